@@ -1,0 +1,1 @@
+"""Helio: a declarative language for eBPF/XDP network functions."""

@@ -1,0 +1,1 @@
+"""The compiler: a syntax tree to a checked model, to C, to a bundle."""

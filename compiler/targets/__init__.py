@@ -1,0 +1,1 @@
+"""What each target allows, and how it joins stages."""

@@ -1,0 +1,1 @@
+"""The runtime: a bundle to a loaded pipeline, and requests to its rules."""
