@@ -1,0 +1,261 @@
+"""Where everything lies: lookup keys, records, capacities. Model in, manifest pieces out.
+
+A key is the raw octets of the packet's fields, so that neither plane swaps bytes: each operand's
+*container* (the whole octets that hold its bits) is copied as it stands in the packet, and a mask
+chooses the bits. Operands in the same container (`tos` and `dscp`) share it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import manifest as m
+from .model import Layer4, Match, Pipeline, RuleKind
+
+MAX_PORTS = 64
+VERSIONS = 8  # tuple directories in rotation, the zeroth too
+SEQUENCE_BITS = 48
+
+
+@dataclass(frozen=True)
+class Container:
+    """Whole octets of the packet that stand in the key: `size` octets at `offset` of `node` (or of
+    the optional group `group`, counted from its start), at octet `at` of the key. Node "l4" is the
+    pair of ports that the parser leaves in the state."""
+
+    node: str
+    offset: int
+    size: int
+    at: int
+    group: str | None = None
+
+
+@dataclass(frozen=True)
+class Key:
+    """`size` octets: containers, presence octets, padding, and the tuple's number in the last
+    two. `group_at` is the octet of the u32 id (host order is network order's) of a grouped kind."""
+
+    containers: tuple[Container, ...]
+    presence: tuple[tuple[str, str | None, int], ...]  # node, group, bit from the key's lowest
+    group_at: int | None
+    size: int
+
+    @property
+    def words(self) -> int:
+        return (self.size + 7) // 8
+
+
+@dataclass(frozen=True)
+class Table:
+    """A rule kind with its layout."""
+
+    rule: RuleKind
+    manifest: m.RuleKind
+    key: Key | None
+
+
+def tables(pipeline: Pipeline, reads: Reads) -> tuple[Table, ...]:
+    """Lay out every rule kind; `reads` says what the stages take from records."""
+    return tuple(
+        _table(pipeline, rule, number, reads)
+        for number, rule in enumerate(pipeline.rules, start=1)
+    )
+
+
+# ---- what the data path reads ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What the stages read of each rule kind: elements, references, next hops."""
+
+    elements: frozenset[tuple[str, str]]  # (kind, element): its value
+    presence: frozenset[tuple[str, str]]  # (kind, element): whether the rule has it
+    references: frozenset[tuple[str, str]]  # (kind, element): what it refers to
+    next_hops: frozenset[tuple[str, str, str]]  # (kind, port element, address element)
+
+
+# ---- keys -----------------------------------------------------------------------------------
+
+
+def _span_of(pipeline: Pipeline, match: Match) -> tuple[str, str | None, int, int]:
+    """(node, group, first octet, octets) of the container of a match operand."""
+    operand = match.operand
+    if isinstance(operand, Layer4):
+        return "l4", None, 0 if operand.which == "src" else 2, 2
+    header = pipeline.graph.node(operand.node).header
+    field = header.field(operand.field)
+    first, last = field.offset // 8, (field.offset + field.width - 1) // 8
+    return operand.node, field.group, first, last - first + 1
+
+
+def _key(pipeline: Pipeline, rule: RuleKind) -> Key:
+    spans = {_span_of(pipeline, match) for match in rule.match}
+    order = sorted(spans, key=lambda s: (-_alignment(s[3]), s[0], s[1] or "", s[2]))
+    at = 4 if rule.grouped else 0
+    containers = []
+    for node, group, offset, size in order:
+        align = _alignment(size)
+        at = (at + align - 1) // align * align
+        containers.append(Container(node, offset, size, at, group))
+        at += size
+    absent = sorted(
+        {_span_of(pipeline, match)[:2] for match in rule.match if match.maybe_absent},
+        key=lambda s: (s[0], s[1] or ""),
+    )
+    octets = (len(absent) + 7) // 8
+    size = (at + octets + 2 + 3) // 4 * 4
+    lowest = (size - at - octets) * 8
+    presence = tuple((node, group, lowest + i) for i, (node, group) in enumerate(absent))
+    return Key(tuple(containers), presence, 0 if rule.grouped else None, size)
+
+
+def _alignment(size: int) -> int:
+    """The largest power of two, at most 8, that divides the size."""
+    return next(a for a in (8, 4, 2, 1) if size % a == 0)
+
+
+def _match(pipeline: Pipeline, key: Key, match: Match) -> m.Match:
+    node, group, offset, size = _span_of(pipeline, match)
+    container = next(
+        c
+        for c in key.containers
+        if (c.node, c.group, c.offset, c.size) == (node, group, offset, size)
+    )
+    low = (key.size - container.at - container.size) * 8
+    if isinstance(match.operand, Layer4):
+        shift, width = 0, 16
+    else:
+        field = pipeline.graph.node(node).header.field(match.operand.field)
+        shift, width = (offset + size) * 8 - (field.offset + field.width), field.width
+    presence = None
+    if match.maybe_absent:
+        presence = next(bit for n, g, bit in key.presence if (n, g) == (node, group))
+    return m.Match(match.element.name, match.kind, width, low + shift, presence)
+
+
+# ---- records --------------------------------------------------------------------------------
+
+
+class _Record:
+    """Members in order of falling alignment, offsets given at the end."""
+
+    def __init__(self) -> None:
+        self.members: list[tuple[int, m.Member]] = []
+
+    def add(
+        self, name: str, kind: str, element: str, size: int, align: int, choices: tuple[str, ...] = ()
+    ) -> None:
+        member = m.Member(name, kind, element, 0, size, choices)  # type: ignore[arg-type]
+        self.members.append((align, member))
+
+    def laid_out(self) -> tuple[tuple[m.Member, ...], int]:
+        at, placed = 0, []
+        for align, member in sorted(self.members, key=lambda pair: -pair[0]):
+            at = (at + align - 1) // align * align
+            placed.append(
+                m.Member(
+                    member.name, member.kind, member.element, at, member.size, member.choices
+                )
+            )
+            at += member.size
+        return tuple(placed), max(8, (at + 7) // 8 * 8)
+
+
+def _record(pipeline: Pipeline, rule: RuleKind, reads: Reads) -> tuple[tuple[m.Member, ...], int]:
+    record = _Record()
+    for kind, port, address in sorted(reads.next_hops):
+        if kind == rule.name:
+            record.add("next_hop", "next_hop", f"{port} via {address}", m.NEXT_HOP_SIZE, 8)
+    carried = {match.element.name: match.element for match in rule.match}
+    carried |= {element.name: element for element in rule.gives}
+    for name, element in carried.items():
+        if (rule.name, name) in reads.elements:
+            size = octets_of(element.width)
+            record.add(name, "value", name, size, _alignment(size))
+        if (rule.name, name) in reads.presence:
+            record.add(f"has_{name}", "present", name, 1, 1)
+        if (rule.name, name) in reads.references:
+            record.add(name, "reference", name, 4, 4)
+            record.add(f"{name}_tag", "tag", name, 1, 1, element.references)
+    if rule.alternatives:
+        record.add("target", "reference", "", 4, 4)
+        record.add("target_tag", "tag", "", 1, 1, rule.alternatives)
+    if rule.spread:
+        record.add("slots", "slots", "", 4 * m.SPREAD_SLOTS, 8)
+    return record.laid_out()
+
+
+def octets_of(width: int) -> int:
+    """Octets of a value of `width` bits as a record or an image holds it: a power of two."""
+    return next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
+
+
+# ---- images and capacities ------------------------------------------------------------------
+
+IMAGE_HEAD = 32  # sequence, owner, id, priority, flags
+IMAGE_NAME = 32
+
+
+def _image_size(rule: RuleKind) -> int:
+    """Octets of the control plane's copy of a rule (`runtime/codec.py` says what is in them)."""
+    size = IMAGE_HEAD + (IMAGE_NAME if rule.named else 0)
+    size += sum(1 + 2 * octets_of(match.element.width) for match in rule.match)
+    size += sum(1 + max(5, octets_of(e.width)) for e in rule.gives)
+    size += 5 if rule.alternatives else 0
+    size += 1 + 8 * rule.spread.most if rule.spread else 0
+    return (size + 7) // 8 * 8
+
+
+def _tuples(rule: RuleKind) -> int:
+    """How many tuples (masks, times equal matches) a directory holds."""
+    if any(match.kind == "range" for match in rule.match):
+        return 256
+    if any(match.kind in ("lpm", "ternary") for match in rule.match):
+        return 64
+    optional = sum(match.kind == "optional" for match in rule.match)
+    return min(64, 4 << optional)
+
+
+def _entries(rule: RuleKind) -> int:
+    """Hash entries: 4 a rule keep a small hash sparse; a range may need several a rule."""
+    ranged = any(match.kind == "range" for match in rule.match)
+    return max(64, rule.capacity * (8 if ranged and rule.capacity <= 1 << 16 else 4))
+
+
+def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:
+    key = _key(pipeline, rule) if rule.match or rule.grouped else None
+    record, record_size = _record(pipeline, rule, reads)
+    manifest = m.RuleKind(
+        name=rule.name,
+        number=number,
+        capacity=rule.capacity,
+        named=rule.named,
+        grouped=rule.grouped,
+        match=tuple(_match(pipeline, key, match) for match in rule.match) if key else (),
+        gives=tuple(element.name for element in rule.gives),
+        alternatives=rule.alternatives,
+        spread=_spread(rule),
+        counts=rule.counts,
+        priority=(rule.priority[0], rule.priority[1].name) if rule.priority else None,
+        requires=tuple(m.Requirement(r.element, r.when, r.references) for r in rule.requires),
+        key_size=key.size if key else 0,
+        group_position=(key.size - 4) * 8 if key and key.group_at is not None else None,
+        record=record,
+        record_size=record_size,
+        image_size=_image_size(rule),
+        cells=2 * rule.capacity + 1,
+        records=2 * rule.capacity + 1,
+        tuples=_tuples(rule) if key else 0,
+        versions=VERSIONS if key else 0,
+        entries=_entries(rule) if key else 0,
+        doc=rule.doc,
+    )
+    return Table(rule, manifest, key)
+
+
+def _spread(rule: RuleKind) -> m.Spread | None:
+    s = rule.spread
+    return m.Spread(s.kind, s.least, s.most, s.weight) if s else None
+
+

@@ -1,0 +1,243 @@
+"""The contract between the two planes: what a bundle's object contains and how it is spoken to.
+
+The compiler writes it beside the object; the runtime (and a controller in another language) needs
+nothing else. Versioned JSON. Sizes and offsets are octets unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+FORMAT = 1
+
+#: Octets of `struct next_hop` in a record: see `helio.bpf.h`.
+NEXT_HOP_SIZE = 24
+#: Record slots of a spread.
+SPREAD_SLOTS = 256
+
+
+@dataclass(frozen=True)
+class Element:
+    """An information element. `width` in bits; `kind` is uint, mac, ip4 or ip6. `references`:
+    rule kinds and/or "port" if the value refers to one of those."""
+
+    name: str
+    number: int
+    type: str
+    width: int
+    kind: str
+    symbols: dict[str, int]
+    references: tuple[str, ...]
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Match:
+    """One match element of a rule kind. The lookup key is one big-endian integer of
+    `key_size * 8` bits: the element's value stands at bits [position, position + width) from the
+    least significant end. `presence` is the bit that says that the packet has the node (None where
+    it surely has); a rule that names the element has that bit set in value and mask."""
+
+    element: str
+    kind: Literal["exact", "lpm", "optional", "ternary", "range"]
+    width: int
+    position: int
+    presence: int | None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A piece of a record. `kind`:
+
+    value      the element's value in network byte order; 0 where the rule leaves it out
+    present    one octet: 1 if the rule has the element
+    tag        one octet: which of `choices` the reference is to (1 for the first; 0: none)
+    reference  u32 host order: a cell of a rule kind, an id of a grouped kind, or a port's number
+    next_hop   `struct next_hop`, resolved by the runtime from the port element and the address
+               element named in `element` as "PORT via ADDRESS"
+    slots      256 x u32 host order: cells of the spread's members
+    """
+
+    name: str
+    kind: Literal["value", "present", "tag", "reference", "next_hop", "slots"]
+    element: str
+    offset: int
+    size: int
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """See `model.Requirement`."""
+
+    element: str
+    when: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Spread:
+    kind: str
+    least: int
+    most: int
+    weight: str | None
+
+
+@dataclass(frozen=True)
+class RuleKind:
+    """A rule kind and its maps: for NAME in lower case, map names are
+
+    NAME_cells     ARRAY mmapable, u64 a cell; cell 0 is the directory's, rules have 1..cells-1
+    NAME_records   ARRAY mmapable, record_size; slot 0 stays zero (no record)
+    NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by record slot
+    NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 stays zero
+    NAME_entries   HASH, key_size -> struct entry
+    NAME_counts    PERCPU_ARRAY by cell, u64 packets, u64 bytes (only if `counts`)
+
+    `records` and `cells` count all slots, the zeroth too. The tuple maps are absent (key_size 0)
+    for a kind that nothing looks up. In the key the last two octets are the tuple's number."""
+
+    name: str
+    number: int  # from 1: position in the file
+    capacity: int
+    named: bool
+    grouped: bool
+    match: tuple[Match, ...]
+    gives: tuple[str, ...]
+    alternatives: tuple[str, ...]
+    spread: Spread | None
+    counts: tuple[str, ...]
+    priority: tuple[Literal["priority", "precedence"], str] | None
+    requires: tuple[Requirement, ...]
+    key_size: int
+    group_position: int | None  # bit position of the u32 id in the key of a grouped kind
+    record: tuple[Member, ...]
+    record_size: int
+    image_size: int
+    cells: int
+    records: int
+    tuples: int  # tuples a directory holds
+    versions: int  # directories, the zeroth too
+    entries: int
+    doc: str = ""
+
+    @property
+    def prefix(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class Counter:
+    """An entry of the PERCPU_ARRAY `events` (u64 each). `group` and `reason` name it:
+    ("malformed", "gre: truncated"), ("verdict", "pass"), ("miss", "OVERLAY") …"""
+
+    index: int
+    group: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """One XDP program. `slot` is its index in the role's PROG_ARRAY (None for the entry)."""
+
+    name: str
+    stage: str
+    role: str
+    slot: int | None
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Where the per-CPU scratch record (map `scratch`) keeps what tests and traces read."""
+
+    size: int
+    egress: int  # offset of u32: number of the port a packet was redirected to
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them."""
+
+    format: int
+    pipeline: str
+    source: str  # file name of the .hp file
+    digest: str  # SHA-256 of the object, hex
+    join: str
+    roles: tuple[str, ...]
+    default: Literal["pass", "drop"]
+    elements: tuple[Element, ...]
+    rules: tuple[RuleKind, ...]
+    counters: tuple[Counter, ...]
+    programs: tuple[Program, ...]
+    scratch: Scratch
+    max_ports: int
+    doc: str = ""
+
+    def rule(self, name: str) -> RuleKind:
+        return next(r for r in self.rules if r.name == name)
+
+    def element(self, name: str) -> Element:
+        return next(e for e in self.elements if e.name == name)
+
+    def entry(self, role: str) -> Program:
+        return next(p for p in self.programs if p.role == role and p.slot is None)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+
+class ManifestError(Exception):
+    """The text is no manifest of this format; says what is wrong."""
+
+
+def from_json(text: str) -> Manifest:
+    """Read a manifest. Raises `ManifestError` for anything that `to_json` did not write."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise ManifestError(f"not JSON: {error}") from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        found = data.get("format") if isinstance(data, dict) else type(data).__name__
+        raise ManifestError(f"format {found} is not the {FORMAT} that this release reads")
+    try:
+        return _manifest(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ManifestError(f"not a manifest: {error!r}") from error
+
+
+def _manifest(d: dict[str, Any]) -> Manifest:
+    plain = ("elements", "rules", "counters", "programs", "scratch", "roles")
+    return Manifest(
+        **{k: v for k, v in d.items() if k not in plain},
+        roles=tuple(d["roles"]),
+        elements=tuple(
+            Element(**{**e, "references": tuple(e["references"])}) for e in d["elements"]
+        ),
+        rules=tuple(_rule(r) for r in d["rules"]),
+        counters=tuple(Counter(**c) for c in d["counters"]),
+        programs=tuple(Program(**p) for p in d["programs"]),
+        scratch=Scratch(**d["scratch"]),
+    )
+
+
+def _rule(d: dict[str, Any]) -> RuleKind:
+    return RuleKind(
+        **{
+            **d,
+            "match": tuple(Match(**m) for m in d["match"]),
+            "gives": tuple(d["gives"]),
+            "alternatives": tuple(d["alternatives"]),
+            "spread": None if d["spread"] is None else Spread(**d["spread"]),
+            "counts": tuple(d["counts"]),
+            "priority": None if d["priority"] is None else tuple(d["priority"]),
+            "requires": tuple(_requirement(r) for r in d["requires"]),
+            "record": tuple(Member(**{**m, "choices": tuple(m["choices"])}) for m in d["record"]),
+        }
+    )
+
+
+def _requirement(d: dict[str, Any]) -> Requirement:
+    when = tuple((name, tuple(values)) for name, values in d["when"])
+    return Requirement(d["element"], when, tuple(d["references"]))

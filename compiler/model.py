@@ -1,0 +1,502 @@
+"""The checked pipeline: every name resolved, every width known. What all later rooms read.
+
+Made by `check.py` from a syntax tree; frozen. Widths are bits, sizes octets, offsets bits from the
+start of their header. Nothing here knows of C or of eBPF.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..lang.source import NOWHERE, Span
+
+Kind = Literal["uint", "mac", "ip4", "ip6", "bytes"]
+
+# ---- expressions ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Const:
+    value: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Own:
+    """A field of the header whose clause this is (in `size`, `accept`, `require` …)."""
+
+    field: str
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A field of a node of this packet; the node is surely present where this is read."""
+
+    node: str
+    field: str
+    width: int
+    kind: Kind = "uint"
+
+
+@dataclass(frozen=True)
+class Layer4:
+    """The TCP or UDP port of the packet: 0 if it has neither, and 0 in every IPv4 fragment."""
+
+    which: Literal["src", "dst"]
+    width: int = 16
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An information element of a bound rule. `optional`: the rule may leave it out (reads 0)."""
+
+    binding: str
+    rule: str
+    element: str
+    width: int
+    kind: Kind = "uint"
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class PortOf:
+    """A port: either bound by a match arm (`port p`) or an attribute that refers to one."""
+
+    source: str | Attribute
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    operator: Literal["+", "-", "*", "&", "<<", ">>"]
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Hash:
+    """jhash (Linux `jhash2`, initial value 0) over the arguments' network-order octets, each
+    argument in whole octets, the whole padded with zeros to 32-bit words. 32 bits wide."""
+
+    arguments: tuple[Expr, ...]
+    width: int = 32
+
+
+Expr = Const | Own | Packet | Layer4 | Attribute | Arithmetic | Hash
+
+# ---- conditions -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Compare:
+    operator: Literal["=", "!=", "<", "<=", ">", ">="]
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Present:
+    node: str
+
+
+@dataclass(frozen=True)
+class IsLocal:
+    """One of the host's addresses, or broadcast or multicast."""
+
+    address: Packet
+
+
+@dataclass(frozen=True)
+class IsFragment:
+    """More fragments or a non-zero fragment offset (RFC 791)."""
+
+    node: str
+
+
+@dataclass(frozen=True)
+class PortIs:
+    """The packet came in by a port of this role."""
+
+    role: str
+
+
+@dataclass(frozen=True)
+class Not:
+    operand: Condition
+
+
+@dataclass(frozen=True)
+class And:
+    operands: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    operands: tuple[Condition, ...]
+
+
+Condition = Compare | Present | IsLocal | IsFragment | PortIs | Not | And | Or
+
+# ---- headers --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A field the compiler keeps right: `length` or `checksum` over these parts."""
+
+    what: Literal["length", "checksum"]
+    over: frozenset[str]  # of "header", "payload", "pseudo"
+
+
+@dataclass(frozen=True)
+class Field:
+    """`offset` counts from the start of the header, or of its group where it is in one.
+    Parts of a divided field (`dscp` of `tos`) are fields of their own beside it. `width` is 0 for
+    `bytes[rest]`. Reserved bits have the name ``_<offset>`` and are written as 0."""
+
+    name: str
+    offset: int
+    width: int
+    kind: Kind
+    default: int | Derived | None = None
+    group: str | None = None  # the flag's name
+    part_of: str | None = None
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True)
+class Group:
+    """Fields present if the one-bit field `flag` is set; groups follow each other in order."""
+
+    flag: str
+    width: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """`size` is None for a header of fixed size (plus groups). `protocol` names the well-known
+    protocol (`ipv4`, `tcp` …) if the header is `std`'s own, else it is empty."""
+
+    name: str
+    link: bool
+    fields: tuple[Field, ...]
+    groups: tuple[Group, ...]
+    fixed: int  # bits of the fixed part
+    minimum: int  # octets
+    maximum: int  # octets
+    size: Expr | None = None
+    extent: Expr | None = None
+    accept: tuple[Condition, ...] = ()
+    require: tuple[Condition, ...] = ()
+    payload: tuple[Condition, ...] = ()
+    protocol: str = ""
+    doc: str = ""
+    span: Span = NOWHERE
+
+    def field(self, name: str) -> Field:
+        return next(f for f in self.fields if f.name == name)
+
+
+# ---- parse graph ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Test:
+    """The field of the edge's source node, under `mask` if given, lies in one of the ranges."""
+
+    field: str
+    ranges: tuple[tuple[int, int], ...]
+    mask: int | None = None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`writes` are the source node's fields as a push assigns them; None if the edge cannot be
+    written. `roles` are the port roles on which it is read."""
+
+    source: str
+    target: str
+    tests: tuple[Test, ...]
+    writes: tuple[tuple[str, int], ...] | None
+    roles: frozenset[str]
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str
+    header: Header
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True)
+class Graph:
+    """`nodes` in topological order; the first is where every packet starts (`ethernet`)."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def entry(self) -> Node:
+        return self.nodes[0]
+
+    def node(self, name: str) -> Node:
+        return next(n for n in self.nodes if n.name == name)
+
+    def leaving(self, node: str, role: str | None = None) -> tuple[Edge, ...]:
+        """Edges that leave the node, read on that role (all of them if None), in file order."""
+        return tuple(
+            e for e in self.edges if e.source == node and (role is None or role in e.roles)
+        )
+
+    def entering(self, node: str, role: str | None = None) -> tuple[Edge, ...]:
+        return tuple(
+            e for e in self.edges if e.target == node and (role is None or role in e.roles)
+        )
+
+
+# ---- information elements and rules ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Element:
+    """An information element. `references` holds rule kinds and "port" where the value refers to
+    one of them; then `width` is 32."""
+
+    name: str
+    number: int
+    type: str  # as written: u8, ip4, mac …
+    width: int
+    kind: Kind
+    symbols: tuple[tuple[str, int], ...] = ()
+    references: tuple[str, ...] = ()
+    doc: str = ""
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True)
+class Match:
+    element: Element
+    kind: Literal["exact", "lpm", "optional", "ternary", "range"]
+    operand: Packet | Layer4
+    maybe_absent: bool  # the node may be absent where the rule is looked up
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True)
+class Spread:
+    """256 slots over `least`..`most` members of rule kind `kind`; slot = hash >> 24."""
+
+    kind: str
+    least: int
+    most: int
+    weight: str | None  # the element that weighs a member; 1 where absent
+    hash: Hash
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A rule must give `element` whenever each element of `when` has one of the values; where
+    `references` is not empty, the reference must be to one of those kinds. Derived from what the
+    stages read, so that a rule which could not be carried out is refused when it is made."""
+
+    element: str
+    when: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RuleKind:
+    """`gives` are elements; `alternatives` the rule kinds of which a rule refers to exactly one.
+    `grouped`: rules share an id and are told apart by their match (reached by `choose … from`)."""
+
+    name: str
+    capacity: int
+    named: bool = False
+    match: tuple[Match, ...] = ()
+    gives: tuple[Element, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    spread: Spread | None = None
+    counts: tuple[str, ...] = ()
+    priority: tuple[Literal["priority", "precedence"], Element] | None = None
+    grouped: bool = False
+    requires: tuple[Requirement, ...] = ()
+    doc: str = ""
+    span: Span = NOWHERE
+
+
+# ---- statements -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """`ends`: no path through the block falls out of its end (each gives a verdict)."""
+
+    statements: tuple[Statement, ...]
+    ends: bool = False
+
+
+@dataclass(frozen=True)
+class If:
+    condition: Condition
+    then: Block
+    otherwise: Block
+    span: Span
+
+
+@dataclass(frozen=True)
+class IfGives:
+    """`if PDR gives FAR {…}`: in `then` the given rule is bound under its kind's name."""
+
+    binding: str  # the rule that gives
+    rule: str  # its kind
+    given: str  # kind and binding of the given rule
+    then: Block
+    otherwise: Block
+    span: Span
+
+
+@dataclass(frozen=True)
+class MatchValue:
+    """Arms by the value of an enumerated element; exhaustive (or with `_`, expanded here)."""
+
+    subject: Attribute
+    arms: tuple[tuple[tuple[int, ...], Block], ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class ReferenceArm:
+    kind: str  # a rule kind, or "port"
+    binding: str
+    body: Block
+
+
+@dataclass(frozen=True)
+class MatchReference:
+    """Arms by what an element refers to; exhaustive. An absent reference (excluded by a
+    requirement) drops the packet, counted."""
+
+    subject: Attribute
+    arms: tuple[ReferenceArm, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Find:
+    """Look the rule kind up; bound under its own name afterwards. On a miss, `otherwise`, then the
+    next statement (with the rule unbound) unless `otherwise` ends."""
+
+    rule: str
+    otherwise: Block
+    span: Span
+
+
+@dataclass(frozen=True)
+class Choose:
+    """`choose FAR from PDR.LBR`: the spread of the best-matching rule of kind `group` with the id
+    that `binding` refers to picks a member by hash. On no such rule or no member, `otherwise`."""
+
+    rule: str  # FAR: bound under this name
+    group: str  # LBR
+    binding: str  # PDR
+    binding_rule: str
+    otherwise: Block
+    span: Span
+
+
+@dataclass(frozen=True)
+class PushElement:
+    """One header of a push, outermost first. `values` sets fields in this order of precedence:
+    what the user wrote, then the edge to the next header, then the field's default. A field whose
+    value is an optional attribute that a rule leaves out leaves its group out."""
+
+    node: str
+    values: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Push:
+    """Insert the path between `before` (present, not link) and what precedes it."""
+
+    elements: tuple[PushElement, ...]
+    before: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Pop:
+    """Remove what lies between the leading link nodes and `node`. ECN as RFC 6040 section 4.2."""
+
+    node: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class ClampMss:
+    """Lower the TCP MSS option of a SYN to what fits the tunnel (RFC 879, RFC 6691)."""
+
+    span: Span
+
+
+@dataclass(frozen=True)
+class Forward:
+    """Out by `port` towards `via` (an IPv4 address): TTL - 1, new link header, redirect."""
+
+    port: PortOf
+    via: Packet | Attribute
+    span: Span
+
+
+@dataclass(frozen=True)
+class Verdict:
+    verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Inline:
+    """An action's body, where it was applied."""
+
+    action: str
+    body: Block
+    span: Span
+
+
+Statement = (
+    If | IfGives | MatchValue | MatchReference | Find | Choose | Push | Pop | ClampMss | Forward
+    | Verdict | Inline
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str
+    body: Block
+    doc: str = ""
+    span: Span = NOWHERE
+
+
+Event = Literal["malformed", "too_big", "ttl_expired", "no_headroom", "unresolved"]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A whole checked pipeline. `stages` in running order (the parser not among them)."""
+
+    name: str
+    roles: tuple[str, ...]
+    graph: Graph
+    elements: tuple[Element, ...]
+    rules: tuple[RuleKind, ...]
+    stages: tuple[Stage, ...]
+    default: Literal["pass", "drop"]
+    hooks: dict[Event, Literal["pass", "drop", "reply icmp"]] = field(default_factory=dict)
+    doc: str = ""
+    span: Span = NOWHERE
+
+    def rule(self, name: str) -> RuleKind:
+        return next(r for r in self.rules if r.name == name)
+
+    def element(self, name: str) -> Element:
+        return next(e for e in self.elements if e.name == name)

@@ -1,0 +1,74 @@
+"""A diagnostic as data; `render.py` makes text of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Literal
+
+from .source import Span
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Label:
+    """A place in a source and what is to be said about it. The first label is the culprit."""
+
+    span: Span
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding. `code` is stable (`H0213`); `helioc explain` says more about it."""
+
+    code: str
+    title: str
+    labels: tuple[Label, ...]
+    help: str = ""
+    severity: Severity = "error"
+
+    @property
+    def span(self) -> Span | None:
+        return self.labels[0].span if self.labels else None
+
+
+@dataclass
+class Diagnostics:
+    """What a pass found so far. Checkers collect; the entry points print and exit."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        if diagnostic not in self.found:
+            self.found.append(diagnostic)
+
+    def extend(self, more: Iterable[Diagnostic]) -> None:
+        for diagnostic in more:
+            self.add(diagnostic)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [d for d in self.found if d.severity == "error"]
+
+    def stop_if_errors(self) -> None:
+        """Raise what was found, if any of it is an error."""
+        if self.errors:
+            raise Refused(self.found)
+
+
+class Refused(Exception):
+    """The input is not accepted; `diagnostics` say why, in source order."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__("; ".join(f"{d.code}: {d.title}" for d in diagnostics))
+        self.diagnostics = list(diagnostics)
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """`did you mean …?` for the nearest of `candidates`, or an empty string."""
+    by_folded = {c.lower(): c for c in candidates}
+    near = get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)
+    return f"did you mean `{by_folded[near[0]]}`?" if near else ""

@@ -1,0 +1,495 @@
+"""Syntax nodes of a `.hp` file, as written: nothing resolved, every node with its span.
+
+The tree mirrors `Helio.g4` one to one. Names are `Name` nodes, so that a diagnostic can point at
+the word itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .source import Source, Span
+
+
+@dataclass(frozen=True)
+class Node:
+    span: Span
+
+
+@dataclass(frozen=True)
+class Name(Node):
+    text: str
+
+
+# ---- expressions ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Number(Node):
+    """`17`, `0x8100`, `64k`; `text` is the spelling, kept for `fmt`."""
+
+    value: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Address(Node):
+    """An IPv4, IPv6 or MAC literal: `10.0.0.1`, `2001:db8::1`, `02:00:00:00:00:01`."""
+
+    kind: Literal["ip4", "ip6", "mac"]
+    value: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Path(Node):
+    """A dotted name: `user`, `user.src`, `PDR.LBR`."""
+
+    parts: tuple[Name, ...]
+
+    @property
+    def text(self) -> str:
+        return ".".join(p.text for p in self.parts)
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """`hash(a, b)`, `checksum(header)`, `length(header, payload)`."""
+
+    function: Name
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Unary(Node):
+    operator: Literal["not"]
+    operand: Expr
+
+
+@dataclass(frozen=True)
+class Binary(Node):
+    """Arithmetic `+ - * & << >>`, comparison `= != < <= > >=`, logic `and or`."""
+
+    operator: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True)
+class Is(Node):
+    """`user.dst is local`, `port is wan`, `user is fragment`."""
+
+    subject: Path
+    what: Name
+
+
+@dataclass(frozen=True)
+class Gives(Node):
+    """`PDR gives FAR`."""
+
+    rule: Name
+    kind: Name
+
+
+Expr = Number | Address | Path | Call | Unary | Binary | Is | Gives
+
+
+# ---- headers --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Type(Node):
+    """`u12`, `ip4`, `bytes[rest]`, `ip6[last_entry + 1] max 8`. `count` is None for a scalar;
+    the name `rest` as a count means all that is left of the header."""
+
+    name: Name
+    count: Expr | None = None
+    maximum: Number | None = None
+
+
+@dataclass(frozen=True)
+class Field(Node):
+    """`tos : u8 { dscp : u6  ecn : u2 }`; `name` is None where the bits are reserved."""
+
+    name: Name | None
+    type: Type
+    default: Expr | None = None
+    parts: tuple[Field, ...] = ()
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Group(Node):
+    """`when key_present { key : u32 }`: fields that are there if a one-bit field is set."""
+
+    flag: Name
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Size(Node):
+    """`size ihl * 4`: octets of the whole header."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Extent(Node):
+    """`extent total_length`: octets of header and payload; nothing beyond them is parsed."""
+
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Accept(Node):
+    """`accept version = 0`: otherwise the node is absent and parsing stops there."""
+
+    condition: Expr
+
+
+@dataclass(frozen=True)
+class Require(Node):
+    """`require ihl >= 5`: otherwise the packet is malformed."""
+
+    condition: Expr
+
+
+@dataclass(frozen=True)
+class Payload(Node):
+    """`payload when fragment_offset = 0`: edges leave the node only then."""
+
+    condition: Expr
+
+
+Member = Field | Group | Size | Extent | Accept | Require | Payload
+
+
+@dataclass(frozen=True)
+class Header(Node):
+    name: Name
+    link: bool
+    members: tuple[Member, ...]
+    doc: str = ""
+
+
+# ---- parse graph ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Range(Node):
+    """`17`, `16..47`, `0x80 & 0xf0` (value under a mask): one alternative of a guard."""
+
+    low: Expr
+    high: Expr | None = None
+    mask: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Test(Node):
+    """`protocol = 17 | 6`: one conjunct of a guard; `field` belongs to the node the edge leaves."""
+
+    field: Name
+    alternatives: tuple[Range, ...]
+
+
+@dataclass(frozen=True)
+class Edge(Node):
+    """`ethernet -> ipv4 as user when type = 0x0800 write 0x0800 on lan`."""
+
+    source: Name
+    target: Name
+    alias: Name | None
+    guard: tuple[Test, ...]
+    write: tuple[Expr, ...]
+    ports: tuple[Name, ...]
+
+
+# ---- information elements and rules ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Symbol(Node):
+    """`TCP = 6` in an enumeration."""
+
+    name: Name
+    value: Number
+
+
+@dataclass(frozen=True)
+class InformationElement(Node):
+    """`ie action = 5, u8 { REDIRECT = 1 }` or `ie interface = 6, OVERLAY | port`.
+
+    `types` holds one type name, or several rule kinds and `port` where the value is a reference.
+    """
+
+    name: Name
+    number: Number
+    types: tuple[Name, ...]
+    symbols: tuple[Symbol, ...]
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Match(Node):
+    """`src_ip lpm user.src`; `kind` is exact, lpm, optional, ternary or range."""
+
+    element: Name
+    kind: Name
+    operand: Path
+
+
+@dataclass(frozen=True)
+class GivesList(Node):
+    """`gives action, interface` (elements, all of them) or `gives FAR | LBR` (one rule of these
+    kinds)."""
+
+    names: tuple[Name, ...]
+    alternatives: bool
+
+
+@dataclass(frozen=True)
+class Spread(Node):
+    """`spread FAR[1..16] by weight over hash(…)`."""
+
+    kind: Name
+    least: Number
+    most: Number
+    weight: Name | None
+    over: Call
+
+
+@dataclass(frozen=True)
+class Counts(Node):
+    """`counts packets, bytes`."""
+
+    what: tuple[Name, ...]
+
+
+@dataclass(frozen=True)
+class Priority(Node):
+    """`priority pref` (higher wins) or `precedence prec` (lower wins)."""
+
+    kind: Literal["priority", "precedence"]
+    element: Name
+
+
+RuleClause = Match | GivesList | Spread | Counts | Priority
+
+
+@dataclass(frozen=True)
+class Rule(Node):
+    """`rule PDR [64k] named { … }`."""
+
+    name: Name
+    capacity: Number
+    named: bool
+    clauses: tuple[RuleClause, ...]
+    doc: str = ""
+
+
+# ---- statements -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block(Node):
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class If(Node):
+    condition: Expr
+    then: Block
+    otherwise: Block | None
+
+
+@dataclass(frozen=True)
+class Arm(Node):
+    """`DROP => drop`, `OVERLAY o => { … }`, `_ => pass`."""
+
+    pattern: Name
+    binding: Name | None
+    body: Block
+
+
+@dataclass(frozen=True)
+class MatchOn(Node):
+    """`match FAR.action { … }`."""
+
+    subject: Path
+    arms: tuple[Arm, ...]
+
+
+@dataclass(frozen=True)
+class Find(Node):
+    """`find PDR else { default }`."""
+
+    kind: Name
+    otherwise: Block | None
+
+
+@dataclass(frozen=True)
+class Choose(Node):
+    """`choose FAR from PDR.LBR else { default }`."""
+
+    kind: Name
+    origin: Path
+    otherwise: Block | None
+
+
+@dataclass(frozen=True)
+class Assign(Node):
+    """`user.tos = 0`; inside a push, `dst = o.remote_ip`."""
+
+    target: Path
+    value: Expr
+
+
+@dataclass(frozen=True)
+class PushElement(Node):
+    """`outer { src = o.local_ip }`."""
+
+    node: Name
+    fields: tuple[Assign, ...]
+
+
+@dataclass(frozen=True)
+class Push(Node):
+    """`push outer {…} / gre {…} before user`."""
+
+    path: tuple[PushElement, ...]
+    before: Name | None
+
+
+@dataclass(frozen=True)
+class Pop(Node):
+    """`pop to user`."""
+
+    node: Name
+
+
+@dataclass(frozen=True)
+class Clamp(Node):
+    """`clamp mss`."""
+
+    what: Name
+
+
+@dataclass(frozen=True)
+class Forward(Node):
+    """`forward o.interface via o.remote_ip`."""
+
+    port: Path
+    via: Path
+
+
+@dataclass(frozen=True)
+class Verdict(Node):
+    """`pass`, `drop`, `default`, `send back`, and in hooks `reply icmp`."""
+
+    verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
+
+
+@dataclass(frozen=True)
+class Apply(Node):
+    """`apply(FAR)`: an action, inlined, on a rule of that kind."""
+
+    action: Name
+    argument: Name
+
+
+Statement = If | MatchOn | Find | Choose | Assign | Push | Pop | Clamp | Forward | Verdict | Apply
+
+
+# ---- pipeline and file ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ports(Node):
+    """`ports lan, wan`: the roles."""
+
+    roles: tuple[Name, ...]
+
+
+@dataclass(frozen=True)
+class Parser(Node):
+    edges: tuple[Edge, ...]
+
+
+@dataclass(frozen=True)
+class Default(Node):
+    """`default pass`: what a miss means, unless the edge's YAML says otherwise."""
+
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Action(Node):
+    """`action apply(FAR) { … }`."""
+
+    name: Name
+    parameter: Name
+    body: Block
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Stage(Node):
+    name: Name
+    body: Block
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Hook(Node):
+    """`on too_big { reply icmp }`."""
+
+    event: Name
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Run(Node):
+    """`run parser -> classifier -> forwarder`."""
+
+    stages: tuple[Name, ...]
+
+
+Declaration = (
+    Ports | Parser | InformationElement | Rule | Default | Action | Stage | Hook | Run
+)
+
+
+@dataclass(frozen=True)
+class Pipeline(Node):
+    name: Name
+    declarations: tuple[Declaration, ...]
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Import(Node):
+    """`std.gre`: one imported file."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A `//` comment (doc comments excepted): `fmt` puts it back. `own_line` if nothing stands
+    before it on its line."""
+
+    span: Span
+    text: str
+    own_line: bool
+
+
+@dataclass(frozen=True)
+class Program(Node):
+    """A whole file."""
+
+    source: Source
+    imports: tuple[Import, ...]
+    headers: tuple[Header, ...]
+    pipelines: tuple[Pipeline, ...]
+    comments: tuple[Comment, ...] = ()
