@@ -9,10 +9,10 @@ Form = Literal["value", "prefix", "mask", "range"]
 
 
 class Matcher(NamedTuple):
-    """How one element matches. Canonical: a prefix has host bits 0 and is neither /0 nor full; a mask has value
-    & mask = value and is neither 0 nor all ones (a contiguous mask of an `lpm` element is a prefix); a
-    range is neither full nor a single value. What would match anything is left out of the rule.
-    `other`: prefix length, mask, or upper end; 0 for a value."""
+    """How one element matches. Canonical: a prefix has host bits 0 and is neither /0 nor full; a
+    mask has value & mask = value and is neither 0 nor all ones (a contiguous mask of an `lpm`
+    element is a prefix); a range is neither full nor a single value. What would match anything is
+    left out of the rule. `other`: prefix length, mask, or upper end; 0 for a value."""
 
     form: Form
     value: int
@@ -36,9 +36,10 @@ class Member(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One live rule. `sequence` (u48, from 1) is its identity and its age: lower is older.
-    `match` holds (element, matcher) in the order of the kind's declaration, absent elements left out; `values` the
-    elements with plain values; `references` those that refer; `target` what a kind with alternatives gives.
-    `owner` is the sequence of the rule that owns it (nested without an id), or 0."""
+    `match` holds (element, matcher) in the order of the kind's declaration, absent elements left
+    out; `values` the elements with plain values; `references` those that refer; `target` what a
+    kind with alternatives gives. `owner` is the sequence of the rule that owns it (nested without
+    an id), or 0."""
 
     kind: str
     id: int
