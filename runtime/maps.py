@@ -1,0 +1,343 @@
+"""Kernel maps: one owner class, and what a map must look like before it is reused."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from errno import E2BIG, EEXIST, EINVAL, ENODEV, ENOENT, ENOSPC
+from pathlib import Path
+
+from . import libbpf
+from .libbpf import ENOTSUPP, BpfError
+from .pins import Descriptor, duplicate_fd, open_pin, require_kind
+
+Bytes = bytes | bytearray | memoryview
+BPF_ANY, BPF_NOEXIST, BPF_EXIST = 0, 1, 2  # flags of an update
+BPF_F_NO_PREALLOC, BPF_F_ZERO_SEED, BPF_F_RDONLY_PROG, BPF_F_MMAPABLE = 1, 64, 128, 1024
+_BATCH = 4096
+
+
+class MapType(IntEnum):
+    """enum bpf_map_type, as far as packet processing has use for it."""
+
+    HASH = 1
+    ARRAY = 2
+    PROG_ARRAY = 3
+    PERCPU_HASH = 5
+    PERCPU_ARRAY = 6
+    LRU_HASH = 9
+    LRU_PERCPU_HASH = 10
+    LPM_TRIE = 11
+    ARRAY_OF_MAPS = 12
+    HASH_OF_MAPS = 13
+    DEVMAP = 14
+    CPUMAP = 16
+    XSKMAP = 17
+    DEVMAP_HASH = 25
+    RINGBUF = 27
+
+
+_PER_CPU = {MapType.PERCPU_HASH, MapType.PERCPU_ARRAY, MapType.LRU_PERCPU_HASH}
+_DEVMAPS = {MapType.DEVMAP, MapType.DEVMAP_HASH}
+_TRAITS = ("type", "key_size", "value_size", "max_entries", "flags")
+
+
+@dataclass(frozen=True)
+class MapSpec:
+    """What a map is: sizes in bytes, capacity in entries, `BPF_F_*` flags."""
+
+    type: int
+    key_size: int
+    value_size: int
+    max_entries: int
+    flags: int = 0
+    name: str = ""
+
+    def differences(self, other: MapSpec) -> list[str]:
+        """`key_size 4 instead of 8`, for each trait in which `other` is not like this one."""
+        mine, theirs = self._comparable(), other._comparable()
+        pairs = [(trait, getattr(mine, trait), getattr(theirs, trait)) for trait in _TRAITS]
+        return [f"{t} {_word(t, b)} instead of {_word(t, a)}" for t, a, b in pairs if a != b]
+
+    def _comparable(self) -> MapSpec:
+        # The kernel sets this flag on every devmap by itself.
+        extra = BPF_F_RDONLY_PROG if self.type in _DEVMAPS else 0
+        return replace(self, flags=self.flags & ~extra)
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one value to the next in an mmapped array, and between per-CPU values."""
+        return (self.value_size + 7) & ~7
+
+
+def _word(trait: str, value: int) -> str:
+    if trait == "type":
+        return MapType(value).name if value in set(MapType) else f"number {value}"
+    return hex(value) if trait == "flags" else str(value)
+
+
+class IncompatibleMap(BpfError):
+    """A map is not what its user needs; `differences` says in what."""
+
+    def __init__(self, name: str, differences: list[str]) -> None:
+        super().__init__(
+            f"reuse map `{name}`", EINVAL, mend="unload the old pipeline, or keep its sizes"
+        )
+        self.differences = differences
+
+    def __str__(self) -> str:
+        return f"{self.operation}: it has {', '.join(self.differences)}; {self.mend}"
+
+
+class Map(Descriptor):
+    """A kernel map. Closing it leaves the map to its pins, other descriptors and the programs that
+    use it; when none is left, its content is gone (a PROG_ARRAY empties itself already when the
+    last descriptor or pin goes). Safe for several threads."""
+
+    def __init__(self, fd: int) -> None:
+        """Takes over `fd`. Raises BpfError where that is no map."""
+        super().__init__(fd)
+        try:
+            self.spec, self.id = _describe(fd)
+        except BpfError:
+            self.close()
+            raise
+        self.key_size = self.spec.key_size
+        self.per_cpu = self.spec.type in _PER_CPU
+        self.element_size = self.spec.value_size
+        if self.per_cpu:
+            self.element_size = self.spec.stride * libbpf.possible_cpus()
+        self._mappings: list[tuple[mmap.mmap, memoryview]] = []
+        fast = libbpf.fast()
+        self._update, self._lookup = fast.bpf_map_update_elem, fast.bpf_map_lookup_elem
+        self._delete, self._next = fast.bpf_map_delete_elem, fast.bpf_map_get_next_key
+        self._element = libbpf.buffer_type(self.element_size)
+        self._key = libbpf.buffer_type(self.key_size)
+
+    @classmethod
+    def create(cls, spec: MapSpec, *, inner: Map | None = None) -> Map:
+        """A new map that belongs to no object. `inner` is the pattern of a map of maps."""
+        sizes = spec.key_size, spec.value_size, spec.max_entries
+        inner_fd = inner.fileno() if inner else 0
+        return cls(libbpf.create_map(spec.type, spec.name, sizes, spec.flags, inner_fd))
+
+    @classmethod
+    def open_pinned(cls, path: Path, expected: MapSpec | None = None) -> Map:
+        """The map pinned at `path`, refused with IncompatibleMap where it is not as `expected`."""
+        found = cls(open_pin(path))
+        if expected and (differences := expected.differences(found.spec)):
+            found.close()
+            raise IncompatibleMap(str(path), differences)
+        return found
+
+    @classmethod
+    def open_id(cls, number: int) -> Map:
+        """The map with this kernel id."""
+        return cls(libbpf.check(libbpf.lib().bpf_map_get_fd_by_id(number), f"open map {number}"))
+
+    @property
+    def name(self) -> str:
+        """At most 15 characters: the kernel cuts longer names."""
+        return self.spec.name
+
+    def __repr__(self) -> str:
+        return f"<Map {self.name} id {self.id}{' closed' if self.closed else ''}>"
+
+    def duplicate(self) -> Map:
+        """A second owner of the same map, closed on its own; mmapped views stay with the first."""
+        return Map(duplicate_fd(self.fileno()))
+
+    # One element
+
+    def update(self, key: bytes, value: bytes, flags: int = BPF_ANY) -> None:
+        """Write one element: `element_size` bytes. Raises BpfError (E2BIG full, EEXIST, ENOENT)."""
+        if len(key) != self.key_size or len(value) != self.element_size:
+            raise self._wrong_size(key, value)
+        error = self._update(self._fd, key, value, flags)
+        if error:
+            raise self._error("write", -error)
+
+    def lookup(self, key: bytes) -> bytes | None:
+        """The element's bytes, or None where there is none. Per-CPU maps: see `lookup_per_cpu`."""
+        if len(key) != self.key_size:
+            raise self._wrong_size(key)
+        element = self._element()
+        error = self._lookup(self._fd, key, element)
+        if error == -ENOENT:
+            return None
+        if error:
+            raise self._error("read", -error)
+        return element.raw
+
+    def lookup_per_cpu(self, key: bytes) -> list[bytes] | None:
+        """One value for each possible CPU, in the order of their numbers."""
+        element, stride = self.lookup(key), self.spec.stride
+        if element is None:
+            return None
+        starts = range(0, self.element_size, stride)
+        return [element[at : at + self.spec.value_size] for at in starts]
+
+    def delete(self, key: bytes) -> bool:
+        """Delete one element; False where there was none."""
+        if len(key) != self.key_size:
+            raise self._wrong_size(key)
+        error = self._delete(self._fd, key)
+        if error and error != -ENOENT:
+            raise self._error("delete from", -error)
+        return not error
+
+    def keys(self) -> Iterator[bytes]:
+        """Every key, in the kernel's order. The element just yielded may be deleted meanwhile; if
+        others come and go, keys may be missed or repeated."""
+        following = self._next_key(None)
+        while following is not None:
+            key = following
+            following = self._next_key(key)
+            yield key
+
+    def _next_key(self, after: bytes | None) -> bytes | None:
+        key = self._key()
+        error = self._next(self._fd, after, key)
+        if error and error != -ENOENT:
+            raise self._error("walk", -error)
+        return None if error else key.raw
+
+    # Many elements. Keys and values lie back to back, in bytes or an array's memoryview.
+
+    def update_batch(self, keys: Bytes, values: Bytes, flags: int = BPF_ANY) -> int:
+        """Write elements, one system call where the kernel can; returns how many. Not atomic: on
+        BpfError, `done` elements were written."""
+        fd, count = self.fileno(), self._count(keys, values)
+        if not count:
+            return 0
+        result, done = libbpf.update_batch(fd, keys, values, count, flags)
+        if result == -ENOTSUPP:
+            return self._update_each(keys, values, flags)
+        if result:
+            raise self._error("write", -result, done)
+        return count
+
+    def delete_batch(self, keys: Bytes) -> int:
+        """Delete elements, passing over keys that are not there. Returns how many were deleted."""
+        at, deleted, count = 0, 0, self._count(keys)
+        while at < count:
+            start = at * self.key_size
+            result, done = libbpf.delete_batch(self.fileno(), keys, start, count - at)
+            if result == -ENOTSUPP:
+                return sum(self.delete(key) for key in _pieces(keys, self.key_size))
+            if result not in (0, -ENOENT):
+                raise self._error("delete from", -result, deleted + done)
+            deleted, at = deleted + done, at + done + (result != 0)
+        return deleted
+
+    def read_all(self) -> tuple[bytes, bytes]:
+        """All keys and all elements, back to back, in the same order."""
+        keys, values, chunk, after = bytearray(), bytearray(), _BATCH, None
+        while True:
+            cursor = libbpf.buffer_type(max(self.key_size, 8))()
+            some_keys, some = bytearray(chunk * self.key_size), bytearray(chunk * self.element_size)
+            result, done = libbpf.lookup_batch(self.fileno(), after, cursor, some_keys, some, chunk)
+            if result == -ENOTSUPP:
+                return self._read_each()
+            if result == -ENOSPC:  # one bucket holds more than a chunk
+                chunk *= 2
+                continue
+            if result not in (0, -ENOENT):
+                raise self._error("read", -result, done)
+            keys += memoryview(some_keys)[: done * self.key_size]
+            values += memoryview(some)[: done * self.element_size]
+            if result:
+                return bytes(keys), bytes(values)
+            after = cursor
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Every key with its element, as `read_all` found them."""
+        keys, values = self.read_all()
+        return zip(_pieces(keys, self.key_size), _pieces(values, self.element_size), strict=True)
+
+    def _update_each(self, keys: Bytes, values: Bytes, flags: int) -> int:
+        pairs = zip(_pieces(keys, self.key_size), _pieces(values, self.element_size), strict=True)
+        done = 0
+        try:
+            for done, (key, value) in enumerate(pairs):  # noqa: B007
+                self.update(key, value, flags)
+        except BpfError as error:
+            error.done = done
+            raise
+        return self._count(keys)
+
+    def _read_each(self) -> tuple[bytes, bytes]:
+        found = [(key, value) for key in self.keys() if (value := self.lookup(key)) is not None]
+        return b"".join(key for key, _ in found), b"".join(value for _, value in found)
+
+    # Memory
+
+    def mmap(self) -> memoryview:
+        """The values of a BPF_F_MMAPABLE array, writable, `spec.stride` bytes each, which programs
+        see at once. Through `.cast("Q")` an item assignment is one 8-byte store, in program order
+        on x86-64. The view lives until this map is closed; casts and arrays made of it keep the
+        memory until they go."""
+        length = self.spec.stride * self.spec.max_entries
+        try:
+            memory = mmap.mmap(self.fileno(), length, mmap.MAP_SHARED)
+        except OSError as error:
+            mend = "" if self.spec.flags & BPF_F_MMAPABLE else "it is no BPF_F_MMAPABLE array"
+            raise BpfError(f"mmap map `{self.name}`", error.errno or EINVAL, mend=mend) from None
+        view = memoryview(memory)
+        self._mappings.append((memory, view))
+        return view
+
+    def close(self) -> None:
+        """Give the map up and release its views. May be called again."""
+        for memory, view in getattr(self, "_mappings", ()):
+            with suppress(BufferError):  # someone's array still looks at it: freed with that
+                view.release()
+                memory.close()
+        self._mappings = []
+        super().close()
+
+    # Errors
+
+    def _count(self, keys: Bytes, values: Bytes | None = None) -> int:
+        size = memoryview(keys).nbytes
+        count = size // self.key_size if self.key_size else 0
+        wanted = count * self.element_size
+        if size != count * self.key_size or (
+            values is not None and memoryview(values).nbytes != wanted
+        ):
+            raise self._wrong_size(keys, values)
+        return count
+
+    def _wrong_size(self, key: Bytes, value: Bytes | None = None) -> ValueError:
+        given = f"{memoryview(key).nbytes}"
+        given += f" and {memoryview(value).nbytes}" if value is not None else ""
+        wanted = f"{self.key_size}-byte keys and {self.element_size}-byte elements"
+        return ValueError(f"map `{self.name}` has {wanted}, given {given} bytes")
+
+    def _error(self, verb: str, errno: int, done: int = 0) -> BpfError:
+        mends = {
+            E2BIG: f"its capacity is {self.spec.max_entries}",
+            EEXIST: "the key is there already",
+            ENOENT: "there is no such key",
+            ENODEV: "there is no such interface",
+        }
+        what = f"{verb} map `{self.name}`"
+        error = BpfError(what, errno, mend=mends.get(errno, ""))
+        error.done = done
+        return error
+
+
+def _pieces(data: Bytes, size: int) -> list[bytes]:
+    view = memoryview(data).cast("B")
+    return [bytes(view[at : at + size]) for at in range(0, len(view), size)]
+
+
+def _describe(fd: int) -> tuple[MapSpec, int]:
+    info = libbpf.MapInfo()
+    require_kind(fd, "map")
+    libbpf.info(fd, info, "ask for a map's description")
+    sizes = info.type, info.key_size, info.value_size, info.max_entries
+    return MapSpec(*sizes, info.map_flags, info.name.decode(errors="replace")), info.id

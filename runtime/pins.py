@@ -1,0 +1,178 @@
+"""File descriptors of kernel resources, and the names in bpffs that keep those alive."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import warnings
+from contextlib import suppress
+from errno import EINVAL, ENOENT, ENOTDIR, EPERM, EXDEV
+from pathlib import Path
+from typing import TypeVar
+
+from . import libbpf
+from .libbpf import BpfError
+
+BPFFS = Path("/sys/fs/bpf")
+_Descriptor = TypeVar("_Descriptor", bound="Descriptor")
+_Pin = TypeVar("_Pin", bound="Pin")
+
+
+class Descriptor:
+    """Owns one file descriptor; the kernel resource lives while any descriptor, pin or user of it
+    does."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def fileno(self) -> int:
+        """The descriptor. Raises ValueError once closed."""
+        if self._fd < 0:
+            raise ValueError(f"{type(self).__name__} is closed")
+        return self._fd
+
+    @property
+    def closed(self) -> bool:
+        return self._fd < 0
+
+    def duplicate(self: _Descriptor) -> _Descriptor:
+        """A second owner of the same resource, closed on its own."""
+        return type(self)(duplicate_fd(self.fileno()))
+
+    def pin(self, path: Path, *, replace: bool = False) -> Pin:
+        """Name the resource in bpffs; see `Pin.create`."""
+        return Pin.create(self, path, replace=replace)
+
+    def close(self) -> None:
+        """Give the descriptor up; what the class says survives, survives. May be called again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self: _Descriptor) -> _Descriptor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
+            self.close()
+
+
+def require_kind(fd: int, kind: str) -> None:
+    """Raises BpfError where `fd` is no BPF `map`, `prog` or `link`."""
+    target = str(Path(f"/proc/self/fd/{fd}").readlink())
+    if target.replace("_", "-") != f"anon-inode:bpf-{kind}":
+        raise BpfError(f"open a BPF {kind}", EINVAL, mend=f"this is {target.partition(':')[2]}")
+
+
+def duplicate_fd(fd: int) -> int:
+    """A copy of `fd` that programs started by this process do not inherit."""
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 0)
+
+
+class Pin:
+    """A name in bpffs. It keeps its resource alive after `close` of every descriptor and after the
+    process ends, until it is removed or the machine restarts.
+
+    As a context manager it is removed at the end, unless `keep` was called: so a load that fails
+    half-way leaves no pins.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._kept = False
+
+    @classmethod
+    def create(cls: type[_Pin], resource: Descriptor, path: Path, *, replace: bool = False) -> _Pin:
+        """Pin `resource` at `path`, whose directory exists. With `replace`, whatever is pinned
+        there gives way in one step: at no time is there nothing. Raises BpfError."""
+        check_name(path)
+        first = path.with_name(f"{path.name}~{os.getpid()}") if replace else path
+        _pin(resource.fileno(), first)
+        if replace:
+            try:
+                first.rename(path)
+            except OSError as error:
+                first.unlink()
+                raise BpfError(f"replace the pin `{path}`", error.errno or EINVAL) from None
+        return cls(path)
+
+    def keep(self) -> None:
+        """Let the pin outlive the `with` block."""
+        self._kept = True
+
+    def remove(self) -> None:
+        """Remove the name; descriptors and users keep the resource. May be called again."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise BpfError(f"remove the pin `{self.path}`", error.errno or EINVAL) from None
+
+    def __enter__(self: _Pin) -> _Pin:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._kept:
+            self.remove()
+
+
+def _pin(fd: int, path: Path) -> None:
+    mends = {
+        EPERM: "pins need root, or CAP_BPF and a writable directory",
+        EINVAL: f"`{path.parent}` is not in a bpf file system: mount -t bpf bpf {BPFFS}",
+        ENOENT: f"the directory `{path.parent}` does not exist",
+        EXDEV: f"`{path.parent}` is in another file system than the pin",
+    }
+    with libbpf.captured() as said:
+        result = libbpf.lib().bpf_obj_pin(fd, os.fsencode(path))
+    libbpf.check(result, f"pin at `{path}`", "\n".join(said), mend=mends.get(-result, ""))
+
+
+def open_pin(path: Path) -> int:
+    """A descriptor of whatever is pinned at `path`. Raises BpfError."""
+    mends = {ENOENT: "nothing is pinned there", EPERM: "pins are opened as root, or with CAP_BPF"}
+    with libbpf.captured() as said:
+        result = libbpf.lib().bpf_obj_get(os.fsencode(path))
+    what = f"open the pin `{path}`"
+    return libbpf.check(result, what, "\n".join(said), mend=mends.get(-result, ""))
+
+
+def check_name(path: Path) -> None:
+    """The kernel keeps names with a dot in bpffs for itself. Raises BpfError."""
+    if "." in path.name:
+        raise BpfError(f"pin at `{path}`", EPERM, mend="a name in bpffs may not contain a dot")
+
+
+def ensure_bpffs(path: Path = BPFFS) -> Path:
+    """Make the directory `path` in a mounted bpf file system; returns it. Raises BpfError."""
+    there = path
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if libbpf.filesystem_magic(str(there)) != libbpf.BPFFS_MAGIC:
+        mend = f"mount it: mount -t bpf bpf {BPFFS}"
+        if there == BPFFS or BPFFS in path.parents or path == BPFFS:
+            mend += "; inside `ip netns exec`, which hides it, use `nsenter --net=/run/netns/NAME`"
+        raise BpfError(f"use `{path}`, which is not in a bpf file system", ENOTDIR, mend=mend)
+    for part in reversed([path, *path.parents]):
+        if not part.exists():
+            check_name(part)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BpfError(f"make the directory `{path}`", error.errno or EINVAL) from None
+    return path
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory of pins with all that is in it; missing is fine. Attached programs whose
+    link was pinned only here are detached by it."""
+    with suppress(FileNotFoundError):
+        for entry in list(path.iterdir()):
+            if entry.is_dir() and not entry.is_symlink():
+                remove_directory(entry)
+            else:
+                entry.unlink(missing_ok=True)
+        path.rmdir()

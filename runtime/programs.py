@@ -1,0 +1,225 @@
+"""Loaded programs, and the links that attach them to interfaces."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from errno import EBUSY, EEXIST, EINVAL, ENODEV, ENOLINK, EOPNOTSUPP, EPERM, ERANGE
+from pathlib import Path
+
+from . import libbpf
+from .libbpf import BpfError
+from .pins import Descriptor, duplicate_fd, open_pin, require_kind
+
+_PROG_TYPE_XDP = 6
+_ETH_HLEN = 14  # linux/if_ether.h; the kernel runs no shorter packet
+_ROOM = 4096  # what a program may add to a packet in a test run, at most
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One test run: the program's return value, the packet it left, its XDP metadata, and the mean
+    nanoseconds of a run."""
+
+    retval: int
+    data: bytes
+    duration_ns: int
+    metadata: bytes = b""
+
+
+@dataclass(frozen=True)
+class VerifierStats:
+    """What the verifier did with a program: instructions processed, states, and stack bytes of each
+    function, the main one first."""
+
+    processed: int
+    total_states: int
+    peak_states: int
+    stack: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, log: str) -> VerifierStats | None:
+        """From a log of level LOG_STATS; None where it has none."""
+        counts = re.search(r"processed (\d+) insns .*total_states (\d+) peak_states (\d+)", log)
+        stack = re.search(r"stack depth ([\d+]+)", log)
+        if not counts or not stack:
+            return None
+        processed, total, peak = (int(number) for number in counts.groups())
+        return cls(processed, total, peak, tuple(int(depth) for depth in stack[1].split("+")))
+
+
+@dataclass(frozen=True)
+class ProgramInfo:
+    """The kernel's description. `insns` are 8-byte instructions after its rewriting; 0 stands for
+    what this kernel does not tell (`verified_insns` before 5.16)."""
+
+    id: int
+    type: int
+    name: str
+    tag: str
+    insns: int
+    jited_bytes: int
+    verified_insns: int
+    map_ids: tuple[int, ...]
+
+
+class Program(Descriptor):
+    """A loaded program. Closing it leaves the program to its links, pins, PROG_ARRAY entries and
+    other descriptors; with the last of these it is unloaded."""
+
+    def __init__(self, fd: int, name: str = "", log: str = "") -> None:
+        """Takes over `fd`. `name` is the object's, where the kernel's 15 characters cut it."""
+        super().__init__(fd)
+        try:
+            require_kind(fd, "prog")
+            self.info = _program_info(fd)
+        except BpfError:
+            self.close()
+            raise
+        self.name = name or self.info.name
+        self.id, self.tag = self.info.id, self.info.tag
+        self.verifier_log = log
+
+    @classmethod
+    def open_pinned(cls, path: Path) -> Program:
+        """The program pinned at `path`."""
+        return cls(open_pin(path))
+
+    @classmethod
+    def open_id(cls, number: int) -> Program:
+        """The program with this kernel id."""
+        result = libbpf.lib().bpf_prog_get_fd_by_id(number)
+        return cls(libbpf.check(result, f"open program {number}"))
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name} id {self.id}{' closed' if self.closed else ''}>"
+
+    def duplicate(self) -> Program:
+        """A second owner of the same program, closed on its own."""
+        return Program(duplicate_fd(self.fileno()), self.name, self.verifier_log)
+
+    @property
+    def stats(self) -> VerifierStats | None:
+        """Read from the log, so only after a load with LOG_STATS."""
+        return VerifierStats.parse(self.verifier_log)
+
+    def test_run(
+        self, data: bytes, *, ingress_ifindex: int = 0, repeat: int = 1, metadata: bytes = b""
+    ) -> RunResult:
+        """Run on a packet of at least 14 bytes, `repeat` times on the same buffer (so each run sees
+        what the one before left). `ingress_ifindex` is in the caller's network namespace;
+        `metadata` (a multiple of 4 bytes) lies in front of the packet. Raises BpfError."""
+        if len(data) < _ETH_HLEN:
+            raise BpfError(
+                f"run program `{self.name}` on {len(data)} bytes",
+                EINVAL,
+                mend=f"a test packet has at least an Ethernet header: {_ETH_HLEN} bytes",
+            )
+        packet, context = metadata + data, None
+        if self.info.type == _PROG_TYPE_XDP:
+            context = libbpf.XdpMd(len(metadata), len(packet), 0, ingress_ifindex)
+        run = libbpf.test_run(self.fileno(), packet, _ROOM, repeat, context)
+        if run.result == -EINVAL and not ingress_ifindex and not metadata:
+            # Before 5.15 XDP test runs took no context.
+            run = libbpf.test_run(self.fileno(), packet, _ROOM, repeat, None)
+        absent = f"there is no interface {ingress_ifindex} in this network namespace"
+        mend = absent if run.result == -ENODEV else ""
+        libbpf.check(run.result, f"run program `{self.name}`", mend=mend)
+        start = run.metadata_length
+        return RunResult(run.retval, run.data[start:], run.duration_ns, run.data[:start])
+
+
+def _program_info(fd: int) -> ProgramInfo:
+    raw, map_ids = libbpf.program_info(fd)
+    return ProgramInfo(
+        id=raw.id,
+        type=raw.type,
+        name=raw.name.decode(errors="replace"),
+        tag=bytes(raw.tag).hex(),
+        insns=raw.xlated_prog_len // 8,
+        jited_bytes=raw.jited_prog_len,
+        verified_insns=raw.verified_insns,
+        map_ids=map_ids,
+    )
+
+
+class XdpMode(IntEnum):
+    """XDP_FLAGS_* of linux/if_link.h: in the driver, or after it on any interface."""
+
+    NATIVE = 4
+    GENERIC = 2
+
+
+@dataclass(frozen=True)
+class LinkInfo:
+    """The kernel's description; `ifindex` is 0 once the link was detached or its interface gone."""
+
+    id: int
+    type: int
+    program_id: int
+    ifindex: int
+
+
+class Link(Descriptor):
+    """An XDP program on an interface. Closing it detaches the program, unless the link is pinned or
+    another descriptor holds it; pinned, it survives the process. It ends with its interface."""
+
+    def __init__(self, fd: int) -> None:
+        """Takes over `fd`. Raises BpfError where that is no link."""
+        super().__init__(fd)
+        try:
+            require_kind(fd, "link")
+            self.id = self.info().id
+        except BpfError:
+            self.close()
+            raise
+
+    @classmethod
+    def attach_xdp(cls, program: Program, ifindex: int, mode: XdpMode = XdpMode.NATIVE) -> Link:
+        """Attach to an interface of the caller's network namespace. Raises BpfError."""
+        what = f"attach `{program.name}` to interface {ifindex}"
+        result = libbpf.create_link(program.fileno(), ifindex, int(mode))
+        return cls(libbpf.check(result, what, mend=_attach_mend(-result, mode)))
+
+    @classmethod
+    def open_pinned(cls, path: Path) -> Link:
+        """The link pinned at `path`."""
+        return cls(open_pin(path))
+
+    def __repr__(self) -> str:
+        return f"<Link id {self.id}{' closed' if self.closed else ''}>"
+
+    def info(self) -> LinkInfo:
+        """As it is now."""
+        raw = libbpf.LinkInfo()
+        libbpf.info(self.fileno(), raw, "ask for a link's description")
+        return LinkInfo(raw.id, raw.type, raw.prog_id, raw.ifindex)
+
+    def update(self, program: Program, *, expected: Program | None = None) -> None:
+        """Put `program` in the place of the attached one; every packet meets one of the two. With
+        `expected`, only if that one is attached. Raises BpfError."""
+        expected_fd = expected.fileno() if expected else None
+        result = libbpf.update_link(self.fileno(), program.fileno(), expected_fd)
+        mends = {
+            EPERM: "another program is attached than was expected, or the privilege is missing",
+            ENOLINK: "its interface is gone",
+        }
+        libbpf.check(result, f"switch a link to `{program.name}`", mend=mends.get(-result, ""))
+
+    def detach(self) -> None:
+        """Take the program off the interface at once, whoever else holds the link; its pins stay as
+        names of nothing. May be called again."""
+        libbpf.check(libbpf.lib().bpf_link_detach(self.fileno()), "detach a link")
+
+
+def _attach_mend(errno: int, mode: XdpMode) -> str:
+    another = "another XDP program is attached to it: detach that one first"
+    unsupported = "its driver has no native XDP: use the generic mode"
+    return {
+        EBUSY: another,
+        EEXIST: another,
+        ENODEV: "there is no such interface in this network namespace",
+        EOPNOTSUPP: unsupported if mode is XdpMode.NATIVE else "",
+        ERANGE: "its MTU, or its peer's, is too large for XDP",
+    }.get(errno, "")
