@@ -1,0 +1,192 @@
+// The grammar of `.hp` files. It is LL(1) but for one word (`max` behind an array type), so that the
+// generated parser is a set of token switches. Words that may also be names are listed in `name`;
+// left-factored alternatives (`member`, `statement`, `elseBranch`) are what that costs. What the
+// grammar lets pass for a better message (`a < b < c`, a second `else`) is refused in `syntax.py`.
+//
+// The Python parser is fed by `lexer.py`, which makes the same tokens faster; a test compares both.
+grammar Helio;
+
+// ---- file ------------------------------------------------------------------------------------
+
+file : importLine* (header | pipeline)* EOF ;
+
+importLine : 'import' path (',' path)* ;
+
+// ---- headers ---------------------------------------------------------------------------------
+
+header : 'link'? 'header' name '{' member* '}' ;
+
+member
+    : memberName? ':' fieldRest
+    | ('size' | 'extent' | 'accept' | 'require') (':' fieldRest | expr)
+    | 'payload' (':' fieldRest | 'when' expr)
+    | 'when' name '{' field* '}'
+    ;
+
+field : name? ':' fieldRest ;
+
+fieldRest : type ('=' sum)? ('{' field* '}')? ;
+
+type : name ('[' sum ']' ('max' number)?)? ;
+
+// ---- pipelines -------------------------------------------------------------------------------
+
+pipeline : 'pipeline' name '{' declaration* '}' ;
+
+declaration : ports | graph | element | rule_ | fallback | action | stage | hook | run ;
+
+ports : 'ports' names ;
+
+graph : 'parser' '{' edge* '}' ;
+
+edge
+    : edgeName '->' name ('as' name)? ('when' test ('and' test)*)?
+      ('write' literal (',' literal)*)? ('on' names)?
+    ;
+
+test : name '=' range_ ('|' range_)* ;
+
+range_ : literal ('..' literal | '&' literal)? ;
+
+element : 'ie' name '=' number ',' name ('|' name)* ('{' symbol (',' symbol)* '}')? ;
+
+symbol : name '=' number ;
+
+rule_ : 'rule' name '[' number ']' 'named'? '{' clause* '}' ;
+
+clause
+    : 'match' matchLine+
+    | 'gives' name ((',' name)+ | ('|' name)+)?
+    | 'spread' name '[' number '..' number ']' ('by' name)? 'over' call
+    | 'counts' names
+    | ('priority' | 'precedence') name
+    ;
+
+matchLine : matchName name path ;
+
+fallback : 'default' verdict ;
+
+action : 'action' name '(' name ')' block ;
+
+stage : 'stage' name block ;
+
+hook : 'on' name '{' verdict '}' ;
+
+run : 'run' name ('->' name)* ;
+
+// ---- statements ------------------------------------------------------------------------------
+
+block : '{' statement* '}' ;
+
+statement
+    : ifElse
+    | matchOn
+    | 'find' name otherwise?
+    | 'choose' name 'from' path otherwise?
+    | 'push' pushed ('/' pushed)* ('before' name)?
+    | 'pop' 'to' name
+    | 'clamp' name
+    | 'forward' path 'via' path
+    | verdict
+    | statementName ('(' name ')' | ('.' name)* '=' sum)
+    ;
+
+ifElse : 'if' expr block elseBranch* ;
+
+elseBranch : 'else' ('if' expr)? block ;
+
+matchOn : 'match' path '{' arm* '}' ;
+
+arm : statementName name? '=>' (block | statement) ','? ;
+
+otherwise : 'else' block ;
+
+pushed : name ('{' (assign (',' assign)*)? '}')? ;
+
+assign : path '=' sum ;
+
+verdict : 'pass' | 'drop' | 'default' | 'send' 'back' | 'reply' 'icmp' ;
+
+// ---- expressions -----------------------------------------------------------------------------
+
+expr : conjunction ('or' conjunction)* ;
+
+conjunction : negation ('and' negation)* ;
+
+negation : 'not'* comparison ;
+
+comparison
+    : sum (('=' | '!=' | '<' | '<=' | '>' | '>=') sum | 'is' name | 'gives' name)* 
+    ;
+
+sum : product (('+' | '-') product)* ;
+
+product : atom (('*' | '&' | '<<' | '>>') atom)* ;
+
+atom : literal | '(' expr ')' | name ('(' arguments? ')' | ('.' name)*) ;
+
+call : name '(' arguments? ')' ;
+
+arguments : expr (',' expr)* ;
+
+// ---- small things ----------------------------------------------------------------------------
+
+path : name ('.' name)* ;
+
+names : name (',' name)* ;
+
+number : NUMBER ;
+
+literal : NUMBER | ADDRESS ;
+
+// Where a name begins a line, the words that may continue the line before it are left out.
+
+name
+    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'precedence' | 'priority' | 'to' | 'via'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before'
+    ;
+
+memberName
+    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before'
+    ;
+
+edgeName
+    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'precedence' | 'priority' | 'to' | 'via'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before'
+    ;
+
+matchName
+    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'to' | 'via'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before'
+    ;
+
+statementName
+    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'precedence' | 'priority' | 'to' | 'via'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
+    ;
+
+// ---- tokens ----------------------------------------------------------------------------------
+
+IDENT : [A-Za-z_] WORD* ;
+
+NUMBER : [0-9] WORD* ;                            // lexer.py refuses what is none: `12x`, `0xg`
+
+ADDRESS
+    : [0-9] WORD* ('.' WORD+)+                    // 10.0.0.1
+    | HEX* ':' HEX* ':' (HEX | ':')*              // 2001:db8::1, 02:00:00:00:00:01
+    ;
+
+fragment WORD : [A-Za-z0-9_] ;
+
+fragment HEX : [0-9a-fA-F] ;
+
+COMMENT : '//' ~[\n]* -> channel(HIDDEN) ;        // `///`, but not `////`, is a doc comment
+
+SPACE : [ \t\r\n]+ -> skip ;
+
+STRAY : . ;                                       // reported by lexer.py, never seen by the parser

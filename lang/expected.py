@@ -1,0 +1,126 @@
+"""A syntax error in the user's terms: from what the grammar wants to what one would say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import faults
+from .diagnostics import Diagnostic
+from .lexer import Token, span
+from .source import Source
+
+HARD = frozenset(
+    "and as choose clamp counts default drop else find forward gives ie if import is match not on or"
+    " pass pipeline pop push reply rule run send spread stage when".split()
+)
+"""Words that cannot be names anywhere."""
+
+_OPERATORS = frozenset(("+", "-", "*", "&", "<<", ">>", "=", "!=", "<", "<=", ">", ">="))
+_OPERATORS |= {"and", "or", "is", "gives", "."}
+
+# What a list in braces holds, said for a whole rule of the grammar.
+_ITEMS = {
+    "file": "`import`, `header` or `pipeline`",
+    "pipeline": "a declaration such as `ie`, `rule`, `action`, `stage`, `on` or `run`, or a `}`",
+    "declaration": "a declaration such as `ie`, `rule`, `action`, `stage`, `on` or `run`",
+    "header": "a field such as `ttl : u8`, or a `}`",
+    "fieldRest": "a field such as `ttl : u8`, or a `}`",
+    "graph": "an edge such as `user -> udp when protocol = 17`, or a `}`",
+    "rule_": "`match`, `gives`, `spread`, `counts`, `priority`, `precedence` or `}`",
+    "block": "a statement or a `}`",
+    "statement": "a statement",
+    "matchOn": "a case such as `DROP => drop`, or a `}`",
+    "verdict": "`pass`, `drop`, `default`, `send back` or `reply icmp`",
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the grammar does not go on: the token, the rule being read, what it wants, and the
+    words that it would have taken at this and earlier tokens."""
+
+    source: Source
+    tokens: list[Token]
+    index: int
+    rule: str
+    wanted: set[str]
+    seen: dict[int, set[str]]
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+
+def explain(place: Place) -> Diagnostic:
+    """The one diagnostic for what stands at `place`."""
+    return _misspelt(place) or _reserved(place) or _plain(place)
+
+
+def _misspelt(place: Place) -> Diagnostic | None:
+    """A word of the language with a slip in it, at the place or read as a name just before."""
+    for index in (place.index, place.index - 1):
+        token = place.tokens[index] if index >= 0 else None
+        if token is None or token.kind != "IDENT":
+            continue
+        candidates = sorted(w for w in place.seen.get(index, ()) if w.isalpha() and w.islower())
+        suggestion = faults.nearest(token.text, candidates)
+        if suggestion:
+            return faults.misspelt(span(place.source, token), token.text, suggestion)
+    return None
+
+
+def _reserved(place: Place) -> Diagnostic | None:
+    token = place.token
+    if "IDENT" not in place.wanted or token.kind not in HARD or place.rule in _ITEMS:
+        return None
+    if token.first or token.kind in ("and", "or", "is", "gives"):
+        return None  # more likely that something is missing before it
+    return faults.reserved(span(place.source, token), in_words(place.rule, place.wanted))
+
+
+def _plain(place: Place) -> Diagnostic:
+    token = place.token
+    found = f"`{token.text}`" if token.text else "the end of the file"
+    hint = _hint(place)
+    wanted = in_words(place.rule, place.wanted)
+    return faults.unexpected(span(place.source, token), found, wanted, hint)
+
+
+def in_words(rule: str, wanted: set[str]) -> str:
+    """What may stand there, as one would say it."""
+    if rule in _ITEMS and len(wanted) > 2:
+        return _ITEMS[rule]
+    words = []
+    if {"IDENT", "NUMBER", "("} <= wanted:
+        words.append("a value")
+    elif {"NUMBER", "ADDRESS"} <= wanted:
+        words.append("a number or an address")
+    elif "IDENT" in wanted:
+        words.append("a name")
+    elif "NUMBER" in wanted:
+        words.append("a number")
+    rest = wanted - {"IDENT", "NUMBER", "ADDRESS", "EOF"}
+    if "IDENT" in wanted:
+        rest = {w for w in rest if not w.isalpha() and w != "("}
+    if rest - _OPERATORS:
+        rest -= _OPERATORS
+    words.extend(f"`{w}`" for w in sorted(rest))
+    if "EOF" in wanted:
+        words.append("the end of the file")
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+
+
+def _hint(place: Place) -> str:
+    token = place.token
+    before = place.tokens[place.index - 1].text if place.index else ""
+    if token.kind == "=" and before == "=":
+        return "a comparison is written with one `=`"
+    if token.kind == "&" and before == "&":
+        return "write `and`"
+    if token.kind == "|":
+        return "write `or`" if before == "|" else ""
+    if token.kind == "import":
+        return "imports stand at the beginning of the file"
+    if place.rule == "file" and token.text in ("ie", "rule", "stage", "parser", "action", "ports"):
+        return f"`{token.text}` belongs into a `pipeline`: is there a `}}` too many above?"
+    return ""

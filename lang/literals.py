@@ -1,0 +1,52 @@
+"""What the literals of a `.hp` file mean."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+_NUMBER = re.compile(r"(?:0x([0-9a-fA-F]{1,32})|([0-9]{1,39})([kM]?))\Z")
+_IP4 = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\Z")
+_MAC = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\Z")
+_SCALE = {"": 1, "k": 1 << 10, "M": 1 << 20}
+
+LARGEST = (1 << 128) - 1
+
+AddressKind = Literal["ip4", "ip6", "mac"]
+
+
+def number(text: str) -> int | None:
+    """The value of `17`, `0x8100`, `64k` (65536) or `1M`; None if `text` is none of these or does
+    not fit in 128 bits."""
+    found = _NUMBER.match(text)
+    if not found:
+        return None
+    hexadecimal, decimal, suffix = found.groups()
+    value = int(hexadecimal, 16) if hexadecimal else int(decimal) * _SCALE[suffix]
+    return value if value <= LARGEST else None
+
+
+def address(text: str) -> tuple[AddressKind, int] | None:
+    """Kind and value (in network order) of an IPv4, IPv6 (RFC 4291) or MAC literal, else None."""
+    if ":" not in text:
+        return _ip4(text)
+    if _MAC.match(text):
+        return "mac", int(text.replace(":", ""), 16)
+    if len(text) > 39:
+        return None
+    import ipaddress  # slow to import, and most files have no such literal
+
+    try:
+        return "ip6", int(ipaddress.IPv6Address(text))
+    except ValueError:
+        return None
+
+
+def _ip4(text: str) -> tuple[AddressKind, int] | None:
+    found = _IP4.match(text)
+    if not found:
+        return None
+    octets = found.groups()
+    if any(len(o) > 1 and o[0] == "0" for o in octets) or any(int(o) > 255 for o in octets):
+        return None
+    return "ip4", int.from_bytes(bytes(map(int, octets)), "big")
