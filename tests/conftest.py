@@ -1,0 +1,119 @@
+"""What every test here can use, and the guard that no test leaves anything behind."""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import os
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import pytest
+from lab import Lab
+from leaks import BPFFS, PREFIX, leaked, remove_pins, snapshot, sweep
+
+GOLDEN = Path(__file__).parent / "golden"
+CI = os.environ.get("CI") == "true"
+_numbers = count(1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what the tests make to tests/golden/ in place of comparing it",
+    )
+
+
+@pytest.fixture(autouse=True)
+def leaks_nothing() -> Iterator[None]:
+    """Fail a test that leaves a descriptor, pin, namespace, device or process, however it ended."""
+    before = snapshot()
+    yield
+    if found := leaked(before):
+        sweep(before)
+        pytest.fail("left behind by this test:\n  " + "\n  ".join(found), pytrace=False)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def session_leaks_nothing() -> Iterator[None]:
+    """The same for fixtures that outlive a test."""
+    before = snapshot()
+    yield
+    if found := leaked(before):
+        sweep(before)
+        pytest.fail("left behind at the end of the session:\n  " + "\n  ".join(found), pytrace=False)
+
+
+@cache
+def _why_no_kernel() -> str:
+    """Why this process may not load programs, or an empty string if it may."""
+    if os.geteuid() != 0:
+        return "not root"
+    if not os.path.ismount(BPFFS):
+        return f"no bpffs is mounted at {BPFFS}"
+    # bpf(BPF_MAP_CREATE) of a one-element array: the cheapest thing that needs what loading needs.
+    array, size = (ctypes.c_uint32 * 32)(2, 4, 4, 1), 128
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = {"x86_64": 321, "aarch64": 280}.get(os.uname().machine)
+    if number is None:
+        return f"the bpf system call of {os.uname().machine} is not known here"
+    descriptor = libc.syscall(number, 0, array, size)
+    if descriptor < 0:
+        return f"the kernel refuses bpf(): {os.strerror(ctypes.get_errno())}"
+    os.close(descriptor)
+    return ""
+
+
+@pytest.fixture
+def kernel() -> None:
+    """The test needs root and bpf. Without: skipped with the reason, or failed when CI=true."""
+    if reason := _why_no_kernel():
+        if CI:
+            pytest.fail(f"CI must run every test, but {reason}", pytrace=False)
+        pytest.skip(f"needs root and bpf: {reason}")
+
+
+@pytest.fixture
+def lab(kernel: None) -> Iterator[Lab]:
+    """A network laboratory of this test's own (examples/lab.py)."""
+    with Lab(f"{PREFIX}{next(_numbers)}-") as made:
+        yield made
+
+
+@pytest.fixture
+def pins(kernel: None) -> Iterator[Path]:
+    """An empty folder in bpffs of this test's own. Pins still there at its end are a leak."""
+    folder = BPFFS / f"{PREFIX}{next(_numbers)}"
+    folder.mkdir()
+    yield folder
+    if left := sorted(str(path) for path in folder.rglob("*")):
+        remove_pins(folder)
+        pytest.fail("pins left behind by this test:\n  " + "\n  ".join(left), pytrace=False)
+    folder.rmdir()
+
+
+Golden = Callable[[str, str], None]
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """golden(name, text): `text` is what tests/golden/<name> holds; --update-golden writes it."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        elif not path.exists():
+            pytest.fail(f"no tests/golden/{name}: write it with --update-golden", pytrace=False)
+        elif (kept := path.read_text()) != text:
+            lines = difflib.unified_diff(
+                kept.splitlines(), text.splitlines(), f"tests/golden/{name}", "now", lineterm=""
+            )
+            reason = "\n".join(lines) or "they differ in the newline at the end only"
+            pytest.fail(f"{reason}\n(if this is meant: --update-golden)", pytrace=False)
+
+    return compare
