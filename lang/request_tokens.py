@@ -1,0 +1,74 @@
+"""The tokens of a request, made by one regular expression.
+
+They are those of `Request.g4` (a test compares), some twenty times faster than the generated lexer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from .source import Source
+
+# One letter a kind: the letters of a change are its shape.
+CREATE, UPDATE, DELETE, REPLACE = "c", "u", "d", "r"
+NUMBER, IP4, IP6, MAC, WORD, STRING = "n", "4", "6", "m", "w", "s"
+BAD, STRAY = "b", "?"
+VERBS = {"create": CREATE, "update": UPDATE, "delete": DELETE, "replace": REPLACE}
+
+_HEX = "[0-9a-f]++"
+_TOKEN = re.compile(
+    rf"""(?:\s++|//[^\n]*+)*+(?:
+      (?P<six>(?:{_HEX}:)*(?:{_HEX}:|:):(?:{_HEX}(?::{_HEX})*)? | (?:{_HEX}:){{7}}{_HEX})
+    | (?P<mac>(?:[0-9a-f]{{2}}:){{5}}[0-9a-f]{{2}})
+    | (?P<word>[a-z_][a-z0-9_]*+(?:[-.][a-z0-9_]++)*+)
+    | (?P<four>[0-9]++\.[0-9]++\.[0-9]++\.[0-9]++(?![a-z0-9_]|\.[a-z0-9_]))
+    | (?P<number>(?:0x[0-9a-f]++|[0-9]++)(?![a-z0-9_]|\.[a-z0-9_]))
+    | (?P<string>"[^"\r\n]*+")
+    | (?P<mark>\.\.|[;,:()\[\]/&])
+    | (?P<bad>[0-9][a-z0-9_]*+(?:\.[a-z0-9_]++)*+)
+    | (?P<stray>.)
+    )""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII,
+)
+_KINDS = {"six": IP6, "mac": MAC, "four": IP4, "number": NUMBER, "string": STRING, "bad": BAD}
+_LETTERS = ["", *(_KINDS.get(name, STRAY) for name in _TOKEN.groupindex)]
+_WORD_GROUP = _TOKEN.groupindex["word"]
+_MARK_GROUP = _TOKEN.groupindex["mark"]
+_PLAIN_WORD = re.compile(r"[a-z_][a-z0-9_]*(?:[-.][a-z0-9_]+)*", re.IGNORECASE | re.ASCII)
+
+
+class Tokens(NamedTuple):
+    """Columns of a token list: letters of the kinds (`..` is "-"), spellings, first and last offsets."""
+
+    kinds: str
+    texts: list[str]
+    starts: list[int]
+    ends: list[int]
+
+
+def tokens(source: Source) -> Tokens:
+    kinds: list[str] = []
+    texts: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for match in _TOKEN.finditer(source.text):
+        group = match.lastindex
+        assert group is not None
+        text = match[group]
+        if group == _WORD_GROUP:
+            kinds.append(VERBS.get(text.lower(), WORD))
+        elif group == _MARK_GROUP:
+            kinds.append(text[0] if text != ".." else "-")
+        else:
+            kinds.append(_LETTERS[group])
+        texts.append(text)
+        start, end = match.span(group)
+        starts.append(start)
+        ends.append(end)
+    return Tokens("".join(kinds), texts, starts, ends)
+
+
+def is_word(text: str) -> bool:
+    """A name that needs no quotes."""
+    return _PLAIN_WORD.fullmatch(text) is not None and text.lower() not in VERBS
