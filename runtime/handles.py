@@ -67,7 +67,7 @@ class Object:
         return cls(elf, name or source.name.partition(".")[0], log_level)
 
     def map_specs(self) -> dict[str, MapSpec]:
-        """Each map as it is going to be created, by name. Before `load`."""
+        """Each map as it is going to be created, by name, in BTF's order. Before `load`."""
         return {name: self._map_spec(name) for name in self._map_pointers}
 
     def _map_spec(self, name: str) -> MapSpec:

@@ -159,8 +159,8 @@ class LinkInfo(ctypes.Structure):
 
 
 _PTR, _STR = c_void_p, c_char_p
-# Result, then arguments. The interpreter lock is released around these.
-_SLOW: dict[str, tuple[Any, ...]] = {
+# Result, then arguments.
+_GENERAL: dict[str, tuple[Any, ...]] = {
     "libbpf_set_print": (_PTR, _PTR),
     "libbpf_num_possible_cpus": (c_int,),
     "bpf_object__open_mem": (_PTR, _STR, c_size_t, POINTER(OpenOpts)),
@@ -197,8 +197,7 @@ _SLOW: dict[str, tuple[Any, ...]] = {
     "bpf_link_detach": (c_int, c_int),
     "bpf_prog_test_run_opts": (c_int, c_int, POINTER(RunOpts)),
 }
-# Under a microsecond each: giving the interpreter lock away would cost more.
-_FAST: dict[str, tuple[Any, ...]] = {
+_ELEMENT: dict[str, tuple[Any, ...]] = {
     "bpf_map_update_elem": (c_int, c_int, _STR, _STR, c_uint64),
     "bpf_map_lookup_elem": (c_int, c_int, _STR, _PTR),
     "bpf_map_delete_elem": (c_int, c_int, _STR),
@@ -210,7 +209,7 @@ _FAST: dict[str, tuple[Any, ...]] = {
 def lib() -> ctypes.CDLL:
     """libbpf; every call of it releases the interpreter lock. Raises LibbpfMissing."""
     try:
-        library = _with_prototypes(ctypes.CDLL("libbpf.so.1", use_errno=True), _SLOW)
+        library = _with_prototypes(ctypes.CDLL("libbpf.so.1", use_errno=True), _GENERAL | _ELEMENT)
     except (OSError, AttributeError) as error:
         raise LibbpfMissing(str(error)) from None
     library.libbpf_set_print(ctypes.cast(_capture, c_void_p))
@@ -219,9 +218,10 @@ def lib() -> ctypes.CDLL:
 
 @cache
 def fast() -> ctypes.PyDLL:
-    """The single-element map calls, made with the interpreter lock held. Raises LibbpfMissing."""
+    """The calls for one element, made with the interpreter lock held, since giving it away costs
+    more than they take: for maps where these never wait. Raises LibbpfMissing."""
     lib()
-    return _with_prototypes(ctypes.PyDLL("libbpf.so.1"), _FAST)
+    return _with_prototypes(ctypes.PyDLL("libbpf.so.1"), _ELEMENT)
 
 
 def _with_prototypes(library: _Library, prototypes: dict[str, tuple[Any, ...]]) -> _Library:

@@ -41,6 +41,8 @@ class MapType(IntEnum):
 
 
 _PER_CPU = {MapType.PERCPU_HASH, MapType.PERCPU_ARRAY, MapType.LRU_PERCPU_HASH}
+# The kernel waits for RCU, or patches code, when elements of these change.
+_WAITING = {MapType.PROG_ARRAY, MapType.ARRAY_OF_MAPS, MapType.HASH_OF_MAPS}
 _DEVMAPS = {MapType.DEVMAP, MapType.DEVMAP_HASH}
 _TRAITS = ("type", "key_size", "value_size", "max_entries", "flags")
 
@@ -111,9 +113,9 @@ class Map(Descriptor):
         if self.per_cpu:
             self.element_size = self.spec.stride * libbpf.possible_cpus()
         self._mappings: list[tuple[mmap.mmap, memoryview]] = []
-        fast = libbpf.fast()
-        self._update, self._lookup = fast.bpf_map_update_elem, fast.bpf_map_lookup_elem
-        self._delete, self._next = fast.bpf_map_delete_elem, fast.bpf_map_get_next_key
+        calls = libbpf.lib() if self.spec.type in _WAITING else libbpf.fast()
+        self._update, self._lookup = calls.bpf_map_update_elem, calls.bpf_map_lookup_elem
+        self._delete, self._next = calls.bpf_map_delete_elem, calls.bpf_map_get_next_key
         self._element = libbpf.buffer_type(self.element_size)
         self._key = libbpf.buffer_type(self.key_size)
 

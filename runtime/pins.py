@@ -6,7 +6,7 @@ import fcntl
 import os
 import warnings
 from contextlib import suppress
-from errno import EINVAL, ENOENT, ENOTDIR, EPERM, EXDEV
+from errno import EINVAL, ENOENT, ENOTDIR, EPERM
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ from . import libbpf
 from .libbpf import BpfError
 
 BPFFS = Path("/sys/fs/bpf")
+_MOUNT = f"mount -t bpf bpf {BPFFS}"
 _Descriptor = TypeVar("_Descriptor", bound="Descriptor")
 _Pin = TypeVar("_Pin", bound="Pin")
 
@@ -120,15 +121,18 @@ class Pin:
 
 
 def _pin(fd: int, path: Path) -> None:
-    mends = {
-        EPERM: "pins need root, or CAP_BPF and a writable directory",
-        EINVAL: f"`{path.parent}` is not in a bpf file system: mount -t bpf bpf {BPFFS}",
-        ENOENT: f"the directory `{path.parent}` does not exist",
-        EXDEV: f"`{path.parent}` is in another file system than the pin",
-    }
     with libbpf.captured() as said:
         result = libbpf.lib().bpf_obj_pin(fd, os.fsencode(path))
-    libbpf.check(result, f"pin at `{path}`", "\n".join(said), mend=mends.get(-result, ""))
+    if result < 0:
+        what = f"pin at `{path}`"
+        raise BpfError(what, -result, "\n".join(said), mend=_pin_mend(path.parent))
+
+
+def _pin_mend(directory: Path) -> str:
+    # The kernel says EPERM to a foreign file system and to a missing privilege alike.
+    if not directory.is_dir():
+        return f"the directory `{directory}` does not exist"
+    return "" if is_bpffs(directory) else f"`{directory}` is not in a bpf file system: {_MOUNT}"
 
 
 def open_pin(path: Path) -> int:
@@ -146,19 +150,29 @@ def check_name(path: Path) -> None:
         raise BpfError(f"pin at `{path}`", EPERM, mend="a name in bpffs may not contain a dot")
 
 
+def is_bpffs(path: Path) -> bool:
+    """Whether `path` exists in a bpf file system."""
+    try:
+        return libbpf.filesystem_magic(str(path)) == libbpf.BPFFS_MAGIC
+    except OSError:
+        return False
+
+
 def ensure_bpffs(path: Path = BPFFS) -> Path:
     """Make the directory `path` in a mounted bpf file system; returns it. Raises BpfError."""
+    missing: list[Path] = []
     there = path
-    while not there.exists() and there != there.parent:
+    # Path.exists would raise: bpffs answers EPERM to names with a dot.
+    while not os.path.exists(there):
+        missing.append(there)
         there = there.parent
-    if libbpf.filesystem_magic(str(there)) != libbpf.BPFFS_MAGIC:
-        mend = f"mount it: mount -t bpf bpf {BPFFS}"
-        if there == BPFFS or BPFFS in path.parents or path == BPFFS:
-            mend += "; inside `ip netns exec`, which hides it, use `nsenter --net=/run/netns/NAME`"
+    if not is_bpffs(there):
+        mend = _MOUNT
+        if path == BPFFS or BPFFS in path.parents:
+            mend += "; in `ip netns exec`, which hides it, use `nsenter --net=/run/netns/NAME`"
         raise BpfError(f"use `{path}`, which is not in a bpf file system", ENOTDIR, mend=mend)
-    for part in reversed([path, *path.parents]):
-        if not part.exists():
-            check_name(part)
+    for part in missing:
+        check_name(part)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

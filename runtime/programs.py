@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from dataclasses import dataclass
 from enum import IntEnum
 from errno import EBUSY, EEXIST, EINVAL, ENODEV, ENOLINK, EOPNOTSUPP, EPERM, ERANGE
@@ -14,6 +15,7 @@ from .pins import Descriptor, duplicate_fd, open_pin, require_kind
 
 _PROG_TYPE_XDP = 6
 _ETH_HLEN = 14  # linux/if_ether.h; the kernel runs no shorter packet
+_ABSENT = "there is no such interface in this network namespace"
 _ROOM = 4096  # what a program may add to a packet in a test run, at most
 
 
@@ -108,8 +110,9 @@ class Program(Descriptor):
         self, data: bytes, *, ingress_ifindex: int = 0, repeat: int = 1, metadata: bytes = b""
     ) -> RunResult:
         """Run on a packet of at least 14 bytes, `repeat` times on the same buffer (so each run sees
-        what the one before left). `ingress_ifindex` is in the caller's network namespace;
-        `metadata` (a multiple of 4 bytes) lies in front of the packet. Raises BpfError."""
+        what the one before left), with `metadata` (a multiple of 4 bytes) in front of it.
+        `ingress_ifindex` is in the caller's network namespace; 0 stands for its loopback, which the
+        program sees as 1. Raises BpfError."""
         if len(data) < _ETH_HLEN:
             raise BpfError(
                 f"run program `{self.name}` on {len(data)} bytes",
@@ -178,9 +181,13 @@ class Link(Descriptor):
     @classmethod
     def attach_xdp(cls, program: Program, ifindex: int, mode: XdpMode = XdpMode.NATIVE) -> Link:
         """Attach to an interface of the caller's network namespace. Raises BpfError."""
-        what = f"attach `{program.name}` to interface {ifindex}"
         result = libbpf.create_link(program.fileno(), ifindex, int(mode))
-        return cls(libbpf.check(result, what, mend=_attach_mend(-result, mode)))
+        if result >= 0:
+            return cls(result)
+        interface = _interface_name(ifindex)
+        mend = _attach_mend(-result, mode) if interface else _ABSENT
+        what = f"attach `{program.name}` to interface {interface or ifindex}"
+        raise BpfError(what, -result, mend=mend)
 
     @classmethod
     def open_pinned(cls, path: Path) -> Link:
@@ -213,13 +220,21 @@ class Link(Descriptor):
         libbpf.check(libbpf.lib().bpf_link_detach(self.fileno()), "detach a link")
 
 
+def _interface_name(ifindex: int) -> str:
+    """Its name in the caller's network namespace, or nothing where there is none."""
+    try:
+        return socket.if_indextoname(ifindex)
+    except OSError:
+        return ""
+
+
 def _attach_mend(errno: int, mode: XdpMode) -> str:
     another = "another XDP program is attached to it: detach that one first"
     unsupported = "its driver has no native XDP: use the generic mode"
     return {
         EBUSY: another,
         EEXIST: another,
-        ENODEV: "there is no such interface in this network namespace",
+        ENODEV: _ABSENT,
         EOPNOTSUPP: unsupported if mode is XdpMode.NATIVE else "",
         ERANGE: "its MTU, or its peer's, is too large for XDP",
     }.get(errno, "")
