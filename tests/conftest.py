@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from lab import Lab
-from leaks import BPFFS, PREFIX, leaked, remove_pins, snapshot, sweep
+from leaks import BPFFS, PREFIX, Snapshot, leaked, remove_pins, snapshot, sweep
 
 GOLDEN = Path(__file__).parent / "golden"
 CI = os.environ.get("CI") == "true"
@@ -25,6 +25,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what the tests make to tests/golden/ in place of comparing it",
     )
+
+
+_MACHINE = pytest.StashKey[Snapshot]()
+_LEFT = pytest.StashKey[list[str]]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if CI and not hasattr(session.config, "workerinput"):
+        session.config.stash[_MACHINE] = snapshot(prefix="")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI nobody else is on the machine: a new name on it is a leak, whatever it begins with."""
+    if before := session.config.stash.get(_MACHINE, None):
+        session.config.stash[_LEFT] = snapshot(prefix="").names_since(before)
+        if session.config.stash[_LEFT]:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if left := terminalreporter.config.stash.get(_LEFT, None):
+        terminalreporter.section("left behind on this machine", red=True)
+        terminalreporter.write_line("\n".join(left))
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +68,9 @@ def session_leaks_nothing() -> Iterator[None]:
     yield
     if found := leaked(before):
         sweep(before)
-        pytest.fail("left behind at the end of the session:\n  " + "\n  ".join(found), pytrace=False)
+        pytest.fail(
+            "left behind at the end of the session:\n  " + "\n  ".join(found), pytrace=False
+        )
 
 
 @cache

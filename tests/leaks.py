@@ -43,13 +43,18 @@ class Snapshot:
             f"{count} descriptor{'s' * (count > 1)} of {target}"
             for target, count in sorted((self.descriptors - before.descriptors).items())
         ]
-        lines += [f"pin {name}" for name in sorted(self.pins - before.pins)]
-        lines += [
-            f"network namespace {name}" for name in sorted(self.namespaces - before.namespaces)
-        ]
-        lines += [f"network device {name}" for name in sorted(self.links - before.links)]
+        lines += self.names_since(before)
         lines += [_describe(pid) for pid in sorted(self.children - before.children)]
         return lines
+
+    def names_since(self, before: Snapshot) -> list[str]:
+        """The part of it that outlives this process."""
+        kinds = {
+            "pin": self.pins - before.pins,
+            "network namespace": self.namespaces - before.namespaces,
+            "network device": self.links - before.links,
+        }
+        return [f"{kind} {name}" for kind, names in kinds.items() for name in sorted(names)]
 
 
 def snapshot(prefix: str = PREFIX) -> Snapshot:

@@ -6,12 +6,27 @@ import os
 import socket
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
-from lab import namespaces
-from leaks import BPFFS, leaked, snapshot
+from lab import remove_namespace
+from leaks import Snapshot, leaked, snapshot
 
 HERE = Path(__file__).parent
+
+NOTHING = Snapshot(Counter(), frozenset(), frozenset(), frozenset(), frozenset())
+
+
+def _run(folder: Path, **environment: str) -> tuple[str, int]:
+    """Run pytest with this suite's conftest on the tests in a folder: its output and exit code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c/dev/null",
+         "-W", "ignore::ResourceWarning", "--rootdir", str(folder), str(folder)],
+        env=os.environ | {"PYTHONPATH": f"{HERE}:{HERE.parent / 'examples'}"} | environment,
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return done.stdout, done.returncode
+
 
 LEAKY = """
 import os, socket, subprocess
@@ -67,23 +82,14 @@ LEAVES = {
 
 def test_every_kind_of_leak_fails_its_test(kernel: None, tmp_path: Path) -> None:
     (tmp_path / "test_leaky.py").write_text(LEAKY)
-    with subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-c/dev/null",
-         "-W", "ignore::ResourceWarning", "--rootdir", str(tmp_path), str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": f"{HERE}:{HERE.parent / 'examples'}"},
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as run:  # fmt: skip
-        said, _ = run.communicate(timeout=60)
+    said, _ = _run(tmp_path)
     # Eight at teardown, and once more all that stayed to the end.
     assert "1 failed, 8 passed, 9 errors" in said, said
     for test, leaves in LEAVES.items():
         report = said.split(f"_ ERROR at teardown of {test} _")[1].split("_ ERROR at ")[0]
         assert leaves in report, said
-    prefix = f"ht{run.pid}-"
-    assert namespaces(prefix) == []
-    assert not list(BPFFS.glob(f"{prefix}*"))
-    assert not list(Path("/sys/class/net").glob(f"{prefix}*"))
+    prefix = said.split("pin /sys/fs/bpf/")[1].split("-")[0]
+    assert snapshot(f"{prefix}-").names_since(NOTHING) == []
 
 
 def test_what_is_unreachable_is_no_leak() -> None:
@@ -101,3 +107,23 @@ def test_what_is_unreachable_is_no_leak() -> None:
     assert leaked(before) == ["1 descriptor of socket"]
     del ring
     assert leaked(before) == []
+
+
+MESSY = """
+import subprocess
+
+def test_unmarked_namespace():
+    subprocess.run(["ip", "netns", "add", "{name}"], check=True)
+"""
+
+
+def test_in_ci_any_name_counts(kernel: None, tmp_path: Path) -> None:
+    name = f"other-{os.getpid()}"
+    (tmp_path / "test_messy.py").write_text(MESSY.format(name=name))
+    try:
+        said, code = _run(tmp_path, CI="true")
+    finally:
+        remove_namespace(name)
+    assert f"network namespace {name}" in said
+    assert "1 passed" in said
+    assert code == 1

@@ -1,0 +1,33 @@
+# make demo   traffic through the SD-WAN edge, in network namespaces    (root, Debian 12)
+# make test   every check and test                                      (root, Debian 12)
+# Both install what is missing by themselves and can be repeated.
+
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH):/usr/sbin:/sbin
+
+.PHONY: demo test setup bench fmt clean
+
+demo:
+	@tests/setup.sh run
+	@$(BIN)/python examples/linx/demo.py
+
+test:
+	@tests/setup.sh test
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+setup:
+	@tests/setup.sh test
+
+bench:
+	@tests/setup.sh test
+	@$(BIN)/python bench/run.py
+
+fmt:
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Get a Debian 12 ready: packages, bpffs, and a virtual environment in .venv.
+# Usage: tests/setup.sh run|test   (test adds what only the tests and checks need)
+# Does only what is missing, so a second run is quick and needs no network. Asks nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# command or file → the package that has it
+needed_to_run=(
+  clang-16=clang-16
+  bpftool=bpftool
+  ip=iproute2
+  ethtool=ethtool
+  ping=iputils-ping
+  iperf3=iperf3
+  dot=graphviz
+  nsenter=util-linux
+  /usr/include/bpf/bpf_helpers.h=libbpf-dev
+  /usr/include/linux/bpf.h=linux-libc-dev
+  /usr/lib/python3.11/ensurepip=python3-venv
+  /etc/ssl/certs/ca-certificates.crt=ca-certificates
+)
+needed_to_test=(
+  gcc=gcc
+  git=git
+  java=default-jre-headless
+  mvn=maven
+  tcpdump=tcpdump
+  tshark=tshark
+  /usr/include/stdio.h=libc6-dev
+)
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+has() {
+  case $1 in
+    /*) [ -e "$1" ] ;;
+    *) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;
+  esac
+}
+
+install_packages() {
+  local missing=() entry
+  for entry in "$@"; do
+    has "${entry%%=*}" || missing+=("${entry#*=}")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  has apt-get || fail "this machine lacks ${missing[*]} and has no apt-get; Debian 12 is what is supported"
+  say "installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  echo 'wireshark-common wireshark-common/install-setuid boolean false' | debconf-set-selections
+  apt-get update -qq
+  apt-get install -qq -y --no-install-recommends "${missing[@]}" </dev/null >/dev/null
+}
+
+mount_bpffs() {
+  [ "$(stat -f -c %T /sys/fs/bpf 2>/dev/null)" = bpf_fs ] && return
+  say "mounting bpffs at /sys/fs/bpf"
+  mount -t bpf bpf /sys/fs/bpf || fail "cannot mount bpffs: this kernel or container does not allow bpf"
+}
+
+# The system's own python3 first: a version manager's may lack venv, or vanish.
+find_python() {
+  local python
+  for python in /usr/bin/python3 python3 python3.13 python3.12 python3.11; do
+    "$python" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue
+    echo "$python"
+    return
+  done
+  fail "needs Python 3.11 or newer, which Debian 12 has as python3"
+}
+
+make_environment() {
+  local wanted stamp=.venv/installed-from
+  wanted=$(cat setup.cfg pyproject.toml | sha256sum; pwd)
+  [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && .venv/bin/python -c '' 2>/dev/null && return
+  say "installing helioc and what it depends on into .venv"
+  .venv/bin/python -m pip --version >/dev/null 2>&1 || "$(find_python)" -m venv --clear .venv
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
+[ "$(id -u)" = 0 ] || fail "loading programs into the kernel needs root: run this as root, or with sudo"
+case ${1:-} in
+  run) install_packages "${needed_to_run[@]}" ;;
+  test) install_packages "${needed_to_run[@]}" "${needed_to_test[@]}" ;;
+  *) fail "usage: tests/setup.sh run|test" ;;
+esac
+mount_bpffs
+make_environment

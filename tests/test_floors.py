@@ -1,0 +1,196 @@
+"""The walls between the rooms: who may import what, and who may speak or stop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GENERATED = "lang/grammar/*"
+FILES = sorted(
+    path
+    for path in (str(found.relative_to(ROOT)) for room in ("lang", "compiler", "runtime")
+                 for found in (ROOT / room).rglob("*.py"))
+    if not fnmatch(path, GENERATED)
+)  # fmt: skip
+ENTRY_POINTS = ("compiler/cli.py", "runtime/cli.py", "runtime/daemon.py")
+
+# Who may import a room of this package: importers, then what they may have of it.
+ROOMS = [
+    ("lang/*", ("lang",)),
+    ("compiler/*", ("lang", "compiler")),
+    ("runtime/*", ("runtime", "compiler.manifest", "compiler.rulebook", "lang.source",
+                   "lang.diagnostics", "lang.render", "lang.request*", "lang.faults")),
+]  # fmt: skip
+
+# Syntax ends where it has been checked: what follows, and all it imports, knows models only.
+BEYOND_CHECK = ("compiler/lower*", "compiler/emit.py", "compiler/clang.py", "compiler/manifest.py",
+                "compiler/interpret.py", "compiler/rulebook*", "compiler/passes/*",
+                "compiler/targets/*")  # fmt: skip
+
+# A library, and the only files that may import it.
+LIBRARIES = {
+    "antlr4": ("lang/parser.py", "lang/request_parser.py", "lang/request_antlr.py"),
+    "jinja2": ("compiler/emit.py",),
+    "ctypes": ("runtime/libbpf.py", "runtime/handles.py"),
+    "grpc": ("runtime/service.py", "runtime/client.py", "runtime/rpc/*"),
+    "pyroute2": ("runtime/*",),
+    "click": ENTRY_POINTS,
+    "scapy": (),
+    "pytest": (),
+    "hypothesis": (),
+}
+
+
+def any_match(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch(path, pattern) for pattern in patterns)
+
+
+def imports(path: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of each import; names within the package lose their `helioc.`.
+
+    `from ..lang import tree` counts as `lang.tree`, for a module may hide behind each name.
+    """
+    here = path.removesuffix(".py").split("/")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = here[: len(here) - node.level] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                whole = f"{module}.{alias.name}" if module else alias.name
+                yield node.lineno, whole if is_module(whole) else module or whole
+
+
+def is_module(dotted: str) -> bool:
+    path = ROOT / dotted.replace(".", "/")
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def wall(path: str, tree: ast.AST) -> Iterator[str]:
+    """Each import of `path` that goes through a wall, in words."""
+    for line, name in imports(path, tree):
+        top, where = name.split(".")[0], f"{path}:{line}: imports {name}"
+        if top == "helioc":
+            yield f"{where}: inside the package imports are relative"
+        if top in ("lang", "compiler", "runtime"):
+            allowed = next(open_to for importers, open_to in ROOMS if fnmatch(path, importers))
+            if not any(fnmatch(name, room) or name.startswith(f"{room}.") for room in allowed):
+                yield f"{where}: {path.split('/')[0]} may import only {', '.join(allowed)}"
+        if name.startswith("lang.tree") and any_match(path, BEYOND_CHECK):
+            yield f"{where}: syntax ends where it has been checked"
+        if name.startswith("lang.grammar") and not any_match(path, LIBRARIES["antlr4"]):
+            yield f"{where}: only for {', '.join(LIBRARIES['antlr4'])}"
+        if path == "compiler/emit.py" and name.startswith("compiler.model"):
+            yield f"{where}: what is printed is lowered first"
+        if top in LIBRARIES and not any_match(path, LIBRARIES[top]):
+            yield f"{where}: only for {', '.join(LIBRARIES[top]) or 'tests'}"
+
+
+SPEAKING = {
+    "print", "exit", "quit", "breakpoint", "input",
+    "sys.exit", "os._exit", "os.abort", "sys.stdout.write", "sys.stderr.write",
+    "traceback.print_exc", "traceback.print_exception",
+}  # fmt: skip
+
+
+def voice(path: str, tree: ast.AST) -> Iterator[str]:
+    """Each place in `path` that prints or exits, which is for the entry points alone."""
+    if path in ENTRY_POINTS:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in SPEAKING:
+            yield f"{path}:{node.lineno}: calls {ast.unparse(node.func)}"
+        elif isinstance(node, ast.Raise) and node.exc and "SystemExit" in ast.unparse(node.exc):
+            yield f"{path}:{node.lineno}: raises SystemExit"
+
+
+def syntax_beyond_check(files: dict[str, ast.AST]) -> Iterator[str]:
+    """Each way from behind the checker to `lang.tree`, through whichever files of the compiler."""
+    ways = [(path, path) for path in files if any_match(path, BEYOND_CHECK)]
+    seen: set[str] = set()
+    while ways:
+        path, way = ways.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for _, name in imports(path, files[path]):
+            if name.startswith("lang.tree"):
+                yield f"{way} → {name}"
+            module = name.replace(".", "/") + ".py"
+            if name.startswith("compiler.") and module in files:
+                ways.append((module, f"{way} → {module}"))
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, ast.AST]:
+    """Every file of the package, parsed; the generated ones left out."""
+    return {path: ast.parse((ROOT / path).read_text()) for path in FILES}
+
+
+@pytest.mark.parametrize("rule", [wall, voice])
+def test_the_walls_stand(
+    rule: Callable[[str, ast.AST], Iterator[str]], files: dict[str, ast.AST]
+) -> None:
+    broken = [fault for path, tree in files.items() for fault in rule(path, tree)]
+    assert not broken, "\n".join(broken)
+
+
+def test_syntax_ends_where_it_is_checked(files: dict[str, ast.AST]) -> None:
+    assert not list(syntax_beyond_check(files))
+    beyond = {"compiler/lower.py": "from . import model", "compiler/model.py": "import lang.tree"}
+    parsed: dict[str, ast.AST] = {path: ast.parse(text) for path, text in beyond.items()}
+    assert list(syntax_beyond_check(parsed)) == [
+        "compiler/lower.py → compiler/model.py → lang.tree"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("lang/printer.py", "from ..compiler import model"),
+        ("lang/printer.py", "from ..compiler.model import Pipeline"),
+        ("lang/printer.py", "from .. import runtime"),
+        ("lang/printer.py", "def f():\n    import antlr4"),
+        ("compiler/lower.py", "from ..runtime.libbpf import BpfError"),
+        ("compiler/lower.py", "from ..lang.tree import Program"),
+        ("compiler/passes/fuse.py", "from ...lang import tree"),
+        ("compiler/emit.py", "from .model import Pipeline"),
+        ("compiler/manifest.py", "from ..lang.grammar.HelioParser import HelioParser"),
+        ("compiler/check.py", "from helioc.lang import tree"),
+        ("compiler/check.py", "from jinja2.sandbox import SandboxedEnvironment"),
+        ("runtime/codec.py", "from ..compiler.model import Pipeline"),
+        ("runtime/codec.py", "from ..lang.parser import parse"),
+        ("runtime/codec.py", "if TYPE_CHECKING:\n    from ..lang import tree"),
+        ("runtime/loader.py", "import ctypes.util"),
+    ],
+)
+def test_a_hole_is_seen(path: str, source: str) -> None:
+    assert list(wall(path, ast.parse(source)))
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("lang/parser.py", "from antlr4 import CommonTokenStream\nfrom .tree import Program"),
+        ("compiler/check.py", "from ..lang import tree, diagnostics\nfrom . import model"),
+        ("compiler/targets/xdp.py", "from ..lowered import Unit\nfrom ...lang.source import Span"),
+        ("runtime/codec.py", "from ..compiler.manifest import Manifest\nimport struct"),
+        ("runtime/transaction.py", "from ..lang.request import Request\nfrom . import codec"),
+    ],
+)
+def test_a_door_is_open(path: str, source: str) -> None:
+    assert not list(wall(path, ast.parse(source)))
+
+
+@pytest.mark.parametrize(
+    "source", ["print(1)", "sys.exit(2)", "raise SystemExit", "raise SystemExit(1)", "exit()"]
+)
+def test_a_voice_is_heard(source: str) -> None:
+    assert list(voice("compiler/check.py", ast.parse(source)))
+    assert not list(voice("compiler/cli.py", ast.parse(source)))
