@@ -48,7 +48,9 @@ def spread_slots(members: Iterable[tuple[int, int]]) -> list[int]:
     ordered = sorted(members)
     scores = [[weight / n for n in _negative_logarithms(id)] for id, weight in ordered]
     # `max` keeps the first of equals: the lower id wins a tie.
-    best = (max(range(len(ordered)), key=column.__getitem__) for column in zip(*scores, strict=True))
+    best = (
+        max(range(len(ordered)), key=column.__getitem__) for column in zip(*scores, strict=True)
+    )
     return [ordered[i][0] for i in best]
 
 

@@ -1,0 +1,245 @@
+"""The reference interpreter: a checked pipeline, rules and a frame in, what becomes of it out.
+
+It states docs/semantics.md as code, and is what generated programs are compared with. No
+privileges, no speed beyond what tests need.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from .environment import Environment, Outcome, Rules
+from .icmp_reply import reply
+from .model import (
+    Block,
+    Choose,
+    ClampMss,
+    Event,
+    Find,
+    Forward,
+    If,
+    IfGives,
+    Inline,
+    MatchReference,
+    MatchValue,
+    Pipeline,
+    Pop,
+    PortOf,
+    Push,
+    Statement,
+    Verdict,
+)
+from .parse_packet import PacketParser
+from .scope import Done, Scope
+from .spread import slot, spread_slots
+
+_DEFAULT_HOOKS = {"unresolved": "pass"}
+
+
+class Interpreter:
+    """Runs one pipeline in one environment. Keeps no state between packets."""
+
+    def __init__(self, pipeline: Pipeline, environment: Environment) -> None:
+        self.pipeline = pipeline
+        self.environment = environment
+        self._parser = PacketParser(pipeline.graph)
+
+    def run(self, rules: Rules, frame: bytes, port: int) -> Outcome:
+        """What becomes of a frame (from its Ethernet header on) that arrives by port number
+        `port`. Raises `LookupError` if the environment has no such port; nothing else."""
+        arrival = self.environment.port(port)
+        if arrival is None:
+            raise LookupError(f"no port {port}")
+        parsed = self._parser.parse(arrival.role, frame)
+        run = _Run(self.pipeline, self.environment, rules, arrival, frame, parsed)
+        return run.outcome()
+
+
+class _Run(Scope):
+    """One packet's way."""
+
+    def outcome(self) -> Outcome:
+        try:
+            self._go()
+        except Done as done:
+            self.event("verdict", done.verdict)
+            return Outcome(
+                done.verdict,
+                done.frame,
+                done.egress,
+                tuple(self.events),
+                tuple(self.counted),
+                self.parsed.nodes,
+                tuple(self.trace),
+            )
+
+    def _go(self) -> NoReturn:
+        if self.parsed.result == "malformed":
+            self.event("malformed", self.parsed.reason)
+            self._hook("malformed")
+        for stage in self.pipeline.stages:
+            self.note(f"stage {stage.name}")
+            self._block(stage.body)
+        self._verdict("default")
+
+    def _block(self, block: Block) -> None:
+        for statement in block.statements:
+            self._statement(statement)
+
+    def _statement(self, s: Statement) -> None:
+        match s:
+            case If():
+                self._block(s.then if self.holds(s.condition) else s.otherwise)
+            case IfGives():
+                self._if_gives(s)
+            case MatchValue():
+                self._match_value(s)
+            case MatchReference():
+                self._match_reference(s)
+            case Find():
+                self._find(s)
+            case Choose():
+                self._choose(s)
+            case Push():
+                values = [(e.node, self.given(e.values)) for e in s.elements]
+                self.packet.push(values, s.before)
+                self.note(f"push {' / '.join(e.node for e in s.elements)} before {s.before}")
+            case Pop():
+                self.note(f"pop to {s.node}")
+                if not self.packet.pop(s.node):
+                    self._dropped("ecn")
+            case ClampMss():
+                self.clamp = True
+            case Forward():
+                self._forward(s)
+            case Verdict():
+                self._verdict(s.verdict)
+            case Inline():
+                self._block(s.body)
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def _find(self, s: Find) -> None:
+        rule = self.best(s.rule, None)
+        if rule is None:
+            self.unbind(s.rule)
+            self.event("miss", s.rule)
+            self._block(s.otherwise)
+        else:
+            self.bind(s.rule, rule)
+
+    def _if_gives(self, s: IfGives) -> None:
+        target = self.rule(s.binding).target
+        if target is None or target.kind != s.given:
+            self._block(s.otherwise)
+            return
+        if not self.pipeline.rule(s.given).grouped:  # a group is not one rule: `choose` binds one
+            rule = self.referred(target)
+            if rule is None:
+                self._dropped("absent reference")
+            self.bind(s.given, rule)
+        self._block(s.then)
+
+    def _choose(self, s: Choose) -> None:
+        target = self.rule(s.binding).target
+        group = None
+        if target is not None and target.kind == s.group:
+            group = self.best(s.group, target.id)
+        spread = self.pipeline.rule(s.group).spread
+        member = None
+        if group is not None and spread is not None and group.members:
+            picked = slot(self.value(spread.hash))
+            member = self.by_id(s.rule, spread_slots(group.members)[picked])
+            self.note(f"{s.group} {group.id}: slot {picked}")
+        if member is not None:
+            self.bind(s.rule, member)
+            return
+        self.unbind(s.rule)
+        self.event("miss", s.group)
+        if not s.otherwise.statements:
+            self._dropped("no member")
+        self._block(s.otherwise)
+
+    def _match_value(self, s: MatchValue) -> None:
+        value = self.value(s.subject)
+        for values, body in s.arms:
+            if value in values:
+                self._block(body)
+                return
+        self._dropped("absent reference")
+
+    def _match_reference(self, s: MatchReference) -> None:
+        reference = self.reference(s.subject)
+        for arm in s.arms:
+            if reference is None or reference.kind != arm.kind:
+                continue
+            if arm.kind == "port":
+                self.ports[arm.binding] = reference.id
+            else:
+                rule = self.referred(reference)
+                if rule is None:
+                    break
+                self.bind(arm.binding, rule)
+            self._block(arm.body)
+            return
+        self._dropped("absent reference")
+
+    # ---- ways out ---------------------------------------------------------------------------
+
+    def _forward(self, s: Forward) -> None:
+        packet = self.packet
+        number = self._port_number(s.port)
+        front = packet.front
+        if front is not None and front.octets.number("ttl") <= 1:
+            self._hook("ttl_expired")
+        port = self.environment.port(number)
+        to = self.environment.neighbours.get((number, self.value(s.via)))
+        if port is None or to is None:
+            self._hook("unresolved")
+        if front is not None:
+            if front.end - front.offset + packet.pushed > port.mtu:
+                self._hook("too_big", port.mtu - packet.pushed)
+            packet.assign(front.name, "ttl", front.octets.number("ttl") - 1)
+        if self.clamp:
+            packet.clamp_mss(port.mtu - packet.pushed - 40)
+        self.note(f"forward by {port.name}")
+        raise Done("redirect", packet.with_link_of(port, to), port.number)
+
+    def _port_number(self, port: PortOf) -> int:
+        if isinstance(port.source, str):
+            return self.ports[port.source]
+        reference = self.reference(port.source)
+        if reference is None:
+            self._dropped("absent reference")
+        return reference.id
+
+    def _hook(self, event: Event, mtu: int = 0) -> NoReturn:
+        self.event("hook", event)
+        self.packet.unpushed()
+        what = self.pipeline.hooks.get(event) or _DEFAULT_HOOKS.get(event, "drop")
+        if what == "reply icmp":
+            self._reply(event, mtu)
+        self._verdict(what)
+
+    def _reply(self, event: str, mtu: int) -> NoReturn:
+        frame = reply(self.packet, self.arrival, event, mtu)
+        if frame is None:
+            raise Done("drop")
+        raise Done("tx", frame, self.arrival.number)
+
+    def _dropped(self, reason: str) -> NoReturn:
+        self.event("drop", reason)
+        raise Done("drop")
+
+    def _verdict(self, verdict: str) -> NoReturn:
+        if verdict == "default":
+            verdict = self.environment.default or self.pipeline.default
+        self.note(verdict)
+        if verdict == "pass":
+            raise Done("pass", self.packet.with_own_link())
+        if verdict == "send back":
+            raise Done("tx", self.packet.with_own_link(), self.arrival.number)
+        if verdict == "reply icmp":
+            self.packet.unpushed()
+            self._reply("", 0)
+        raise Done("drop")
