@@ -13,9 +13,11 @@ demo:
 
 test:
 	@tests/setup.sh test
-	$(BIN)/ruff check
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	@failed=0; \
+	$(BIN)/ruff check || failed=1; \
+	$(BIN)/mypy || failed=1; \
+	$(BIN)/python -m pytest -n 2 || failed=1; \
+	exit $$failed
 
 setup:
 	@tests/setup.sh test

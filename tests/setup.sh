@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# command or file → the package that has it
+# command, file or (venv) Python module → the package that has it
 needed_to_run=(
   clang-16=clang-16
   bpftool=bpftool
@@ -17,7 +17,7 @@ needed_to_run=(
   nsenter=util-linux
   /usr/include/bpf/bpf_helpers.h=libbpf-dev
   /usr/include/linux/bpf.h=linux-libc-dev
-  /usr/lib/python3.11/ensurepip=python3-venv
+  venv=python3-venv
   /etc/ssl/certs/ca-certificates.crt=ca-certificates
 )
 needed_to_test=(
@@ -36,6 +36,7 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 has() {
   case $1 in
     /*) [ -e "$1" ] ;;
+    venv) /usr/bin/python3 -c 'import ensurepip' 2>/dev/null ;;
     *) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;
   esac
 }
