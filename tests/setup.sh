@@ -41,6 +41,14 @@ has() {
   esac
 }
 
+# What a command says matters only when it fails.
+quietly() {
+  local log
+  log=$(mktemp)
+  "$@" </dev/null >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; fail "failed: $*"; }
+  rm -f "$log"
+}
+
 install_packages() {
   local missing=() entry
   for entry in "$@"; do
@@ -51,8 +59,8 @@ install_packages() {
   say "installing ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   echo 'wireshark-common wireshark-common/install-setuid boolean false' | debconf-set-selections
-  apt-get update -qq
-  apt-get install -qq -y --no-install-recommends "${missing[@]}" </dev/null >/dev/null
+  quietly apt-get update -q
+  quietly apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
 mount_bpffs() {
