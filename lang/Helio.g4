@@ -189,4 +189,8 @@ COMMENT : '//' ~[\n]* -> channel(HIDDEN) ;        // `///`, but not `////`, is a
 
 SPACE : [ \t\r\n]+ -> skip ;
 
-STRAY : . ;                                       // reported by lexer.py, never seen by the parser
+// These two are reported by lexer.py and never seen by the parser.
+
+BLOCK : '/*' .*? ('*/' | EOF) ;
+
+STRAY : . ;

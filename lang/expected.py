@@ -79,11 +79,13 @@ def _reserved(place: Place) -> Diagnostic | None:
 
 
 def _plain(place: Place) -> Diagnostic:
-    token = place.token
-    found = f"`{token.text}`" if token.text else "the end of the file"
-    hint = _hint(place)
+    token, source = place.token, place.source
     wanted = in_words(place.rule, place.wanted)
-    return faults.unexpected(span(place.source, token), found, wanted, hint)
+    if place.index and token.first and place.rule not in _ITEMS:
+        end = place.tokens[place.index - 1].stop
+        return faults.incomplete(source.span(end, end), wanted)
+    found = f"`{token.text}`" if token.text else "the end of the file"
+    return faults.unexpected(span(source, token), found, wanted, _hint(place))
 
 
 def in_words(rule: str, wanted: set[str]) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from . import literals
 from .diagnostics import Diagnostic, Label, did_you_mean
 from .explain import Explanation
 from .source import Source, Span
-
-STRAY = "H0106"
 
 _INSTEAD = {
     ";": "a line needs no `;` at its end",
@@ -40,6 +39,11 @@ def misspelt(where: Span, word: str, suggestion: str) -> Diagnostic:
     return Diagnostic("H0101", f"`{word}` does not fit here", labels, suggestion)
 
 
+def incomplete(where: Span, wanted: str) -> Diagnostic:
+    """The line ends at `where`, and the next one does not go on with it."""
+    return Diagnostic("H0101", "this line is not complete", (Label(where, f"expected {wanted}"),))
+
+
 def unclosed(opener: Span, end: Span, bracket: str, closer: str) -> Diagnostic:
     what = "the file ends" if not end.text else f"`{end.text}` comes"
     labels = (Label(opener, "opened here"), Label(end, f"{what} before the `{closer}`"))
@@ -62,7 +66,7 @@ def bad_number(where: Span) -> Diagnostic:
         hint = f"did you mean `0x{text[2:]}`?"
     elif text[-1:] in "Km" and text[:-1].isdigit():
         hint = f"did you mean `{text.swapcase()}`?"
-    elif text.isalnum() and (text.isdigit() or text.startswith("0x")):
+    elif literals.looks_like_number(text):
         hint = "the largest number is 128 bits wide"
     return Diagnostic("H0104", "this is not a number", (Label(where, "cannot be read"),), hint)
 
@@ -79,7 +83,7 @@ def stray_character(where: Span) -> Diagnostic:
     hint = _INSTEAD.get(character, "")
     if not hint and character.isalpha():
         hint = "names are made of the letters a-z and A-Z, digits and `_`"
-    return Diagnostic(STRAY, what, (Label(where, "not part of the language"),), hint)
+    return Diagnostic("H0106", what, (Label(where, "not part of the language"),), hint)
 
 
 def reserved(where: Span, what: str) -> Diagnostic:

@@ -16,11 +16,12 @@ from .tree import Comment
 _TOKEN = re.compile(
     r"""(?P<SPACE>[ \t\r\n]+)
     | (?P<COMMENT>//[^\n]*)
+    | (?P<BLOCK>/\*.*?(?:\*/|\Z))
     | (?P<ADDRESS>[0-9]\w*(?:\.\w+)+ | [0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:]*)
     | (?P<NUMBER>[0-9]\w*)
     | (?P<IDENT>[A-Za-z_]\w*)
     | (?P<SIGN>->|=>|\.\.|!=|<=|>=|<<|>>|[{}()\[\]:=,|&/.<>+*-])
-    | (?P<STRAY>.)""",
+    | (?P<STRAY>[^\w \t\r\n{}()\[\]:=,|&/.<>+*!-]+ | .)""",
     re.VERBOSE | re.ASCII | re.DOTALL,
 )
 _OPEN = {"{": "}", "(": ")", "[": "]"}
@@ -28,6 +29,9 @@ _CLOSE = {")", "]", "}"}
 
 DEEPEST = 32
 """How deep brackets, `else if` and operators may nest."""
+
+MOST_FAULTS = 20
+"""So many of a file's wrong characters, literals and brackets are reported."""
 
 
 class Token:
@@ -58,7 +62,12 @@ class Lexed:
     docs: dict[int, list[Comment]] = field(default_factory=dict)
     faults: list[Diagnostic] = field(default_factory=list)
     broken_at: int | None = None  # the token from which brackets cannot be trusted
+    blamed: set[int] = field(default_factory=set)  # tokens about which enough has been said
     too_deep: bool = False
+
+    def report(self, fault: Diagnostic) -> None:
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(fault)
 
 
 def lex(source: Source) -> Lexed:
@@ -75,7 +84,9 @@ def lex(source: Source) -> Lexed:
             _comment(out, source, word, start, first)
             continue
         if kind == "STRAY":
-            _stray(out, source, start)
+            out.report(faults.stray_character(Span(source, start, start + len(word))))
+        elif kind == "BLOCK":
+            out.report(faults.block_comment(Span(source, start, start + 2)))
         else:
             name = word if kind == "SIGN" else kind
             assert name is not None
@@ -83,7 +94,8 @@ def lex(source: Source) -> Lexed:
             if kind == "NUMBER" or kind == "ADDRESS":
                 _check_literal(out, source, tokens[-1])
         first = False
-    tokens.append(Token("EOF", "", len(text), len(tokens), True))
+    end = tokens[-1].stop if tokens else 0
+    tokens.append(Token("EOF", "", end, len(tokens), True))
     _match_brackets(out, source)
     return out
 
@@ -105,22 +117,12 @@ def plain(text: str) -> str:
     return text[1:] if text.startswith("///") and not text.startswith("////") else text
 
 
-def _stray(out: Lexed, source: Source, start: int) -> None:
-    last = out.faults[-1].span if out.faults else None
-    if last is not None and last.end == start and out.faults[-1].code == faults.STRAY:
-        out.faults[-1] = faults.stray_character(Span(source, last.start, start + 1))
-    elif source.text.startswith("*", start + 1) and source.text[start] == "/":
-        out.faults.append(faults.block_comment(Span(source, start, start + 2)))
-    else:
-        out.faults.append(faults.stray_character(Span(source, start, start + 1)))
-
-
 def _check_literal(out: Lexed, source: Source, token: Token) -> None:
     if token.kind == "NUMBER":
         if literals.number(token.text) is None:
-            out.faults.append(faults.bad_number(span(source, token)))
+            out.report(faults.bad_number(span(source, token)))
     elif literals.address(token.text) is None:
-        out.faults.append(faults.bad_address(span(source, token)))
+        out.report(faults.bad_address(span(source, token)))
 
 
 def _match_brackets(out: Lexed, source: Source) -> None:
@@ -129,30 +131,39 @@ def _match_brackets(out: Lexed, source: Source) -> None:
     suspect: Token | None = None
     for token in out.tokens:
         kind = token.kind
-        if kind in _CLOSE:
-            token.depth = max(0, len(open_) - 1)
-            while open_ and open_[-1].kind != "{" and _OPEN[open_[-1].kind] != kind:
-                _broken(out, token)
-                out.faults.append(_unclosed(source, open_.pop(), token))
-            if not open_ or _OPEN[open_[-1].kind] != kind:
-                _broken(out, token)
-                out.faults.append(faults.nothing_to_close(span(source, token)))
-                return
-            opener = open_.pop()
-            if suspect is None and token.first and _indent(source, opener) > _indent(source, token):
-                suspect = opener  # closed by what looks like an outer block's brace
-            continue
-        token.depth = len(open_)
         if kind in _OPEN:
+            if kind == "{":  # never inside other brackets
+                _close_inner(out, source, open_, token)
+            token.depth = len(open_)
             open_.append(token)
             if len(open_) > DEEPEST:
-                out.faults.append(faults.too_deep(span(source, token), DEEPEST))
+                out.report(faults.too_deep(span(source, token), DEEPEST))
                 out.too_deep = True
                 return
+        elif kind in _CLOSE:
+            if kind == "}":
+                _close_inner(out, source, open_, token)
+            if not open_ or _OPEN[open_[-1].kind] != kind:
+                _broken(out, token)
+                out.report(faults.nothing_to_close(span(source, token)))
+                return
+            opener = open_.pop()
+            token.depth = len(open_)
+            if suspect is None and token.first and _indent(source, opener) > _indent(source, token):
+                suspect = opener  # closed by what looks like an outer block's brace
+        else:
+            token.depth = len(open_)
     if open_:
         culprit = suspect or open_[-1]
         _broken(out, culprit)
-        out.faults.append(_unclosed(source, culprit, out.tokens[-1]))
+        out.report(_unclosed(source, culprit, out.tokens[-1]))
+
+
+def _close_inner(out: Lexed, source: Source, open_: list[Token], token: Token) -> None:
+    """A brace ends what `(` and `[` are open: these never hold one."""
+    while open_ and open_[-1].kind != "{":
+        out.blamed.add(token.tokenIndex)
+        out.report(_unclosed(source, open_.pop(), token))
 
 
 def _broken(out: Lexed, token: Token) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-_NUMBER = re.compile(r"(?:0x([0-9a-fA-F]{1,32})|([0-9]{1,39})([kM]?))\Z")
+_NUMBER = re.compile(r"(?:0x([0-9a-fA-F]+)|([0-9]+)([kM]?))\Z")
 _IP4 = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\Z")
 _MAC = re.compile(r"(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\Z")
 _SCALE = {"": 1, "k": 1 << 10, "M": 1 << 20}
@@ -19,11 +19,16 @@ def number(text: str) -> int | None:
     """The value of `17`, `0x8100`, `64k` (65536) or `1M`; None if `text` is none of these or does
     not fit in 128 bits."""
     found = _NUMBER.match(text)
-    if not found:
+    if not found or len(text) > 40:  # a longer one is too large, or padded beyond reason
         return None
     hexadecimal, decimal, suffix = found.groups()
     value = int(hexadecimal, 16) if hexadecimal else int(decimal) * _SCALE[suffix]
     return value if value <= LARGEST else None
+
+
+def looks_like_number(text: str) -> bool:
+    """Whether `text` is spelt as a number, be it too large."""
+    return _NUMBER.match(text) is not None
 
 
 def address(text: str) -> tuple[AddressKind, int] | None:

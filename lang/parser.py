@@ -43,8 +43,7 @@ _LOOPS = frozenset((9, 10))  # STAR_LOOP_BACK and STAR_LOOP_ENTRY of ANTLR's ATN
 def parse(source: Source) -> Program:
     """The tree of `source`. Raises `Refused` with every syntax error found."""
     lexed = lex(source)
-    found = Diagnostics()
-    found.extend(lexed.faults)
+    found = Diagnostics(lexed.faults)
     if lexed.too_deep:
         found.stop_if_errors()
     _number(lexed.tokens)
@@ -55,7 +54,7 @@ def parse(source: Source) -> Program:
         _Parser(_Stream(lexed.tokens), strategy).file_()
         found.extend(strategy.faults)
         context = None
-    if context is not None and not found.found:
+    if context is not None:
         program, faults_of_tree = build(source, lexed, context)
         found.extend(faults_of_tree)
     found.found.sort(key=lambda d: d.span.start if d.span else 0)
@@ -255,7 +254,9 @@ class _Careful(ErrorStrategy):
     def _report(self, recognizer: Any, wanted: Any) -> None:
         stream = recognizer._input
         broken = self.lexed.broken_at
-        if len(self.faults) >= MOST_ERRORS or (broken is not None and stream.index >= broken):
+        if broken is not None and stream.index >= broken:
+            return
+        if len(self.faults) >= MOST_ERRORS or stream.index in self.lexed.blamed:
             return
         texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
         rule = HelioParser.ruleNames[recognizer._ctx.getRuleIndex()]

@@ -1,0 +1,152 @@
+"""Lines of canonical text, and the comments of the source put back among them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from .render import len_on_screen
+from .source import Source
+from .tree import Comment
+
+INDENT = "  "
+
+
+@dataclass
+class Line:
+    """One line of output, and the part [start, end) of the source that it was made from."""
+
+    depth: int
+    start: int
+    end: int
+    blank: bool  # an empty line above
+    text: str = ""
+
+
+@dataclass
+class _Entry:
+    """A line with what is to be said behind it, or (without a line) a comment of its own."""
+
+    depth: int
+    text: str
+    blank: bool
+    comment: Comment | None = None
+    continued: bool = False  # a comment of its own that goes on with the one above it
+
+    @property
+    def code(self) -> str:
+        return INDENT * self.depth + self.text if self.text else ""
+
+
+class Layout:
+    """Collects lines. `begin` opens one, `write` adds to it; the next `begin` closes it."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.lines: list[Line] = []
+
+    def begin(self, depth: int, start: int, blank: bool = False) -> None:
+        self.lines.append(Line(depth, start, start, blank))
+
+    def write(self, text: str, end: int) -> None:
+        line = self.lines[-1]
+        line.text += text
+        line.end = max(line.end, end)
+
+    def gap(self, start: int, doc: bool = False) -> bool:
+        """Whether the source has an empty line above the thing that begins its line at `start`,
+        or above its doc comment."""
+        source = self.source
+        number, column = source.position(start)
+        before = source.line(number)[: column - 1].strip()
+        if before not in ("", "match", "import"):
+            return False
+        number -= 1
+        while doc and source.line(number).lstrip().startswith("///"):
+            number -= 1
+        return number > 0 and not source.line(number).strip()
+
+    def text(self, comments: tuple[Comment, ...]) -> str:
+        """Everything, with `comments` behind or between the lines that they were at."""
+        entries = self._place(comments)
+        out: list[str] = []
+        for run in _runs(entries):
+            column = self._column(run)
+            for entry in run:
+                if entry.blank and out:
+                    out.append("")
+                out.append(_spell(entry, column))
+        return "\n".join(out) + "\n" if out else ""
+
+    def _place(self, comments: tuple[Comment, ...]) -> list[_Entry]:
+        starts = [line.start for line in self.lines]
+        before: dict[int, list[Comment]] = {}
+        behind: dict[int, Comment] = {}
+        for comment in comments:
+            i = bisect_right(starts, comment.span.start) - 1
+            if i >= 0 and comment.span.start < self.lines[i].end:
+                while i > 0 and starts[i - 1] == starts[i]:
+                    i -= 1  # above the doc comment too
+                before.setdefault(i, []).append(comment)
+            elif i >= 0 and not comment.own_line and i not in behind and i + 1 not in before:
+                behind[i] = comment
+            else:
+                before.setdefault(i + 1, []).append(comment)
+        entries: list[_Entry] = []
+        for i, line in enumerate(self.lines):
+            self._own_lines(entries, before.get(i, []), self._depth_above(i))
+            entries.append(_Entry(line.depth, line.text, line.blank, behind.get(i)))
+        self._own_lines(entries, before.get(len(self.lines), []), 0)
+        return entries
+
+    def _depth_above(self, i: int) -> int:
+        """How deep a comment above line `i` stands: inside the braces that the line closes."""
+        line = self.lines[i]
+        return line.depth + line.text.startswith("}")
+
+    def _own_lines(self, entries: list[_Entry], comments: list[Comment], depth: int) -> None:
+        for comment in comments:
+            above = entries[-1] if entries else None
+            continued = (
+                comment.own_line
+                and above is not None
+                and above.comment is not None
+                and (above.continued or bool(above.text))
+                and self._place_of(above.comment)[0] + 1 == self._place_of(comment)[0]
+                and self._place_of(above.comment)[1] == self._place_of(comment)[1]
+                and self._place_of(comment)[1] > len(INDENT) * depth
+            )
+            blank = self.gap(comment.span.start) if comment.own_line else False
+            entries.append(_Entry(depth, "", blank, comment, continued))
+
+    def _place_of(self, comment: Comment) -> tuple[int, int]:
+        """Line and column on the screen, from 0, of a comment in the source."""
+        number, column = self.source.position(comment.span.start)
+        return number, len_on_screen(self.source.line(number)[: column - 1])
+
+    def _column(self, run: list[_Entry]) -> int:
+        """Where the comments behind a run of lines stand: where they do, if they agree on it and
+        the lines leave room; else two columns behind the longest."""
+        commented = [e for e in run if e.comment and (e.text or e.continued)]
+        longest = max((len(e.code) for e in commented), default=0)
+        columns = {self._place_of(e.comment)[1] for e in commented if e.comment}
+        if len(columns) == 1 and min(columns) > longest:
+            return columns.pop()
+        return longest + 2
+
+
+def _runs(entries: list[_Entry]) -> list[list[_Entry]]:
+    runs: list[list[_Entry]] = []
+    for entry in entries:
+        if not runs or entry.blank:
+            runs.append([])
+        runs[-1].append(entry)
+    return runs
+
+
+def _spell(entry: _Entry, column: int) -> str:
+    if entry.comment is None:
+        return entry.code
+    if entry.text or entry.continued:
+        return f"{entry.code:<{column}}{entry.comment.text}"
+    return INDENT * entry.depth + entry.comment.text

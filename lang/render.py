@@ -1,0 +1,159 @@
+"""A diagnostic as the framed text that a terminal shows."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from itertools import groupby
+
+from .diagnostics import Diagnostic, Label
+from .source import Source
+
+TAB = 4
+"""Columns to which a tab is widened."""
+_MOST_LINES = 4
+"""A span over more lines is shown by its first and last."""
+
+_RESET = "\x1b[0m"
+_BOLD = "\x1b[1m"
+_BLUE = "\x1b[1;34m"
+_SEVERITY = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m"}
+
+
+def render(diagnostic: Diagnostic, colour: bool = False) -> str:
+    """The whole diagnostic, without a line end behind its last line."""
+    severity = diagnostic.severity
+    head = _paint(f"{severity}[{diagnostic.code}]", _SEVERITY[severity], colour)
+    lines = [head + _paint(f": {_clean(diagnostic.title)}", _BOLD, colour)]
+    numbers = [n for label in diagnostic.labels for n in _lines_of(label)]
+    width = len(str(max(numbers, default=1)))
+    culprit = diagnostic.labels[0] if diagnostic.labels else None
+    for i, (source, labels) in enumerate(_by_source(diagnostic.labels)):
+        first = labels[0].span
+        arrow = "-->" if i == 0 else ":::"
+        place = f"{_clean(source.name)}:{first.line}:{first.column}"
+        lines.append(_paint(f"{' ' * width}{arrow} ", _BLUE, colour) + place)
+        lines.extend(_excerpt(source, labels, culprit, width, _SEVERITY[severity], colour))
+    if diagnostic.help:
+        bar = _paint(f"{' ' * width} = ", _BLUE, colour)
+        indent = " " * (width + len(" = help: "))
+        text = f"\n{indent}".join(_clean(line) for line in diagnostic.help.split("\n"))
+        lines.append(f"{bar}{_paint('help', _BOLD, colour)}: {text}")
+    return "\n".join(lines)
+
+
+def render_all(diagnostics: Iterable[Diagnostic], colour: bool = False) -> str:
+    """All of them, an empty line between each two, with a line end; empty if there are none."""
+    texts = [render(d, colour) for d in diagnostics]
+    return "\n\n".join(texts) + "\n" if texts else ""
+
+
+def _by_source(labels: tuple[Label, ...]) -> list[tuple[Source, list[Label]]]:
+    """Labels by file: the culprit's file first, the others in order of mention."""
+    groups: dict[int, tuple[Source, list[Label]]] = {}
+    for label in labels:
+        groups.setdefault(id(label.span.source), (label.span.source, []))[1].append(label)
+    return list(groups.values())
+
+
+def _lines_of(label: Label) -> list[int]:
+    """The numbers of the lines that show `label`."""
+    first = label.span.line
+    last = label.span.source.position(max(label.span.start, label.span.end - 1))[0]
+    if last - first < _MOST_LINES:
+        return list(range(first, last + 1))
+    return [first, last]
+
+
+def _excerpt(
+    source: Source, labels: list[Label], culprit: Label | None, width: int, hue: str, colour: bool
+) -> list[str]:
+    marks: list[tuple[int, int, int, str, bool]] = []  # line, from column, to column, text, primary
+    for label in labels:
+        numbers = _lines_of(label)
+        for number in numbers:
+            start, end = _columns(source, label, number)
+            text = label.text if number == numbers[-1] else ""
+            marks.append((number, start, end, text, label is culprit))
+    marks.sort(key=lambda mark: (mark[0], -mark[1]))
+    lines: list[str] = []
+    previous = None
+    for number, group in groupby(marks, key=lambda mark: mark[0]):
+        if previous is not None and number > previous + 1:
+            lines.append(_paint("...", _BLUE, colour))
+        previous = number
+        gutter = _paint(f"{number:>{width}} |", _BLUE, colour)
+        lines.append(f"{gutter} {_shown(source.line(number))}".rstrip())
+        for _, start, end, text, primary in group:
+            sign = "^" if primary else "-"
+            under = sign * max(1, end - start) + (f" {_clean(text)}" if text else "")
+            bar = _paint(f"{' ' * width} |", _BLUE, colour)
+            lines.append(f"{bar} {' ' * start}{_paint(under, hue if primary else _BLUE, colour)}")
+    return lines
+
+
+def _columns(source: Source, label: Label, number: int) -> tuple[int, int]:
+    """The screen columns (from 0) of the part of `label` that lies on line `number`."""
+    line = source.line(number)
+    first, last = label.span.line, _lines_of(label)[-1]
+    indent = len(line) - len(line.lstrip())
+    start = label.span.column - 1 if number == first else indent
+    end = len(line.rstrip())
+    if number == last:
+        line_start = label.span.start - (label.span.column - 1)
+        if number != first:
+            line_start = label.span.end - source.position(label.span.end)[1] + 1
+            if source.position(label.span.end)[0] != number:  # the line end itself is in the span
+                return _wide(line, start), _wide(line, end)
+        end = min(label.span.end - line_start, len(line))
+    return _wide(line, start), _wide(line, max(start, end))
+
+
+def _wide(line: str, characters: int) -> int:
+    """Screen columns of the first `characters` of `line`; behind its end each counts one."""
+    return len_on_screen(line[:characters]) + max(0, characters - len(line))
+
+
+def len_on_screen(text: str) -> int:
+    """Columns that `text` takes from the first column on, tabs widened."""
+    column = 0
+    for character in text:
+        column += _columns_of(character, column)
+    return column
+
+
+def _columns_of(character: str, column: int) -> int:
+    if character == "\t":
+        return TAB - column % TAB
+    if unicodedata.combining(character) or unicodedata.category(character) == "Cf":
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _shown(line: str) -> str:
+    """`line` with tabs widened and control characters made visible."""
+    out, column = [], 0
+    for character in line:
+        step = _columns_of(character, column)
+        out.append(" " * step if character == "\t" else _visible(character))
+        column += step
+    return "".join(out)
+
+
+def _visible(character: str) -> str:
+    """A terminal must not obey what stands in a file: U+0000 is shown as its picture U+2400."""
+    number = ord(character)
+    if number < 0x20:
+        return chr(0x2400 + number)
+    category = unicodedata.category(character)
+    if category == "Cf":
+        return ""
+    return "\ufffd" if category in ("Cc", "Cs", "Zl", "Zp") else character
+
+
+def _clean(text: str) -> str:
+    return "".join(map(_visible, text))
+
+
+def _paint(text: str, hue: str, colour: bool) -> str:
+    return f"{hue}{text}{_RESET}" if colour else text
