@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """`title` is a line, `text` a paragraph or two; `wrong` is an example that gets the code and
+    """`title` is a line, `text` paragraphs with an empty line between them; `wrong` is an example that gets the code and
     `mended` the same without. Either example may be empty where no text could show it."""
 
     title: str
@@ -17,7 +18,8 @@ class Explanation:
 
     def render(self, code: str) -> str:
         """The whole explanation as text for a terminal."""
-        parts = [f"{code}: {self.title}", self.text]
+        paragraphs = (textwrap.fill(p, 80) for p in self.text.split("\n\n"))
+        parts = [f"{code}: {self.title}", *paragraphs]
         for heading, example in (("Wrong:", self.wrong), ("Mended:", self.mended)):
             if example:
                 body = "\n".join(f"    {line}".rstrip() for line in example.strip("\n").split("\n"))

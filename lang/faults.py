@@ -18,7 +18,7 @@ _INSTEAD = {
     "?": "write `if` … `else` …",
     "\ufeff": "a byte order mark may only stand at the beginning of the file",
     "\u00a0": "this is a no-break space: write an ordinary one",
-    "–": "write `-`",
+    "\u2013": "write `-`",
     "→": "write `->`",
     "⇒": "write `=>`",
     "…": "write `..`",
@@ -163,59 +163,60 @@ def nearest(word: str, candidates: list[str]) -> str:
 EXPLANATIONS: dict[str, Explanation] = {
     "H0101": Explanation(
         "a word does not fit where it stands",
-        "The text is read from the beginning, and at the place shown no reading of the language\n"
-        "goes on with this word. The label says what would fit. A misspelt word of the language\n"
+        "The text is read from the beginning, and at the place shown no reading of the language "
+        "goes on with this word. The label says what would fit. A misspelt word of the language "
         "is the usual reason; a missing comma, bracket or name just before it is the other.",
         "stage classifier {\n  fnd PDR else { default }\n}",
         "stage classifier {\n  find PDR else { default }\n}",
     ),
     "H0102": Explanation(
         "a bracket is never closed",
-        "Every `{`, `(` and `[` needs its partner. Where the indentation tells which one lacks it,\n"
-        "that one is shown; else the innermost that is open at the end.",
+        "Every `{`, `(` and `[` needs its partner. Where the indentation tells which one lacks "
+        "it, that one is shown; else the innermost that is open at the end.",
         "stage classifier {\n  if not user { pass\n  find PDR else { default }\n}",
         "stage classifier {\n  if not user { pass }\n  find PDR else { default }\n}",
     ),
     "H0103": Explanation(
         "a closing bracket has no beginning",
-        "Everything that was open before this bracket is closed already. Often one `}` too many\n"
+        "Everything that was open before this bracket is closed already. Often one `}` too many "
         "stands a few lines above, and has ended the pipeline early.",
         "stage forwarder {\n  if port is wan { pop to user } }\n}",
         "stage forwarder {\n  if port is wan { pop to user }\n}",
     ),
     "H0104": Explanation(
         "a number cannot be read",
-        "Numbers are decimal (`17`) or hexadecimal (`0x11`), of at most 128 bits. `k` and `M` behind\n"
-        "a decimal number multiply it by 1024 and 1048576: `64k` is 65536.",
+        "Numbers are decimal (`17`) or hexadecimal (`0x11`), of at most 128 bits. `k` and `M` "
+        "behind a decimal number multiply it by 1024 and 1048576: `64k` is 65536.",
         "rule PDR [64K] { counts packets }",
         "rule PDR [64k] { counts packets }",
     ),
     "H0105": Explanation(
         "an address cannot be read",
-        "An IPv4 address has four decimal octets without leading zeros, an IPv6 address is written\n"
-        "as in RFC 4291, a MAC address as six pairs of hexadecimal digits.",
+        "An IPv4 address has four decimal octets without leading zeros, an IPv6 address is "
+        "written as in RFC 4291, a MAC address as six pairs of hexadecimal digits.",
         "if user.dst = 10.0.0.256 { pass }",
         "if user.dst = 10.0.0.255 { pass }",
     ),
     "H0106": Explanation(
         "a character is not part of the language",
-        "Outside comments, a file is made of ASCII letters, digits, `_` and a few signs. There are\n"
-        "no quotes, no `;`, and `not` takes the place of `!`.",
+        "Outside comments, a file is made of ASCII letters, digits, `_` and a few signs. There "
+        "are no quotes, no `;`, and `not` takes the place of `!`.",
         "if !user { pass };",
         "if not user { pass }",
     ),
     "H0107": Explanation(
         "a word of the language is used as a name",
-        "A few words begin a clause wherever they stand and cannot name anything: `and`, `as`,\n"
-        "`choose`, `clamp`, `counts`, `default`, `drop`, `else`, `find`, `forward`, `gives`, `ie`,\n"
-        "`if`, `import`, `is`, `match`, `not`, `on`, `or`, `pass`, `pipeline`, `pop`, `push`,\n"
-        "`reply`, `rule`, `run`, `send`, `spread`, `stage` and `when`. All others may be names.",
+        "A few words begin a clause wherever they stand and cannot name anything: `and`, `as`, "
+        "`choose`, `clamp`, `counts`, `default`, `drop`, `else`, `find`, `forward`, `gives`, "
+        "`ie`, `if`, `import`, `is`, `match`, `not`, `on`, `or`, `pass`, `pipeline`, `pop`, "
+        "`push`, `reply`, `rule`, `run`, `send`, `spread`, `stage` and `when`. All others may be "
+        "names.",
         "ie match = 1, u8",
         "ie match_ = 1, u8",
     ),
     "H0108": Explanation(
         "the text is nested too deeply",
-        f"Brackets, `else if` chains and the operators of one expression may nest {32} levels deep.\n"
+        "Brackets, `else if` chains and the operators of one expression may nest 32 levels deep. "
         "No network function needs more, and the limit keeps every tool that reads the file safe.",
     ),
     "H0109": Explanation(
@@ -224,17 +225,18 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "H0110": Explanation(
         "a file is not UTF-8",
-        "Pipeline files are UTF-8 text, with or without a byte order mark. The place shown is the\n"
-        "first byte that is not; what stands before it was understood.",
+        "Pipeline files are UTF-8 text, with or without a byte order mark. The place shown is the"
+        " first byte that is not; what stands before it was understood.",
     ),
     "H0111": Explanation(
         "a file is too large",
-        "A pipeline file has at most 1 MiB. Headers can be moved to files of their own and imported.",
+        "A pipeline file has at most 1 MiB. Headers can be moved to files of their own and "
+        "imported.",
     ),
     "H0112": Explanation(
         "block comments do not exist",
-        "A comment begins with `//` and ends with its line. Three slashes make it documentation of\n"
-        "what follows.",
+        "A comment begins with `//` and ends with its line. Three slashes make it documentation "
+        "of what follows.",
         "/* what traffic */\nrule PDR [64k] { counts packets }",
         "/// what traffic\nrule PDR [64k] { counts packets }",
     ),

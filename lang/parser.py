@@ -233,7 +233,7 @@ class _Careful(ErrorStrategy):
         self.recovering = False
 
     def _skip(self, stream: _Stream, item: Token) -> None:
-        """Go to the next line that is as deep as the `item` that failed, or to the end around it."""
+        """Go to the next line as deep as the `item` that failed, or to the end around it."""
         token = stream.tokens[stream.index]
         if token is item:
             stream.consume()

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import spelling, tree
-from .layout import INDENT, Layout
+from .layout import Layout
+from .printer_statements import Statements, width
 from .tree import Program
 
 
@@ -20,40 +21,9 @@ def format_program(program: Program) -> str:
     return printer.layout.text(program.comments)
 
 
-class _Printer:
+class _Printer(Statements):
     def __init__(self, program: Program) -> None:
-        self.text = program.source.text
-        self.layout = Layout(program.source)
-        self.begin = self.layout.begin
-        self.write = self.layout.write
-        self.comment_starts = [c.span.start for c in program.comments]
-
-    # ---- helpers -----------------------------------------------------------------------------
-
-    def item(self, node: tree.Node, depth: int, doc: str = "") -> None:
-        """Begin the line of `node`, its doc comment above it."""
-        start = node.span.start
-        blank = self.layout.gap(start, bool(doc))
-        for line in doc.split("\n") if doc else ():
-            self.begin(depth, start, blank)
-            self.write(f"/// {line}".rstrip(), start)
-            blank = False
-        self.begin(depth, start, blank)
-
-    def line(self, node: tree.Node, depth: int, text: str) -> None:
-        self.item(node, depth)
-        self.write(text, node.span.end)
-
-    def close(self, node: tree.Node, depth: int) -> None:
-        self.begin(depth, node.span.end - 1)
-        self.write("}", node.span.end)
-
-    def broken(self, start: int, end: int) -> bool:
-        """Whether the source has a line end in [start, end)."""
-        return self.text.find("\n", start, end) >= 0
-
-    def commented(self, start: int, end: int) -> bool:
-        return any(start <= c < end for c in self.comment_starts)
+        super().__init__(Layout(program.source), [c.span.start for c in program.comments])
 
     # ---- file and headers --------------------------------------------------------------------
 
@@ -84,44 +54,45 @@ class _Printer:
             self.write("}", node.span.end)
             return
         fields = [m for m in node.members if isinstance(m, tree.Field)]
-        width = _width(f.name.text for f in fields if f.name)
-        flags = _width(m.flag.text for m in node.members if self.inline_group(m))
+        longest = width(f.name.text for f in fields if f.name)
+        groups = [m for m in node.members if isinstance(m, tree.Group)]
+        flags = width(g.flag.text for g in groups if self.inline_group(g))
         for member in node.members:
             if isinstance(member, tree.Field):
-                self.field(member, 1, width)
+                self.field(member, 1, longest)
             elif isinstance(member, tree.Group):
                 self.group(member, flags)
             else:
                 self.line(member, 1, _clause(member))
         self.close(node, 0)
 
-    def inline_group(self, node: tree.Member) -> bool:
-        return isinstance(node, tree.Group) and not self.broken(node.span.start, node.span.end)
+    def inline_group(self, node: tree.Group) -> bool:
+        return not self.broken(node.span.start, node.span.end)
 
-    def group(self, node: tree.Group, width: int) -> None:
+    def group(self, node: tree.Group, flags: int) -> None:
         self.item(node, 1)
         if self.inline_group(node):
             inside = f"{{ {spelling.fields(node.fields)} }}" if node.fields else "{}"
-            self.write(f"when {node.flag.text:<{width}} {inside}", node.span.end)
+            self.write(f"when {node.flag.text:<{flags}} {inside}", node.span.end)
             return
         self.write(f"when {node.flag.text} {{", node.flag.span.end)
         self.fields(node.fields, 2)
         self.close(node, 1)
 
     def fields(self, nodes: Sequence[tree.Field], depth: int) -> None:
-        width = _width(f.name.text for f in nodes if f.name)
+        longest = width(f.name.text for f in nodes if f.name)
         for node in nodes:
-            self.field(node, depth, width)
+            self.field(node, depth, longest)
 
-    def field(self, node: tree.Field, depth: int, width: int) -> None:
+    def field(self, node: tree.Field, depth: int, names: int) -> None:
         self.item(node, depth, node.doc)
         head_end = (node.default or node.type).span.end
         if node.parts and self.broken(head_end, node.span.end):
-            self.write(spelling.field_head(node, width) + " {", head_end)
+            self.write(spelling.field_head(node, names) + " {", head_end)
             self.fields(node.parts, depth + 1)
             self.close(node, depth)
         else:
-            self.write(spelling.field(node, width), node.span.end)
+            self.write(spelling.field(node, names), node.span.end)
 
     # ---- pipelines ---------------------------------------------------------------------------
 
@@ -131,9 +102,9 @@ class _Printer:
             self.write("}", node.span.end)
             return
         for run in self._runs(node.declarations):
-            names = _width(d.name.text for d in run if isinstance(d, tree.InformationElement))
-            types = _width(_types(d) for d in run if isinstance(d, tree.InformationElement) and d.symbols)
-            events = _width(d.event.text for d in run if isinstance(d, tree.Hook))
+            names = width(d.name.text for d in run if isinstance(d, tree.InformationElement))
+            types = width(_types(d) for d in run if _enumerates(d))
+            events = width(d.event.text for d in run if isinstance(d, tree.Hook))
             for declaration in run:
                 self.item(declaration, 1, getattr(declaration, "doc", ""))
                 if isinstance(declaration, tree.InformationElement):
@@ -156,8 +127,8 @@ class _Printer:
             runs[-1].append(node)
         return runs
 
-    def element(self, node: tree.InformationElement, width: int, types: int) -> None:
-        head = f"ie {node.name.text:<{width}} = {_types(node)}"
+    def element(self, node: tree.InformationElement, names: int, types: int) -> None:
+        head = f"ie {node.name.text:<{names}} = {_types(node)}"
         end = node.types[-1].span.end
         if not node.symbols:
             self.write(head, node.span.end)
@@ -168,7 +139,7 @@ class _Printer:
             self.write(f"{head} {symbols} }}", node.span.end)
             return
         self.write(head, end)
-        longest = _width(s.name.text for s in node.symbols)
+        longest = width(s.name.text for s in node.symbols)
         for symbol in node.symbols:
             comma = "" if symbol is node.symbols[-1] else ","
             self.line(symbol, 2, f"{symbol.name.text:<{longest}} = {symbol.value.text}{comma}")
@@ -199,13 +170,14 @@ class _Printer:
         if not node.edges and not self.commented(node.span.start, node.span.end):
             self.write("}", node.span.end)
             return
-        sources, targets = zip(*map(spelling.edge_ends, node.edges), strict=True) if node.edges else ((), ())
-        widths = _width(sources), _width(targets), _width(map(spelling.guard, node.edges))
+        sources = width(spelling.edge_ends(e)[0] for e in node.edges)
+        targets = width(spelling.edge_ends(e)[1] for e in node.edges)
+        guards = width(map(spelling.guard, node.edges))
         for edge in node.edges:
             source, target = spelling.edge_ends(edge)
-            text = f"{source:<{widths[0]}} -> {target:<{widths[1]}}"
-            if widths[2]:
-                text += f"  {spelling.guard(edge):<{widths[2]}}"
+            text = f"{source:<{sources}} -> {target:<{targets}}"
+            if guards:
+                text += f"  {spelling.guard(edge):<{guards}}"
             if edge.ports:
                 text += f"  on {spelling.names(edge.ports)}"
             self.line(edge, 2, text.rstrip())
@@ -213,14 +185,15 @@ class _Printer:
 
     def rule(self, node: tree.Rule) -> None:
         named = " named" if node.named else ""
-        self.write(f"rule {node.name.text} [{node.capacity.text}]{named} {{", node.capacity.span.end)
+        head = f"rule {node.name.text} [{node.capacity.text}]{named} {{"
+        self.write(head, node.capacity.span.end)
         if not node.clauses and not self.commented(node.span.start, node.span.end):
             self.write("}", node.span.end)
             return
         matches = [c for c in node.clauses if isinstance(c, tree.Match)]
-        elements = _width(m.element.text for m in matches)
-        kinds = _width(m.kind.text for m in matches) + (len(matches) > 1)
-        words = _width(_word(c) for c in node.clauses)
+        elements = width(m.element.text for m in matches)
+        kinds = width(m.kind.text for m in matches) + (len(matches) > 1)
+        words = width(_word(c) for c in node.clauses)
         above: tree.RuleClause | None = None
         for clause in node.clauses:
             word = _word(clause)
@@ -234,116 +207,6 @@ class _Printer:
             self.line(clause, 2, text)
             above = clause
         self.close(node, 1)
-
-    # ---- statements --------------------------------------------------------------------------
-
-    def block(self, node: tree.Block, depth: int) -> None:
-        """A block in braces, in the line that was begun."""
-        inline = self.inline_block(node)
-        if inline is not None:
-            self.write(inline, node.span.end)
-            return
-        self.write("{", node.span.start + 1)
-        for statement in node.statements:
-            self.item(statement, depth + 1)
-            self.statement(statement, depth + 1)
-        self.close(node, depth)
-
-    def inline_block(self, node: tree.Block) -> str | None:
-        """The block on one line, if it is so in the source and holds one statement at most."""
-        if not node.statements and not self.commented(node.span.start, node.span.end):
-            return "{}"
-        if len(node.statements) != 1 or self.broken(node.span.start, node.span.end):
-            return None
-        inside = self.inline(node.statements[0])
-        return None if inside is None else f"{{ {inside} }}"
-
-    def inline(self, node: tree.Statement) -> str | None:
-        """A statement on one line, or None if it needs several."""
-        if isinstance(node, tree.If):
-            then = self.inline_block(node.then)
-            text = None if then is None else f"if {spelling.expr(node.condition)} {then}"
-            return self._inline_else(text, node.otherwise)
-        if isinstance(node, tree.Find | tree.Choose):
-            return self._inline_else(_lookup(node), node.otherwise)
-        if isinstance(node, tree.MatchOn):
-            return None if node.arms else f"match {node.subject.text} {{}}"
-        if isinstance(node, tree.Push):
-            if any(self.broken(e.node.span.end, e.span.end) for e in node.path if e.fields):
-                return None
-            before = f" before {node.before.text}" if node.before else ""
-            return f"push {' / '.join(map(spelling.pushed, node.path))}{before}"
-        return _simple(node)
-
-    def _inline_else(self, text: str | None, otherwise: tree.Block | None) -> str | None:
-        if text is None or otherwise is None:
-            return text
-        inside = (
-            self.inline_block(otherwise)
-            if self.braced(otherwise)
-            else self.inline(otherwise.statements[0])
-        )
-        return None if inside is None else f"{text} else {inside}"
-
-    def braced(self, node: tree.Block) -> bool:
-        """Whether a block is one in the source, not the single statement of a case or `else if`."""
-        return self.text[node.span.start] == "{"
-
-    def statement(self, node: tree.Statement, depth: int) -> None:
-        """A statement, in the line that was begun."""
-        inline = self.inline(node)
-        if inline is not None:
-            self.write(inline, node.span.end)
-        elif isinstance(node, tree.If):
-            self.write(f"if {spelling.expr(node.condition)} ", node.condition.span.end)
-            self.block(node.then, depth)
-            self.otherwise(node.otherwise, depth)
-        elif isinstance(node, tree.Find | tree.Choose):
-            self.write(_lookup(node), node.span.start)
-            self.otherwise(node.otherwise, depth)
-        elif isinstance(node, tree.MatchOn):
-            self.match_on(node, depth)
-        elif isinstance(node, tree.Push):
-            self.push(node, depth)
-
-    def otherwise(self, node: tree.Block | None, depth: int) -> None:
-        if node is None:
-            return
-        self.write(" else ", node.span.start)
-        if self.braced(node):
-            self.block(node, depth)
-        else:
-            self.statement(node.statements[0], depth)
-
-    def match_on(self, node: tree.MatchOn, depth: int) -> None:
-        self.write(f"match {node.subject.text} {{", node.subject.span.end)
-        width = _width(map(_pattern, node.arms))
-        for arm in node.arms:
-            self.item(arm, depth + 1)
-            self.write(f"{_pattern(arm):<{width}} => ", arm.pattern.span.end)
-            if self.braced(arm.body):
-                self.block(arm.body, depth + 1)
-            else:
-                self.statement(arm.body.statements[0], depth + 1)
-        self.close(node, depth)
-
-    def push(self, node: tree.Push, depth: int) -> None:
-        for i, element in enumerate(node.path):
-            self.write(" / " if i else "push ", element.span.start)
-            if not element.fields or not self.broken(element.node.span.end, element.span.end):
-                self.write(spelling.pushed(element), element.span.end)
-                continue
-            self.write(f"{element.node.text} {{", element.node.span.end)
-            for field in element.fields:
-                comma = "" if field is element.fields[-1] else ","
-                self.line(field, depth + 1, spelling.assign(field) + comma)
-            self.close(element, depth)
-        if node.before:
-            self.write(f" before {node.before.text}", node.span.end)
-
-
-def _width(texts: object) -> int:
-    return max(map(len, texts), default=0)  # type: ignore[call-overload]
 
 
 def _clause(node: tree.Member) -> str:
@@ -359,7 +222,12 @@ def _clause(node: tree.Member) -> str:
     return f"payload when {spelling.expr(node.condition)}"
 
 
-def _types(node: tree.InformationElement) -> str:
+def _enumerates(node: tree.Declaration) -> bool:
+    return isinstance(node, tree.InformationElement) and bool(node.symbols)
+
+
+def _types(node: tree.Declaration) -> str:
+    assert isinstance(node, tree.InformationElement)
     return f"{node.number.text}, {spelling.names(node.types, ' | ')}"
 
 
@@ -379,28 +247,3 @@ def _body(node: tree.RuleClause) -> str:
         return node.element.text
     assert isinstance(node, tree.Counts)
     return spelling.names(node.what)
-
-
-def _pattern(node: tree.Arm) -> str:
-    return node.pattern.text + (f" {node.binding.text}" if node.binding else "")
-
-
-def _lookup(node: tree.Find | tree.Choose) -> str:
-    if isinstance(node, tree.Find):
-        return f"find {node.kind.text}"
-    return f"choose {node.kind.text} from {node.origin.text}"
-
-
-def _simple(node: tree.Statement) -> str:
-    if isinstance(node, tree.Assign):
-        return spelling.assign(node)
-    if isinstance(node, tree.Pop):
-        return f"pop to {node.node.text}"
-    if isinstance(node, tree.Clamp):
-        return f"clamp {node.what.text}"
-    if isinstance(node, tree.Forward):
-        return f"forward {node.port.text} via {node.via.text}"
-    if isinstance(node, tree.Apply):
-        return f"{node.action.text}({node.argument.text})"
-    assert isinstance(node, tree.Verdict)
-    return node.verdict

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from . import tree
 from .tree import Expr, Field, Name
 
-_LOGIC = {"or": 1, "and": 2}
-_NOT, _COMPARISON, SUM, _PRODUCT, _ATOM = 3, 4, 5, 6, 7
-_LEVELS = {**_LOGIC, "+": SUM, "-": SUM, "*": _PRODUCT, "&": _PRODUCT, "<<": _PRODUCT, ">>": _PRODUCT}
+# How tightly things bind, as the grammar nests them.
+_OR, _AND, _NOT, _COMPARISON, SUM, _PRODUCT, _ATOM = range(1, 8)
+_LEVELS = {"or": _OR, "and": _AND, "+": SUM, "-": SUM} | dict.fromkeys("*&", _PRODUCT)
+_LEVELS |= dict.fromkeys(("<<", ">>"), _PRODUCT)
 
 
 def expr(node: Expr, least: int = 0) -> str:

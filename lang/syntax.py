@@ -6,19 +6,14 @@ a cold start can afford: the generated accessors search all children for each qu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from . import faults, literals, tree
+from . import tree
 from .diagnostics import Diagnostic
-from .lexer import DEEPEST, Lexed, Token, plain
+from .lexer import Lexed, Token, plain
 from .source import Source, Span
-
-Context = Any  # of the generated parser
-MOST_OPERATORS = 2 * DEEPEST
-
-_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-_OPERATORS = {*_COMPARISONS, "+", "-", "*", "&", "<<", ">>", "and", "or", "not"}
+from .syntax_statements import Context, StatementBuilder, is_token
 
 
 def build(source: Source, lexed: Lexed, file: Context) -> tuple[tree.Program, list[Diagnostic]]:
@@ -28,55 +23,7 @@ def build(source: Source, lexed: Lexed, file: Context) -> tuple[tree.Program, li
     return program, builder.faults
 
 
-def _is(child: Any, kind: str) -> bool:
-    return type(child) is Token and child.kind == kind
-
-
-class _Builder:
-    def __init__(self, source: Source, lexed: Lexed) -> None:
-        self.source = source
-        self.lexed = lexed
-        self.faults: list[Diagnostic] = []
-
-    # ---- helpers -----------------------------------------------------------------------------
-
-    def span(self, context: Context) -> Span:
-        return Span(self.source, context.start.start, context.stop.stop)
-
-    def at(self, token: Token) -> Span:
-        return Span(self.source, token.start, token.stop)
-
-    def between(self, first: Context, last: Context) -> Span:
-        return Span(self.source, first.start.start, last.stop.stop)
-
-    def doc(self, context: Context) -> str:
-        """The doc comment above `context`, without markers."""
-        comments = self.lexed.docs.pop(context.start.tokenIndex, ())
-        return "\n".join(c.text[3:].removeprefix(" ") for c in comments)
-
-    def name(self, context: Context) -> tree.Name:
-        token = context.children[0]
-        return tree.Name(self.at(token), token.text)
-
-    def names(self, contexts: Sequence[Context]) -> tuple[tree.Name, ...]:
-        return tuple(self.name(c) for c in contexts if type(c) is not Token)
-
-    def path(self, context: Context) -> tree.Path:
-        return tree.Path(self.span(context), self.names(context.children))
-
-    def number(self, context: Context) -> tree.Number:
-        return self._number(context.children[0])
-
-    def _number(self, token: Token) -> tree.Number:
-        return tree.Number(self.at(token), literals.number(token.text) or 0, token.text)
-
-    def literal(self, context: Context) -> tree.Number | tree.Address:
-        token = context.children[0]
-        if token.kind == "NUMBER":
-            return self._number(token)
-        kind, value = literals.address(token.text) or ("ip4", 0)
-        return tree.Address(self.at(token), kind, value, token.text)
-
+class _Builder(StatementBuilder):
     # ---- file --------------------------------------------------------------------------------
 
     def file(self, context: Context) -> tree.Program:
@@ -114,7 +61,7 @@ class _Builder:
     def member(self, context: Context) -> tree.Member:
         children, span = context.children, self.span(context)
         first = children[0]
-        if type(first) is not Token or first.kind == ":" or _is(children[1], ":"):
+        if type(first) is not Token or first.kind == ":" or is_token(children[1], ":"):
             return self.field(context)
         if first.kind == "when":
             fields = tuple(self.field(c) for c in children[3:-1])
@@ -133,9 +80,9 @@ class _Builder:
             name = tree.Name(self.at(first), first.text)
         default, parts = None, []
         for i, child in enumerate(rest):
-            if _is(child, "="):
+            if is_token(child, "="):
                 default = self.expr(rest[i + 1])
-            elif _is(child, "{"):
+            elif is_token(child, "{"):
                 parts = [self.field(c) for c in rest[i + 1 : -1]]
         kind = self.type(rest[0])
         return tree.Field(self.span(context), name, kind, default, tuple(parts), doc)
@@ -201,11 +148,9 @@ class _Builder:
         high, mask = (None, second) if masked else (second, None)
         return tree.Range(self.span(context), low, high, mask)
 
-    def decl_ie(
-        self, context: Context, children: list[Any], span: Span
-    ) -> tree.InformationElement:
+    def decl_ie(self, context: Context, children: list[Any], span: Span) -> tree.InformationElement:
         doc = self.doc(context)
-        brace = next((i for i, c in enumerate(children) if _is(c, "{")), None)
+        brace = next((i for i, c in enumerate(children) if is_token(c, "{")), None)
         types = self.names(children[5:brace])
         symbols = children[brace + 1 : -1 : 2] if brace is not None else []
         return tree.InformationElement(
@@ -270,190 +215,6 @@ class _Builder:
 
     def decl_run(self, context: Context, children: list[Any], span: Span) -> tree.Run:
         return tree.Run(span, self.names(children[1:]))
-
-    # ---- statements --------------------------------------------------------------------------
-
-    def block(self, context: Context) -> tree.Block:
-        statements = tuple(self.statement(c) for c in context.children[1:-1])
-        return tree.Block(self.span(context), statements)
-
-    def statement(self, context: Context) -> tree.Statement:
-        first, span = context.children[0], self.span(context)
-        if type(first) is Token:
-            build = getattr(self, "stmt_" + first.kind)
-            result: tree.Statement = build(context.children, span)
-            return result
-        word = first.start.kind
-        if word == "if":
-            return self.if_else(first)
-        if word == "match":
-            return self.match_on(first)
-        if len(context.children) == 1:
-            return self.verdict(first)
-        if context.children[1].kind == "(":
-            return tree.Apply(span, self.name(first), self.name(context.children[2]))
-        return self.assign_to(context.children[:-2], context.children[-1], span)
-
-    def assign_to(self, parts: list[Any], value: Context, span: Span) -> tree.Assign:
-        target = tree.Path(self.between(parts[0], parts[-1]), self.names(parts))
-        return tree.Assign(span, target, self.expr(value))
-
-    def if_else(self, context: Context) -> tree.If:
-        children = context.children
-        branches = [(context, children[1], children[2])]
-        last: Context = None
-        for branch in children[3:]:
-            if last is not None:
-                first = self.at(last.start)
-                self.faults.append(faults.second_else(self.at(branch.start), first))
-            elif len(branch.children) == 2:
-                last = branch
-            else:
-                branches.append((branch, branch.children[2], branch.children[3]))
-        if len(branches) > DEEPEST:
-            self.faults.append(faults.too_deep(self.at(branches[DEEPEST][0].start), DEEPEST))
-            branches = branches[:DEEPEST]
-        otherwise = self.block(last.children[1]) if last is not None else None
-        end = self.span(context).end
-        for branch, condition, then in reversed(branches):
-            # The `if` of an `else if` begins behind its `else`.
-            opening = branch.children[1] if branch is not context else branch.children[0]
-            span = Span(self.source, opening.start, end)
-            result = tree.If(span, self.expr(condition), self.block(then), otherwise)
-            otherwise = tree.Block(span, (result,))
-        return result
-
-    def match_on(self, context: Context) -> tree.MatchOn:
-        children = context.children
-        arms = tuple(self.arm(c) for c in children[3:-1])
-        return tree.MatchOn(self.span(context), self.path(children[1]), arms)
-
-    def arm(self, context: Context) -> tree.Arm:
-        children = context.children
-        if type(children[-1]) is Token:  # a comma
-            children = children[:-1]
-        binding = self.name(children[1]) if len(children) == 4 else None
-        body = children[-1]
-        if body.start.kind == "{":
-            block = self.block(body)
-        else:
-            block = tree.Block(self.span(body), (self.statement(body),))
-        return tree.Arm(self.between(children[0], body), self.name(children[0]), binding, block)
-
-    def otherwise(self, children: list[Any]) -> tree.Block | None:
-        last = children[-1]
-        return self.block(last.children[1]) if last.start.kind == "else" else None
-
-    def stmt_find(self, children: list[Any], span: Span) -> tree.Find:
-        return tree.Find(span, self.name(children[1]), self.otherwise(children))
-
-    def stmt_choose(self, children: list[Any], span: Span) -> tree.Choose:
-        kind, origin = self.name(children[1]), self.path(children[3])
-        return tree.Choose(span, kind, origin, self.otherwise(children))
-
-    def stmt_push(self, children: list[Any], span: Span) -> tree.Push:
-        before = None
-        if _is(children[-2], "before"):
-            before = self.name(children[-1])
-            children = children[:-2]
-        return tree.Push(span, tuple(self.pushed(c) for c in children[1::2]), before)
-
-    def pushed(self, context: Context) -> tree.PushElement:
-        children = context.children
-        fields = []
-        for child in children[2:-1:2]:
-            path, _, value = child.children
-            fields.append(tree.Assign(self.span(child), self.path(path), self.expr(value)))
-        return tree.PushElement(self.span(context), self.name(children[0]), tuple(fields))
-
-    def stmt_pop(self, children: list[Any], span: Span) -> tree.Pop:
-        return tree.Pop(span, self.name(children[2]))
-
-    def stmt_clamp(self, children: list[Any], span: Span) -> tree.Clamp:
-        return tree.Clamp(span, self.name(children[1]))
-
-    def stmt_forward(self, children: list[Any], span: Span) -> tree.Forward:
-        return tree.Forward(span, self.path(children[1]), self.path(children[3]))
-
-    def verdict(self, context: Context) -> tree.Verdict:
-        words: Any = " ".join(token.text for token in context.children)
-        return tree.Verdict(self.span(context), words)
-
-    # ---- expressions -------------------------------------------------------------------------
-
-    def expr(self, context: Context) -> tree.Expr:
-        """An outermost `expr` or `sum`: one that is not part of another."""
-        first, last = context.start.tokenIndex, context.stop.tokenIndex
-        operators = 0
-        if last - first > MOST_OPERATORS:
-            for token in self.lexed.tokens[first:last]:
-                operators += token.kind in _OPERATORS
-                if operators > MOST_OPERATORS:
-                    where = self.at(token)
-                    self.faults.append(faults.too_deep(where, MOST_OPERATORS))
-                    return tree.Number(where, 0, "0")
-        return self.inner(context)
-
-    def inner(self, context: Context) -> tree.Expr:
-        children = context.children
-        while len(children) == 1 and type(children[0]) is not Token:
-            context = children[0]
-            children = context.children
-        first = children[0]
-        if type(first) is Token:
-            return self.leaf(context, first)
-        second = children[1].kind
-        if second == "(":
-            return self.call(context)
-        return self.path(context) if second == "." else self.operation(children)
-
-    def leaf(self, context: Context, first: Token) -> tree.Expr:
-        if first.kind == "(":
-            return self.inner(context.children[1])
-        if first.kind == "not":
-            operand = self.inner(context.children[-1])
-            end = context.stop.stop
-            for token in reversed(context.children[:-1]):
-                operand = tree.Unary(Span(self.source, token.start, end), "not", operand)
-            return operand
-        if first.kind == "NUMBER" or first.kind == "ADDRESS":
-            return self.literal(context)
-        name = tree.Name(self.at(first), first.text)
-        return tree.Path(name.span, (name,))
-
-    def operation(self, children: list[Any]) -> tree.Expr:
-        """Operands and operators of one level, from the left."""
-        left = self.inner(children[0])
-        for i in range(1, len(children), 2):
-            token, right = children[i], children[i + 1]
-            span = self.between(children[0], right)
-            compares = token.kind in _COMPARISONS or token.kind in ("is", "gives")
-            if compares and i > 1:
-                self.faults.append(faults.chained(self.at(token), self.at(children[1])))
-                break
-            if token.kind == "is":
-                left = tree.Is(span, self.subject(left, "is"), self.name(right))
-            elif token.kind == "gives":
-                rule = self.subject(left, "gives")
-                if len(rule.parts) > 1:
-                    self.faults.append(faults.subject(rule.span, "gives"))
-                left = tree.Gives(span, rule.parts[-1], self.name(right))
-            else:
-                left = tree.Binary(span, token.kind, left, self.inner(right))
-        return left
-
-    def subject(self, left: tree.Expr, verb: str) -> tree.Path:
-        if isinstance(left, tree.Path):
-            return left
-        self.faults.append(faults.subject(left.span, verb))
-        return tree.Path(left.span, (tree.Name(left.span, left.span.text),))
-
-    def call(self, context: Context) -> tree.Call:
-        children = context.children
-        arguments: tuple[tree.Expr, ...] = ()
-        if len(children) == 4:
-            arguments = tuple(self.inner(c) for c in children[2].children[::2])
-        return tree.Call(self.span(context), self.name(children[0]), arguments)
 
 
 _CLAUSES: dict[str, Callable[[Span, tree.Expr], tree.Member]] = {
