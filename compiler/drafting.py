@@ -1,0 +1,352 @@
+"""What every operation of a request needs: staged tables, finding rules, resolving references, removal."""
+
+from __future__ import annotations
+
+from ..lang.diagnostics import did_you_mean
+from .arrange import Node
+from .ie_values import Fault, fold
+from .rulebook import RuleBook
+from .rulecheck import decode
+from .rulekinds import Field, Kind, Parts
+from .rules import Reference, Rule
+from .ruletable import Staged
+
+_POINTERS_NAMED = 3
+
+
+class Draft:
+    """The staged tables of one plan, and the next sequence."""
+
+    def __init__(self, book: RuleBook) -> None:
+        self.book = book
+        self.stages: dict[str, Staged] = {}
+        self.sequence = book.sequence
+
+    def staged(self, kind: str) -> Staged:
+        found = self.stages.get(kind)
+        if found is None:
+            found = self.stages[kind] = Staged(self.book.tables[kind])
+        return found
+
+    # ---- references -------------------------------------------------------------------------
+
+    def given(
+        self, kind: Kind, parts: Parts, values: dict[int, int], references: dict[int, Reference]
+    ) -> tuple[dict[int, int], dict[int, Reference]]:
+        """The elements that a rule gives, over those it had: references resolved, ifindex agreed."""
+        values.update(parts.values)
+        companion = kind.ifindex
+        number = None
+        if companion is not None:
+            number = parts.values.get(companion[0])
+            if number is not None and companion[1] not in parts.references:
+                # The number alone names the interface.
+                self._by_number(kind, number, parts, references, companion[1])
+            elif number is None and companion[1] in parts.references:
+                values.pop(companion[0], None)
+        for index, (raw, ie) in parts.references.items():
+            try:
+                field = kind.gives[index]
+                asked = number if companion is not None and companion[1] == index else None
+                references[index] = self.resolve(field, raw, asked)
+            except Fault as fault:
+                fault.ie = ie
+                raise
+        if number is not None and companion is not None:
+            reference = references[companion[1]]
+            if not self._agrees(reference, number):
+                title = f"ifindex {number} is not {self.describe(reference)}"
+                fault = Fault("H0443", title, "rule", "", "leave the ifindex out, or make them agree")
+                raise fault
+        return values, references
+
+    def _by_number(
+        self, kind: Kind, number: int, parts: Parts, references: dict[int, Reference], index: int
+    ) -> None:
+        now = references.get(index)
+        if now is not None and self._agrees(now, number):
+            return
+        field = kind.gives[index]
+        if "port" in field.references and number not in self.book.port_names:
+            for port, ifindex in self.book.ifindexes.items():
+                if ifindex == number and not self._numbered(field, number):
+                    references[index] = Reference("port", port)
+                    return
+        references[index] = self.resolve(field, number, None)
+
+    def _numbered(self, field: Field, number: int) -> list[Reference]:
+        """What a number may mean: a rule of that id, a port of that number."""
+        return [
+            Reference(kind, number)
+            for kind in field.references
+            if (number in self.book.port_names if kind == "port" else self.staged(kind).exists(number))
+        ]
+
+    def resolve(self, field: Field, raw: int | str, ifindex: int | None) -> Reference:
+        """What a reference refers to, by number or by name."""
+        name = field.codec.name
+        kinds = " or ".join("a port" if k == "port" else f"an {k}" if k[0] in "AEIO" else f"a {k}"
+                            for k in field.references)  # fmt: skip
+        if isinstance(raw, int):
+            found = self._numbered(field, raw)
+            if ifindex is not None and len(found) > 1:
+                found = [r for r in found if self._agrees(r, ifindex)] or found
+            if len(found) > 1:
+                names = " and ".join(self.describe(r) for r in found)
+                title = f"{raw} is both {names}"
+                raise Fault("H0442", title, "value", "ambiguous", "say it by name")
+            if not found:
+                title = f"`{name}` refers to {raw}, but there is no such rule or port"
+                raise Fault("H0441", title, "value", f"neither {kinds}" if " or " in kinds else
+                            f"not {kinds}", self._choices(field))  # fmt: skip
+            return self._not_owned(found[0], "value")
+        word = raw[1:-1] if raw[:1] == '"' else raw
+        for kind in field.references:
+            if kind == "port":
+                number = self.book.ports.get(word)
+                if number is None:
+                    near = self.book.folded_ports.get(fold(word), ())
+                    number = near[0] if len(near) == 1 else None
+                if number is not None:
+                    return Reference("port", number)
+            else:
+                id_ = self.staged(kind).named(word)
+                if id_ is not None:
+                    return self._not_owned(Reference(kind, id_), "value")
+        title = f"`{word}` is not the name of {kinds}"
+        help_ = did_you_mean(word, self._names(field)) or self._choices(field)
+        raise Fault("H0440", title, "value", "nothing has this name", help_)
+
+    def _names(self, field: Field) -> list[str]:
+        names: list[str] = []
+        for kind in field.references:
+            if kind == "port":
+                names.extend(self.book.ports)
+            elif self.book.kinds[kind].rule.named:
+                names.extend(r.name for r in self.book.tables[kind] if r.name)
+                staged = self.staged(kind)
+                names.extend(r.name for r in staged.rules.values() if r is not None and r.name)
+        return names
+
+    def _choices(self, field: Field) -> str:
+        names = sorted(set(self._names(field)))[:8]
+        if names:
+            return f"there are {', '.join(names)}"
+        return f"create it first: create {field.references[0]} […]"
+
+    def _not_owned(self, reference: Reference, part: str) -> Reference:
+        rules = self.staged(reference.kind).with_id(reference.id) if reference.kind != "port" else []
+        for rule in rules:
+            if rule.owner:
+                title = f"{rule.kind} {rule.id} belongs to another rule, which alone may use it"
+                help_ = f"create a {rule.kind} with an id of its own for sharing"
+                raise Fault("H0445", title, part, "owned", help_)
+        return reference
+
+    def _agrees(self, reference: Reference, number: int) -> bool:
+        """A number that may stand beside an interface: its own, or that of the port under it."""
+        if number == reference.id:
+            return True
+        if reference.kind == "port":
+            return self.book.ifindexes.get(reference.id) == number
+        return any(
+            self._agrees(under, number)
+            for rule in self.staged(reference.kind).with_id(reference.id)
+            for _, under in rule.references
+            if under.kind == "port"
+        )
+
+    def describe(self, reference: Reference) -> str:
+        """`OVERLAY 1 (GRE-WAN1)`, `port 2 (eth1)`: for messages."""
+        if reference.kind == "port":
+            name = self.book.port_names.get(reference.id, "")
+        else:
+            name = next((r.name for r in self.staged(reference.kind).with_id(reference.id)), "")
+        return f"{reference.kind} {reference.id}" + (f" ({name})" if name else "")
+
+    # ---- finding rules ----------------------------------------------------------------------
+
+    def _decoded(self, node: Node) -> Parts:
+        try:
+            return decode(node)
+        except Fault as fault:
+            fault.node = node
+            raise
+
+    @staticmethod
+    def _at(node: Node, fault: Fault) -> Fault:
+        fault.node = node
+        return fault
+
+    @staticmethod
+    def _with_key(staged: Staged, key: bytes) -> Rule | None:
+        handle = staged.find(key)
+        return None if handle is None else staged.get(handle)
+
+    def _shared(self, node: Node) -> Rule:
+        """The rule that a bare `FAR 17` within another rule refers to."""
+        item, kind = node.item, node.kind
+        staged = self.staged(kind.name)
+        id_ = item.id if item.id is not None else staged.named(item.name or "")
+        found = staged.with_id(id_) if id_ is not None else []
+        if not found:
+            said = item.id if item.id is not None else f"`{item.name}`"
+            title = f"there is no {kind.name} {said}"
+            help_ = f"create it first, or describe it here: {kind.name} {said} [(type, length, value)]"
+            code = "H0441" if item.id is not None else "H0440"
+            raise self._at(node, Fault(code, title, "id", "no such rule", help_))
+        try:
+            self._not_owned(Reference(kind.name, found[0].id), "id")
+        except Fault as fault:
+            raise self._at(node, fault) from None
+        return found[0]
+
+    def locate(self, node: Node, parts: Parts) -> list[Rule]:
+        """The rules that an update or delete means: by id, by name or by match. Never none."""
+        kind, item = node.kind, node.item
+        if item.id is None and item.name is None:
+            return self._by_match(node, parts)
+        staged = self.staged(kind.name)
+        id_ = item.id
+        if id_ is None:
+            id_ = staged.named(item.name or "")
+        elif item.name is not None and staged.named(item.name) != id_:
+            title = f"{kind.name} {id_} does not have the name `{item.name}`"
+            raise Fault("H0450", title, "id", "", "write the id or the name alone")
+        found = staged.with_id(id_) if id_ is not None else []
+        if not found:
+            said = item.id if item.id is not None else f"`{item.name}`"
+            title = f"there is no {kind.name} {said}"
+            names = [r.name for r in staged.table if r.name] if kind.rule.named else []
+            help_ = did_you_mean(item.name or "", names)
+            raise Fault("H0450", title, "id", "no such rule", help_)
+        if parts.named:
+            same = [rule for rule in found if rule.match == parts.match]
+            if not same:
+                raise self._match_fixed(found[0]) if not kind.grouped else self._no_match(node)
+            found = same
+        return found
+
+    def _by_match(self, node: Node, parts: Parts) -> list[Rule]:
+        kind = node.kind
+        staged = self.staged(kind.name)
+        if not kind.keyed or not (parts.named or not node.kind.match or node.item.block):
+            title = f"which {kind.name}?"
+            by = "its id" + (" or name" if kind.rule.named else "") + (
+                ", or what it matches" if kind.match else "")  # fmt: skip
+            raise Fault("H0460", title, "kind", "nothing says which", f"write {by}")
+        if kind.grouped or kind.has_priority:
+            return self._search(node, parts, staged)
+        found = self._with_key(staged, kind.key(parts.bits, 0, 0))
+        if found is None:
+            raise self._no_match(node)
+        return [found]
+
+    def _search(self, node: Node, parts: Parts, staged: Staged) -> list[Rule]:
+        """Rules by match alone where the image holds more. Looks at every rule of the kind."""
+        kind = node.kind
+        if parts.priority is not None and not kind.grouped:
+            exact = self._with_key(staged, kind.key(parts.bits, 0, parts.priority))
+            if exact is not None:
+                return [exact]
+        handles = dict.fromkeys([*staged.table.rules, *staged.rules])
+        live = [rule for h in handles if (rule := staged.get(h)) is not None]
+        match = parts.match
+        found = [rule for rule in live if rule.match == match]
+        if not found:
+            raise self._no_match(node)
+        if len(found) > 1:
+            raise self._several(node, found)
+        return found
+
+    # ---- removal ----------------------------------------------------------------------------
+
+    def remove(self, rule: Rule) -> None:
+        """Stage the removal of a rule and of what it owns."""
+        kind = self.book.kinds[rule.kind]
+        staged = self.staged(rule.kind)
+        last = not kind.grouped or len(staged.group(rule.id)) == 1
+        if last and staged.points(rule.id):
+            raise self._pointed_at(rule)
+        staged.remove(rule)
+        self._point(rule, -1)
+        self._remove_owned(kind, rule)
+
+    def _remove_owned(self, kind: Kind, rule: Rule) -> None:
+        for reference in kind.owned_by(rule):
+            for owned in self.staged(reference.kind).with_id(reference.id):
+                if owned.owner == rule.sequence:
+                    self.remove(owned)
+
+    def _point(self, rule: Rule, by: int) -> None:
+        """Count the references that a rule makes (or, with -1, made)."""
+        for _, reference in rule.references:
+            if reference.kind != "port":
+                self.staged(reference.kind).point(reference.id, by)
+        if rule.target is not None:
+            self.staged(rule.target.kind).point(rule.target.id, by)
+        if rule.members:
+            spread = self.book.kinds[rule.kind].spread
+            assert spread is not None
+            into = self.staged(spread.kind)
+            for member in rule.members:
+                into.point(member.id, by)
+
+    def _pointed_at(self, rule: Rule) -> Fault:
+        wanted = Reference(rule.kind, rule.id)
+        names: list[str] = []
+        more = 0
+        for name, kind in self.book.kinds.items():
+            staged = self.staged(name)
+            for handle in dict.fromkeys([*staged.table.rules, *staged.rules]):
+                other = staged.get(handle)
+                if other is None or wanted not in kind.owned_by(other):
+                    continue
+                if len(names) < _POINTERS_NAMED:
+                    names.append(f"{other.kind} {other.id}")
+                else:
+                    more += 1
+        who = ", ".join(names) + (f" and {more} more" if more else "")
+        title = f"{rule.kind} {rule.id} is still pointed at by {who}"
+        help_ = f"delete {names[0]} first, in the same request if need be" if names else ""
+        return Fault("H0455", title, "id", "still in use", help_)
+
+    # ---- faults -----------------------------------------------------------------------------
+
+    @staticmethod
+    def _duplicate(other: Rule) -> Fault:
+        title = f"{other.kind} {other.id} matches the same already"
+        help_ = f"update {other.kind} {other.id}, or make the match differ"
+        return Fault("H0452", title, "rule", "a duplicate", help_)
+
+    @staticmethod
+    def _match_fixed(rule: Rule) -> Fault:
+        title = f"{rule.kind} {rule.id} matches something else, and an update cannot change that"
+        help_ = "leave the match out, or delete the rule and create it anew"
+        return Fault("H0456", title, "rule", "not its match", help_)
+
+    @staticmethod
+    def _no_match(node: Node) -> Fault:
+        title = f"no {node.kind.name} matches exactly that"
+        help_ = "all of its match must be said; or write its id"
+        return Fault("H0450", title, "rule", "no such rule", help_)
+
+    @staticmethod
+    def _several(node: Node, found: list[Rule]) -> Fault:
+        kind = node.kind
+        title = f"{len(found)} {kind.name} rules are meant"
+        ids = ", ".join(dict.fromkeys(str(rule.id) for rule in found[:8]))
+        what = "its match too" if kind.grouped else "its id"
+        return Fault("H0457", title, "rule", f"ids {ids}", f"say which one: write {what}")
+
+    @staticmethod
+    def members_fit(kind: Kind, count: int) -> None:
+        spread = kind.spread
+        assert spread is not None
+        if spread.least <= count <= spread.most:
+            return
+        title = f"{kind.name} spreads over {spread.least} to {spread.most} {spread.kind}s, not {count}"
+        few = count < spread.least
+        help_ = f"name a {spread.kind} in it: {spread.kind} 1" if few else "leave some out"
+        raise Fault("H0435", title, "rule", "too few" if few else "too many", help_)
+

@@ -1,0 +1,240 @@
+"""The rules of one kind, and what a plan would make of them.
+
+A `Table` is what is in force; a `Staged` lies over it while a request is planned, and answers as
+if its changes were made. Rules planned in bulk are kept packed (`columns.Block`) until someone asks.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Protocol
+
+from .ie_values import fold
+from .rulekinds import Kind
+from .rules import Rule
+
+#: Of a rule in its table: its id, or its match image in a grouped kind.
+Handle = int | bytes
+
+_MISSING = object()
+
+
+class Packed(Protocol):
+    """Rules kept as columns; `base` is the number of the first one."""
+
+    base: int
+
+    def __len__(self) -> int: ...
+    def rule(self, row: int) -> Rule: ...
+
+
+class Table:
+    """`rules` maps a handle to a rule, or to the number of a packed one. `keys` maps match images
+    to handles. `pointed` counts, by id, the references to a rule (or group)."""
+
+    __slots__ = ("blocks", "free", "groups", "keys", "kind", "names", "pointed", "rules", "top")
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.rules: dict[Handle, Rule | int] = {}
+        self.keys: dict[bytes, Handle] = {}
+        self.groups: dict[int, tuple[Handle, ...]] = {}
+        self.names: dict[str, int] = {}
+        self.pointed: dict[int, int] = {}
+        self.blocks: list[Packed] = []
+        self.free: list[int] = []  # a heap: every unused id below `top`, and stale ones
+        self.top = 1
+
+    def get(self, handle: Handle) -> Rule | None:
+        found = self.rules.get(handle)
+        if type(found) is int:
+            found = self.rules[handle] = self.unpack(found)
+        return found  # type: ignore[return-value]
+
+    def unpack(self, number: int) -> Rule:
+        for block in reversed(self.blocks):
+            if number >= block.base:
+                return block.rule(number - block.base)
+        raise LookupError(number)
+
+    def __iter__(self) -> Iterator[Rule]:
+        for found in self.rules.values():
+            yield self.unpack(found) if type(found) is int else found  # type: ignore[misc]
+
+    def lowest_free(self) -> int:
+        free, rules = self.free, self._ids()
+        while free and free[0] in rules:
+            heapq.heappop(free)
+        if free:
+            return free[0]
+        while self.top in rules:
+            self.top += 1
+        return self.top
+
+    def _ids(self) -> dict[int, tuple[Handle, ...]] | dict[Handle, Rule | int]:
+        return self.groups if self.kind.grouped else self.rules
+
+    def commit(self, staged: Staged) -> None:
+        """Make the staged changes."""
+        rules, ids = self.rules, self._ids()
+        for handle, rule in staged.rules.items():
+            if rule is not None:
+                rules[handle] = rule
+            else:
+                rules.pop(handle, None)
+        for own, changes in (
+            (self.keys, staged.keys), (self.names, staged.names), (self.groups, staged.groups),
+        ):  # fmt: skip
+            for key, value in changes.items():  # type: ignore[attr-defined]
+                if value is None or value == ():
+                    own.pop(key, None)  # type: ignore[attr-defined]
+                else:
+                    own[key] = value  # type: ignore[index]
+        for id_, count in staged.pointed.items():
+            if count:
+                self.pointed[id_] = count
+            else:
+                self.pointed.pop(id_, None)
+        for id_ in staged.freed:
+            if id_ < self.top and id_ not in ids:
+                heapq.heappush(self.free, id_)
+        if len(self.free) > 64 and len(self.free) > 2 * (self.top - len(ids)):
+            self.free = sorted({i for i in self.free if i not in ids})
+
+
+class Staged:
+    """Changes to a table that are planned; None stands for what is gone."""
+
+    __slots__ = ("freed", "groups", "keys", "lowest", "names", "place", "pointed", "rules", "size",
+                 "spare", "table")  # fmt: skip
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.rules: dict[Handle, Rule | None] = {}
+        self.keys: dict[bytes, Handle | None] = {}
+        self.groups: dict[int, tuple[Handle, ...]] = {}
+        self.names: dict[str, int | None] = {}
+        self.pointed: dict[int, int] = {}
+        self.freed: list[int] = []
+        self.spare: list[int] | None = None
+        self.lowest = 0
+        self.size = len(table.rules)
+        self.place: object = None  # what was created last
+
+    def get(self, handle: Handle) -> Rule | None:
+        found = self.rules.get(handle, _MISSING)
+        return self.table.get(handle) if found is _MISSING else found  # type: ignore[return-value]
+
+    def find(self, key: bytes) -> Handle | None:
+        found = self.keys.get(key, _MISSING)
+        return self.table.keys.get(key) if found is _MISSING else found  # type: ignore[return-value]
+
+    def group(self, id_: int) -> tuple[Handle, ...]:
+        found = self.groups.get(id_)
+        return self.table.groups.get(id_, ()) if found is None else found
+
+    def named(self, name: str) -> int | None:
+        folded = fold(name)
+        found = self.names.get(folded, _MISSING)
+        return self.table.names.get(folded) if found is _MISSING else found  # type: ignore[return-value]
+
+    def exists(self, id_: int) -> bool:
+        if self.table.kind.grouped:
+            return bool(self.group(id_))
+        return self.get(id_) is not None
+
+    def with_id(self, id_: int) -> list[Rule]:
+        """The rule of that id, or the rules of that group."""
+        handles = self.group(id_) if self.table.kind.grouped else (id_,)
+        return [rule for handle in handles if (rule := self.get(handle)) is not None]
+
+    def points(self, id_: int) -> int:
+        found = self.pointed.get(id_)
+        return self.table.pointed.get(id_, 0) if found is None else found
+
+    def allot(self) -> int:
+        """The lowest free id."""
+        while self.freed and self.exists(self.freed[0]):
+            heapq.heappop(self.freed)
+        id_ = self._lowest()
+        if self.freed and self.freed[0] < id_:
+            return self.freed[0]
+        return id_
+
+    def _lowest(self) -> int:
+        if not self.lowest:
+            self.lowest = self.table.lowest_free()
+        while self.exists(self.lowest):
+            if self.spare is None:
+                # Sorted backwards, so that the lowest is popped; only a request that creates
+                # several rules comes here.
+                self.spare = sorted(self.table.free, reverse=True)
+            while self.spare and self.spare[-1] <= self.lowest:
+                self.spare.pop()
+            top = max(self.lowest + 1, self.table.top)
+            self.lowest = self.spare.pop() if self.spare else top
+        return self.lowest
+
+    # ---- changes ----------------------------------------------------------------------------
+
+    def add(self, rule: Rule, key: bytes) -> None:
+        kind = self.table.kind
+        if kind.grouped:
+            self.rules[key] = rule
+            self.groups[rule.id] = (*self.group(rule.id), key)
+        else:
+            self.rules[rule.id] = rule
+            if kind.keyed:
+                self.keys[key] = rule.id
+        if rule.name:
+            self.names[fold(rule.name)] = rule.id
+        self.size += 1
+
+    def remove(self, rule: Rule) -> None:
+        kind = self.table.kind
+        if kind.grouped:
+            key = kind.key_of(rule)
+            self.rules[key] = None
+            self.groups[rule.id] = tuple([h for h in self.group(rule.id) if h != key])
+            gone = not self.groups[rule.id]
+        else:
+            self.rules[rule.id] = None
+            if kind.keyed:
+                self.keys[kind.key_of(rule)] = None
+            gone = True
+        if gone:
+            heapq.heappush(self.freed, rule.id)
+        if rule.name:
+            self.names[fold(rule.name)] = None
+        self.size -= 1
+
+    def forget(self, rule: Rule, key: bytes) -> None:
+        """Take back what `add` did, the id still being taken."""
+        self.size -= 1
+        if self.table.kind.grouped:
+            self.groups[rule.id] = self.group(rule.id)[:-1]
+
+    def change(self, old: Rule, new: Rule) -> None:
+        """`new` has the id and the match of `old`; its name and its priority may differ."""
+        kind = self.table.kind
+        if old.priority != new.priority or kind.grouped:
+            before, after = kind.key_of(old), kind.key_of(new)
+            if kind.grouped:
+                self.rules[before] = None
+                self.rules[after] = new
+                self.groups[old.id] = tuple(
+                    [after if h == before else h for h in self.group(old.id)]
+                )
+            else:
+                self.keys[before], self.keys[after] = None, old.id
+        if not kind.grouped:
+            self.rules[new.id] = new
+        if old.name != new.name:
+            if old.name:
+                self.names[fold(old.name)] = None
+            if new.name:
+                self.names[fold(new.name)] = new.id
+
+    def point(self, id_: int, by: int) -> None:
+        self.pointed[id_] = self.points(id_) + by
