@@ -1,0 +1,518 @@
+"""Headers: fields to offsets, clauses to conditions, sizes to bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..lang import tree
+from ..lang.diagnostics import Diagnostics, did_you_mean
+from ..lang.source import Span
+from . import faults_files, faults_graph, model
+from . import faults_headers as faults
+from .resolve import Known
+from .values import WIDEST, Expressions, Value, fits, literal, of_width
+
+PROTOCOLS = ("ethernet", "vlan", "arp", "ipv4", "tcp", "udp", "icmp", "gre")
+LARGEST = 32_767
+_FIXED: dict[str, tuple[model.Kind, int]] = {
+    "mac": ("mac", 48),
+    "ip4": ("ip4", 32),
+    "ip6": ("ip6", 128),
+}
+_OVER = {"header", "payload", "pseudo"}
+
+
+def scalar(name: str) -> tuple[model.Kind, int] | None:
+    """Kind and width in bits of `u12`, `mac`, `ip4`, `ip6`; None for any other word."""
+    if name in _FIXED:
+        return _FIXED[name]
+    digits = name[1:]
+    if name[:1] == "u" and digits.isdecimal() and digits[:1] != "0" and 1 <= int(digits) <= WIDEST:
+        return "uint", int(digits)
+    return None
+
+
+@dataclass
+class _Layout:
+    """What has been laid out so far of the fixed part or of a group."""
+
+    group: str | None = None
+    at: int = 0
+    fields: list[model.Field] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CheckedHeader:
+    """`broken`: fields whose type is wrong, so that nothing more is said about them; `whole` is
+    False if anything of the header is wrong."""
+
+    header: model.Header
+    broken: frozenset[str]
+    whole: bool
+
+
+def check_header(known: Known, found: Diagnostics) -> CheckedHeader:
+    before = len(found.errors)
+    checker = _HeaderChecker(known.header, found)
+    header = checker.check(known.header.name.text if known.standard else "")
+    return CheckedHeader(header, frozenset(checker.broken), len(found.errors) == before)
+
+
+class _HeaderChecker:
+    def __init__(self, header: tree.Header, found: Diagnostics) -> None:
+        self.header = header
+        self.found = found
+        self.fixed = _Layout()
+        self.groups: list[tuple[tree.Group, _Layout]] = []
+        self.names: dict[str, Span] = {}
+        self.broken: set[str] = set()
+        self.rest: tree.Field | None = None
+        self.derived_length: Span | None = None
+        self.expressions = Expressions(self.own, self.no_call, found)
+
+    def check(self, name: str) -> model.Header:
+        members = self.header.members
+        for member in members:
+            match member:
+                case tree.Field():
+                    self.top_field(member)
+                case tree.Group():
+                    self.group(member)
+        self.whole_octets(self.fixed, self.header.name.span, "the header")
+        size = self.single(tree.Size)
+        extent = self.single(tree.Extent)
+        if self.rest and not any(isinstance(m, tree.Size) for m in members):
+            self.found.add(
+                faults.out_of_place(
+                    self.rest.span,
+                    "`bytes[rest]`",
+                    "nothing says where it ends",
+                    None,
+                    "add a line `size …` that gives the header's octets",
+                )
+            )
+        fixed = self.fixed.at
+        most = size.high if size else (fixed + sum(g.at for _, g in self.groups)) // 8
+        most = max(most, fixed // 8)
+        if most > LARGEST:
+            self.found.add(
+                faults.too_big_header(size.span if size else self.header.name.span, most, LARGEST)
+            )
+        layouts = [self.fixed, *(g for _, g in self.groups)]
+        return model.Header(
+            name=self.header.name.text,
+            link=self.header.link,
+            fields=tuple(f for layout in layouts for f in layout.fields),
+            groups=tuple(model.Group(g.flag.text, layout.at) for g, layout in self.groups),
+            fixed=fixed,
+            minimum=fixed // 8,
+            maximum=most,
+            size=size.expr if size else None,
+            extent=extent.expr if extent else None,
+            accept=self.conditions(tree.Accept),
+            require=self.conditions(tree.Require),
+            payload=self.conditions(tree.Payload),
+            protocol=name if name in PROTOCOLS else "",
+            doc=self.header.doc,
+            span=self.header.name.span,
+        )
+
+    # ---- fields ------------------------------------------------------------------------------
+
+    def top_field(self, member: tree.Field) -> None:
+        if self.rest is not None:
+            self.found.add(
+                faults.out_of_place(
+                    member.span,
+                    "this field",
+                    "behind `bytes[rest]`",
+                    self.rest.span,
+                    "`bytes[rest]` is the last field of a header",
+                )
+            )
+        elif self.groups and not _is_rest(member.type):
+            self.found.add(
+                faults.out_of_place(
+                    member.span,
+                    "this field",
+                    "behind optional fields",
+                    self.groups[0][0].span,
+                    "put it in front of them, or into a group of its own",
+                )
+            )
+        self.place(member, self.fixed)
+
+    def group(self, member: tree.Group) -> None:
+        if self.rest is not None:
+            self.found.add(
+                faults.out_of_place(
+                    member.flag.span,
+                    "an optional group",
+                    "behind `bytes[rest]`",
+                    self.rest.span,
+                    "`bytes[rest]` is the last field of a header",
+                )
+            )
+        self.flag(member)
+        layout = _Layout(member.flag.text)
+        for each in member.fields:
+            self.place(each, layout)
+        self.groups.append((member, layout))
+        self.whole_octets(layout, member.flag.span, "this group")
+
+    def flag(self, member: tree.Group) -> None:
+        name = member.flag.text
+        one_bit = [f.name for f in self.fixed.fields if f.width == 1 and f.name[0] != "_"]
+        flag = next((f for f in self.fixed.fields if f.name == name), None)
+        if flag is None:
+            if name not in self.broken:
+                help = did_you_mean(name, one_bit) or f"declare `{name} : u1` above"
+                self.found.add(
+                    faults.bad_flag(member.flag.span, "no field above has this name", None, help)
+                )
+        elif flag.width != 1:
+            self.found.add(
+                faults.bad_flag(
+                    member.flag.span,
+                    f"{flag.width} bits wide",
+                    flag.span,
+                    "a flag is a field of one bit, `u1`",
+                )
+            )
+        for other, _ in self.groups:
+            if other.flag.text == name:
+                self.found.add(
+                    faults_files.declared_twice(
+                        "the group of",
+                        member.flag,
+                        other.flag.span,
+                        "put all its fields into one group",
+                    )
+                )
+
+    def place(self, member: tree.Field, layout: _Layout) -> None:
+        """Lay out a field, and its parts beside it."""
+        typed = self.type_of(member)
+        if typed is None:
+            if member.name:
+                self.broken.add(member.name.text)
+                self.declare(member.name)
+            self.broken.update(p.name.text for p in member.parts if p.name)
+            return
+        kind, width = typed
+        if kind == "bytes" and not width:
+            self.rest = member
+        whole = self.add(member, layout, kind, width, layout.at, None)
+        if member.parts:
+            self.parts(member, layout, whole)
+        layout.at += width
+
+    def parts(self, member: tree.Field, layout: _Layout, whole: model.Field) -> None:
+        at = layout.at
+        if whole.kind != "uint":
+            self.found.add(
+                faults_files.unsupported(
+                    member.span, f"dividing a field of type {member.type.name.text}"
+                )
+            )
+            return
+        for part in member.parts:
+            typed = self.type_of(part)
+            if typed is None:
+                self.broken.update({part.name.text} if part.name else ())
+                return
+            if typed[0] != "uint" or part.parts:
+                self.found.add(
+                    faults_files.unsupported(
+                        part.span, "dividing a part again, or into anything but numbers"
+                    )
+                )
+                return
+            if part.default is not None and member.default is not None:
+                self.found.add(
+                    faults.bad_default(
+                        part.default.span,
+                        "the whole and a part have a default",
+                        "a second default",
+                        "give the default to the whole or to all parts",
+                    )
+                )
+            self.add(part, layout, *typed, at, whole.name)
+            at += typed[1]
+        if at - layout.at != whole.width:
+            self.found.add(
+                faults.parts_do_not_fill(
+                    member.type.span,
+                    whole.width,
+                    at - layout.at,
+                    member.parts[0].span.to(member.parts[-1].span),
+                )
+            )
+
+    def add(
+        self,
+        member: tree.Field,
+        layout: _Layout,
+        kind: model.Kind,
+        width: int,
+        at: int,
+        whole: str | None,
+    ) -> model.Field:
+        if kind != "uint" and at % 8:
+            self.found.add(faults.misaligned(member.span, member.type.name.text, at))
+        elif kind == "uint" and at % 8 + width > WIDEST:
+            self.found.add(
+                faults_files.unsupported(member.span, "a number spread over nine octets")
+            )
+        if member.name is None:
+            name = f"_{layout.group}_{at}" if layout.group else f"_{at}"
+        else:
+            name = member.name.text
+            self.declare(member.name)
+        placed = model.Field(
+            name,
+            at,
+            width,
+            kind,
+            self.default(member, kind, width),
+            layout.group,
+            whole,
+            (member.name or member).span,
+        )
+        layout.fields.append(placed)
+        return placed
+
+    def declare(self, name: tree.Name) -> None:
+        first = self.names.setdefault(name.text, name.span)
+        if first is not name.span:
+            self.found.add(faults_files.declared_twice("field", name, first))
+
+    def type_of(self, member: tree.Field) -> tuple[model.Kind, int] | None:
+        """Kind and width in bits; 0 for `bytes[rest]`; None if it has been reported."""
+        type_ = member.type
+        name = type_.name.text
+        if name == "bytes":
+            return self.bytes_type(type_)
+        if (known := scalar(name)) is None:
+            candidates = ["mac", "ip4", "ip6", "bytes", "u8", "u16", "u32", "u64"]
+            self.found.add(faults.no_such_type(type_.name, faults.TYPES, candidates))
+            return None
+        if type_.count is not None:
+            self.found.add(
+                faults_files.unsupported(
+                    type_.span,
+                    "an array of fields",
+                    "name the fields one by one, or use `bytes[n]`",
+                )
+            )
+            return None
+        return known
+
+    def bytes_type(self, type_: tree.Type) -> tuple[model.Kind, int] | None:
+        count = type_.count
+        if isinstance(count, tree.Path) and count.text == "rest":
+            return "bytes", 0
+        if isinstance(count, tree.Number) and 1 <= count.value <= 1024:
+            return "bytes", count.value * 8
+        if isinstance(count, tree.Number) or count is None:
+            self.found.add(
+                faults.no_such_type(type_.name, "bytes[1] … bytes[1024], bytes[rest]", [])
+            )
+        else:
+            self.found.add(
+                faults_files.unsupported(
+                    type_.span, "octets counted by a field", "use `bytes[rest]` and a `size` clause"
+                )
+            )
+        return None
+
+    # ---- defaults ----------------------------------------------------------------------------
+
+    def default(
+        self, member: tree.Field, kind: model.Kind, width: int
+    ) -> int | model.Derived | None:
+        match member.default:
+            case None:
+                return None
+            case tree.Call() as call:
+                return self.derived(member, call, kind, width)
+            case tree.Number() | tree.Address() as constant:
+                value = literal(constant)
+                what = f"`{member.name.text}`" if member.name else "these bits"
+                if kind == "bytes":
+                    self.found.add(faults_files.unsupported(constant.span, "a default for octets"))
+                    return None
+                if not fits(value, width, kind, what, member.type.span, self.found):
+                    return None
+                if member.name is None and value.low:
+                    self.found.add(
+                        faults.bad_default(
+                            constant.span,
+                            "reserved bits are always written as 0",
+                            "not 0",
+                            "give the bits a name",
+                        )
+                    )
+                    return None
+                return value.low
+            case other:
+                self.found.add(
+                    faults.bad_default(
+                        other.span,
+                        "a default is a number, an address, `length(…)` or `checksum(…)`",
+                        "none of these",
+                        "write the value itself",
+                    )
+                )
+                return None
+
+    def derived(
+        self, member: tree.Field, call: tree.Call, kind: model.Kind, width: int
+    ) -> model.Derived | None:
+        name = call.function.text
+        if name not in ("length", "checksum"):
+            self.found.add(faults.no_such_function(call.function, ["length", "checksum"]))
+            return None
+        over = set()
+        for argument in call.arguments:
+            word = argument.text if isinstance(argument, tree.Path) else ""
+            if word not in _OVER or (word == "pseudo" and name == "length") or word in over:
+                self.found.add(
+                    faults.bad_default(
+                        argument.span,
+                        f"`{name}` cannot be taken over this",
+                        "not a part of the packet, or named twice",
+                        did_you_mean(word, _OVER)
+                        or "name `header`, `payload`"
+                        + (" or `pseudo`" if name != "length" else ""),
+                    )
+                )
+                return None
+            over.add(word)
+        if (
+            not over
+            or kind != "uint"
+            or (name == "checksum" and width != 16)
+            or member.name is None
+        ):
+            self.found.add(
+                faults.bad_default(
+                    call.span,
+                    f"this field cannot be a {name}",
+                    "a checksum is 16 bits wide"
+                    if name == "checksum"
+                    else "a length is a number over something",
+                    "write `checksum : u16 = checksum(header)` or `length : u16 = length(header, payload)`",
+                )
+            )
+            return None
+        return model.Derived("length" if name == "length" else "checksum", frozenset(over))
+
+    # ---- clauses -----------------------------------------------------------------------------
+
+    def whole_octets(self, layout: _Layout, span: Span, what: str) -> None:
+        if layout.at % 8 and not self.broken:
+            self.found.add(faults.not_octets(span, what, layout.at))
+
+    def single(self, clause: type[tree.Size] | type[tree.Extent]) -> Value | None:
+        """The value of the only clause of its sort."""
+        said = [m for m in self.header.members if isinstance(m, clause)]
+        for again in said[1:]:
+            word = "size" if clause is tree.Size else "extent"
+            self.found.add(faults_files.twice_in_pipeline(f"`{word}`", again.span, said[0].span))
+        value = self.expressions.value(said[0].value) if said else None
+        if value and value.kind != "uint":
+            self.found.add(faults.wrong_kind(value.span, "an address", "a number of octets"))
+            return None
+        return value
+
+    def conditions(
+        self, clause: type[tree.Accept] | type[tree.Require] | type[tree.Payload]
+    ) -> tuple[model.Condition, ...]:
+        made = (self.condition(m.condition) for m in self.header.members if isinstance(m, clause))
+        return tuple(c for c in made if c is not None)
+
+    def condition(self, expr: tree.Expr) -> model.Condition | None:
+        match expr:
+            case tree.Unary(operand=operand):
+                inner = self.condition(operand)
+                return model.Not(inner) if inner else None
+            case tree.Binary(operator="and" | "or" as operator):
+                sides = (self.condition(expr.left), self.condition(expr.right))
+                if sides[0] is None or sides[1] is None:
+                    return None
+                return (
+                    model.And((sides[0], sides[1]))
+                    if operator == "and"
+                    else model.Or((sides[0], sides[1]))
+                )
+            case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
+                return self.expressions.compare(expr)
+            case tree.Is() | tree.Gives():
+                self.found.add(
+                    faults.clause_reads(
+                        expr.span,
+                        "anything but its own fields",
+                        "not a comparison",
+                        "compare fields of this header",
+                    )
+                )
+                return None
+            case _:
+                if self.expressions.value(expr) is not None:
+                    self.found.add(faults.no_condition(expr.span, f"write `{expr.span.text} = 1`"))
+                return None
+
+    def own(self, path: tree.Path) -> Value | None:
+        name = path.parts[0]
+        if len(path.parts) > 1:
+            self.found.add(
+                faults.clause_reads(
+                    path.span,
+                    "other headers",
+                    "a field of something else",
+                    "only fields of this header, by their plain names",
+                )
+            )
+            return None
+        if name.text in self.broken:
+            return None
+        fields = [f for layout in (self.fixed, *(g for _, g in self.groups)) for f in layout.fields]
+        own = next((f for f in fields if f.name == name.text), None)
+        if own is None:
+            names = [f.name for f in fields if f.name[0] != "_"]
+            self.found.add(
+                faults_files.unknown(
+                    "field", name, names, f"`{self.header.name.text}` has {', '.join(names[:8])}"
+                )
+            )
+            return None
+        if own.group:
+            self.found.add(
+                faults_graph.may_be_left_out(
+                    path.span,
+                    own.name,
+                    self.header.name.text,
+                    own.span,
+                    "read only fields outside `when` groups",
+                )
+            )
+            return None
+        if own.kind == "bytes" or own.width > WIDEST:
+            self.found.add(
+                faults.clause_reads(
+                    path.span, "more than 64 bits", "too wide", "compare fields of up to 64 bits"
+                )
+            )
+            return None
+        return of_width(
+            model.Own(own.name), own.width, own.kind, path.span, f"`{own.name}`", own.span
+        )
+
+    def no_call(self, call: tree.Call) -> Value | None:
+        self.found.add(faults.no_such_function(call.function, []))
+        return None
+
+
+def _is_rest(type_: tree.Type) -> bool:
+    return isinstance(type_.count, tree.Path) and type_.count.text == "rest"

@@ -1,0 +1,141 @@
+"""Imports: which headers a file sees, and where they are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..lang import tree
+from ..lang.diagnostics import Diagnostics, Refused
+from ..lang.source import Source
+from . import faults_files as faults
+
+#: Reads and parses the file at a path; raises `Refused`.
+Load = Callable[[Path], tree.Program]
+
+PIPELINES = Path(__file__).resolve().parent.parent / "pipelines"
+STANDARD = PIPELINES / "std"
+
+#: What imports the standard headers that an unknown header name may have meant.
+HOMES = {
+    "ethernet": "std.ethernet",
+    "vlan": "std.ethernet",
+    "arp": "std.ethernet",
+    "ipv4": "std.ip",
+    "tcp": "std.ip",
+    "udp": "std.ip",
+    "icmp": "std.ip",
+    "gre": "std.gre",
+}
+
+
+@dataclass(frozen=True)
+class Known:
+    """A header a file sees. `standard`: it is one of helioc's own."""
+
+    header: tree.Header
+    standard: bool
+    imported: tree.Import | None
+
+
+def load_file(path: Path) -> tree.Program:
+    """Read and parse. Raises `Refused`."""
+    from ..lang.parser import parse, read
+
+    return parse(read(path))
+
+
+def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> dict[str, Known]:
+    """The headers of the file and of the files it imports (not of those that these import)."""
+    files = _Files(load, found)
+    here = program.source.path
+    files.follow(program, (here.resolve(),) if here else ())
+    known: dict[str, Known] = {}
+    for header in program.headers:
+        _declare(known, Known(header, _is_standard(program.source), None), found)
+    for imported in program.imports:
+        other = files.imported.get(id(imported))
+        for header in other.headers if other else ():
+            _declare(known, Known(header, _is_standard(other.source), imported), found)
+    return known
+
+
+def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:
+    name = new.header.name
+    first = known.setdefault(name.text, new)
+    if first is new or first.header is new.header:
+        return
+    if first.imported and new.imported:
+        help = f"import only one of the files: `{first.imported.path.text}` or `{new.imported.path.text}`"
+    else:
+        help = "give the header another name, or leave the import out"
+    found.add(faults.declared_twice("header", name, first.header.name.span, help))
+
+
+def _is_standard(source: Source) -> bool:
+    return source.path is not None and source.path.resolve().parent == STANDARD
+
+
+class _Files:
+    """Follows imports, each file once."""
+
+    def __init__(self, load: Load, found: Diagnostics) -> None:
+        self.load = load
+        self.found = found
+        self.programs: dict[Path, tree.Program | None] = {}
+        self.imported: dict[int, tree.Program] = {}
+
+    def follow(self, program: tree.Program, chain: tuple[Path, ...]) -> None:
+        seen: dict[Path, tree.Import] = {}
+        for imported in program.imports:
+            path = _locate(imported.path, program.source)
+            if path in seen:
+                self.found.add(
+                    faults.twice_in_pipeline(
+                        f"`import {imported.path.text}`", imported.span, seen[path].span
+                    )
+                )
+                continue
+            seen[path] = imported
+            other = self.read(imported, path, program.source, chain)
+            if other is not None:
+                self.imported[id(imported)] = other
+
+    def read(
+        self, imported: tree.Import, path: Path, source: Source, chain: tuple[Path, ...]
+    ) -> tree.Program | None:
+        if path in chain:
+            names = [p.stem for p in (*chain[chain.index(path) :], path)]
+            self.found.add(faults.import_cycle(imported.path, names))
+            return None
+        if path in self.programs:
+            return self.programs[path]
+        self.programs[path] = None
+        if not path.is_file():
+            self.found.add(faults.no_such_file(imported.path, path.name, _importable(source)))
+            return None
+        try:
+            program = self.load(path)
+        except Refused as refused:
+            self.found.extend(refused.diagnostics)
+            return None
+        self.programs[path] = program
+        self.follow(program, (*chain, path))
+        return program
+
+
+def _locate(path: tree.Path, source: Source) -> Path:
+    parts = [p.text for p in path.parts]
+    if parts[0] == "std" and len(parts) > 1:
+        base, parts = STANDARD, parts[1:]
+    else:
+        base = source.path.resolve().parent if source.path else Path.cwd()
+    return base.joinpath(*parts[:-1], parts[-1] + ".hp")
+
+
+def _importable(source: Source) -> list[str]:
+    names = [f"std.{p.stem}" for p in sorted(STANDARD.glob("*.hp"))]
+    if source.path:
+        names += [p.stem for p in sorted(source.path.parent.glob("*.hp")) if p != source.path]
+    return names

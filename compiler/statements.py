@@ -1,0 +1,459 @@
+"""Blocks and statements of stages, with what is known of the packets at each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..lang import tree
+from ..lang.source import Span
+from . import changes, faults_files, faults_rules, model
+from . import faults_stages as faults
+from .changes import Changed
+from .conditions import narrow
+from .flow import Bound, Fact, Scope, State, bind, unbind
+from .graph import RESERVED
+from .stage_names import Program, StageNames
+
+
+def block(
+    program: Program, written: tree.Block | None, state: State, scope: Scope
+) -> tuple[model.Block, State]:
+    """The block, and the packets that fall out of its end."""
+    made: list[model.Statement] = []
+    ending: Span | None = None
+    for each in written.statements if written else ():
+        if ending is not None:
+            program.report(faults.unreachable(each.span, ending))
+            break
+        changed = statement(program, each, state, scope)
+        state = changed.state
+        if changed.statement is None:
+            program.unsure = True
+            continue
+        made.append(changed.statement)
+        if ends(changed.statement):
+            ending = each.span
+    return model.Block(tuple(made), ending is not None), state
+
+
+def ends(statement: model.Statement) -> bool:
+    """Whether no path falls out of the statement, judged by its shape alone."""
+    match statement:
+        case model.Verdict() | model.Forward():
+            return True
+        case model.If() | model.IfGives():
+            return statement.then.ends and statement.otherwise.ends
+        case model.MatchValue():
+            return all(body.ends for _, body in statement.arms)
+        case model.MatchReference():
+            return all(arm.body.ends for arm in statement.arms)
+        case model.Inline():
+            return statement.body.ends
+    return False
+
+
+def statement(program: Program, written: tree.Statement, state: State, scope: Scope) -> Changed:
+    match written:
+        case tree.If(condition=tree.Gives() as gives):
+            return _if_gives(program, written, gives, state, scope)
+        case tree.If():
+            return _if(program, written, state, scope)
+        case tree.MatchOn():
+            return _match(program, written, state, scope)
+        case tree.Find():
+            return _find(program, written, state, scope)
+        case tree.Choose():
+            return _choose(program, written, state, scope)
+        case tree.Push():
+            return changes.push(program, written, state, scope)
+        case tree.Pop():
+            return changes.pop(program, written, state, scope)
+        case tree.Forward():
+            return changes.forward(program, written, state, scope)
+        case tree.Verdict():
+            return changes.verdict(program, written, state)
+        case tree.Apply():
+            return _apply(program, written, state, scope)
+        case tree.Clamp():
+            if written.what.text != "mss":
+                program.report(
+                    faults_files.unknown(
+                        "thing to clamp", written.what, ("mss",), "write `clamp mss`"
+                    )
+                )
+                return Changed(None, state)
+            return Changed(model.ClampMss(written.span), state)
+        case tree.Assign():
+            StageNames(program, state, scope).expressions.value(written.value)
+            program.report(
+                faults_files.unsupported(
+                    written.span,
+                    "assigning to a field of the packet",
+                    "give the value in a `push`: `push outer { tos = … }`",
+                )
+            )
+            return Changed(None, state)
+
+
+# ---- if ---------------------------------------------------------------------------------------
+
+
+def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Changed:
+    condition, yes, no = narrow(program, written.condition, state, scope)
+    if state and not scope.applied and not program.unsure and condition and not (yes and no):
+        program.report(faults.never_holds(written.condition.span, bool(yes)))
+    then, after_then = block(program, written.then, yes, scope)
+    otherwise, after_otherwise = block(program, written.otherwise, no, scope)
+    if condition is None:
+        return Changed(None, after_then | after_otherwise)
+    made = model.If(condition, then, otherwise, written.span)
+    return Changed(made, after_then | after_otherwise)
+
+
+def _if_gives(
+    program: Program, written: tree.If, gives: tree.Gives, state: State, scope: Scope
+) -> Changed:
+    bound = StageNames(program, state, scope).bound(gives.rule)
+    given = gives.kind
+    good = bound is not None and _leads_to(program, gives.rule, bound, given)
+    if good and any(given.text in w.bound for w in state):
+        program.report(faults.bound_already(given.span, given.text))
+    if good:
+        program.alone.setdefault(given.text, given.span)
+    within = replace(
+        scope,
+        names={n: b for n, b in scope.names.items() if n != given.text},
+        taken=scope.taken | {given.text},
+    )
+    then, after_then = block(program, written.then, bind(state, given.text), within)
+    otherwise, after_otherwise = block(program, written.otherwise, state, scope)
+    after = unbind(after_then, given.text) | after_otherwise
+    if not good or bound is None:
+        return Changed(None, after)
+    return Changed(
+        model.IfGives(bound.name, bound.kind, given.text, then, otherwise, written.span), after
+    )
+
+
+def _leads_to(program: Program, name: tree.Name, giver: Bound, given: tree.Name) -> bool:
+    """Whether rules of the giver's kind may refer to one of kind `given`."""
+    if given.text not in program.rules.known:
+        program.report(
+            faults_files.unknown(
+                "rule kind", given, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
+            )
+        )
+        return False
+    if giver.kind == "port":
+        program.report(faults.does_not_give(name.span, name.text, given.text, giver.span, ()))
+        return False
+    kind = program.rules.known[giver.kind]
+    if given.text not in kind.alternatives:
+        program.report(
+            faults.does_not_give(
+                name.span.to(given.span), giver.kind, given.text, kind.span, kind.alternatives
+            )
+        )
+        return False
+    return True
+
+
+# ---- match ------------------------------------------------------------------------------------
+
+
+def _match(program: Program, written: tree.MatchOn, state: State, scope: Scope) -> Changed:
+    names = StageNames(program, state, scope, "match")
+    first = written.subject.parts[0].text
+    if first not in scope.names and first not in program.rules.known:
+        value = names.name(written.subject)
+        if value is not None:
+            program.report(
+                faults.cannot_match(
+                    written.subject.span, "not an element of a rule", value.declared
+                )
+            )
+        return Changed(None, _arms_apart(program, written, state, scope))
+    value = names.attribute(written.subject)
+    if value is None:
+        return Changed(None, _arms_apart(program, written, state, scope))
+    subject = value.expr
+    assert isinstance(subject, model.Attribute)
+    element = program.elements.known[subject.element]
+    if element.references:
+        return _match_reference(program, written, subject, element, state, scope)
+    if element.symbols:
+        return _match_value(program, written, subject, element, state, scope)
+    program.report(
+        faults.cannot_match(written.subject.span, "neither symbols nor a reference", element.span)
+    )
+    return Changed(None, _arms_apart(program, written, state, scope))
+
+
+def _arms_apart(program: Program, written: tree.MatchOn, state: State, scope: Scope) -> State:
+    """The subject is wrong: what the arms say cannot be judged."""
+    program.unsure = True
+    return state if any(not _ends_as_written(arm.body) for arm in written.arms) else frozenset()
+
+
+def _ends_as_written(written: tree.Block) -> bool:
+    last = written.statements[-1] if written.statements else None
+    return isinstance(last, tree.Verdict | tree.Forward)
+
+
+def _covered(
+    program: Program, written: tree.MatchOn, known: list[str], what: str, declared: Span
+) -> Iterator[tuple[tree.Arm, list[str]]]:
+    """Each good arm and what it covers; reports what is unknown, covered twice or missing."""
+    taken: dict[str, Span] = {}
+    misspelt = False
+    for arm in written.arms:
+        name = arm.pattern
+        if name.text == "_":
+            covers = [k for k in known if k not in taken]
+            if not covers and written.arms:
+                program.report(faults.duplicate_arm(name.span, written.arms[0].pattern.span))
+                continue
+        elif name.text not in known:
+            program.report(
+                faults_files.unknown(
+                    f"arm of `{what}`", name, known, f"its arms are {', '.join(known)}"
+                )
+            )
+            misspelt = True
+            continue
+        elif name.text in taken:
+            program.report(faults.duplicate_arm(name.span, taken[name.text]))
+            continue
+        else:
+            covers = [name.text]
+        taken.update(dict.fromkeys(covers, name.span))
+        yield arm, covers
+    missing = [k for k in known if k not in taken]
+    if misspelt:
+        program.unsure = True
+    elif missing:
+        program.report(faults.not_exhaustive(written.subject.span, what, missing, declared))
+        program.unsure = True
+
+
+def _match_value(
+    program: Program,
+    written: tree.MatchOn,
+    subject: model.Attribute,
+    element: model.Element,
+    state: State,
+    scope: Scope,
+) -> Changed:
+    values = dict(element.symbols)
+    arms: list[tuple[tuple[int, ...], model.Block]] = []
+    after: State = frozenset()
+    for arm, covers in _covered(program, written, list(values), written.subject.text, element.span):
+        if arm.binding is not None:
+            program.report(faults.arm_binding(arm.binding, arm.pattern.text))
+        chosen = tuple(values[c] for c in covers)
+        fact = Fact(subject.binding, element.name, chosen)
+        body, left = block(program, arm.body, state, replace(scope, facts=(*scope.facts, fact)))
+        arms.append((chosen, body))
+        after |= left
+    return Changed(model.MatchValue(subject, tuple(arms), written.span), after)
+
+
+def _match_reference(
+    program: Program,
+    written: tree.MatchOn,
+    subject: model.Attribute,
+    element: model.Element,
+    state: State,
+    scope: Scope,
+) -> Changed:
+    arms: list[model.ReferenceArm] = []
+    after: State = frozenset()
+    known = list(element.references)
+    for arm, covers in _covered(program, written, known, written.subject.text, element.span):
+        if arm.binding is not None and arm.pattern.text == "_":
+            program.report(faults.arm_binding(arm.binding, "_"))
+        for kind in covers:
+            made, left = _reference_arm(program, arm, kind, state, scope)
+            arms.append(made)
+            after |= left
+    return Changed(model.MatchReference(subject, tuple(arms), written.span), after)
+
+
+def _reference_arm(
+    program: Program, arm: tree.Arm, kind: str, state: State, scope: Scope
+) -> tuple[model.ReferenceArm, State]:
+    word = arm.binding.text if arm.binding else kind.lower()
+    if arm.binding:
+        _check_free(program, arm.binding, scope)
+    name = scope.fresh(word)
+    if kind != "port":
+        program.alone.setdefault(kind, arm.pattern.span)
+    within = replace(scope, taken=scope.taken | {name})
+    if arm.binding:
+        within = replace(within, names={**scope.names, word: Bound(name, kind, arm.binding.span)})
+    body, left = block(program, arm.body, bind(state, name), within)
+    return model.ReferenceArm(kind, name, body), unbind(left, name)
+
+
+def _check_free(program: Program, name: tree.Name, scope: Scope) -> None:
+    if name.text in scope.names:
+        program.report(faults_files.name_taken(name, "a rule or port", scope.names[name.text].span))
+    elif name.text in RESERVED:
+        program.report(faults_files.name_taken(name, RESERVED[name.text]))
+    elif name.text in program.rules.known:
+        program.report(
+            faults_files.name_taken(name, "a rule kind", program.rules.known[name.text].span)
+        )
+    elif node := next((n for n in program.checked.graph.nodes if n.name == name.text), None):
+        program.report(faults_files.name_taken(name, "a node of the parse graph", node.span))
+
+
+# ---- find and choose --------------------------------------------------------------------------
+
+
+def _find(program: Program, written: tree.Find, state: State, scope: Scope) -> Changed:
+    kind = _looked_up(program, written.kind, scope)
+    hit = bind(state, written.kind.text)
+    otherwise, missed = block(program, written.otherwise, unbind(state, written.kind.text), scope)
+    if written.otherwise is None:
+        missed = unbind(state, written.kind.text)
+    if kind is None:
+        program.unsure = True
+        return Changed(None, hit | missed)
+    if not kind.match and not program.rules.has_clause(kind.name, tree.Match):
+        program.report(faults_rules.nothing_to_find(written.kind.span, kind.name, kind.span))
+    program.alone.setdefault(kind.name, written.kind.span)
+    program.missed[kind.name] = written.kind.span
+    _note_lookup(program, kind, state, written.kind.span)
+    return Changed(model.Find(kind.name, otherwise, written.span), hit | missed)
+
+
+def _looked_up(program: Program, name: tree.Name, scope: Scope) -> model.RuleKind | None:
+    """The kind that a look-up binds under its own name."""
+    if name.text in scope.names or any(f.binding == name.text for f in scope.facts):
+        program.report(faults.bound_already(name.span, name.text))
+        return None
+    kind = program.rules.known.get(name.text)
+    if kind is None:
+        program.report(
+            faults_files.unknown(
+                "rule kind", name, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
+            )
+        )
+    return kind
+
+
+def _note_lookup(program: Program, kind: model.RuleKind, state: State, span: Span) -> None:
+    program.lookups.setdefault(kind.name, []).append(state)
+    for match in kind.match:
+        if isinstance(match.operand, model.Packet):
+            bit = program.bit(match.operand.node)
+            if any(w.pushed & bit for w in state):
+                program.report(
+                    faults.pushed_read(span, match.operand.node, program.pushes[match.operand.node])
+                )
+
+
+def _choose(program: Program, written: tree.Choose, state: State, scope: Scope) -> Changed:
+    kind = _looked_up(program, written.kind, scope)
+    hit = bind(state, written.kind.text)
+    otherwise, missed = block(program, written.otherwise, unbind(state, written.kind.text), scope)
+    program.missed[written.kind.text] = written.kind.span
+    if written.otherwise is not None and not written.otherwise.statements:
+        program.report(faults.empty_else(written.otherwise.span))
+    if written.otherwise is None:
+        missed = frozenset()
+    origin = _origin(program, written, state, scope)
+    if kind is None or origin is None:
+        program.unsure = True
+        return Changed(None, hit | missed)
+    giver, group = origin
+    assert group.spread is not None
+    if group.spread.kind != kind.name:
+        program.report(
+            faults.does_not_give(
+                written.kind.span, group.name, kind.name, group.span, (group.spread.kind,)
+            )
+        )
+        return Changed(None, hit | missed)
+    program.chosen.setdefault(group.name, written.origin.span)
+    program.alone.setdefault(kind.name, written.kind.span)
+    _note_lookup(program, group, state, written.origin.span)
+    _check_hash(program, group, state, scope)
+    return Changed(
+        model.Choose(kind.name, group.name, giver.name, giver.kind, otherwise, written.span),
+        hit | missed,
+    )
+
+
+def _origin(
+    program: Program, written: tree.Choose, state: State, scope: Scope
+) -> tuple[Bound, model.RuleKind] | None:
+    """`PDR.LBR`: the bound rule, and the kind of the group that it refers to."""
+    parts = written.origin.parts
+    if len(parts) != 2:
+        program.report(
+            faults_files.unsupported(
+                written.origin.span,
+                "choosing from anything but a rule's group",
+                "write `choose FAR from PDR.LBR`",
+            )
+        )
+        return None
+    bound = StageNames(program, state, scope).bound(parts[0])
+    if bound is None or not _leads_to(program, parts[0], bound, parts[1]):
+        return None
+    group = program.rules.known[parts[1].text]
+    if group.spread is None:
+        if not program.rules.has_clause(group.name, tree.Spread):
+            program.report(
+                faults.does_not_give(parts[1].span, group.name, written.kind.text, group.span, ())
+            )
+        return None
+    return bound, group
+
+
+def _check_hash(program: Program, group: model.RuleKind, state: State, scope: Scope) -> None:
+    """What the spread hashes must be in every packet that gets here."""
+    clause = next(c for c in program.rules.kinds[group.name].clauses if isinstance(c, tree.Spread))
+    StageNames(program, state, Scope()).expressions.value(clause.over)
+
+
+# ---- actions ----------------------------------------------------------------------------------
+
+
+def _apply(program: Program, written: tree.Apply, state: State, scope: Scope) -> Changed:
+    action = program.actions.get(written.action.text)
+    if action is None:
+        program.report(
+            faults_files.unknown(
+                "action", written.action, program.actions, "declare it: `action NAME(RULE) {…}`"
+            )
+        )
+        return Changed(None, state)
+    program.applied.add(action.name.text)
+    if any(a is action for a in scope.applied):
+        chain = [
+            a.name.text for a in scope.applied[[a is action for a in scope.applied].index(True) :]
+        ]
+        program.report(faults.recursion(written.span, [*chain, action.name.text], action.name.span))
+        return Changed(None, state)
+    argument = StageNames(program, state, scope).bound(written.argument)
+    kind = action.parameter.text
+    if argument is None or kind not in program.rules.known:
+        return Changed(None, state)
+    if argument.kind != kind:
+        found = "a port" if argument.kind == "port" else f"a `{argument.kind}`"
+        program.report(
+            faults.wrong_argument(
+                written.argument.span, found, action.name.text, action.parameter.span, kind
+            )
+        )
+        return Changed(None, state)
+    names = (
+        {} if argument.name == kind else {kind: Bound(argument.name, kind, action.parameter.span)}
+    )
+    within = replace(scope, names=names, applied=(*scope.applied, action))
+    body, after = block(program, action.body, state, within)
+    return Changed(model.Inline(action.name.text, body, written.span), after)
