@@ -1,0 +1,87 @@
+"""C to a BPF object by clang, and clang's words back in the user's terms."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..lang.diagnostics import Diagnostic, Label, Refused
+from ..lang.source import Span
+from .emit import TEMPLATES
+
+#: Tried in this order; HELIOC_CLANG names another.
+CANDIDATES = ("clang-16", "clang-19", "clang-15", "clang-14", "clang-13", "clang")
+CPU = "v3"
+
+
+@dataclass(frozen=True)
+class Clang:
+    path: str
+    version: str
+
+
+@cache
+def find_clang() -> Clang | None:
+    """The clang to use: HELIOC_CLANG, else the first of the known ones on PATH."""
+    wanted = os.environ.get("HELIOC_CLANG")
+    for name in (wanted,) if wanted else CANDIDATES:
+        path = shutil.which(name)
+        if path:
+            text = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
+            return Clang(path, text.splitlines()[0] if text else name)
+    return None
+
+
+def compile_c(text: str, name: str, span: Span, directory: Path) -> bytes:
+    """The object for C `text`. `directory` is where `#line` names are relative to. Raises `Refused`
+    where clang is missing, fails or hangs."""
+    clang = find_clang()
+    if clang is None:
+        raise Refused([_missing(span)])
+    with tempfile.TemporaryDirectory(prefix="helioc-") as scratch:
+        out = Path(scratch) / f"{name}.bpf.o"
+        command = [clang.path, *flags(), "-x", "c", "-", "-o", str(out)]
+        try:
+            done = subprocess.run(
+                command, input=text, capture_output=True, text=True, cwd=directory, timeout=60
+            )
+        except subprocess.TimeoutExpired:
+            raise Refused([_refused(span, "it did not finish within 60 s")]) from None
+        if done.returncode or not out.exists():
+            raise Refused([_refused(span, done.stderr)])
+        return out.read_bytes()
+
+
+def flags() -> list[str]:
+    """What every generated program is built with."""
+    multiarch = sysconfig.get_config_var("MULTIARCH") or "x86_64-linux-gnu"
+    return [
+        "-O2", "-g", "-c", "-target", "bpf", f"-mcpu={CPU}", "-fno-strict-aliasing",
+        "-Wall", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-label",
+        "-Wno-unused-but-set-variable", "-fno-caret-diagnostics",
+        f"-I{TEMPLATES}", f"-I/usr/include/{multiarch}",
+    ]  # fmt: skip
+
+
+def _missing(span: Span) -> Diagnostic:
+    wanted = os.environ.get("HELIOC_CLANG")
+    title = f"`{wanted}` is not to be found" if wanted else "clang is not to be found"
+    help_ = "unset HELIOC_CLANG or let it name a clang" if wanted else "apt-get install clang-16"
+    return Diagnostic("H0301", title, (Label(span),), help_)
+
+
+def _refused(span: Span, words: str) -> Diagnostic:
+    first = next((line for line in words.splitlines() if "error" in line), words.strip()[:200])
+    return Diagnostic(
+        "H0302",
+        "clang does not take the C generated for this pipeline",
+        (Label(span, first.strip()),),
+        "this is a fault of helioc: please report it with the pipeline; "
+        "`HELIOC_CLANG=clang-19` may get you past it",
+    )

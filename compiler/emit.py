@@ -1,0 +1,46 @@
+"""Lowered unit to C. The only user of Jinja; templates see nothing but the unit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from .lowered import Line, Unit
+
+TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+
+
+def emit(unit: Unit, lines: bool) -> str:
+    """The C text. With `lines`, `#line` makes clang, bpftool and the verifier quote the `.hp` file;
+    without, it is for people to read."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        variable_start_string="${",
+        variable_end_string="}",
+        line_statement_prefix="//%",
+        line_comment_prefix="//#",
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    index = {(c.group, c.reason): c.index for c in unit.counters}
+    return environment.get_template("pipeline.bpf.c.j2").render(
+        unit=unit,
+        lines=lines,
+        code=_code,
+        event=lambda group, reason: index[group, reason],
+        records={r.table: r for r in unit.records},
+        nodes={f"{n.name}_at": n for n in unit.nodes},
+        slots={f"{b.name}_slot": b for b in unit.bound},
+        words=max([t.key.words for t in unit.tables if t.key] or [1]),
+        stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
+    )
+
+
+def _code(line: Line) -> str:
+    """Labels stand at the margin, as in kernel C."""
+    if not line.text:
+        return ""
+    label = line.text.endswith(":") and line.text[:-1].isidentifier()
+    return line.text if label else "\t" * (line.depth + 1) + line.text

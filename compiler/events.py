@@ -1,0 +1,31 @@
+"""The counters of a pipeline: every event has an index in the map `events`."""
+
+from __future__ import annotations
+
+from .manifest import Counter
+from .model import Pipeline
+
+VERDICTS = ("pass", "drop", "redirect", "tx")
+MALFORMED = ("truncated", "length", "invalid")
+HOOKS = ("malformed", "too_big", "ttl_expired", "no_headroom", "unresolved")
+DROPS = ("ecn", "no member", "absent reference", "internal")
+
+
+class Events:
+    """Index of an event by group and reason; the same for compiler, runtime and interpreter."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        names = [("verdict", v) for v in VERDICTS]
+        names += [("hook", h) for h in HOOKS]
+        names += [("drop", d) for d in DROPS]
+        names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
+        names += [
+            ("malformed", f"{node.name}: {what}")
+            for node in pipeline.graph.nodes
+            for what in MALFORMED
+        ]
+        self.counters = tuple(Counter(i, group, reason) for i, (group, reason) in enumerate(names))
+        self._index = {(c.group, c.reason): c.index for c in self.counters}
+
+    def __call__(self, group: str, reason: str) -> int:
+        return self._index[group, reason]

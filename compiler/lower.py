@@ -1,0 +1,169 @@
+"""A checked pipeline to a lowered unit: tables laid out, every stage on every port role as C lines."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .events import Events
+from .layout import Table, tables
+from .lower_parser import lower_parser, reachable
+from .lower_rewrite import Shape
+from .lower_stages import lower_block
+from .lower_values import Binding, Helper, Site
+from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
+from .model import Choose, Find, Pipeline, Stage
+from .reads import _walk, reads
+
+Join = Literal["staged", "fused"]
+
+
+def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
+    """`source` is the name of the `.hp` file."""
+    laid_out = tables(pipeline, reads(pipeline))
+    by_name = {t.rule.name: t for t in laid_out}
+    events = Events(pipeline)
+    functions: list[Function] = []
+    for role in pipeline.roles:
+        functions += _role(pipeline, role, by_name, events)
+    used = {member for f in functions for member in f.loads + f.stores}
+    return Unit(
+        name=pipeline.name,
+        source=source,
+        join=join,
+        roles=pipeline.roles,
+        tables=laid_out,
+        records=tuple(_record(t) for t in laid_out),
+        nodes=tuple(
+            NodeState(n.name, n.header.minimum)
+            for n in pipeline.graph.nodes
+            if f"{n.name}_at" in used
+        ),
+        bound=tuple(BoundState(t.manifest.prefix, t.manifest.prefix) for t in _bound(pipeline, by_name)),
+        functions=tuple(functions),
+        programs=tuple(_programs(pipeline, functions, join)),
+        counters=events.counters,
+    )
+
+
+def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
+    """Kinds that a stage binds under their own name."""
+    found = {p.rule for p in _walk(tuple(s.body for s in pipeline.stages)) if isinstance(p, Find | Choose)}
+    return [t for name, t in by_name.items() if name in found]
+
+
+# ---- functions ------------------------------------------------------------------------------
+
+
+def _role(pipeline: Pipeline, role: str, by_name: dict[str, Table], events: Events) -> list[Function]:
+    nodes = reachable(pipeline.graph, role)
+    shape: Shape | None = Shape(_fronts(pipeline, role, nodes))
+    lowered: list[tuple[Stage, Site]] = []
+    bindings: dict[str, Binding] = {}
+    helpers: dict[str, Helper] = {}
+    for stage in pipeline.stages:
+        if shape is None:
+            break
+        site = Site(pipeline, role, stage.name, by_name, events, Writer(), nodes, shape, bindings)
+        site.helpers = helpers
+        shape = lower_block(site, stage.body)
+        bindings = {  # what a stage found, the later ones have
+            name: b for name, b in site.bindings.items() if b.text.startswith("st->")
+        }
+        lowered.append((stage, site))
+    wanted = frozenset[str]().union(*(_loads(site) | site.needs for _, site in lowered)) | {"epoch"}
+    parser_site = Site(pipeline, role, "parser", by_name, events, Writer(), nodes, Shape(()))
+    out = [
+        Function(h.name, "", role, h.body, tuple(sorted(h.uses)), (), pipeline.span)
+        for h in helpers.values()
+    ]
+    out.append(lower_parser(parser_site, wanted))
+    for i, (stage, site) in enumerate(lowered):
+        later = frozenset[str]().union(*(_loads(s) for _, s in lowered[i + 1 :]))
+        out.append(
+            Function(
+                f"stage_{role}_{stage.name}",
+                stage.name,
+                role,
+                tuple(site.writer.lines),
+                tuple(sorted(_loads(site))),
+                tuple(sorted(site.sets & later)),
+                stage.span,
+            )
+        )
+    return out
+
+
+def _loads(site: Site) -> set[str]:
+    """State that a stage takes from the ones before it."""
+    text = "\n".join(line.text for line in site.writer.lines)
+    slots = {
+        f"{t.manifest.prefix}_slot"
+        for t in site.tables.values()
+        if f"st->{t.manifest.prefix}_rule" in text and f"{t.manifest.prefix}_slot" not in site.sets
+    }
+    return site.uses | slots
+
+
+def _fronts(pipeline: Pipeline, role: str, nodes: frozenset[str]) -> tuple[str, ...]:
+    """Nodes that may come first behind the link nodes of a frame."""
+    graph = pipeline.graph
+    found = [
+        e.target
+        for e in graph.edges
+        if role in e.roles
+        and e.source in nodes
+        and graph.node(e.source).header.link
+        and not graph.node(e.target).header.link
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+# ---- programs -------------------------------------------------------------------------------
+
+
+def _programs(pipeline: Pipeline, functions: list[Function], join: Join) -> list[Program]:
+    programs = []
+    for role in pipeline.roles:
+        mine = [f for f in functions if f.role == role and f.stage]
+        if join == "fused":
+            programs.append(
+                Program(f"{pipeline.name}_{role}", role, "all", tuple(mine), None, None)
+            )
+            continue
+        for i, f in enumerate(mine):
+            programs.append(
+                Program(
+                    f"{pipeline.name}_{role}_{f.stage}",
+                    role,
+                    f.stage,
+                    (f,),
+                    i if i else None,
+                    i + 1 if i + 1 < len(mine) else None,
+                )
+            )
+    return programs
+
+
+# ---- records --------------------------------------------------------------------------------
+
+C_TYPE = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+
+
+def _record(table: Table) -> Record:
+    """The record's C members, with padding spelt out."""
+    members, at = [], 0
+    for i, m in enumerate(table.manifest.record):
+        if m.offset > at:
+            members.append(Member(f"u8 pad_{i}[{m.offset - at}]"))
+        if m.kind == "next_hop":
+            members.append(Member("struct next_hop next_hop"))
+        elif m.kind == "slots":
+            members.append(Member(f"u32 slots[{m.size // 4}]"))
+        elif m.size in C_TYPE:
+            members.append(Member(f"{C_TYPE[m.size]} {m.name}"))
+        else:
+            members.append(Member(f"u8 {m.name}[{m.size}]"))
+        at = m.offset + m.size
+    if at < table.manifest.record_size:
+        members.append(Member(f"u8 pad[{table.manifest.record_size - at}]"))
+    return Record(table.manifest.prefix, tuple(members))

@@ -1,0 +1,152 @@
+"""Nothing left to decide: what the templates turn into C.
+
+Statements are lines of C with their nesting and the `.hp` line they come from; tables, maps and
+programs are plain data. `str(unit)` is the golden text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ..lang.source import Span
+from .layout import Table
+from .manifest import Counter
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of C at a nesting depth; `span` is the `.hp` text it carries out."""
+
+    depth: int
+    text: str
+    span: Span | None
+
+
+@dataclass(frozen=True)
+class Function:
+    """`ALWAYS int name(struct xdp_md *ctx, struct state *st)`: one stage on one role. Returns an XDP
+    verdict, or CONTINUE if it falls out of its end. `loads` and `stores` are the state members that
+    a staged build takes from the scratch record before, and puts there after. With an empty `stage`:
+    `int name(struct xdp_md *ctx, u32 a, u32 b)`, a global function that stages call."""
+
+    name: str
+    stage: str
+    role: str
+    body: tuple[Line, ...]
+    loads: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """A node that stages look at: `struct state` has a pointer and an offset for it. `size`: octets
+    that a reload rechecks."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class BoundState:
+    """A rule bound across stages: `struct state` has its record and its slot."""
+
+    name: str  # binding
+    table: str  # rule kind, lower case
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a record structure in C."""
+
+    declaration: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """`struct <table>_record`, padded to its size."""
+
+    table: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """An XDP program: the functions it runs one after the other. `slot` is its index in the
+    PROG_ARRAY of its role (None: the entry); `next` the slot it tail-calls (None: none)."""
+
+    name: str
+    role: str
+    stage: str
+    functions: tuple[Function, ...]
+    slot: int | None
+    next: int | None
+
+
+@dataclass(frozen=True)
+class Unit:
+    name: str
+    source: str
+    join: str
+    roles: tuple[str, ...]
+    tables: tuple[Table, ...]
+    records: tuple[Record, ...]
+    nodes: tuple[NodeState, ...]
+    bound: tuple[BoundState, ...]
+    functions: tuple[Function, ...]
+    programs: tuple[Program, ...]
+    counters: tuple[Counter, ...]
+
+    def __str__(self) -> str:
+        out = [f"unit {self.name} ({self.join})"]
+        out += [f"  node {n.name}: {n.size} octets" for n in self.nodes]
+        out += [f"  bound {b.name}: {b.table}" for b in self.bound]
+        for record in self.records:
+            out.append(f"  record {record.table}")
+            out += [f"    {member.declaration}" for member in record.members]
+        for f in self.functions:
+            out.append(f"  function {f.name}")
+            out.append(f"    loads {', '.join(f.loads) or '-'}; stores {', '.join(f.stores) or '-'}")
+            for line in f.body:
+                where = f"{line.span.line:>4} " if line.span else "     "
+                out.append(f"  {where}{'  ' * line.depth}{line.text}")
+        for p in self.programs:
+            parts = " ".join(f.name for f in p.functions)
+            out.append(f"  program {p.name} [slot {p.slot}, next {p.next}]: {parts}")
+        out += [f"  counter {c.index}: {c.group}: {c.reason}" for c in self.counters]
+        return "\n".join(out) + "\n"
+
+
+@dataclass
+class Writer:
+    """Collects lines; `at` marks where the following ones come from."""
+
+    lines: list[Line] = field(default_factory=list)
+    depth: int = 0
+    span: Span | None = None
+    _names: int = 0
+
+    def put(self, *texts: str) -> None:
+        self.lines.extend(Line(self.depth, text, self.span) for text in texts)
+
+    @contextmanager
+    def nest(self, head: str, tail: str = "}") -> Iterator[None]:
+        """`head` opens a brace of its own (it ends in `{`), `tail` closes it."""
+        self.put(head)
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.put(tail)
+
+    @contextmanager
+    def at(self, span: Span | None) -> Iterator[None]:
+        before, self.span = self.span, span or self.span
+        yield
+        self.span = before
+
+    def fresh(self, stem: str) -> str:
+        """A C name not used before in this function."""
+        self._names += 1
+        return f"{stem}_{self._names}"

@@ -1,0 +1,99 @@
+"""The whole path of a pipeline, from text to bundle, in a screenful."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..lang.diagnostics import Diagnostic, Label, Refused
+from ..lang.parser import parse, read
+from . import manifest as m
+from .check import check
+from .layout import MAX_PORTS
+from .lower import Join, lower
+from .lower_rewrite import Unsupported
+from .lowered import Unit
+from .model import Pipeline
+
+
+def check_file(path: Path) -> Pipeline:
+    """Read, parse, check. Raises `Refused` with everything found. What passes here loads."""
+    pipeline = check(parse(read(path)))
+    lower_pipeline(pipeline)
+    return pipeline
+
+
+def lower_pipeline(pipeline: Pipeline, join: Join = "staged") -> Unit:
+    try:
+        return lower(pipeline, pipeline.span.source.name, join)
+    except Unsupported as error:
+        raise Refused([_unsupported(pipeline, str(error))]) from error
+
+
+def _unsupported(pipeline: Pipeline, what: str) -> Diagnostic:
+    return Diagnostic("H0303", what, (Label(pipeline.span),), "rewrite the stage without it")
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What a compilation gives: `c` is for people, `object` was built from it with `#line`s."""
+
+    manifest: m.Manifest
+    c: str
+    object: bytes
+
+
+def compile_pipeline(pipeline: Pipeline, join: Join = "staged") -> Bundle:
+    """Lower, emit, build. Raises `Refused`."""
+    from .clang import compile_c
+    from .emit import emit
+
+    unit = lower_pipeline(pipeline, join)
+    source = pipeline.span.source
+    directory = source.path.parent if source.path else Path.cwd()
+    built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, directory)
+    manifest = replace(manifest_of(pipeline, unit), digest=hashlib.sha256(built).hexdigest())
+    return Bundle(manifest, emit(unit, lines=False), built)
+
+
+def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
+    """The contract for the runtime; the digest is filled in when the object is built."""
+    return m.Manifest(
+        format=m.FORMAT,
+        pipeline=pipeline.name,
+        source=unit.source,
+        digest="",
+        join=unit.join,
+        roles=pipeline.roles,
+        default=pipeline.default,
+        elements=tuple(
+            m.Element(
+                e.name, e.number, e.type, e.width, e.kind, dict(e.symbols), e.references, e.doc
+            )
+            for e in pipeline.elements
+        ),
+        rules=tuple(t.manifest for t in unit.tables),
+        counters=unit.counters,
+        programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
+        scratch=m.Scratch(size=0, egress=0),
+        max_ports=MAX_PORTS,
+        doc=pipeline.doc,
+    )
+
+
+def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
+    """Put a bundle into a directory (made if need be): C, the header it includes, object, manifest."""
+    from .emit import TEMPLATES
+
+    directory.mkdir(parents=True, exist_ok=True)
+    name = bundle.manifest.pipeline
+    files = {
+        f"{name}.bpf.c": bundle.c.encode(),
+        "helio.bpf.h": (TEMPLATES / "helio.bpf.h").read_bytes(),
+        f"{name}.bpf.o": bundle.object,
+        "manifest.json": bundle.manifest.to_json().encode(),
+    }
+    for file, content in files.items():
+        (directory / file).write_bytes(content)
+    return [directory / file for file in files]

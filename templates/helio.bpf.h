@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What every generated program stands on. Plain C that compiles alone; the templates only loop over
+ * tables and place names that arrive computed. Build with -fno-strict-aliasing.
+ */
+#ifndef HELIO_BPF_H
+#define HELIO_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+
+#define ALWAYS static __always_inline
+/* a > b for numbers below 2^63, without teaching the verifier bounds that would multiply its states */
+#define BEATS(a, b) ((long)((u64)(b) - (u64)(a)) < 0)
+#define CONTINUE (-1) /* a stage that fell out of its end */
+#define MAX_OFFSET 0x7fff /* the verifier's bound on a variable packet offset */
+
+#define ARRAY_MAP(name, type_, entries, flags)                                                      \
+	struct {                                                                                    \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                   \
+		__uint(max_entries, entries);                                                       \
+		__uint(map_flags, flags);                                                           \
+		__type(key, u32);                                                                   \
+		__type(value, type_);                                                               \
+	} name SEC(".maps")
+#define PERCPU_MAP(name, type_, entries)                                                            \
+	struct {                                                                                    \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);                                            \
+		__uint(max_entries, entries);                                                       \
+		__type(key, u32);                                                                   \
+		__type(value, type_);                                                               \
+	} name SEC(".maps")
+#define HASH_MAP(name, key_, value_, entries)                                                       \
+	struct {                                                                                    \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                    \
+		__uint(max_entries, entries);                                                       \
+		__uint(map_flags, BPF_F_NO_PREALLOC);                                               \
+		__type(key, key_);                                                                  \
+		__type(value, value_);                                                              \
+	} name SEC(".maps")
+#define STAGES_MAP(name, entries)                                                                   \
+	struct {                                                                                    \
+		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);                                              \
+		__uint(max_entries, entries);                                                       \
+		__type(key, u32);                                                                   \
+		__type(value, u32);                                                                 \
+	} name SEC(".maps")
+
+/* ---- the two planes' shared structures: see compiler/manifest.py ------------------------------ */
+
+/* Where to send a frame. `resolved` is 0 until the runtime knows the MAC addresses. */
+struct next_hop {
+	u32 port;
+	u16 mtu; /* of the network layer, octets */
+	u16 vlan; /* tag control information of the port's tag, host order; 0: untagged */
+	u8 mac[12]; /* destination, source: as they stand in the frame */
+	u8 resolved;
+	u8 reserved[3];
+};
+
+struct port {
+	u32 ifindex;
+	u16 mtu;
+	u16 vlan;
+	u8 mac[6];
+	u8 role;
+	u8 in_use;
+	u32 address; /* network order; 0 if the port has none */
+	u8 reserved[4];
+};
+
+/* What a key leads to. Never replaced, only inserted and deleted: replacing a value of a kernel
+ * hash tears. Higher priority, then higher rank (more specific, then older), wins. */
+struct entry {
+	u32 cell;
+	u32 priority;
+	u64 rank;
+};
+
+struct counts {
+	u64 packets;
+	u64 bytes;
+};
+
+struct neighbour_key {
+	u32 port;
+	u32 address; /* network order */
+};
+
+struct control {
+	u64 epoch; /* the last committed transaction; cells compare its low 16 bits */
+	u64 default_verdict; /* enum xdp_action */
+	u64 writer[6]; /* the control plane's own notes */
+};
+
+ARRAY_MAP(control, struct control, 1, BPF_F_MMAPABLE);
+ARRAY_MAP(ports, struct port, 64, BPF_F_MMAPABLE);
+HASH_MAP(port_numbers, u32, u32, 256); /* by ifindex */
+HASH_MAP(local, u32, u8, 4096); /* the host's addresses, network order */
+HASH_MAP(neighbours, struct neighbour_key, struct next_hop, 16384);
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 64);
+	__type(key, u32);
+	__type(value, u32);
+} egress SEC(".maps"); /* by port number */
+
+/* ---- cells: which record a packet of this epoch sees ------------------------------------------ */
+
+/* A cell: old slot (24 bits), new slot (24), the epoch from which the new one holds (16). */
+ALWAYS u32 cell_slot(u64 cell, u16 epoch)
+{
+	short ahead = (short)(epoch - (u16)(cell >> 48));
+
+	return (ahead >= 0 ? cell >> 24 : cell) & 0xffffff;
+}
+
+/* ---- octets ----------------------------------------------------------------------------------- */
+
+#define RAW8(p, o) (*(const u8 *)((const void *)(p) + (o)))
+#define RAW16(p, o) (*(const u16 *)((const void *)(p) + (o)))
+#define RAW32(p, o) (*(const u32 *)((const void *)(p) + (o)))
+#define RAW64(p, o) (*(const u64 *)((const void *)(p) + (o)))
+#define PUT8(p, o, v) (*(u8 *)((void *)(p) + (o)) = (v))
+#define PUT16(p, o, v) (*(u16 *)((void *)(p) + (o)) = (v))
+#define PUT32(p, o, v) (*(u32 *)((void *)(p) + (o)) = (v))
+#define PUT64(p, o, v) (*(u64 *)((void *)(p) + (o)) = (v))
+
+/* Hide a value's origin from clang, so that it neither merges two maps' lookups into one indirect
+ * call nor drops a bound that only the verifier needs. */
+#define OPAQUE(v) asm volatile("" : "+r"(v))
+
+/* The end of the packet, read afresh; the context's address stays as it is, as the verifier wants it. */
+ALWAYS void *limit_of(struct xdp_md *ctx)
+{
+	OPAQUE(ctx);
+	return (void *)(long)ctx->data_end;
+}
+
+/* Octets of the frame as it is now. Subtracted in 64 bits: the verifier refuses pointers in 32. */
+ALWAYS u32 frame_length(struct xdp_md *ctx)
+{
+	u64 length = (long)ctx->data_end - (long)ctx->data;
+
+	OPAQUE(length);
+	return length;
+}
+
+/* ---- checksums (RFC 1071, RFC 1624) ----------------------------------------------------------- */
+
+ALWAYS u16 fold(u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+/* The checksum after a 16-bit word went from `old` to `new`; all as they stand in the packet. */
+ALWAYS u16 checksum_update(u16 checksum, u16 old, u16 new)
+{
+	return fold((u64)(u16)~checksum + (u16)~old + new);
+}
+
+/* ---- jhash (Bob Jenkins' lookup3, as Linux's jhash2 with initval 0) --------------------------- */
+
+#define ROL32(x, k) ((x) << (k) | (x) >> (32 - (k)))
+
+ALWAYS u32 jhash_words(const u32 *word, u32 count)
+{
+	u32 a = 0xdeadbeef + (count << 2), b = a, c = a;
+	u32 i = 0;
+
+#pragma clang loop unroll(full)
+	for (; count - i > 3; i += 3) {
+		a += word[i];
+		b += word[i + 1];
+		c += word[i + 2];
+		a -= c; a ^= ROL32(c, 4); c += b;
+		b -= a; b ^= ROL32(a, 6); a += c;
+		c -= b; c ^= ROL32(b, 8); b += a;
+		a -= c; a ^= ROL32(c, 16); c += b;
+		b -= a; b ^= ROL32(a, 19); a += c;
+		c -= b; c ^= ROL32(b, 4); b += a;
+	}
+	if (count == i)
+		return c;
+	if (count - i > 2)
+		c += word[i + 2];
+	if (count - i > 1)
+		b += word[i + 1];
+	a += word[i];
+	c ^= b; c -= ROL32(b, 14);
+	a ^= c; a -= ROL32(c, 11);
+	b ^= a; b -= ROL32(a, 25);
+	c ^= b; c -= ROL32(b, 16);
+	a ^= c; a -= ROL32(c, 4);
+	b ^= a; b -= ROL32(a, 14);
+	c ^= b; c -= ROL32(b, 24);
+	return c;
+}
+
+/* ---- addresses -------------------------------------------------------------------------------- */
+
+/* 224.0.0.0/4 or 255.255.255.255; `address` in network order. */
+ALWAYS int is_multicast(u32 address)
+{
+	return (address & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000);
+}
+
+ALWAYS int is_broadcast(u32 address)
+{
+	return address == 0xffffffff;
+}
+
+ALWAYS int is_local(u32 address)
+{
+	return is_multicast(address) || is_broadcast(address) ||
+	       bpf_map_lookup_elem(&local, &address) != 0;
+}
+
+/* ---- the way out ------------------------------------------------------------------------------ */
+
+#ifndef AF_INET
+#define AF_INET 2
+#endif
+
+/* The kernel's FIB and neighbour table, seen from port `number`: the slow path. */
+static __noinline int next_hop_from_fib(struct xdp_md *ctx, u32 number, u32 address,
+					struct next_hop *hop)
+{
+	struct bpf_fib_lookup fib = {};
+	struct port *port = bpf_map_lookup_elem(&ports, &number);
+
+	if (!port || !port->in_use)
+		return 0;
+	fib.family = AF_INET;
+	fib.ipv4_dst = address;
+	fib.ipv4_src = port->address;
+	fib.ifindex = port->ifindex;
+	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT) !=
+		    BPF_FIB_LKUP_RET_SUCCESS ||
+	    fib.ifindex != port->ifindex)
+		return 0;
+	hop->port = number;
+	hop->mtu = port->mtu;
+	hop->vlan = port->vlan;
+	__builtin_memcpy(hop->mac, fib.dmac, 6);
+	__builtin_memcpy(hop->mac + 6, fib.smac, 6);
+	hop->resolved = 1;
+	return 1;
+}
+
+ALWAYS int next_hop_of(struct xdp_md *ctx, u32 port, u32 address, struct next_hop *hop)
+{
+	struct neighbour_key key = { .port = port, .address = address };
+	struct next_hop *known = bpf_map_lookup_elem(&neighbours, &key);
+
+	if (known) {
+		*hop = *known;
+		return 1;
+	}
+	return next_hop_from_fib(ctx, port, address, hop);
+}
+
+/* Insert an 802.1Q tag behind the MAC addresses of a frame that begins with them. 0: no headroom. */
+static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
+{
+	void *data, *end;
+	u64 first;
+	u32 last;
+
+	if (bpf_xdp_adjust_head(ctx, -4))
+		return 0;
+	data = (void *)(long)ctx->data;
+	end = (void *)(long)ctx->data_end;
+	if (data + 18 > end)
+		return 0;
+	first = RAW64(data, 4);
+	last = RAW32(data, 12);
+	PUT64(data, 0, first);
+	PUT32(data, 8, last);
+	PUT16(data, 12, bpf_htons(0x8100));
+	PUT16(data, 14, bpf_htons(tag));
+	return 1;
+}
+
+/* ---- IPv4 (RFC 791) ----------------------------------------------------------------------------- */
+
+/* TTL - 1, the checksum kept (RFC 1141 in the form of RFC 1624). */
+ALWAYS void decrement_ttl(void *ip)
+{
+	u16 old = RAW16(ip, 8), new = old - 1; /* TTL is the word's first octet: its low one here */
+
+	PUT16(ip, 8, new);
+	PUT16(ip, 10, checksum_update(RAW16(ip, 10), old, new));
+}
+
+/* ECN becomes CE, the checksum kept. */
+ALWAYS void set_ecn_ce(void *ip)
+{
+	u16 old = RAW16(ip, 0), new = old | bpf_htons(0x0003);
+
+	PUT16(ip, 0, new);
+	PUT16(ip, 10, checksum_update(RAW16(ip, 10), old, new));
+}
+
+/* ---- ICMP errors (RFC 792, RFC 1122 section 3.2.2) ---------------------------------------------- */
+
+/* May the packet whose IPv4 header is `ip` be answered with an ICMP error? */
+ALWAYS int may_answer(struct xdp_md *ctx, void *ip)
+{
+	u32 from = RAW32(ip, 12), to = RAW32(ip, 16);
+	void *end = (void *)(long)ctx->data_end, *icmp;
+
+	if (!from || is_multicast(from) || is_broadcast(from) || is_multicast(to) ||
+	    is_broadcast(to) || RAW16(ip, 6) & bpf_htons(0x1fff))
+		return 0;
+	if (RAW8(ip, 9) != 1)
+		return 1;
+	icmp = ip + (RAW8(ip, 0) & 15) * 4;
+	if (icmp + 1 > end)
+		return 1;
+	switch (RAW8(icmp, 0)) {
+	case 3:
+	case 4:
+	case 5:
+	case 11:
+	case 12:
+		return 0;
+	}
+	return 1;
+}
+
+/* Octets of a packet that an error about it quotes: its header and 8 more. */
+ALWAYS u32 quote(void *ip)
+{
+	u32 header = (RAW8(ip, 0) & 15) * 4, extent = bpf_ntohs(RAW16(ip, 2));
+
+	return extent < header + 8 ? extent : header + 8;
+}
+
+/* The IPv4 address of the port that the packet came in by, network order; 0 if there is none. */
+ALWAYS u32 arrival_address(struct xdp_md *ctx)
+{
+	u32 ifindex = ctx->ingress_ifindex;
+	u32 *number = bpf_map_lookup_elem(&port_numbers, &ifindex);
+	struct port *port = number ? bpf_map_lookup_elem(&ports, number) : 0;
+
+	return port ? port->address : 0;
+}
+
+ALWAYS void swap_macs(void *frame)
+{
+	u32 a = RAW32(frame, 0), b = RAW32(frame, 6);
+	u16 c = RAW16(frame, 4), d = RAW16(frame, 10);
+
+	PUT32(frame, 0, b);
+	PUT16(frame, 4, d);
+	PUT32(frame, 6, a);
+	PUT16(frame, 10, c);
+}
+
+/* Write IPv4 and ICMP at octet `at` of the frame, which ends with the quoted octets. */
+ALWAYS int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 from, u32 quoted, u32 type_code, u32 mtu)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *ip = data + (at & MAX_OFFSET), *p;
+	u64 sum;
+
+	if (ip + 28 > end)
+		return 0;
+	PUT16(ip, 0, bpf_htons(0x45c0));
+	PUT16(ip, 2, bpf_htons(28 + quoted));
+	PUT32(ip, 4, bpf_htonl(0x00004000));
+	PUT16(ip, 8, bpf_htons(0x4001));
+	PUT32(ip, 12, from);
+	PUT32(ip, 16, to);
+	PUT16(ip, 10, fold((u64)RAW16(ip, 0) + RAW16(ip, 2) + RAW32(ip, 4) + RAW16(ip, 8) + from + to));
+	PUT16(ip, 20, bpf_htons(type_code));
+	PUT32(ip, 24, bpf_htonl(mtu & 0xffff));
+	sum = bpf_htons(type_code) + (u64)bpf_htonl(mtu & 0xffff);
+	p = ip + 28;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < 34; i++, p += 2) {
+		if (p + 2 > end)
+			break;
+		sum += RAW16(p, 0);
+	}
+	if (p + 1 <= end)
+		sum += RAW8(p, 0);
+	PUT16(ip, 22, fold(sum));
+	return 1;
+}
+
+/* ---- TCP MSS (RFC 9293 section 3.7.1) --------------------------------------------------------- */
+
+#define TCP_SYN 0x02
+
+/* One step of the walk over TCP options: the option at octet `at` of the TCP header at `tcp` of the
+ * frame. Returns where the next one starts, 0 at the end; lowers the MSS option to `most`. A global
+ * function, as every body of a loop with branches: the verifier walks it once, not once a round. */
+__noinline u32 mss_step(struct xdp_md *ctx, u32 tcp, u32 at, u32 most)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p, *header;
+	u16 old, new;
+	u32 size;
+
+	header = data + (tcp & MAX_OFFSET);
+	if (header + 20 > end)
+		return 0;
+	size = (RAW8(header, 12) >> 4) * 4;
+	p = header + (at & 63);
+	if (at + 2 > size || p + 2 > end || RAW8(p, 0) == 0)
+		return 0;
+	if (RAW8(p, 0) == 1)
+		return at + 1;
+	if (RAW8(p, 1) < 2)
+		return 0;
+	if (RAW8(p, 0) != 2 || RAW8(p, 1) != 4)
+		return at + RAW8(p, 1);
+	if (at + 4 > size || p + 4 > end)
+		return 0;
+	old = (u16)RAW8(p, 2) << 8 | RAW8(p, 3);
+	if (old <= most)
+		return 0;
+	PUT8(p, 2, most >> 8);
+	PUT8(p, 3, (u8)most);
+	/* at an odd offset the option's octets straddle two words: they count swapped */
+	old = at & 1 ? old : bpf_htons(old);
+	new = at & 1 ? most : bpf_htons(most);
+	PUT16(header, 16, checksum_update(RAW16(header, 16), old, new));
+	return 0;
+}
+
+/* Lower the MSS option of a SYN whose TCP header starts at `tcp` of the frame to `most`. */
+static __noinline int clamp_mss(struct xdp_md *ctx, u32 tcp, u32 most)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *header = data + (tcp & MAX_OFFSET);
+	u32 at = 20;
+
+	if (header + 20 > end || !(RAW8(header, 13) & TCP_SYN))
+		return 0;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < 40 && at; i++)
+		at = mss_step(ctx, tcp, at, most);
+	return 0;
+}
+
+#endif
