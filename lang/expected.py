@@ -18,19 +18,19 @@ HARD = frozenset(
 _OPERATORS = frozenset(("+", "-", "*", "&", "<<", ">>", "=", "!=", "<", "<=", ">", ">="))
 _OPERATORS |= {"and", "or", "is", "gives", "."}
 
-# What a list in braces holds, said for a whole rule of the grammar.
-_ITEMS = {
-    "file": "`import`, `header` or `pipeline`",
-    "pipeline": "a declaration such as `ie`, `rule`, `action`, `stage`, `on` or `run`, or a `}`",
-    "declaration": "a declaration such as `ie`, `rule`, `action`, `stage`, `on` or `run`",
-    "header": "a field such as `ttl : u8`, or a `}`",
-    "fieldRest": "a field such as `ttl : u8`, or a `}`",
-    "graph": "an edge such as `user -> udp when protocol = 17`, or a `}`",
-    "rule_": "`match`, `gives`, `spread`, `counts`, `priority`, `precedence` or `}`",
-    "block": "a statement or a `}`",
-    "statement": "a statement",
-    "matchOn": "a case such as `DROP => drop`, or a `}`",
-    "verdict": "`pass`, `drop`, `default`, `send back` or `reply icmp`",
+# What a rule of the grammar wants where it wants the word in front: said as a whole.
+_WHOLE = {
+    "file": ("header", "`import`, `header` or `pipeline`"),
+    "pipeline": ("ie", "a declaration such as `ie`, `rule`, `action`, `stage` or `on`, or a `}`"),
+    "header": ("size", "a field such as `ttl : u8`, or a `}`"),
+    "member": ("IDENT", "a field such as `ttl : u8`, or a `}`"),
+    "fieldRest": ("IDENT", "a field such as `ttl : u8`, or a `}`"),
+    "graph": ("IDENT", "an edge such as `user -> udp when protocol = 17`, or a `}`"),
+    "rule_": ("gives", "`match`, `gives`, `spread`, `counts`, `priority`, `precedence` or a `}`"),
+    "block": ("find", "a statement or a `}`"),
+    "statement": ("find", "a statement"),
+    "matchOn": ("}", "a case such as `DROP => drop`, or a `}`"),
+    "verdict": ("pass", "`pass`, `drop`, `default`, `send back` or `reply icmp`"),
 }
 
 
@@ -71,7 +71,10 @@ def _misspelt(place: Place) -> Diagnostic | None:
 
 def _reserved(place: Place) -> Diagnostic | None:
     token = place.token
-    if "IDENT" not in place.wanted or token.kind not in HARD or place.rule in _ITEMS:
+    before = place.tokens[place.index - 1] if place.index else token
+    if token.kind == ":" and before.kind in HARD:
+        return faults.reserved(span(place.source, before), "a name")
+    if "IDENT" not in place.wanted or token.kind not in HARD or _whole(place.rule, place.wanted):
         return None
     if token.first or token.kind in ("and", "or", "is", "gives"):
         return None  # more likely that something is missing before it
@@ -81,17 +84,22 @@ def _reserved(place: Place) -> Diagnostic | None:
 def _plain(place: Place) -> Diagnostic:
     token, source = place.token, place.source
     wanted = in_words(place.rule, place.wanted)
-    if place.index and token.first and place.rule not in _ITEMS:
+    if place.index and token.first and not _whole(place.rule, place.wanted):
         end = place.tokens[place.index - 1].stop
         return faults.incomplete(source.span(end, end), wanted)
     found = f"`{token.text}`" if token.text else "the end of the file"
     return faults.unexpected(span(source, token), found, wanted, _hint(place))
 
 
+def _whole(rule: str, wanted: set[str]) -> str:
+    word, text = _WHOLE.get(rule, ("", ""))
+    return text if word in wanted else ""
+
+
 def in_words(rule: str, wanted: set[str]) -> str:
     """What may stand there, as one would say it."""
-    if rule in _ITEMS and len(wanted) > 2:
-        return _ITEMS[rule]
+    if whole := _whole(rule, wanted):
+        return whole
     words = []
     if {"IDENT", "NUMBER", "("} <= wanted:
         words.append("a value")

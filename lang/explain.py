@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Explanation:
-    """`title` is a line, `text` paragraphs with an empty line between them; `wrong` is an example that gets the code and
-    `mended` the same without. Either example may be empty where no text could show it."""
+    """`title` is a line, `text` paragraphs with an empty line between them; `wrong` is an example
+    that gets the code and `mended` the same without. Either example may be empty where no text
+    could show it."""
 
     title: str
     text: str

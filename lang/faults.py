@@ -50,11 +50,15 @@ def unclosed(opener: Span, end: Span, bracket: str, closer: str) -> Diagnostic:
     return Diagnostic("H0102", f"this `{bracket}` is never closed", labels, f"add a `{closer}`")
 
 
-def nothing_to_close(where: Span) -> Diagnostic:
-    labels = (Label(where, "nothing is open that it could close"),)
-    return Diagnostic(
-        "H0103", f"this `{where.text}` closes nothing", labels, "remove it, or add its beginning"
-    )
+def nothing_to_close(
+    where: Span, opener: Span | None = None, closer: Span | None = None
+) -> Diagnostic:
+    """`closer` is what looks as if it were one too many, `opener` what it closes."""
+    labels = [Label(where, "nothing is open that it could close")]
+    if opener and closer:
+        labels.append(Label(closer, f"this one has closed the `{{` of line {opener.line}"))
+    title, hint = f"this `{where.text}` closes nothing", "remove it, or add its beginning"
+    return Diagnostic("H0103", title, tuple(labels), hint)
 
 
 def bad_number(where: Span) -> Diagnostic:

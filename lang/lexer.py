@@ -129,6 +129,7 @@ def _match_brackets(out: Lexed, source: Source) -> None:
     """Give every token its depth; report what does not pair."""
     open_: list[Token] = []
     suspect: Token | None = None
+    early: tuple[Token, Token] | None = None
     for token in out.tokens:
         kind = token.kind
         if kind in _OPEN:
@@ -145,12 +146,16 @@ def _match_brackets(out: Lexed, source: Source) -> None:
                 _close_inner(out, source, open_, token)
             if not open_ or _OPEN[open_[-1].kind] != kind:
                 _broken(out, token)
-                out.report(faults.nothing_to_close(span(source, token)))
+                pair = [span(source, t) for t in early or ()]
+                out.report(faults.nothing_to_close(span(source, token), *pair))
                 return
             opener = open_.pop()
             token.depth = len(open_)
-            if suspect is None and token.first and _indent(source, opener) > _indent(source, token):
+            shift = _indent(source, opener) - _indent(source, token)
+            if suspect is None and token.first and shift > 0:
                 suspect = opener  # closed by what looks like an outer block's brace
+            if early is None and shift < 0:
+                early = opener, token  # closed by what looks like an inner block's brace
         else:
             token.depth = len(open_)
     if open_:

@@ -187,6 +187,8 @@ class _Careful(ErrorStrategy):
         self.recovering = False
         self.stop = False
         self.seen: dict[int, set[str]] = {}  # words that could have stood at a token
+        # Where characters are missing from the tokens, the grammar's complaints mean little.
+        self.silent = {d.span.line for d in lexed.faults if d.span}
 
     def reset(self, recognizer: Any) -> None:
         pass
@@ -257,6 +259,9 @@ class _Careful(ErrorStrategy):
         if broken is not None and stream.index >= broken:
             return
         if len(self.faults) >= MOST_ERRORS or stream.index in self.lexed.blamed:
+            return
+        near = self.lexed.tokens[max(0, stream.index - 1) : stream.index + 1]
+        if any(self.source.position(token.start)[0] in self.silent for token in near):
             return
         texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
         rule = HelioParser.ruleNames[recognizer._ctx.getRuleIndex()]

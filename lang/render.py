@@ -11,6 +11,8 @@ from .source import Source
 
 TAB = 4
 """Columns to which a tab is widened."""
+_WIDEST = 120
+"""Of a longer line only the part around the labels is shown."""
 _MOST_LINES = 4
 """A span over more lines is shown by its first and last."""
 
@@ -78,18 +80,33 @@ def _excerpt(
     marks.sort(key=lambda mark: (mark[0], -mark[1]))
     lines: list[str] = []
     previous = None
-    for number, group in groupby(marks, key=lambda mark: mark[0]):
+    for number, found in groupby(marks, key=lambda mark: mark[0]):
+        group = list(found)
+        cut = max(0, min(mark[1] for mark in group) - _WIDEST // 2)
+        shown = _shown(source.line(number))
+        if len(shown) <= _WIDEST:
+            cut = 0
         if previous is not None and number > previous + 1:
             lines.append(_paint("...", _BLUE, colour))
         previous = number
         gutter = _paint(f"{number:>{width}} |", _BLUE, colour)
-        lines.append(f"{gutter} {_shown(source.line(number))}".rstrip())
+        lines.append(f"{gutter} {_window(shown, cut)}".rstrip())
         for _, start, end, text, primary in group:
-            sign = "^" if primary else "-"
-            under = sign * max(1, end - start) + (f" {_clean(text)}" if text else "")
+            length = max(1, min(end - cut, _WIDEST) - (start - cut))
+            under = ("^" if primary else "-") * length + (f" {_clean(text)}" if text else "")
             bar = _paint(f"{' ' * width} |", _BLUE, colour)
-            lines.append(f"{bar} {' ' * start}{_paint(under, hue if primary else _BLUE, colour)}")
+            lines.append(
+                f"{bar} {' ' * (start - cut)}{_paint(under, hue if primary else _BLUE, colour)}"
+            )
     return lines
+
+
+def _window(text: str, cut: int) -> str:
+    """`text` from column `cut` on, no wider than a page; dots where something is left out."""
+    if cut == 0 and len(text) <= _WIDEST:
+        return text
+    kept = text[cut : cut + _WIDEST]
+    return ("…" + kept[1:] if cut else kept) + ("…" if cut + _WIDEST < len(text) else "")
 
 
 def _columns(source: Source, label: Label, number: int) -> tuple[int, int]:

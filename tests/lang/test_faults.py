@@ -1,0 +1,125 @@
+"""Every syntax error: its source and what is shown of it, kept in tests/golden/faults/."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helioc.lang import faults
+from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.lang.expected import HARD
+from helioc.lang.parser import LARGEST_FILE, parse, read
+from helioc.lang.render import render_all
+from helioc.lang.source import Source
+
+LINES = """pipeline p {
+  ie a = 1, u8
+  stage s {
+    %s
+  }
+}
+"""
+DECLARED = """pipeline p {
+  ie a = 1, u8
+  %s
+  run parser -> s
+}
+"""
+CASES = {
+    "H0101-misspelt-statement": LINES % "fnd PDR else { drop }",
+    "H0101-misspelt-else": LINES % "find PDR esle { drop }",
+    "H0101-misspelt-declaration": DECLARED % "rul PDR [64k] { counts packets }",
+    "H0101-misspelt-guard": DECLARED % "parser { a -> b wen type = 1 }",
+    "H0101-misspelt-clause": DECLARED % "rule PDR [64k] { cuonts packets }",
+    "H0101-missing-sign": DECLARED % "ie b 2, u8",
+    "H0101-missing-value": LINES % "user.tos =",
+    "H0101-double-equal": LINES % "if user.tos == 3 { drop }",
+    "H0101-ampersands": LINES % "if a && b { drop }",
+    "H0101-literal": DECLARED % "rule PDR [many] { counts packets }",
+    "H0101-not-a-statement": LINES % "17",
+    "H0101-end-of-file": "pipeline",
+    "H0101-late-import": "header h { x : u8 }\nimport std.ip\n",
+    "H0101-outside": "header h { x : u8 }\nrule PDR [64k] { counts packets }\n",
+    "H0101-several": LINES % "fnd PDR\n    user.tos 3\n    pop user\n    forward a\n    drop",
+    "H0102-block": LINES % "if user { pass\n    find PDR",
+    "H0102-argument": LINES % "if hash(user.src { pass }",
+    "H0102-index": DECLARED % "rule PDR [64k { counts packets }",
+    "H0102-at-the-end": "header h {\n  x : u8\n// the end",
+    "H0103-brace": LINES % "if user { pass } }",
+    "H0103-round": LINES % "if user) { pass }",
+    "H0104-suffix": DECLARED % "rule PDR [64K] { counts packets }",
+    "H0104-letters": LINES % "user.tos = 12ab",
+    "H0104-binary": LINES % "user.tos = 0b101",
+    "H0104-large": LINES % ("user.tos = 1" + "0" * 39),
+    "H0105-ip4": LINES % "user.dst = 10.0.0.256",
+    "H0105-ip6": LINES % "user.dst = 2001:::1",
+    "H0106-signs": LINES % 'if !user { pass; }\n    user.tos = "3"  # why',
+    "H0106-letters": LINES % "größe.länge = 3",
+    "H0106-nul": LINES % "pass \0\0",
+    "H0106-arrow": DECLARED % "parser { a → b }",
+    "H0107-element": DECLARED % "ie match = 2, u8",
+    "H0107-field": "header h {\n  next : u8\n  when : u8\n}\n",
+    "H0107-target": LINES % "user.drop = 3",
+    "H0108-blocks": LINES % ("if a { " * 33 + "}" * 33),
+    "H0108-operators": LINES % ("user.tos = " + "a + " * 70 + "a"),
+    "H0108-else": LINES % ("if a {} " + "\n    else if a {}" * 33),
+    "H0112-block": "/* two\n   lines */\nheader h { x : u8 }\n",
+    "H0113-chain": "header h {\n  ihl : u4\n  require 5 <= ihl <= 15\n}\n",
+    "H0114-is": LINES % "if user.dst + 1 is local { pass }",
+    "H0114-gives": LINES % "if PDR.x gives FAR { pass }",
+    "H0115-else": LINES % "if a { pass } else { drop } else if b { pass }",
+}
+
+
+def found_in(text: str) -> list[Diagnostic]:
+    try:
+        parse(Source("p.hp", text))
+    except Refused as refused:
+        return refused.diagnostics
+    return []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_shown(name: str, golden: Callable[[str, str], None]) -> None:
+    found = found_in(CASES[name])
+    assert {d.code for d in found} == {name[:5]}
+    source = CASES[name] if CASES[name].endswith("\n") else CASES[name] + "\n"
+    golden(f"faults/{name}.txt", f"{source}\n{'=' * 96}\n{render_all(found)}")
+
+
+def test_what_is_shown_of_files(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    large, latin = tmp_path / "large.hp", tmp_path / "latin.hp"
+    large.write_bytes(b"\n" * (LARGEST_FILE + 1))
+    latin.write_bytes(b"header h {\n  // caf\xe9\n}\n")
+    shown = []
+    for path in (tmp_path / "none.hp", tmp_path, latin, large):
+        with pytest.raises(Refused) as refused:
+            read(path, path.name if path != tmp_path else "folder")
+        shown.append(render_all(refused.value.diagnostics))
+    golden("faults/files.txt", "\n".join(shown))
+
+
+def test_every_code_is_explained_and_shown() -> None:
+    used = set(re.findall(r'"(H01\d\d)"', Path(faults.__file__).read_text()))
+    assert used == set(faults.EXPLANATIONS)
+    assert used - {"H0109", "H0110", "H0111"} == {name[:5] for name in CASES}
+
+
+FRAMES = ("%s", "pipeline p {\n%s\n}", "pipeline p { stage s {\n%s\n} }", "header h {\n%s\n}")
+
+
+@pytest.mark.parametrize("code", [c for c, e in faults.EXPLANATIONS.items() if e.wrong])
+def test_examples_of_the_explanations(code: str) -> None:
+    explanation = faults.EXPLANATIONS[code]
+    frames = [f for f in FRAMES if not found_in(f % explanation.mended)]
+    assert frames, "the mended example is refused"
+    assert code in {d.code for f in frames for d in found_in(f % explanation.wrong)}
+    assert explanation.render(code).startswith(f"{code}: {explanation.title}\n")
+
+
+def test_reserved_words_are_those_of_the_explanation() -> None:
+    named = set(re.findall(r"`(\w+)`", faults.EXPLANATIONS["H0107"].text))
+    refused = {w for w in named if found_in(f"header {w} {{ x : u8 }}")}
+    assert refused == named == HARD
