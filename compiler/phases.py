@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..lang.diagnostics import Diagnostic, Label, Refused
+from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ..lang.parser import parse, read
 from . import manifest as m
 from .check import check
@@ -17,9 +17,10 @@ from .lowered import Unit
 from .model import Pipeline
 
 
-def check_file(path: Path) -> Pipeline:
-    """Read, parse, check. Raises `Refused` with everything found. What passes here loads."""
-    pipeline = check(parse(read(path)))
+def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
+    """Read, parse, check. Raises `Refused` with everything that is wrong; warnings are left in
+    `found`. What passes here loads."""
+    pipeline = check(parse(read(path)), found=found)
     lower_pipeline(pipeline)
     return pipeline
 

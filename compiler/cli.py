@@ -1,0 +1,220 @@
+"""`helioc`: check, compile, fmt, graph, test, explain.
+
+Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a fault
+of helioc itself. Each command imports what it needs when it runs: `check` must feel instant.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from ..lang.diagnostics import Diagnostic, Refused
+
+if TYPE_CHECKING:
+    from .model import Pipeline
+
+FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+
+
+def main() -> NoReturn:
+    """Entry point. Whatever happens, the user sees a diagnostic, not a traceback."""
+    try:
+        cli.main(standalone_mode=False)
+        status = 0
+    except Refused as refused:
+        complain(refused.diagnostics)
+        status = 1
+    except click.exceptions.Exit as stop:
+        status = stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        status = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        click.echo(f"error: {error.strerror or error}{where}", err=True)
+        status = 1
+    except Exception as error:  # the last resort: a fault of ours, said as one
+        click.echo(_internal(error), err=True)
+        status = 70
+    sys.exit(status)
+
+
+def complain(diagnostics: list[Diagnostic]) -> None:
+    """Print diagnostics to standard error, coloured if that is a terminal."""
+    from ..lang.render import render_all
+
+    click.echo(render_all(diagnostics, colour=sys.stderr.isatty()), err=True)
+    errors = sum(d.severity == "error" for d in diagnostics)
+    if errors:
+        codes = sorted({d.code for d in diagnostics if d.severity == "error"})
+        click.echo(f"{errors} error{'s' * (errors > 1)}; see `helioc explain {codes[0]}`", err=True)
+
+
+def _internal(error: Exception) -> str:
+    import traceback
+
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"error[H9999]: helioc is at fault: {type(error).__name__}: {error}\n"
+        f"  at {Path(frame.filename).name}:{frame.lineno}\n"
+        "  = help: please report this with the command and the file that led to it"
+    )
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="helioc")
+def cli() -> None:
+    """The compiler of Helio, a language for network functions in eBPF/XDP."""
+
+
+# ---- check ----------------------------------------------------------------------------------
+
+
+@cli.command()
+@FILE
+def check(file: Path) -> None:
+    """Say what is wrong with a pipeline. What passes loads."""
+    pipeline = checked(file)
+    counts = (
+        (len(pipeline.graph.nodes), "node"),
+        (len(pipeline.rules), "rule kind"),
+        (len(pipeline.stages) + 1, "stage"),
+    )
+    said = ", ".join(f"{n} {what}{'s' * (n != 1)}" for n, what in counts)
+    click.echo(f"{file}: ok ({said})")
+
+
+def checked(file: Path) -> Pipeline:
+    """The file's pipeline; warnings are printed, errors raised."""
+    from ..lang.diagnostics import Diagnostics
+    from .phases import check_file
+
+    found = Diagnostics()
+    pipeline = check_file(file, found)
+    if found.found:
+        complain(found.found)
+    return pipeline
+
+
+# ---- compile --------------------------------------------------------------------------------
+
+
+@cli.command()
+@FILE
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Bundle; default NAME.bundle.")
+@click.option("--fuse", is_flag=True, help="Join the stages into one program per port role.")
+@click.option("--skeleton", is_flag=True, help="Also write NAME.skel.h (by bpftool).")
+def compile(file: Path, out: Path | None, fuse: bool, skeleton: bool) -> None:
+    """Write C, object and manifest; print what each stage costs."""
+    from .phases import compile_pipeline, write_bundle
+    from .report import program_table, write_skeleton
+
+    pipeline = checked(file)
+    bundle = compile_pipeline(pipeline, "fused" if fuse else "staged")
+    directory = out or Path(f"{pipeline.name}.bundle")
+    written = write_bundle(bundle, directory)
+    if skeleton:
+        written.append(write_skeleton(bundle, directory))
+    click.echo(program_table(bundle, pipeline.span))
+    click.echo(f"wrote {', '.join(str(path) for path in written)}")
+
+
+# ---- fmt ------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; fail if it would.")
+def fmt(files: tuple[Path, ...], only_check: bool) -> None:
+    """Write files in their canonical form."""
+    from ..lang.parser import parse, read
+    from ..lang.printer import format_program
+
+    changed = []
+    for file in files:
+        source = read(file)
+        text = format_program(parse(source))
+        if text == source.text:
+            continue
+        changed.append(file)
+        if not only_check:
+            file.write_text(text, encoding="utf-8")
+    for file in changed:
+        click.echo(f"{'would change' if only_check else 'changed'} {file}")
+    if only_check and changed:
+        raise click.exceptions.Exit(1)
+
+
+# ---- graph ----------------------------------------------------------------------------------
+
+
+@cli.command()
+@FILE
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="File: .dot or .svg.")
+def graph(file: Path, out: Path | None) -> None:
+    """Draw the parse graph and the stages: DOT, or SVG where graphviz is there."""
+    from .draw import to_dot
+    from .report import to_svg
+
+    dot = to_dot(checked(file))
+    if out is None:
+        click.echo(dot, nl=False)
+        return
+    out.write_text(to_svg(dot) if out.suffix == ".svg" else dot, encoding="utf-8")
+    click.echo(f"wrote {out}")
+
+
+# ---- test -----------------------------------------------------------------------------------
+
+
+@cli.command()
+@FILE
+@click.option("--tests", type=click.Path(path_type=Path), help="Default: NAME.test.yaml beside it.")
+@click.option(
+    "--on",
+    type=click.Choice(["both", "interpreter", "kernel"]),
+    help="Default: the interpreter, and the kernel where it may.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="List the tests that hold, too.")
+def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
+    """Run a pipeline's packet tests, on the interpreter and on the kernel; both must agree."""
+    from ..lang.parser import read
+    from .packet_tests import read_tests
+    from .phases import lower_pipeline, manifest_of
+    from .report import run_packet_tests
+
+    pipeline = checked(file)
+    source = read(tests or file.with_suffix(".test.yaml"))
+    cases = read_tests(pipeline, manifest_of(pipeline, lower_pipeline(pipeline)), source)
+    if not run_packet_tests(pipeline, cases, on, verbose, click.echo):
+        raise click.exceptions.Exit(1)
+
+
+# ---- explain --------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Tell what an error code means, with an example and its mend."""
+    from .explanations import explanation, titles
+
+    if code is None:
+        for known, title in titles():
+            click.echo(f"{known}  {title}")
+        return
+    click.echo(explanation(code), nl=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Every error code with its explanation: what `helioc explain` and `helioctl explain` say."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
+from ..lang.explain import Explanation
+from ..lang.source import NOWHERE
+
+BUILD: dict[str, Explanation] = {
+    "H0301": Explanation(
+        "clang is missing",
+        "Generated C is compiled by clang: 16, 19, 15, 14 or 13, whichever is found first on PATH. "
+        "HELIOC_CLANG names another one, by name or path.",
+    ),
+    "H0302": Explanation(
+        "clang does not take the generated C",
+        "What `helioc check` accepts must compile with every clang that is supported, so this is a "
+        "fault of helioc. The first of clang's errors is shown; the lines it names are those of the "
+        "pipeline file. Please report it with the pipeline.",
+    ),
+    "H0303": Explanation(
+        "the ways through a stage leave different packets behind",
+        "What a packet looks like behind a branch must not depend on the way it took: pop and push "
+        "in every branch alike, or give the verdict inside the branch. A branch that the port's role "
+        "decides (`if port is wan`) is no branch in this sense: each role has programs of its own.",
+    ),
+    "H0304": Explanation(
+        "the kernel does not take the program",
+        "The kernel's verifier refused a program that `helioc check` had accepted. That must not "
+        "happen on the kernels that are supported (5.10 and later): please report it with the "
+        "pipeline and the output of `uname -r`.",
+    ),
+    "H0305": Explanation(
+        "a tool is missing",
+        "`compile --skeleton` uses bpftool and `graph -o X.svg` graphviz's dot. Everything else "
+        "works without them.",
+    ),
+    "H0306": Explanation("a tool failed", "The last line that the tool printed is shown."),
+    "H0307": Explanation(
+        "the kernel cannot run the packet tests",
+        "`helioc test --on kernel` loads the pipeline and runs its programs on test packets, which "
+        "needs root (CAP_BPF, CAP_NET_ADMIN) and libbpf. Without `--on` the interpreter alone is "
+        "asked where the kernel cannot be.",
+    ),
+}
+
+
+@cache
+def all_explanations() -> dict[str, Explanation]:
+    """By code. Reads every room's table, so only when asked."""
+    from ..lang import faults as lang_faults
+    from . import packet_faults
+
+    return dict(sorted({**lang_faults.EXPLANATIONS, **BUILD, **packet_faults.EXPLANATIONS}.items()))
+
+
+def explanation(code: str) -> str:
+    """The text for a code, in any case. Raises `Refused` for one that does not exist."""
+    known = all_explanations()
+    found = known.get(code.upper())
+    if found is None:
+        help_ = did_you_mean(code, known) or "`helioc explain` lists the codes"
+        title = f"there is no code {code}"
+        raise Refused([Diagnostic("H0308", title, (Label(NOWHERE),), help_)])
+    return found.render(code.upper())
+
+
+def titles() -> list[tuple[str, str]]:
+    return [(code, e.title) for code, e in all_explanations().items()]

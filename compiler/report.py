@@ -1,0 +1,130 @@
+"""What the commands of `helioc` print and run beside the compiler proper: the kernel's figures for a
+bundle, skeletons, pictures, packet tests."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..lang.diagnostics import Diagnostic, Label, Refused
+from ..lang.source import NOWHERE, Span
+from .model import Pipeline
+from .packet_tests import Case
+from .phases import Bundle
+
+# ---- figures --------------------------------------------------------------------------------
+
+
+def program_table(bundle: Bundle, span: Span) -> str:
+    """A line a program: instructions, what the verifier walked, its stack, its maps."""
+    from ..runtime.figures import Figures, figures
+
+    measured = figures(bundle.object)
+    head = ("stage", "role", "instructions", "verified", "stack", "maps")
+    rows = [head]
+    for program in bundle.manifest.programs:
+        f = measured.programs.get(program.name, Figures())
+        cells = (f.instructions, f.verified, f.stack, f.maps)
+        rows.append((program.stage, program.role, *("-" if c is None else f"{c:,}" for c in cells)))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            cell.ljust(w) if i < 2 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    if measured.refused:
+        raise Refused([_verifier_refuses(span, measured.refused)])
+    if measured.why_not:
+        lines.append(f"(not loaded: {measured.why_not})")
+    return "\n".join(lines)
+
+
+def _verifier_refuses(span: Span, words: str) -> Diagnostic:
+    return Diagnostic(
+        "H0304",
+        "the kernel does not take this program",
+        (Label(span, words),),
+        "what `helioc check` accepts must load: please report it with the pipeline and your kernel",
+    )
+
+
+# ---- skeletons and pictures -----------------------------------------------------------------
+
+
+def write_skeleton(bundle: Bundle, directory: Path) -> Path:
+    """`NAME.skel.h` by bpftool: the object embedded in C, with typed access to programs and maps."""
+    name = bundle.manifest.pipeline
+    out = directory / f"{name}.skel.h"
+    object_file = directory / f"{name}.bpf.o"
+    out.write_bytes(_tool("bpftool", "gen", "skeleton", str(object_file), "name", name))
+    return out
+
+
+def to_svg(dot: str) -> str:
+    return _tool("dot", "-Tsvg", stdin=dot.encode()).decode()
+
+
+PACKAGES = {"bpftool": "bpftool", "dot": "graphviz"}
+
+
+def _tool(name: str, *arguments: str, stdin: bytes = b"") -> bytes:
+    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if path is None:
+        label = (Label(NOWHERE),)
+        help_ = f"apt-get install {PACKAGES[name]}"
+        raise Refused([Diagnostic("H0305", f"`{name}` is not to be found", label, help_)])
+    done = subprocess.run([path, *arguments], input=stdin, capture_output=True, timeout=60)
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        title = f"`{name}` failed: {words[-1] if words else done.returncode}"
+        raise Refused([Diagnostic("H0306", title, (Label(NOWHERE),))])
+    return done.stdout
+
+
+# ---- packet tests ---------------------------------------------------------------------------
+
+
+def run_packet_tests(
+    pipeline: Pipeline,
+    cases: Sequence[Case],
+    on: str | None,
+    verbose: bool,
+    say: Callable[[str], None],
+) -> bool:
+    """Run the cases and say how it went. True if all hold."""
+    from contextlib import ExitStack
+
+    from .packet_runs import Backend, Interpreted, run_tests
+
+    with ExitStack() as stack:
+        backends: list[Backend] = []
+        if on != "kernel":
+            backends.append(Interpreted(pipeline))
+        why_not = ""
+        if on != "interpreter":
+            kernel, why_not = _kernel(pipeline, stack)
+            if kernel is not None:
+                backends.append(kernel)
+            elif on is not None:
+                title = f"the kernel cannot run the tests: {why_not}"
+                raise Refused([Diagnostic("H0307", title, (Label(pipeline.span),))])
+        failed = 0
+        for result in run_tests(pipeline, cases, backends):
+            failed += not result.ok
+            if verbose or not result.ok:
+                say(f"{'ok  ' if result.ok else 'FAIL'} {result.case.name}")
+            for problem in result.problems:
+                say(f"     {problem}")
+    ran = " and ".join(b.name for b in backends)
+    say(f"{len(cases) - failed} passed, {failed} failed (on the {ran})")
+    if why_not:
+        say(f"the kernel was not asked: {why_not}")
+    return not failed
+
+
+def _kernel(pipeline: Pipeline, stack: object) -> tuple[object, str]:
+    return None, "not there yet"
