@@ -136,9 +136,12 @@ class Layout:
 
 
 def _runs(entries: list[_Entry]) -> list[list[_Entry]]:
+    """Entries whose comments are aligned: not across empty lines and the ends of blocks."""
     runs: list[list[_Entry]] = []
     for entry in entries:
-        if not runs or entry.blank:
+        above = runs[-1][-1].text if runs else "{"
+        apart = entry.blank or above.endswith("{") or entry.text.startswith("}")
+        if not runs or (apart and not entry.continued):
             runs.append([])
         runs[-1].append(entry)
     return runs

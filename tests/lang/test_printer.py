@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helioc.lang import tree
+from helioc.lang.diagnostics import Refused
+from helioc.lang.parser import parse, read
+from helioc.lang.printer import format_program
+from helioc.lang.source import Source
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .conftest import PIPELINES, strip
+
+TEXTS = {p.name: p.read_text() for p in sorted(PIPELINES.rglob("*.hp"))}
+
+
+def program(text: str) -> tree.Program:
+    return parse(Source("t.hp", text))
+
+
+def formatted(text: str) -> str:
+    return format_program(program(text))
+
+
+def check(text: str) -> str:
+    """Format `text`: the same tree, the same comments, and nothing left to format."""
+    before = program(text)
+    out = format_program(before)
+    after = program(out)
+    assert strip(after) == strip(before)
+    assert [c.text for c in after.comments] == [c.text for c in before.comments]
+    assert format_program(after) == out
+    assert not re.search(r"[ \t]$|\n\n\n", out, re.MULTILINE)
+    return out
+
+
+def test_the_samples_are_canonical(sample: Path) -> None:
+    source = read(sample)
+    assert format_program(parse(source)) == source.text
+
+
+def test_everything_at_once(golden: Callable[[str, str], None]) -> None:
+    text = (Path(__file__).parent / "untidy.hp").read_text()
+    golden("formatted.hp", check(text))
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("a or (b and c)", "a or b and c"),
+        ("(a or b) and not (c or d)", "(a or b) and not (c or d)"),
+        ("not (a = 1)", "not a = 1"),
+        ("((a + b) * c) - (d - e) = 1", "(a + b) * c - (d - e) = 1"),
+        ("a - (b + c) != (d & 0xF)", "a - (b + c) != d & 0xF"),
+        ("(a = b) = f(c, (d or e))", "(a = b) = f(c, d or e)"),
+        ("not not a", "not not a"),
+        ("(not a) = b", "(not a) = b"),
+    ],
+)
+def test_brackets_are_those_needed(text: str, expected: str) -> None:
+    out = check(f"pipeline p {{ stage s {{ if {text} {{}} }} }}")
+    assert f"if {expected} {{}}" in out
+
+
+def test_an_empty_program() -> None:
+    assert formatted("") == ""
+    assert formatted("\n \n") == ""
+    assert formatted("  // a\n\n\n// b") == "// a\n\n// b\n"
+
+
+def test_comments_in_odd_places() -> None:
+    text = """import // one
+  a, // two
+  b // three
+// four
+pipeline // five
+  p // six
+{ // seven
+  ie // eight
+    x // nine
+    = 1, // ten
+    u8 // eleven
+  rule R [ // twelve
+    1k] {
+    match // thirteen
+      x exact // fourteen
+        a.b
+    // fifteen
+  }
+  stage s { // sixteen
+    if a // seventeen
+    { pass } // eighteen
+    else // nineteen
+    { // twenty
+    } // twenty-one
+    push a { // twenty-two
+      b = c, // twenty-three
+      d = e
+      // twenty-four
+    } / f // twenty-five
+  }
+  // twenty-six
+} // twenty-seven
+// twenty-eight"""
+    assert check(text).count("//") == 28
+
+
+def test_empty_lines_are_kept_one_at_a_time() -> None:
+    text = "\n\nheader a {\n\n\n  x : u8\n\n\n\n  // c\n\n  y : u8\n\n}\n\n\nheader b {}\n\n"
+    expected = "header a {\n\n  x : u8\n\n  // c\n\n  y : u8\n}\n\nheader b {}\n"
+    assert check(text) == expected
+
+
+def test_comments_behind_lines_keep_their_column_if_they_agree_on_one() -> None:
+    aligned = "header a {\n  x : u8      // one\n  yy : u16    // two\n              // more\n}\n"
+    assert check(aligned) == aligned.replace("x :", "x  :").replace("u8 ", "u8")
+    ragged = "header a {\n  x : u8 // one\n  y : u16  // two\n}\n"
+    assert check(ragged) == "header a {\n  x : u8   // one\n  y : u16  // two\n}\n"
+
+
+def test_windows_line_ends_and_tabs_go() -> None:
+    assert "\r" not in check("header a {\r\n\tx : u8\t// one\r\n\t// two\r\n}\r\n")
+
+
+def _squeezed(text: str, random_: random.Random) -> str:
+    """`text` with its white space outside comments changed."""
+    out = []
+    for piece in re.split(r"(//[^\n]*\n|\s+)", text):
+        if piece.startswith("//"):
+            out.append(piece)
+        elif piece.isspace():
+            out.append(random_.choice([" ", "\n", "  ", "\n\n\n", "\t", " // k\n", "\n  // o\n"]))
+        else:
+            out.append(piece)
+    return "".join(out)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(TEXTS)), st.randoms(use_true_random=False))
+def test_any_layout_of_the_samples(name: str, random_: random.Random) -> None:
+    check(_squeezed(TEXTS[name], random_))
+
+
+WORDS = sorted({w for t in TEXTS.values() for w in re.findall(r"//[^\n]*\n|\w+|\S", t)} | {"\n"})
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(TEXTS)), st.data())
+def test_mutated_samples(name: str, data: Any) -> None:
+    words = re.findall(r"//[^\n]*\n|\w+|\s+|\S", TEXTS[name])
+    for _ in range(data.draw(st.integers(1, 3))):
+        i = data.draw(st.integers(0, len(words) - 1))
+        words[i : i + data.draw(st.integers(0, 2))] = [data.draw(st.sampled_from(WORDS))]
+    text = "".join(words)
+    try:
+        program(text)
+    except Refused:
+        return
+    check(text)
