@@ -1,7 +1,7 @@
 """`helioc`: check, compile, fmt, graph, test, explain.
 
-Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a fault
-of helioc itself. Each command imports what it needs when it runs: `check` must feel instant.
+Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a
+fault of helioc itself. Each command imports what it needs when it runs: `check` must feel instant.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from .model import Derived, Field, Header
 
 @dataclass(frozen=True)
 class HeaderOut:
-    """A header to be written: `given` are values by field, `writes` what the edge to the next header
-    says. Fields not named take their defaults."""
+    """A header to be written: `given` are values by field, `writes` what the edge to the next
+    header says. Fields not named take their defaults."""
 
     node: str
     header: Header
@@ -66,8 +66,9 @@ def put_headers(
     extent: str,
     damaged: Callable[[], None],
 ) -> None:
-    """Write headers one behind the other from octet `start` of `data`. `extent` is C text of the octets
-    that follow the last one. The caller has checked all up to the fixed part of the first variable one."""
+    """Write headers one behind the other from octet `start` of `data`. `extent` is C text of the
+    octets that follow the last one. The caller has checked all up to the fixed part of the first
+    variable one."""
     constant = True
     base = str(start)
     for i, out in enumerate(headers):

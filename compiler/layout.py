@@ -57,8 +57,7 @@ class Table:
 def tables(pipeline: Pipeline, reads: Reads) -> tuple[Table, ...]:
     """Lay out every rule kind; `reads` says what the stages take from records."""
     return tuple(
-        _table(pipeline, rule, number, reads)
-        for number, rule in enumerate(pipeline.rules, start=1)
+        _table(pipeline, rule, number, reads) for number, rule in enumerate(pipeline.rules, start=1)
     )
 
 
@@ -144,7 +143,13 @@ class _Record:
         self.members: list[tuple[int, m.Member]] = []
 
     def add(
-        self, name: str, kind: str, element: str, size: int, align: int, choices: tuple[str, ...] = ()
+        self,
+        name: str,
+        kind: str,
+        element: str,
+        size: int,
+        align: int,
+        choices: tuple[str, ...] = (),
     ) -> None:
         member = m.Member(name, kind, element, 0, size, choices)  # type: ignore[arg-type]
         self.members.append((align, member))
@@ -154,9 +159,7 @@ class _Record:
         for align, member in sorted(self.members, key=lambda pair: -pair[0]):
             at = (at + align - 1) // align * align
             placed.append(
-                m.Member(
-                    member.name, member.kind, member.element, at, member.size, member.choices
-                )
+                m.Member(member.name, member.kind, member.element, at, member.size, member.choices)
             )
             at += member.size
         return tuple(placed), max(8, (at + 7) // 8 * 8)
@@ -257,5 +260,3 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
 def _spread(rule: RuleKind) -> m.Spread | None:
     s = rule.spread
     return m.Spread(s.kind, s.least, s.most, s.weight) if s else None
-
-

@@ -1,4 +1,5 @@
-"""A checked pipeline to a lowered unit: tables laid out, every stage on every port role as C lines."""
+"""A checked pipeline to a lowered unit: tables laid out, every stage on every port role as C
+lines."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
             for n in pipeline.graph.nodes
             if f"{n.name}_at" in used
         ),
-        bound=tuple(BoundState(t.manifest.prefix, t.manifest.prefix) for t in _bound(pipeline, by_name)),
+        bound=tuple(
+            BoundState(t.manifest.prefix, t.manifest.prefix) for t in _bound(pipeline, by_name)
+        ),
         functions=tuple(functions),
         programs=tuple(_programs(pipeline, functions, join)),
         counters=events.counters,
@@ -47,14 +50,20 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
 
 def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
     """Kinds that a stage binds under their own name."""
-    found = {p.rule for p in _walk(tuple(s.body for s in pipeline.stages)) if isinstance(p, Find | Choose)}
+    found = {
+        p.rule
+        for p in _walk(tuple(s.body for s in pipeline.stages))
+        if isinstance(p, Find | Choose)
+    }
     return [t for name, t in by_name.items() if name in found]
 
 
 # ---- functions ------------------------------------------------------------------------------
 
 
-def _role(pipeline: Pipeline, role: str, by_name: dict[str, Table], events: Events) -> list[Function]:
+def _role(
+    pipeline: Pipeline, role: str, by_name: dict[str, Table], events: Events
+) -> list[Function]:
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(_fronts(pipeline, role, nodes))
     lowered: list[tuple[Stage, Site]] = []
@@ -63,7 +72,8 @@ def _role(pipeline: Pipeline, role: str, by_name: dict[str, Table], events: Even
     for stage in pipeline.stages:
         if shape is None:
             break
-        site = Site(pipeline, role, stage.name, by_name, events, Writer(), nodes, shape, bindings)
+        writer = Writer(span=stage.span)
+        site = Site(pipeline, role, stage.name, by_name, events, writer, nodes, shape, bindings)
         site.helpers = helpers
         shape = lower_block(site, stage.body)
         bindings = {  # what a stage found, the later ones have
@@ -71,7 +81,8 @@ def _role(pipeline: Pipeline, role: str, by_name: dict[str, Table], events: Even
         }
         lowered.append((stage, site))
     wanted = frozenset[str]().union(*(_loads(site) | site.needs for _, site in lowered)) | {"epoch"}
-    parser_site = Site(pipeline, role, "parser", by_name, events, Writer(), nodes, Shape(()))
+    start = Writer(span=pipeline.graph.entry.span)
+    parser_site = Site(pipeline, role, "parser", by_name, events, start, nodes, Shape(()))
     out = [
         Function(h.name, "", role, h.body, tuple(sorted(h.uses)), (), pipeline.span)
         for h in helpers.values()

@@ -13,8 +13,8 @@ ADDED = 20 + 8  # IPv4 and ICMP
 
 
 def reply(site: Site, event: str, front: str, mtu: str) -> None:
-    """Answer the sender of `front`, an IPv4 node; `mtu` is C text of the next hop's. The answer is a
-    function of its own, for each shape of packet one: it is long and seldom run."""
+    """Answer the sender of `front`, an IPv4 node; `mtu` is C text of the next hop's. The answer is
+    a function of its own, for each shape of packet one: it is long and seldom run."""
     kind, code = ICMP_TYPE[event]
     name = site.helper("reply", lambda inner: _reply(inner, front))
     site.writer.put(f"return {name}(ctx, {kind << 8 | code:#06x}, {mtu}) & 7;")
@@ -96,4 +96,3 @@ def _exchanged(site: Site, node: str, header: Header, written: set[str]) -> dict
             w.put(f"u{v.octets * 8} {name} = {v.text};")
             given[f.name] = Value(name, v.width, v.raw)
     return given
-

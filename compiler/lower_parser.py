@@ -34,7 +34,7 @@ def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
             bounded.add(node.name)
         with w.at(entering[0].span if entering else node.span):
             _node(site, node, wanted, node.name in bounded, labelled=bool(entering))
-    w.put("done:", f"return CONTINUE;", "", "malformed:")
+    w.put("done:", "return CONTINUE;", "", "malformed:")
     w.put("count_event(event);")
     _malformed(site)
     stores = sorted(wanted & _sets(nodes))

@@ -13,8 +13,9 @@ ECN_CE = 3
 
 @dataclass(frozen=True)
 class Shape:
-    """What the packet will look like. `fronts`: nodes that may be the first behind the link nodes and
-    the pushes; `popped` what was removed in front of it, outermost first; `pushed` outermost first."""
+    """What the packet will look like. `fronts`: nodes that may be the first behind the link nodes
+    and the pushes; `popped` what was removed in front of it, outermost first; `pushed` outermost
+    first."""
 
     fronts: tuple[str, ...]
     popped: tuple[str, ...] = ()
@@ -47,7 +48,8 @@ def pop(site: Site, statement: Pop) -> Shape:
 
 def _between(site: Site, node: str) -> tuple[str, ...]:
     """Nodes on the way from the link nodes to `node` on this role, outermost first."""
-    graph, chain, at = site.pipeline.graph, [], node
+    graph, at = site.pipeline.graph, node
+    chain: list[str] = []
     while True:
         sources = {e.source for e in graph.entering(at, site.role) if e.source in site.reachable}
         inner = [s for s in sources if not graph.node(s).header.link]
@@ -116,7 +118,9 @@ def forward(site: Site, statement: Forward) -> None:
     w, front = site.writer, front_ipv4(site)
     pointer = site.node(front)
     pushed = _size_of(site)
-    w.put(f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};", "struct next_hop hop;")
+    w.put(
+        f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};", "struct next_hop hop;"
+    )
     with w.nest(f"if (RAW8({pointer}, 8) <= 1) {{"):
         hook(site, "ttl_expired", front, "0")
     _next_hop(site, statement, front)
@@ -179,7 +183,9 @@ def _next_hop(site: Site, statement: Forward, front: str) -> None:
     else:
         number = site.ports[port]
     address = value(site, via).network() if isinstance(via, Packet) else attribute(site, via).text
-    kept = isinstance(via, Attribute) and isinstance(port, Attribute) and via.binding == port.binding
+    kept = (
+        isinstance(via, Attribute) and isinstance(port, Attribute) and via.binding == port.binding
+    )
     look_up = f"!next_hop_of(ctx, {number}, {address}, &hop)"
     if kept:
         assert isinstance(via, Attribute)
@@ -305,14 +311,15 @@ def save(site: Site, size: int) -> list[tuple[int, int, str]]:
 
 
 def hook(site: Site, event: str, front: str, mtu: str) -> None:
-    """Run a hook on the packet without its pushes. `mtu`: C text for `reply icmp` to a too big one."""
+    """Run a hook on the packet without its pushes. `mtu`: C text for `reply icmp` to a too big
+    one."""
     from .lower_icmp import reply
 
     w = site.writer
     w.put(f"count_event({site.events('hook', event)});")
     defaults = {"unresolved": "pass"}
-    what = site.pipeline.hooks.get(event, defaults.get(event, "drop"))  # type: ignore[call-overload]
-    bare = site.branch()
+    what = site.pipeline.hooks.get(event, defaults.get(event, "drop"))  # type:
+    ignore[call-overload] bare = site.branch()
     bare.shape = replace(site.shape, pushed=())
     if what == "reply icmp":
         reply(bare, event, front, mtu)

@@ -282,7 +282,7 @@ def _join(
     operator: str,
 ) -> str | bool:
     deciding = operator == "||"  # the operand value that settles the whole
-    texts = []
+    texts: list[str] = []
     site = site.branch()
     for operand in operands:
         inner = condition(site, operand, own)

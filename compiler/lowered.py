@@ -26,10 +26,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Function:
-    """`ALWAYS int name(struct xdp_md *ctx, struct state *st)`: one stage on one role. Returns an XDP
-    verdict, or CONTINUE if it falls out of its end. `loads` and `stores` are the state members that
-    a staged build takes from the scratch record before, and puts there after. With an empty `stage`:
-    `int name(struct xdp_md *ctx, u32 a, u32 b)`, a global function that stages call."""
+    """`ALWAYS int name(struct xdp_md *ctx, struct state *st)`: one stage on one role. Returns an
+    XDP verdict, or CONTINUE if it falls out of its end. `loads` and `stores` are the state members
+    that a staged build takes from the scratch record before, and puts there after. With an empty
+    `stage`: `int name(struct xdp_md *ctx, u32 a, u32 b)`, a global function that stages call."""
 
     name: str
     stage: str
@@ -108,7 +108,9 @@ class Unit:
             out += [f"    {member.declaration}" for member in record.members]
         for f in self.functions:
             out.append(f"  function {f.name}")
-            out.append(f"    loads {', '.join(f.loads) or '-'}; stores {', '.join(f.stores) or '-'}")
+            out.append(
+                f"    loads {', '.join(f.loads) or '-'}; stores {', '.join(f.stores) or '-'}"
+            )
             for line in f.body:
                 where = f"{line.span.line:>4} " if line.span else "     "
                 out.append(f"  {where}{'  ' * line.depth}{line.text}")

@@ -464,8 +464,18 @@ class Inline:
 
 
 Statement = (
-    If | IfGives | MatchValue | MatchReference | Find | Choose | Push | Pop | ClampMss | Forward
-    | Verdict | Inline
+    If
+    | IfGives
+    | MatchValue
+    | MatchReference
+    | Find
+    | Choose
+    | Push
+    | Pop
+    | ClampMss
+    | Forward
+    | Verdict
+    | Inline
 )
 
 

@@ -84,7 +84,8 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
 
 
 def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
-    """Put a bundle into a directory (made if need be): C, the header it includes, object, manifest."""
+    """Put a bundle into a directory (made if need be): C, the header it includes, object,
+    manifest."""
     from .emit import TEMPLATES
 
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""What the commands of `helioc` print and run beside the compiler proper: the kernel's figures for a
-bundle, skeletons, pictures, packet tests."""
+"""What the commands of `helioc` print and run beside the compiler proper: the kernel's figures for
+a bundle, skeletons, pictures, packet tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def program_table(bundle: Bundle, span: Span) -> str:
 
     measured = figures(bundle.object)
     head = ("stage", "role", "instructions", "verified", "stack", "maps")
-    rows = [head]
+    rows: list[tuple[str, ...]] = [head]
     for program in bundle.manifest.programs:
         f = measured.programs.get(program.name, Figures())
         cells = (f.instructions, f.verified, f.stack, f.maps)
@@ -56,7 +56,8 @@ def _verifier_refuses(span: Span, words: str) -> Diagnostic:
 
 
 def write_skeleton(bundle: Bundle, directory: Path) -> Path:
-    """`NAME.skel.h` by bpftool: the object embedded in C, with typed access to programs and maps."""
+    """`NAME.skel.h` by bpftool: the object embedded in C, with typed access to programs and
+    maps."""
     name = bundle.manifest.pipeline
     out = directory / f"{name}.skel.h"
     object_file = directory / f"{name}.bpf.o"

@@ -455,9 +455,7 @@ class Run(Node):
     stages: tuple[Name, ...]
 
 
-Declaration = (
-    Ports | Parser | InformationElement | Rule | Default | Action | Stage | Hook | Run
-)
+Declaration = Ports | Parser | InformationElement | Rule | Default | Action | Stage | Hook | Run
 
 
 @dataclass(frozen=True)

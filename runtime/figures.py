@@ -11,7 +11,8 @@ from .libbpf import LOG_STATS, BpfError, LibbpfMissing
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one program; None where the kernel was not asked."""
+    """Of one program, with the functions it calls; `stack` is its own frame's octets. None where
+    the kernel was not asked."""
 
     instructions: int | None = None
     verified: int | None = None
@@ -47,6 +48,5 @@ def figures(content: bytes) -> Measured:
 
 def _of(program: Program) -> Figures:
     info, stats = program.info, program.stats
-    return Figures(
-        info.insns, info.verified_insns or None, sum(stats.stack) if stats else None, len(info.map_ids)
-    )
+    stack = stats.stack[0] if stats else None
+    return Figures(info.insns, info.verified_insns or None, stack, len(info.map_ids))

@@ -1,0 +1,62 @@
+"""Golden texts of the levels below the model, for LINX; `--update-golden` rewrites them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helioc.compiler.clang import CANDIDATES, flags
+from helioc.compiler.emit import TEMPLATES, emit
+from helioc.compiler.lower import Join
+from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import check_file, lower_pipeline
+
+LINX = Path(__file__).parents[3] / "pipelines" / "linx.hp"
+Golden = Callable[[str, str], None]
+CLANGS = [name for name in CANDIDATES if shutil.which(name)]
+
+
+@pytest.fixture(scope="module")
+def linx() -> Pipeline:
+    return check_file(LINX)
+
+
+def test_lowered(linx: Pipeline, golden: Golden) -> None:
+    golden("linx.lowered", str(lower_pipeline(linx)))
+
+
+@pytest.mark.parametrize("join", ["staged", "fused"])
+def test_c(linx: Pipeline, golden: Golden, join: Join) -> None:
+    golden(f"linx.{join}.bpf.c", emit(lower_pipeline(linx, join), lines=False))
+
+
+def test_lowering_twice_gives_the_same(linx: Pipeline) -> None:
+    assert str(lower_pipeline(linx)) == str(lower_pipeline(check_file(LINX)))
+
+
+def test_every_line_of_a_stage_names_its_source(linx: Pipeline) -> None:
+    for function in lower_pipeline(linx).functions:
+        assert function.span is not None
+        assert all(line.span is not None for line in function.body if line.text and function.stage)
+
+
+@pytest.mark.parametrize("clang", CLANGS)
+def test_generated_c_compiles_without_a_warning(linx: Pipeline, clang: str, tmp_path: Path) -> None:
+    """With every clang that is installed; the text that people see, without `#line`."""
+    source = tmp_path / "linx.bpf.c"
+    for join in ("staged", "fused"):
+        source.write_text(emit(lower_pipeline(linx, join), lines=False))
+        command = [clang, *flags(), "-Werror", str(source), "-o", str(tmp_path / "linx.o")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_fixed_header_compiles_alone(tmp_path: Path) -> None:
+    source = tmp_path / "alone.bpf.c"
+    source.write_text('#include "helio.bpf.h"\n')
+    command = [CLANGS[0], *flags(), "-Werror", f"-I{TEMPLATES}", str(source)]
+    done = subprocess.run([*command, "-o", str(tmp_path / "x.o")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
