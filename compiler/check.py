@@ -8,10 +8,11 @@ from ..lang import tree
 from ..lang.diagnostics import Diagnostics
 from ..lang.source import Span
 from . import faults_files, faults_stages, model
-from .elements import Elements, Rules, collect_kinds
+from .edges import CheckedGraph, check_graph
+from .elements import Elements
 from .flow import Scope, State, at_arrival
-from .graph import CheckedGraph, check_graph
 from .headers import CheckedHeader, check_header
+from .kinds import Rules, collect_kinds
 from .requirements import finish_rules
 from .resolve import Known, Load, load_file, visible_headers
 from .stage_names import Program

@@ -94,7 +94,8 @@ class Draft:
             if len(found) > 1:
                 names = " and ".join(self.describe(r) for r in found)
                 title = f"{raw} is both {names}"
-                raise Fault("H0442", title, "value", "ambiguous", "say it by name")
+                help_ = "say it by name, or " + " or ".join(f"{r.kind}.{r.id}" for r in found)
+                raise Fault("H0442", title, "value", "ambiguous", help_)
             if not found:
                 title = f"`{name}` refers to {raw}, but there is no such rule or port"
                 raise Fault("H0441", title, "value", f"neither {kinds}" if " or " in kinds else
@@ -113,9 +114,20 @@ class Draft:
                 id_ = self.staged(kind).named(word)
                 if id_ is not None:
                     return self._not_owned(Reference(kind, id_), "value")
+        exact = self._spelled(field, word)
+        if exact is not None:
+            return self._not_owned(exact, "value")
         title = f"`{word}` is not the name of {kinds}"
         help_ = did_you_mean(word, self._names(field)) or self._choices(field)
         raise Fault("H0440", title, "value", "nothing has this name", help_)
+
+    def _spelled(self, field: Field, word: str) -> Reference | None:
+        """`OVERLAY.3`, `port.2`: a number that says of what."""
+        kind, dot, digits = word.rpartition(".")
+        if not dot or not digits.isdecimal() or len(digits) > 10:
+            return None
+        found = [r for r in self._numbered(field, int(digits)) if fold(r.kind) == fold(kind)]
+        return found[0] if found else None
 
     def _names(self, field: Field) -> list[str]:
         names: list[str] = []

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from ..lang import tree
 from ..lang.diagnostics import Diagnostics, did_you_mean
 from ..lang.source import Span
-from . import faults_files, faults_graph, model
+from . import faults_files, model
 from . import faults_headers as faults
+from .header_clauses import HeaderClauses
 from .resolve import Known
-from .values import WIDEST, Expressions, Value, fits, literal, of_width
+from .values import WIDEST, fits, literal
 
 PROTOCOLS = ("ethernet", "vlan", "arp", "ipv4", "tcp", "udp", "icmp", "gre")
 LARGEST = 32_767
@@ -68,7 +69,6 @@ class _HeaderChecker:
         self.broken: set[str] = set()
         self.rest: tree.Field | None = None
         self.derived_length: Span | None = None
-        self.expressions = Expressions(self.own, self.no_call, found)
 
     def check(self, name: str) -> model.Header:
         members = self.header.members
@@ -79,8 +79,11 @@ class _HeaderChecker:
                 case tree.Group():
                     self.group(member)
         self.whole_octets(self.fixed, self.header.name.span, "the header")
-        size = self.single(tree.Size)
-        extent = self.single(tree.Extent)
+        layouts = [self.fixed, *(g for _, g in self.groups)]
+        fields = [f for layout in layouts for f in layout.fields]
+        clauses = HeaderClauses(self.header, fields, self.broken, self.found)
+        size = clauses.single(tree.Size)
+        extent = clauses.single(tree.Extent)
         if self.rest and not any(isinstance(m, tree.Size) for m in members):
             self.found.add(
                 faults.out_of_place(
@@ -98,20 +101,19 @@ class _HeaderChecker:
             self.found.add(
                 faults.too_big_header(size.span if size else self.header.name.span, most, LARGEST)
             )
-        layouts = [self.fixed, *(g for _, g in self.groups)]
         return model.Header(
             name=self.header.name.text,
             link=self.header.link,
-            fields=tuple(f for layout in layouts for f in layout.fields),
+            fields=tuple(fields),
             groups=tuple(model.Group(g.flag.text, layout.at) for g, layout in self.groups),
             fixed=fixed,
             minimum=fixed // 8,
             maximum=most,
             size=size.expr if size else None,
             extent=extent.expr if extent else None,
-            accept=self.conditions(tree.Accept),
-            require=self.conditions(tree.Require),
-            payload=self.conditions(tree.Payload),
+            accept=clauses.conditions(tree.Accept),
+            require=clauses.conditions(tree.Require),
+            payload=clauses.conditions(tree.Payload),
             protocol=name if name in PROTOCOLS else "",
             doc=self.header.doc,
             span=self.header.name.span,
@@ -408,110 +410,9 @@ class _HeaderChecker:
             return None
         return model.Derived("length" if name == "length" else "checksum", frozenset(over))
 
-    # ---- clauses -----------------------------------------------------------------------------
-
     def whole_octets(self, layout: _Layout, span: Span, what: str) -> None:
         if layout.at % 8 and not self.broken:
             self.found.add(faults.not_octets(span, what, layout.at))
-
-    def single(self, clause: type[tree.Size] | type[tree.Extent]) -> Value | None:
-        """The value of the only clause of its sort."""
-        said = [m for m in self.header.members if isinstance(m, clause)]
-        for again in said[1:]:
-            word = "size" if clause is tree.Size else "extent"
-            self.found.add(faults_files.twice_in_pipeline(f"`{word}`", again.span, said[0].span))
-        value = self.expressions.value(said[0].value) if said else None
-        if value and value.kind != "uint":
-            self.found.add(faults.wrong_kind(value.span, "an address", "a number of octets"))
-            return None
-        return value
-
-    def conditions(
-        self, clause: type[tree.Accept] | type[tree.Require] | type[tree.Payload]
-    ) -> tuple[model.Condition, ...]:
-        made = (self.condition(m.condition) for m in self.header.members if isinstance(m, clause))
-        return tuple(c for c in made if c is not None)
-
-    def condition(self, expr: tree.Expr) -> model.Condition | None:
-        match expr:
-            case tree.Unary(operand=operand):
-                inner = self.condition(operand)
-                return model.Not(inner) if inner else None
-            case tree.Binary(operator="and" | "or" as operator):
-                sides = (self.condition(expr.left), self.condition(expr.right))
-                if sides[0] is None or sides[1] is None:
-                    return None
-                return (
-                    model.And((sides[0], sides[1]))
-                    if operator == "and"
-                    else model.Or((sides[0], sides[1]))
-                )
-            case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
-                return self.expressions.compare(expr)
-            case tree.Is() | tree.Gives():
-                self.found.add(
-                    faults.clause_reads(
-                        expr.span,
-                        "anything but its own fields",
-                        "not a comparison",
-                        "compare fields of this header",
-                    )
-                )
-                return None
-            case _:
-                if self.expressions.value(expr) is not None:
-                    self.found.add(faults.no_condition(expr.span, f"write `{expr.span.text} = 1`"))
-                return None
-
-    def own(self, path: tree.Path) -> Value | None:
-        name = path.parts[0]
-        if len(path.parts) > 1:
-            self.found.add(
-                faults.clause_reads(
-                    path.span,
-                    "other headers",
-                    "a field of something else",
-                    "only fields of this header, by their plain names",
-                )
-            )
-            return None
-        if name.text in self.broken:
-            return None
-        fields = [f for layout in (self.fixed, *(g for _, g in self.groups)) for f in layout.fields]
-        own = next((f for f in fields if f.name == name.text), None)
-        if own is None:
-            names = [f.name for f in fields if f.name[0] != "_"]
-            self.found.add(
-                faults_files.unknown(
-                    "field", name, names, f"`{self.header.name.text}` has {', '.join(names[:8])}"
-                )
-            )
-            return None
-        if own.group:
-            self.found.add(
-                faults_graph.may_be_left_out(
-                    path.span,
-                    own.name,
-                    self.header.name.text,
-                    own.span,
-                    "read only fields outside `when` groups",
-                )
-            )
-            return None
-        if own.kind == "bytes" or own.width > WIDEST:
-            self.found.add(
-                faults.clause_reads(
-                    path.span, "more than 64 bits", "too wide", "compare fields of up to 64 bits"
-                )
-            )
-            return None
-        return of_width(
-            model.Own(own.name), own.width, own.kind, path.span, f"`{own.name}`", own.span
-        )
-
-    def no_call(self, call: tree.Call) -> Value | None:
-        self.found.add(faults.no_such_function(call.function, []))
-        return None
 
 
 def _is_rest(type_: tree.Type) -> bool:

@@ -83,7 +83,7 @@ class Codec:
         return LENGTHS[self.lengths[0]] // 8
 
     def check_length(self, length: str) -> None:
-        if length.lower() in self.lengths:
+        if length.lower() in self.lengths or not length:  # YAML leaves lengths to the manifest
             return
         wanted = " or ".join(f"`{name}`" for name in self.lengths)
         title = f"`{self.name}` has length {wanted}, not `{length}`"
@@ -170,12 +170,16 @@ class Codec:
             return Matcher("value", low)
         return None if low == 0 and high == self.full else Matcher("range", low, high)
 
-    def _prefix(self, value: int, other: str | int) -> Matcher | None:
+    def prefix_length(self, other: str | int) -> int:
         length = other if isinstance(other, int) else literal_number(other, "uint")
         if length is None or not 0 <= length <= self.width:
             help_ = f"a prefix of `{self.name}` has 0 to {self.width} bits"
             title = f"/{_short(other)} is no prefix length"
             raise Fault("H0420", title, "other", "out of range", help_)
+        return length
+
+    def _prefix(self, value: int, other: str | int) -> Matcher | None:
+        length = self.prefix_length(other)
         host = (1 << (self.width - length)) - 1
         if value & host:
             network = f"{self.format(value & ~host)}/{length}"

@@ -54,7 +54,7 @@ def _sets(nodes: list[Node]) -> set[str]:
 
 
 def _malformed(site: Site) -> None:
-    verdict = site.pipeline.hooks.get("malformed", "drop")
+    verdict = site.pipeline.hooks["malformed"]
     site.writer.put(
         f"count_event({site.events('hook', 'malformed')});",
         f"return verdict({site.events('verdict', verdict)}, XDP_{verdict.upper()});",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from .headers_out import HeaderOut, put_headers
 from .lower_values import Site, Value, attribute, value
-from .model import Attribute, Edge, Forward, Packet, Pop, Push
+from .model import Attribute, Edge, Event, Forward, Packet, Pop, Push
 
 ECN_CE = 3
 
@@ -310,16 +310,15 @@ def save(site: Site, size: int) -> list[tuple[int, int, str]]:
     return saved
 
 
-def hook(site: Site, event: str, front: str, mtu: str) -> None:
+def hook(site: Site, event: Event, front: str, mtu: str) -> None:
     """Run a hook on the packet without its pushes. `mtu`: C text for `reply icmp` to a too big
     one."""
     from .lower_icmp import reply
 
     w = site.writer
     w.put(f"count_event({site.events('hook', event)});")
-    defaults = {"unresolved": "pass"}
-    what = site.pipeline.hooks.get(event, defaults.get(event, "drop"))  # type:
-    ignore[call-overload] bare = site.branch()
+    what = site.pipeline.hooks[event]
+    bare = site.branch()
     bare.shape = replace(site.shape, pushed=())
     if what == "reply icmp":
         reply(bare, event, front, mtu)

@@ -101,8 +101,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     "H0508": Explanation(
         "a piece of a packet is out of place",
         "A packet is written outermost header first: headers, then at most one `payload`, then at "
-        "most one `padding` (octets that no length counts), then at most one `cut` (how many octets "
-        "of it to keep).",
+        "most one `padding` (octets that no length counts), then at most one `cut` (the octets "
+        "to keep).",
         "- [{payload: hello}, {ethernet: {}}]",
         "- [{ethernet: {}}, {payload: hello}]",
     ),

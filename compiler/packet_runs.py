@@ -145,9 +145,8 @@ def frame_differences(expected: bytes, got: bytes, parts: Sequence[Part]) -> lis
         lines.append(f"length: expected {len(expected)} octets, got {len(got)}")
     at = next((i for i, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), None)
     if at is not None and (at >= end or not lines):
-        lines.append(
-            f"octet {at}: expected {expected[at : at + 8].hex(' ')}, got {got[at : at + 8].hex(' ')}"
-        )
+        left, right = (frame[at : at + 8].hex(" ") for frame in (expected, got))
+        lines.append(f"octet {at}: expected {left}, got {right}")
     return lines
 
 

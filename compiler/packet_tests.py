@@ -26,6 +26,7 @@ from .yaml_text import Entry, Yaml
 
 _TOP = ("define", *SURROUNDINGS, "rules", "cases")
 _CASE = ("name", *SURROUNDINGS, "rules", "port", "packet", "expect")
+_NEEDED = ("name", "port", "packet", "expect")
 _EXPECT = ("verdict", "port", "out", "events", "counted")
 
 
@@ -86,9 +87,7 @@ class _Reader:
 
     def _case(self, node: yaml.Node, around: Surroundings, rules: list[Entry]) -> Case | None:
         entries = self._yaml.mapping(node, "a case", _CASE)
-        needed = [
-            self._need(entries, k, "a case", node) for k in ("name", "port", "packet", "expect")
-        ]
+        needed = [self._need(entries, key, "a case", node) for key in _NEEDED]
         name = self._name(entries)
         environment = around.with_entries(entries).environment()
         asked = [*rules, *([entries["rules"]] if "rules" in entries else [])]
@@ -141,8 +140,9 @@ class _Reader:
                     book.commit(book.plan(request))
                     requests.append(request)
             except Refused as refused:
+                by, _ = _extent(self._yaml.source, entry.value)
                 for diagnostic in refused.diagnostics:
-                    self._yaml.found.add(_moved(diagnostic, self._yaml.source))
+                    self._yaml.found.add(_moved(diagnostic, self._yaml.source, by))
         return book, tuple(requests)
 
     def _request(self, node: yaml.Node) -> Request | None:
@@ -150,7 +150,9 @@ class _Reader:
             text = self._yaml.text(node)
             self._requests[id(node)] = None
             if text is not None:
-                source = _only(self._yaml.source, node)
+                whole = self._yaml.source
+                start, end = _extent(whole, node)
+                source = Source(whole.name, whole.text[start:end], whole.path)
                 self._requests[id(node)] = parse_request(source)
         return self._requests[id(node)]
 
@@ -215,26 +217,21 @@ class _Reader:
 # ---- request text inside YAML ---------------------------------------------------------------
 
 
-def _only(source: Source, node: yaml.Node) -> Source:
-    """The source with all but this value blanked: places in it are places in the file."""
+def _extent(source: Source, node: yaml.Node) -> tuple[int, int]:
+    """Where the text of a scalar stands in the file: without quotes, behind the `|`."""
     start, end = node.start_mark.index, node.end_mark.index
     style = node.style if isinstance(node, yaml.ScalarNode) else None
-    if style in ("|", ">"):  # the text begins on the next line
+    if style in ("|", ">"):
         start = source.text.find("\n", start) + 1 or end
     elif style in ("'", '"'):
         start, end = start + 1, end - 1
-    before, inside, behind = source.text[:start], source.text[start:end], source.text[end:]
-    return Source(source.name, _blank(before) + inside + _blank(behind), source.path)
+    return start, max(start, end)
 
 
-def _blank(text: str) -> str:
-    return "".join("\n" if c == "\n" else " " for c in text)
-
-
-def _moved(diagnostic: Diagnostic, source: Source) -> Diagnostic:
-    """The same, shown in the file as it is."""
+def _moved(diagnostic: Diagnostic, source: Source, by: int) -> Diagnostic:
+    """The same, shown in the file where the request stands."""
     labels = tuple(
-        Label(source.span(label.span.start, label.span.end), label.text)
+        Label(source.span(label.span.start + by, label.span.end + by), label.text)
         for label in diagnostic.labels
     )
     return replace(diagnostic, labels=labels)

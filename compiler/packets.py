@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..lang import tree
 from ..lang.diagnostics import Diagnostics
 from . import faults_files, faults_graph, faults_headers, model
-from .graph import CheckedGraph, ways
+from .edges import CheckedGraph
+from .graph import ways
 from .values import Expressions, Value, of_width
 
 LAYER4 = ("tcp", "udp")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..lang.diagnostics import Diagnostic, Refused
+from ..lang.diagnostics import Diagnostic
 from ..lang.request import Request
 from .ie_values import fold
 from .manifest import Manifest

@@ -197,7 +197,7 @@ class Kind:
                 if hit is None:
                     hit = self._decode(ie, member)
                 if hit[0] == POSITION:
-                    hit = self._nth(ie, addresses)
+                    hit = self._decode(ie._replace(type=self.nth(ie, addresses).codec.name), None)
                 self._take(parts, hit, ie)
             except Fault as fault:
                 fault.ie = ie
@@ -236,7 +236,7 @@ class Kind:
         title = f"`{field.codec.name}` is given twice"
         raise Fault("H0413", title, "ie", "the second time", "leave one of them out")
 
-    def _nth(self, ie: IE, addresses: dict[str, int]) -> Hit:
+    def nth(self, ie: IE, addresses: dict[str, int]) -> Field:
         """The n-th `IP address` of a rule is its n-th element of that kind."""
         name = fold(ie.type)
         found = self._positional(name)
@@ -245,7 +245,7 @@ class Kind:
             names = ", ".join(f.codec.name for f in found)
             title = f"{self.name} has {len(found)} elements that are an `{ie.type}`"
             raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
-        return self._decode(ie._replace(type=found[n].codec.name), None)
+        return found[n]
 
     def _decode(self, ie: IE, member: Kind | None) -> Hit:
         field = self.field(ie, member)

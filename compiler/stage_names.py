@@ -10,9 +10,10 @@ from ..lang.diagnostics import Diagnostic, Diagnostics
 from ..lang.source import Span
 from . import faults_files, faults_headers, model
 from . import faults_stages as faults
-from .elements import Elements, Rules
+from .edges import CheckedGraph
+from .elements import Elements
 from .flow import Bound, Scope, State, roles_of
-from .graph import CheckedGraph
+from .kinds import Rules
 from .packets import PacketNames, hash_call
 from .values import Expressions, Value, of_width
 

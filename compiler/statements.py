@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from ..lang import tree
 from ..lang.source import Span
-from . import changes, faults_files, faults_rules, model
+from . import changes, faults_files, model, pushes
 from . import faults_stages as faults
 from .changes import Changed
 from .conditions import narrow
 from .flow import Bound, Fact, Scope, State, bind, unbind
-from .graph import RESERVED
+from .lookups import choose, find, leads_to
+from .names import RESERVED
 from .stage_names import Program, StageNames
 
 
@@ -62,11 +63,13 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
         case tree.MatchOn():
             return _match(program, written, state, scope)
         case tree.Find():
-            return _find(program, written, state, scope)
+            return find(program, written, _otherwise(program, written, state, scope), state, scope)
         case tree.Choose():
-            return _choose(program, written, state, scope)
+            return choose(
+                program, written, _otherwise(program, written, state, scope), state, scope
+            )
         case tree.Push():
-            return changes.push(program, written, state, scope)
+            return pushes.push(program, written, state, scope)
         case tree.Pop():
             return changes.pop(program, written, state, scope)
         case tree.Forward():
@@ -116,7 +119,7 @@ def _if_gives(
 ) -> Changed:
     bound = StageNames(program, state, scope).bound(gives.rule)
     given = gives.kind
-    good = bound is not None and _leads_to(program, gives.rule, bound, given)
+    good = bound is not None and leads_to(program, gives.rule, bound, given)
     if good and any(given.text in w.bound for w in state):
         program.report(faults.bound_already(given.span, given.text))
     if good:
@@ -134,29 +137,6 @@ def _if_gives(
     return Changed(
         model.IfGives(bound.name, bound.kind, given.text, then, otherwise, written.span), after
     )
-
-
-def _leads_to(program: Program, name: tree.Name, giver: Bound, given: tree.Name) -> bool:
-    """Whether rules of the giver's kind may refer to one of kind `given`."""
-    if given.text not in program.rules.known:
-        program.report(
-            faults_files.unknown(
-                "rule kind", given, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
-            )
-        )
-        return False
-    if giver.kind == "port":
-        program.report(faults.does_not_give(name.span, name.text, given.text, giver.span, ()))
-        return False
-    kind = program.rules.known[giver.kind]
-    if given.text not in kind.alternatives:
-        program.report(
-            faults.does_not_give(
-                name.span.to(given.span), giver.kind, given.text, kind.span, kind.alternatives
-            )
-        )
-        return False
-    return True
 
 
 # ---- match ------------------------------------------------------------------------------------
@@ -309,115 +289,10 @@ def _check_free(program: Program, name: tree.Name, scope: Scope) -> None:
         program.report(faults_files.name_taken(name, "a node of the parse graph", node.span))
 
 
-# ---- find and choose --------------------------------------------------------------------------
-
-
-def _find(program: Program, written: tree.Find, state: State, scope: Scope) -> Changed:
-    kind = _looked_up(program, written.kind, scope)
-    hit = bind(state, written.kind.text)
-    otherwise, missed = block(program, written.otherwise, unbind(state, written.kind.text), scope)
-    if written.otherwise is None:
-        missed = unbind(state, written.kind.text)
-    if kind is None:
-        program.unsure = True
-        return Changed(None, hit | missed)
-    if not kind.match and not program.rules.has_clause(kind.name, tree.Match):
-        program.report(faults_rules.nothing_to_find(written.kind.span, kind.name, kind.span))
-    program.alone.setdefault(kind.name, written.kind.span)
-    program.missed[kind.name] = written.kind.span
-    _note_lookup(program, kind, state, written.kind.span)
-    return Changed(model.Find(kind.name, otherwise, written.span), hit | missed)
-
-
-def _looked_up(program: Program, name: tree.Name, scope: Scope) -> model.RuleKind | None:
-    """The kind that a look-up binds under its own name."""
-    if name.text in scope.names or any(f.binding == name.text for f in scope.facts):
-        program.report(faults.bound_already(name.span, name.text))
-        return None
-    kind = program.rules.known.get(name.text)
-    if kind is None:
-        program.report(
-            faults_files.unknown(
-                "rule kind", name, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
-            )
-        )
-    return kind
-
-
-def _note_lookup(program: Program, kind: model.RuleKind, state: State, span: Span) -> None:
-    program.lookups.setdefault(kind.name, []).append(state)
-    for match in kind.match:
-        if isinstance(match.operand, model.Packet):
-            bit = program.bit(match.operand.node)
-            if any(w.pushed & bit for w in state):
-                program.report(
-                    faults.pushed_read(span, match.operand.node, program.pushes[match.operand.node])
-                )
-
-
-def _choose(program: Program, written: tree.Choose, state: State, scope: Scope) -> Changed:
-    kind = _looked_up(program, written.kind, scope)
-    hit = bind(state, written.kind.text)
-    otherwise, missed = block(program, written.otherwise, unbind(state, written.kind.text), scope)
-    program.missed[written.kind.text] = written.kind.span
-    if written.otherwise is not None and not written.otherwise.statements:
-        program.report(faults.empty_else(written.otherwise.span))
-    if written.otherwise is None:
-        missed = frozenset()
-    origin = _origin(program, written, state, scope)
-    if kind is None or origin is None:
-        program.unsure = True
-        return Changed(None, hit | missed)
-    giver, group = origin
-    assert group.spread is not None
-    if group.spread.kind != kind.name:
-        program.report(
-            faults.does_not_give(
-                written.kind.span, group.name, kind.name, group.span, (group.spread.kind,)
-            )
-        )
-        return Changed(None, hit | missed)
-    program.chosen.setdefault(group.name, written.origin.span)
-    program.alone.setdefault(kind.name, written.kind.span)
-    _note_lookup(program, group, state, written.origin.span)
-    _check_hash(program, group, state, scope)
-    return Changed(
-        model.Choose(kind.name, group.name, giver.name, giver.kind, otherwise, written.span),
-        hit | missed,
-    )
-
-
-def _origin(
-    program: Program, written: tree.Choose, state: State, scope: Scope
-) -> tuple[Bound, model.RuleKind] | None:
-    """`PDR.LBR`: the bound rule, and the kind of the group that it refers to."""
-    parts = written.origin.parts
-    if len(parts) != 2:
-        program.report(
-            faults_files.unsupported(
-                written.origin.span,
-                "choosing from anything but a rule's group",
-                "write `choose FAR from PDR.LBR`",
-            )
-        )
-        return None
-    bound = StageNames(program, state, scope).bound(parts[0])
-    if bound is None or not _leads_to(program, parts[0], bound, parts[1]):
-        return None
-    group = program.rules.known[parts[1].text]
-    if group.spread is None:
-        if not program.rules.has_clause(group.name, tree.Spread):
-            program.report(
-                faults.does_not_give(parts[1].span, group.name, written.kind.text, group.span, ())
-            )
-        return None
-    return bound, group
-
-
-def _check_hash(program: Program, group: model.RuleKind, state: State, scope: Scope) -> None:
-    """What the spread hashes must be in every packet that gets here."""
-    clause = next(c for c in program.rules.kinds[group.name].clauses if isinstance(c, tree.Spread))
-    StageNames(program, state, Scope()).expressions.value(clause.over)
+def _otherwise(
+    program: Program, written: tree.Find | tree.Choose, state: State, scope: Scope
+) -> tuple[model.Block, State]:
+    return block(program, written.otherwise, unbind(state, written.kind.text), scope)
 
 
 # ---- actions ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""YAML with positions: every value knows where it stands, so that errors read like the language's."""
+"""YAML with positions: a value knows where it stands, so that errors read like the language's."""
 
 from __future__ import annotations
 
@@ -157,8 +157,9 @@ def _too_deep(node: yaml.Node) -> bool:
     while nodes and level <= _DEEPEST:
         inner: dict[int, yaml.Node] = {}
         for n in nodes.values():
-            if isinstance(n, yaml.CollectionNode):
-                parts = [x for pair in n.value for x in pair] if n.id == "mapping" else n.value
-                inner |= {id(x): x for x in parts}
+            if isinstance(n, yaml.MappingNode):
+                inner |= {id(x): x for pair in n.value for x in pair}
+            elif isinstance(n, yaml.SequenceNode):
+                inner |= {id(x): x for x in n.value}
         nodes, level = inner, level + 1
     return bool(nodes)
