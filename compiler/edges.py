@@ -1,0 +1,479 @@
+"""The parse graph: from edges as written to nodes in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..lang import tree
+from ..lang.diagnostics import Diagnostics, did_you_mean
+from ..lang.source import Span
+from . import faults_files, faults_headers, guards, model
+from . import faults_graph as faults
+from .graph import count_ways, deepest, reachable
+from .headers import CheckedHeader
+from .names import RESERVED
+from .resolve import HOMES
+from .values import WIDEST, Value, fits, literal
+
+ENTRY = "ethernet"
+MOST_NODES = 32
+MOST_WAYS = 2_048
+DEEPEST = 32_767
+
+
+@dataclass(frozen=True)
+class CheckedGraph:
+    """`headers` by node; `sound` is False where edges or nodes had to be left out, so that what
+    follows from the graph's shape is not to be held against the user."""
+
+    graph: model.Graph
+    headers: dict[str, CheckedHeader]
+    sound: bool
+
+
+def check_graph(
+    parser: tree.Parser,
+    known: dict[str, CheckedHeader],
+    roles: tuple[str, ...],
+    found: Diagnostics,
+) -> CheckedGraph:
+    return _GraphChecker(parser, known, roles, found).check()
+
+
+class _GraphChecker:
+    def __init__(
+        self,
+        parser: tree.Parser,
+        known: dict[str, CheckedHeader],
+        roles: tuple[str, ...],
+        found: Diagnostics,
+    ) -> None:
+        self.parser = parser
+        self.known = known
+        self.roles = roles
+        self.found = found
+        self.headers: dict[str, CheckedHeader] = {}
+        self.spans: dict[str, Span] = {}
+        self.lost: set[str] = set()  # nodes whose header is unknown
+        self.sound = True
+
+    def check(self) -> CheckedGraph:
+        self.name_nodes()
+        edges = [e for e in map(self.edge, self.parser.edges) if e is not None]
+        before = len(self.found.errors)
+        self.check_entry(edges)
+        self.check_overlaps(edges)
+        order = self.order(edges)
+        nodes = tuple(
+            model.Node(n, self.headers[n].header, self.spans[n]) for n in order if n in self.headers
+        )
+        graph = model.Graph(nodes, tuple(edges))
+        if self.sound and len(self.found.errors) == before:
+            self.check_reach(graph)
+            self.check_size(graph)
+        self.sound = self.sound and len(self.found.errors) == before
+        return CheckedGraph(graph, self.headers, self.sound)
+
+    # ---- nodes -------------------------------------------------------------------------------
+
+    def name_nodes(self) -> None:
+        """Aliases first: an edge may lead to a node that is named further down."""
+        if ENTRY in self.known:
+            self.headers[ENTRY] = self.known[ENTRY]
+            self.spans[ENTRY] = next(
+                (e.source.span for e in self.parser.edges if e.source.text == ENTRY),
+                self.parser.span,
+            )
+        for edge in self.parser.edges:
+            if edge.alias is not None:
+                self.name_alias(edge.alias, edge.target)
+        for edge in self.parser.edges:
+            if edge.alias is None and edge.target.text not in self.headers:
+                self.name_plain(edge.target)
+        named = [ENTRY, *((e.alias or e.target).text for e in self.parser.edges)]
+        self.headers = {n: self.headers[n] for n in dict.fromkeys(named) if n in self.headers}
+
+    def name_alias(self, alias: tree.Name, target: tree.Name) -> None:
+        name = alias.text
+        header = self.known.get(target.text)
+        first = self.headers.get(name)
+        if header is None:
+            aliases = {e.alias.text for e in self.parser.edges if e.alias}
+            if target.text in aliases:
+                self.found.add(faults.unneeded_alias(alias, target))
+            else:
+                self.unknown_header(target)
+            self.lost.add(name)
+            self.sound = False
+        elif name in RESERVED:
+            self.found.add(faults_files.name_taken(alias, RESERVED[name]))
+            self.sound = False
+            self.headers.setdefault(name, header)
+            self.spans.setdefault(name, alias.span)
+        elif first is not None and first is not header:
+            self.found.add(
+                faults.two_headers(
+                    alias, f"`{target.text}`", self.spans[name], f"`{first.header.name}`"
+                )
+            )
+            self.sound = False
+        else:
+            self.headers.setdefault(name, header)
+            self.spans.setdefault(name, alias.span)
+
+    def name_plain(self, target: tree.Name) -> None:
+        if target.text in self.lost:
+            return
+        if target.text in self.known:
+            self.headers[target.text] = self.known[target.text]
+            self.spans[target.text] = target.span
+            if target.text in RESERVED:
+                self.found.add(faults_files.name_taken(target, RESERVED[target.text]))
+            return
+        self.unknown_header(target)
+        self.lost.add(target.text)
+        self.sound = False
+
+    def unknown_header(self, target: tree.Name) -> None:
+        home = HOMES.get(target.text)
+        candidates = [*self.known, *self.headers]
+        near = did_you_mean(target.text, candidates)
+        otherwise = f"add `import {home}`" if home else "import the file that declares it"
+        self.found.add(
+            faults_files.unknown(
+                "header",
+                target,
+                () if home else candidates,
+                near if not home and near else otherwise,
+            )
+        )
+
+    # ---- edges -------------------------------------------------------------------------------
+
+    def edge(self, edge: tree.Edge) -> model.Edge | None:
+        source, target = edge.source.text, (edge.alias or edge.target).text
+        roles = self.edge_roles(edge)
+        if source not in self.headers:
+            if source not in self.lost:
+                self.unknown_source(edge.source)
+            self.sound = False
+            return None
+        tests = self.guard(edge, self.headers[source])
+        if target not in self.headers or tests is None:
+            self.sound = False
+            return None
+        return model.Edge(source, target, tests, self.writes(edge, tests), roles, edge.span)
+
+    def unknown_source(self, name: tree.Name) -> None:
+        if name.text == ENTRY:
+            self.found.add(faults_files.unknown("header", name, (), f"add `import {HOMES[ENTRY]}`"))
+        else:
+            self.found.add(
+                faults_files.unknown(
+                    "node", name, self.headers, "lead an edge to it first: `ethernet -> …`"
+                )
+            )
+        self.lost.add(name.text)
+
+    def edge_roles(self, edge: tree.Edge) -> frozenset[str]:
+        named = set()
+        for port in edge.ports:
+            if port.text in self.roles:
+                named.add(port.text)
+            else:
+                self.found.add(
+                    faults_files.unknown(
+                        "port role", port, self.roles, f"the roles are {', '.join(self.roles)}"
+                    )
+                )
+        return frozenset(named or self.roles)
+
+    def guard(self, edge: tree.Edge, header: CheckedHeader) -> tuple[model.Test, ...] | None:
+        tests: list[model.Test] = []
+        seen: dict[str, Span] = {}
+        whole = True
+        for test in edge.guard:
+            field = self.tested_field(test, header)
+            made = self.test(test, field) if field else None
+            if made is None:
+                whole = False
+                continue
+            if made.field in seen:
+                self.found.add(faults.tested_twice(test.field.span, seen[made.field], made.field))
+                whole = False
+            seen[made.field] = test.field.span
+            tests.append(made)
+        return tuple(tests) if whole else None
+
+    def tested_field(self, test: tree.Test, header: CheckedHeader) -> model.Field | None:
+        name = test.field
+        if name.text in header.broken:
+            return None
+        field = next((f for f in header.header.fields if f.name == name.text), None)
+        if field is None:
+            names = [f.name for f in header.header.fields if f.name[0] != "_"]
+            self.found.add(
+                faults_files.unknown(
+                    f"field of `{header.header.name}`",
+                    name,
+                    names,
+                    f"its fields are {', '.join(names[:8])}",
+                )
+            )
+            return None
+        if field.group:
+            self.found.add(
+                faults.may_be_left_out(
+                    name.span,
+                    field.name,
+                    header.header.name,
+                    field.span,
+                    "a guard compares fields outside `when` groups",
+                )
+            )
+            return None
+        if field.kind == "bytes" or field.width > WIDEST:
+            self.found.add(faults_files.unsupported(name.span, "testing more than 64 bits"))
+            return None
+        return field
+
+    def test(self, test: tree.Test, field: model.Field) -> model.Test | None:
+        ranges: list[tuple[int, int]] = []
+        masks: set[int | None] = set()
+        for alternative in test.alternatives:
+            made = self.alternative(alternative, field)
+            if made is None:
+                return None
+            low, high, mask = made
+            ranges.append((low, high))
+            masks.add(mask)
+        if len(masks) > 1:
+            self.found.add(
+                faults_files.unsupported(
+                    test.span, "several masks in one test", "use the same mask, or an edge for each"
+                )
+            )
+            return None
+        mask = next(iter(masks))
+        if mask is None or mask == (1 << field.width) - 1:
+            return model.Test(field.name, _joined(ranges))
+        return model.Test(field.name, tuple(dict.fromkeys(ranges)), mask)
+
+    def alternative(
+        self, alternative: tree.Range, field: model.Field
+    ) -> tuple[int, int, int | None] | None:
+        low = self.constant(alternative.low, field)
+        high = self.constant(alternative.high, field) if alternative.high else low
+        mask = self.constant(alternative.mask, field, masking=True) if alternative.mask else None
+        if low is None or high is None or (alternative.mask and mask is None):
+            return None
+        if mask is not None and low & ~mask:
+            self.found.add(faults.outside_mask(alternative.span, low, mask))
+            return None
+        if low > high:
+            self.found.add(faults.empty_range(alternative.span, low, high))
+            return None
+        return low, high, mask
+
+    def constant(self, expr: tree.Expr, field: model.Field, masking: bool = False) -> int | None:
+        if not isinstance(expr, tree.Number | tree.Address):
+            self.found.add(
+                faults_headers.wrong_kind(
+                    expr.span,
+                    "an expression",
+                    "a number or an address",
+                    help="a guard compares with plain values",
+                )
+            )
+            return None
+        value = literal(expr)
+        if masking and value.kind == "uint":
+            value = Value(
+                value.expr, value.width, field.kind, value.low, value.high, value.span, value.what
+            )
+        if not fits(value, field.width, field.kind, f"`{field.name}`", field.span, self.found):
+            return None
+        return value.low
+
+    def writes(
+        self, edge: tree.Edge, tests: tuple[model.Test, ...]
+    ) -> tuple[tuple[str, int], ...] | None:
+        """What a push assigns to the source's fields, or None if the guard is too wide for that."""
+        if not edge.write:
+            values = [guards.only_value(t) for t in tests]
+            return (
+                None
+                if None in values
+                else tuple(
+                    (t.field, v) for t, v in zip(tests, values, strict=True) if v is not None
+                )
+            )
+        if len(edge.write) != len(tests):
+            guard = edge.guard[0].span.to(edge.guard[-1].span) if edge.guard else edge.source.span
+            self.found.add(
+                faults.wrong_write(
+                    edge.write[0].span.to(edge.write[-1].span),
+                    "`write` gives a value for each test of the guard",
+                    guard,
+                    f"tests {len(tests)} fields",
+                    f"write {len(tests)} values" if tests else "leave `write` out",
+                )
+            )
+            return None
+        written = []
+        fields = {f.name: f for f in self.headers[edge.source.text].header.fields}
+        for test, said, expr in zip(tests, edge.guard, edge.write, strict=True):
+            value = self.constant(expr, fields[test.field])
+            if value is None:
+                return None
+            if not guards.matched(test, value):
+                self.found.add(
+                    faults.wrong_write(
+                        expr.span,
+                        "what this edge writes, it would not read",
+                        said.span,
+                        f"matches {guards.shown(test)}",
+                        f"write a value out of {guards.shown(test)}",
+                    )
+                )
+                return None
+            written.append((test.field, value))
+        return tuple(written)
+
+    # ---- the whole ---------------------------------------------------------------------------
+
+    def check_entry(self, edges: list[model.Edge]) -> None:
+        for edge in edges:
+            if edge.target == ENTRY:
+                self.found.add(faults.enters_ethernet(edge.span))
+                self.sound = False
+        if self.sound and not any(e.source == ENTRY for e in edges):
+            first = self.parser.edges[0].span if self.parser.edges else self.parser.span
+            self.found.add(
+                faults.not_entered_at_ethernet(
+                    first, sorted({e.source.text for e in self.parser.edges[:1]})
+                )
+            )
+            self.sound = False
+
+    def check_overlaps(self, edges: list[model.Edge]) -> None:
+        guards_of = {id(e): t for e, t in ((e, self.guard_span(e)) for e in edges)}
+        for i, second in enumerate(edges):
+            for first in edges[:i]:
+                if first.source != second.source or not first.roles & second.roles:
+                    continue
+                if not guards.overlap(first.tests, second.tests):
+                    continue
+                if first.target == second.target and first.tests == second.tests:
+                    self.found.add(faults.duplicate_edge(second.span, first.span))
+                else:
+                    self.found.add(
+                        faults.overlapping_edges(
+                            guards_of[id(first)],
+                            guards_of[id(second)],
+                            _shown_guard(first),
+                            _shown_guard(second),
+                            _mend(first, second),
+                        )
+                    )
+                break
+
+    def guard_span(self, edge: model.Edge) -> Span:
+        written = next(e for e in self.parser.edges if e.span == edge.span)
+        return written.guard[0].span.to(written.guard[-1].span) if written.guard else edge.span
+
+    def order(self, edges: list[model.Edge]) -> list[str]:
+        """Nodes so that every edge leads forward, else in order of appearance."""
+        waiting = list(self.headers)
+        placed: list[str] = []
+        edges = [e for e in edges if e.target != ENTRY]
+        while waiting:
+            ready = next(
+                (n for n in waiting if all(e.source in placed for e in edges if e.target == n)),
+                None,
+            )
+            if ready is None:
+                self.report_cycle(edges, set(waiting))
+                self.sound = False
+                return placed + waiting
+            placed.append(ready)
+            waiting.remove(ready)
+        return placed
+
+    def report_cycle(self, edges: list[model.Edge], among: set[str]) -> None:
+        at = next(n for n in self.headers if n in among)
+        way: list[model.Edge] = []
+        while at not in (e.target for e in way):
+            # Every node that waits has a predecessor that waits: walk backwards until one comes again.
+            edge = next(e for e in edges if e.target == at and e.source in among)
+            way.append(edge)
+            at = edge.source
+        start = next(i for i, e in enumerate(way) if e.target == at)
+        circle = list(reversed(way[start:]))
+        self.found.add(faults.cycle([(e.span, f"{e.source} -> {e.target}") for e in circle]))
+
+    def check_reach(self, graph: model.Graph) -> None:
+        reached = {role: reachable(graph, role) for role in self.roles}
+        for node in graph.nodes:
+            if any(node.name in r for r in reached.values()):
+                continue
+            entering = graph.entering(node.name)
+            if any(all(e.source not in r for r in reached.values()) for e in entering):
+                continue  # what leads here is reported itself
+            sources = [(e.span, e.source) for e in entering]
+            self.found.add(faults.unreachable_node(node.span, node.name, sources))
+            self.sound = False
+
+    def check_size(self, graph: model.Graph) -> None:
+        if len(graph.nodes) > MOST_NODES:
+            self.found.add(
+                faults.too_large(self.parser.span, "nodes", len(graph.nodes), MOST_NODES)
+            )
+            return
+        for role in self.roles:
+            count = count_ways(graph, role)
+            if count > MOST_WAYS:
+                self.found.add(
+                    faults.too_large(self.parser.span, f"ways on `{role}`", count, MOST_WAYS)
+                )
+                return
+        depth, way = deepest(graph)
+        if depth > DEEPEST:
+            self.found.add(faults.too_deep(graph.node(way[-1]).span, depth, way, DEEPEST))
+
+
+def _joined(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The ranges in order, overlapping and adjacent ones joined."""
+    out: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if out and low <= out[-1][1] + 1:
+            out[-1] = (out[-1][0], max(high, out[-1][1]))
+        else:
+            out.append((low, high))
+    return tuple(out)
+
+
+def _shown_guard(edge: model.Edge) -> str:
+    if not edge.tests:
+        return "every packet"
+    if len(edge.tests) == 1:
+        return guards.shown(edge.tests[0])
+    return " and ".join(f"{t.field} = {guards.shown(t)}" for t in edge.tests)
+
+
+def _mend(first: model.Edge, second: model.Edge) -> str:
+    """How one of two overlapping edges could give way."""
+    if not (first.tests and second.tests):
+        return "give both edges a guard, or read them on different ports: `on …`"
+    if len(first.tests) == len(second.tests) == 1 and first.tests[0].field == second.tests[0].field:
+        one, other = first.tests[0], second.tests[0]
+        if one.mask is None and other.mask is None:
+            if left := guards.without(other.ranges, one.ranges):
+                return f"narrow the range to {guards.shown_ranges(left)}"
+            if left := guards.without(one.ranges, other.ranges):
+                return f"narrow the first edge to {guards.shown_ranges(left)}"
+            return "both match the same: remove one, or read them on different ports: `on …`"
+    fields = {t.field for t in first.tests} ^ {t.field for t in second.tests}
+    if fields:
+        return f"test {faults_files.listed(sorted(fields))} in both, with different values"
+    return "choose values that no packet has both of"

@@ -1,0 +1,12 @@
+"""Words that mean something wherever a node, a rule or a port could be named."""
+
+from __future__ import annotations
+
+RESERVED = {
+    "l4": "the TCP or UDP header",
+    "port": "the port a packet came in by",
+    "local": "the host",
+    "fragment": "a fragment",
+    "_": "everything else",
+    "hash": "a function",
+}

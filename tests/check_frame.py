@@ -1,0 +1,84 @@
+"""Small texts made into whole pipelines, so that a case shows only what it is about.
+
+A fragment is a few declarations as they would stand in a file. What it does not say is added: imports,
+ports, the parse graph of LINX, its elements and rule kinds, a stage, the `run` line.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from helioc.compiler.check import check
+from helioc.compiler.model import Pipeline
+from helioc.compiler.resolve import PIPELINES, load_file
+from helioc.lang import tree
+from helioc.lang.diagnostics import Diagnostic, Diagnostics, Refused
+from helioc.lang.parser import parse
+from helioc.lang.source import Source
+
+_HEAD = re.compile(r"^(?:link )?(\w+)(?: (\w+))?", re.MULTILINE)
+_TOP = {"import", "header"}
+_LINX = (PIPELINES / "linx.hp").read_text()
+
+
+def _declarations(text: str) -> list[tuple[str, str, str]]:
+    """(word, name, text) of each declaration that begins in column 1."""
+    starts = [m for m in re.finditer(r"^(?:link )?([a-z]\w*)(?: (\w+))?", text, re.MULTILINE)]
+    ends = [m.start() for m in starts[1:]] + [len(text)]
+    return [
+        (m[1], m[2] or "", text[m.start() : end].rstrip())
+        for m, end in zip(starts, ends, strict=True)
+    ]
+
+
+@cache
+def _usual() -> tuple[tuple[str, str, str], ...]:
+    """LINX's declarations but for its actions, stages and hooks."""
+    body = _LINX[_LINX.index("{") + 1 : _LINX.rindex("}")]
+    body = re.sub(r"^  ", "", body, flags=re.MULTILINE)
+    wanted = ("ports", "parser", "ie", "rule", "default")
+    return tuple(d for d in _declarations(body) if d[0] in wanted)
+
+
+def framed(fragment: str) -> str:
+    """The whole pipeline that a fragment stands for; a text with a `pipeline` is one already."""
+    if re.search(r"^pipeline ", fragment, re.MULTILINE):
+        return fragment
+    said = _declarations(fragment)
+    words = {word for word, _, _ in said}
+    names = {(word, name.lower()) for word, name, _ in said}
+    top = [text for word, _, text in said if word in _TOP]
+    inside = [text for word, _, text in said if word not in _TOP]
+    missing = [f"import {n}" for n in ("std.ethernet", "std.ip", "std.gre")]
+    missing = [line for line in missing if not any(line in t for t in top)]
+    usual = [
+        text
+        for word, name, text in _usual()
+        if (word, name.lower()) not in names
+        and not (word in ("ports", "parser", "default") and word in words)
+        and not ("parser" in words and (word == "rule" or name == "interface"))
+    ]
+    stages = [name for word, name, _ in said if word == "stage"]
+    if not stages:
+        stages = ["main"]
+        usual.append("stage main {\n  pass\n}")
+    if "run" not in words:
+        usual.append("run parser -> " + " -> ".join(stages))
+    return "\n".join([*missing, *top, "pipeline example {", *inside, *usual, "}"]) + "\n"
+
+
+@cache
+def _loaded(path: Path) -> tree.Program:
+    return load_file(path)
+
+
+def checked(text: str, path: Path | None = None) -> tuple[Pipeline | None, list[Diagnostic]]:
+    """The pipeline (None if it is refused) and everything that was found."""
+    found = Diagnostics()
+    try:
+        program = parse(Source(path.name if path else "example.hp", text, path))
+        return check(program, _loaded, found), found.found
+    except Refused as refused:
+        return None, refused.diagnostics
