@@ -462,8 +462,7 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1066,8 +1065,7 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1118,8 +1116,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->gre_at;
 	st.gre_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 4 > end)
 			return XDP_ABORTED;
@@ -1129,8 +1126,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->outer_at;
 	st.outer_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1139,8 +1135,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1926,8 +1921,7 @@ int linx_lan(struct xdp_md *ctx)
 	at = s->tcp_at;
 	st.tcp_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1936,8 +1930,7 @@ int linx_lan(struct xdp_md *ctx)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1946,8 +1939,7 @@ int linx_lan(struct xdp_md *ctx)
 	at = s->vlan_at;
 	st.vlan_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 4 > end)
 			return XDP_ABORTED;
@@ -2002,8 +1994,7 @@ int linx_wan(struct xdp_md *ctx)
 	at = s->gre_at;
 	st.gre_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 4 > end)
 			return XDP_ABORTED;
@@ -2015,8 +2006,7 @@ int linx_wan(struct xdp_md *ctx)
 	at = s->outer_at;
 	st.outer_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2025,8 +2015,7 @@ int linx_wan(struct xdp_md *ctx)
 	at = s->tcp_at;
 	st.tcp_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2035,8 +2024,7 @@ int linx_wan(struct xdp_md *ctx)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2045,8 +2033,7 @@ int linx_wan(struct xdp_md *ctx)
 	at = s->vlan_at;
 	st.vlan_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 4 > end)
 			return XDP_ABORTED;

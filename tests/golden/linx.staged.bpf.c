@@ -462,8 +462,7 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1066,8 +1065,7 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1118,8 +1116,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->gre_at;
 	st.gre_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 4 > end)
 			return XDP_ABORTED;
@@ -1129,8 +1126,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->outer_at;
 	st.outer_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1139,8 +1135,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1940,8 +1935,7 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1950,8 +1944,7 @@ int linx_lan_classifier(struct xdp_md *ctx)
 	at = s->vlan_at;
 	st.vlan_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 4 > end)
 			return XDP_ABORTED;
@@ -1988,8 +1981,7 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	at = s->tcp_at;
 	st.tcp_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -1998,8 +1990,7 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2035,8 +2026,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 	at = s->tcp_at;
 	st.tcp_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2045,8 +2035,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2108,8 +2097,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	at = s->gre_at;
 	st.gre_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 4 > end)
 			return XDP_ABORTED;
@@ -2120,8 +2108,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	at = s->outer_at;
 	st.outer_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2130,8 +2117,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2140,8 +2126,7 @@ int linx_wan_classifier(struct xdp_md *ctx)
 	at = s->vlan_at;
 	st.vlan_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 4 > end)
 			return XDP_ABORTED;
@@ -2174,8 +2159,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	at = s->outer_at;
 	st.outer_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2188,8 +2172,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	at = s->tcp_at;
 	st.tcp_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2198,8 +2181,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2235,8 +2217,7 @@ int linx_wan_balancer(struct xdp_md *ctx)
 	at = s->tcp_at;
 	st.tcp_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
@@ -2245,8 +2226,7 @@ int linx_wan_balancer(struct xdp_md *ctx)
 	at = s->user_at;
 	st.user_at = at;
 	if (at != ABSENT) {
-		OPAQUE(at); /* or clang would drop the bound that the verifier needs */
-		h = data + (at & MAX_OFFSET);
+		h = packet_at(data, at);
 		OPAQUE(h); /* one pointer for the check and for every use */
 		if (h + 20 > end)
 			return XDP_ABORTED;
