@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..lang.diagnostics import Diagnostic
 from ..lang.request import Request
@@ -16,6 +17,9 @@ from .manifest import Manifest
 from .rulekinds import Kind
 from .rules import Reference, Rule
 from .ruletable import Packed, Staged, Table
+
+if TYPE_CHECKING:
+    from .columns import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,12 @@ class RuleBook:
 
         return Planner(self).plan(request)
 
+    def plan_columns(self, columns: Columns) -> Plan:
+        """What creating these packed rules comes to. Raises `Refused`; changes nothing."""
+        from .bulk import Bulk
+
+        return Bulk(self, columns).plan()
+
     def commit(self, plan: Plan) -> None:
         """Make a plan's changes. Raises `StalePlan` if another was committed since it was made."""
         if plan.revision != self.revision:
@@ -128,7 +138,7 @@ class RuleBook:
         for name, staged in plan.staged.items():
             self.tables[name].commit(staged)
         for block in plan.blocks:
-            block.commit(self)  # type: ignore[attr-defined]
+            block.commit(self)
         self.revision += 1
         self.sequence = plan.sequence
 

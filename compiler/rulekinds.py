@@ -13,7 +13,7 @@ from .rules import Form, Matcher, Reference, Rule
 
 MATCH, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION = range(6)
 
-_FORM_CODES: dict[Form, int] = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
+FORM_CODES: dict[Form, int] = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 #: Distinct spellings of values kept decoded, for each kind.
 _KEPT = 1 << 16
 
@@ -77,11 +77,11 @@ class Kind:
         self.weight: Field | None = None
         self.elements = {fold(e.name): e.name for e in manifest.elements}
         self.numbers = {str(e.number): e.name for e in manifest.elements}
-        self._codecs = {e.name: Codec(e) for e in manifest.elements}
+        self.codecs = {e.name: Codec(e) for e in manifest.elements}
         self._cache: dict[tuple[str, ...], Hit] = {}
         shift = 0
         for i, match in enumerate(rule.match):
-            codec = self._codecs[match.element]
+            codec = self.codecs[match.element]
             field = Field(MATCH, i, codec, match, shift)
             self._add(field)
             self.match.append(field)
@@ -90,9 +90,9 @@ class Kind:
         for i, name in enumerate(rule.gives):
             self._add_given(i, name)
         if rule.priority is not None:
-            self._add(Field(PRIORITY, 0, self._codecs[rule.priority[1]]))
+            self._add(Field(PRIORITY, 0, self.codecs[rule.priority[1]]))
         if rule.spread is not None and rule.spread.weight is not None:
-            self.weight = Field(WEIGHT, 0, self._codecs[rule.spread.weight])
+            self.weight = Field(WEIGHT, 0, self.codecs[rule.spread.weight])
         self._requirements()
         self.exact = [f for f in self.match if f.match and f.match.kind == "exact"]
         self.overlaps = list(_overlapping(self.match))
@@ -111,7 +111,7 @@ class Kind:
         self.fields.setdefault(fold(field.codec.name), field)
 
     def _add_given(self, index: int, name: str) -> None:
-        codec = self._codecs[name]
+        codec = self.codecs[name]
         references = codec.element.references
         for requirement in self.rule.requires:
             if requirement.element == name and not requirement.when and requirement.references:
@@ -324,7 +324,7 @@ class Kind:
 def matcher_bits(field: Field, matcher: Matcher) -> int:
     wide = 8 * field.codec.octets
     form, value, other = matcher
-    return ((_FORM_CODES[form] << wide | value) << wide | other) << field.shift
+    return ((FORM_CODES[form] << wide | value) << wide | other) << field.shift
 
 
 def _overlapping(fields: list[Field]) -> Iterable[tuple[int, int]]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .ie_values import fold
 from .rulekinds import Kind
 from .rules import Rule
+
+if TYPE_CHECKING:
+    from .rulebook import RuleBook
 
 #: Of a rule in its table: its id, or its match image in a grouped kind.
 Handle = int | bytes
@@ -27,6 +30,7 @@ class Packed(Protocol):
 
     def __len__(self) -> int: ...
     def rule(self, row: int) -> Rule: ...
+    def commit(self, book: RuleBook) -> None: ...
 
 
 class Table:
