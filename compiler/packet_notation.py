@@ -70,6 +70,7 @@ class _Pieces:
 
     headers: list[tuple[str, Header, dict[str, Value]]] = field(default_factory=list)
     tails: dict[str, bytes | int] = field(default_factory=dict)
+    misplaced: bool = False
 
 
 class Notation:
@@ -106,19 +107,22 @@ class Notation:
             if name in _TAILS:
                 later = _TAILS[_TAILS.index(name) :]
                 if any(tail in pieces.tails for tail in later):
-                    self._out_of_place(entry, name)
+                    self._out_of_place(entry, name, pieces)
                 tail = self._tail(name, entry.value, sent)
                 if tail is not None:
                     pieces.tails[name] = tail
             elif pieces.tails:
-                self._out_of_place(entry, name)
+                self._out_of_place(entry, name, pieces)
             else:
                 header = self._headers[name]
                 pieces.headers.append((name, header, self._fields(name, header, entry.value)))
 
-    def _out_of_place(self, entry: Entry, name: str) -> None:
+    def _out_of_place(self, entry: Entry, name: str, pieces: _Pieces) -> None:
+        """Said of the first such piece: those behind it stand there only because of it."""
         rule = "headers come first, then `payload`, `padding` and `cut`, each once"
-        self._yaml.found.add(faults.out_of_place(self._yaml.span(entry.key), f"`{name}`", rule))
+        if not pieces.misplaced:
+            self._yaml.found.add(faults.out_of_place(self._yaml.span(entry.key), f"`{name}`", rule))
+        pieces.misplaced = True
 
     def _tail(self, name: str, node: yaml.Node, sent: bytes) -> bytes | int | None:
         return self._yaml.number(node, _LARGEST) if name == "cut" else self._octets(node, sent)

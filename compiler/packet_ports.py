@@ -57,12 +57,10 @@ class Surroundings:
         ports = dict(self._ports)
         for name, entry in self._yaml.mapping(node, "`ports`").items():
             fields = self._yaml.mapping(entry.value, "a port", _PORT)
+            if name not in ports and "role" not in fields:
+                where = self._yaml.span(entry.key)
+                self._yaml.found.add(faults.missing_key(where, "role", f"the port `{name}`"))
             port = self._port(name, fields, ports.get(name), len(ports) + 1)
-            if port is None:
-                self._yaml.found.add(
-                    faults.missing_key(self._yaml.span(entry.key), "role", f"the port `{name}`")
-                )
-                continue
             ports[name] = port
             same = [p.name for p in ports.values() if p.number == port.number and p.name != name]
             if same:
@@ -73,18 +71,16 @@ class Surroundings:
 
     def _port(
         self, name: str, fields: Mapping[str, Entry], before: Port | None, next_: int
-    ) -> Port | None:
-        """A port with its defaults, or changed; None if it has no role."""
+    ) -> Port:
+        """A port with its defaults, or changed."""
 
         def number(key: str, otherwise: int, most: int, least: int = 0) -> int:
             value = self._yaml.number(fields[key].value, most, least) if key in fields else None
             return otherwise if value is None else value
 
-        role = before.role if before else None
+        role = before.role if before else self._roles[0]
         if "role" in fields:
-            role = self._yaml.one_of(fields["role"].value, self._roles, "port role") or ""
-        if role is None:
-            return None
+            role = self._yaml.one_of(fields["role"].value, self._roles, "port role") or role
         own = number("number", before.number if before else next_, MAX_PORTS - 1, 1)
         mac = before.mac if before else bytes((2, 0, 0, 0, 0, own))
         if "mac" in fields:

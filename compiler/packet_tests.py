@@ -104,9 +104,11 @@ class _Reader:
                     port, frame, expected)  # fmt: skip
 
     def _need(self, entries: dict[str, Entry], key: str, of: str, node: yaml.Node) -> bool:
-        if key not in entries and isinstance(node, yaml.MappingNode):
+        if key in entries or not isinstance(node, yaml.MappingNode):
+            return key in entries
+        if len(node.value) == len(entries):  # else a misspelt key has been reported: this one?
             self._yaml.found.add(faults.missing_key(self._yaml.span(node), key, of))
-        return key in entries
+        return False
 
     def _name(self, entries: dict[str, Entry]) -> str | None:
         node = entries["name"].value if "name" in entries else None

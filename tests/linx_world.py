@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from ipaddress import IPv4Address
+from pathlib import Path
 
+from helioc.compiler.check import check
 from helioc.compiler.environment import Environment, Port
+from helioc.compiler.manifest import Manifest
+from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import lower_pipeline, manifest_of
 from helioc.compiler.rules import Matcher, Member, Reference, Rule
+from helioc.lang.parser import parse, read
+
+PIPELINES = Path(__file__).parents[1] / "pipelines"
+
+
+@cache
+def linx() -> Pipeline:
+    return check(parse(read(PIPELINES / "linx.hp")))
+
+
+@cache
+def linx_manifest() -> Manifest:
+    return manifest_of(linx(), lower_pipeline(linx()))
 
 
 def ip(text: str) -> int:

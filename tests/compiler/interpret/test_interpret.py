@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from helioc.compiler.environment import Outcome
 from helioc.compiler.interpret import Interpreter
-from linx_model import linx
 from linx_world import (
     HOST_MAC,
     LAN,
@@ -19,6 +18,7 @@ from linx_world import (
     WAN2_MAC,
     WORLD,
     Book,
+    linx,
 )
 from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP, IPerror
 from scapy.layers.l2 import ARP, Dot1Q, Ether

@@ -1,0 +1,228 @@
+"""Packet test files: what they say, what is wrong with them, what differs when a case fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from helioc.compiler.environment import Outcome
+from helioc.compiler.packet_faults import EXPLANATIONS
+from helioc.compiler.packet_runs import Interpreted, Run, run_case, run_tests
+from helioc.compiler.packet_tests import Case, read_tests
+from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.lang.source import Source
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linx_world import linx, linx_manifest
+
+HEAD = """\
+ports:
+  LAN:  {role: lan, address: 10.1.0.1}
+  WAN1: {role: wan, address: 192.0.2.1, mac: 02:00:00:00:01:01}
+neighbours:
+  WAN1: {192.0.2.2: 02:00:00:00:01:02}
+rules: |
+  create OVERLAY 1 GRE-WAN1 [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2),
+                             (interface, u32, WAN1)];
+  create PDR 1 [(dst_ip, u32, 10.2.0.0/16),
+                FAR 1 [(action, u8, REDIRECT), (interface, u32, GRE-WAN1)]]
+cases:
+"""
+CASE = """\
+  - name: one
+    port: LAN
+    packet: [{ethernet: {}}, {user: {src: 10.1.0.9, dst: 10.2.0.9}}, {udp: {src: 1, dst: 2}}]
+    expect: {verdict: redirect, port: WAN1}
+"""
+
+
+def read(text: str) -> tuple[Case, ...]:
+    return read_tests(linx(), linx_manifest(), Source("x.test.yaml", text))
+
+
+def refused(text: str) -> list[Diagnostic]:
+    with pytest.raises(Refused) as caught:
+        read(text)
+    return caught.value.diagnostics
+
+
+def problems(case: str) -> tuple[str, ...]:
+    (result,) = run_tests(linx(), read(HEAD + case))
+    return result.problems
+
+
+def test_a_case_that_holds() -> None:
+    assert problems(CASE) == ()
+
+
+# ---- what is wrong with a file --------------------------------------------------------------
+
+WRONG = [
+    ("cases:\n  - name: [", "H0501", ""),
+    ("", "H0501", ""),
+    (HEAD + CASE.replace("port: LAN", "prot: LAN"), "H0502", "prot"),
+    (HEAD + CASE.replace("dst: 10.2", "dts: 10.2"), "H0502", "dts"),
+    (HEAD + CASE.replace("udp:", "upd:"), "H0502", "upd"),
+    (HEAD + CASE.replace("verdict: redirect, ", ""), "H0503", "{port: WAN1}"),
+    (HEAD + CASE.replace("    port: LAN\n", ""), "H0503", "name: one"),
+    (HEAD.replace("role: lan, ", "") + CASE, "H0503", "LAN"),
+    (HEAD + CASE.replace("{verdict: redirect, port: WAN1}", "redirect"), "H0504", "redirect"),
+    (HEAD + CASE.replace("{src: 1, dst: 2}", "[1, 2]"), "H0504", "[1, 2]"),
+    (HEAD + CASE.replace("dst: 2", "dst: 65536"), "H0505", "65536"),
+    (HEAD + CASE.replace("10.2.0.9", "10.2.0"), "H0505", "10.2.0"),
+    (HEAD + CASE.replace("{ethernet: {}}", "{ethernet: {dst: 02:00}}"), "H0505", "02:00"),
+    (HEAD + CASE + "    default: maybe\n", "H0506", "maybe"),
+    (HEAD + CASE.replace("port: LAN", "port: LAN1"), "H0506", "LAN1"),
+    (HEAD + CASE.replace("verdict: redirect", "verdict: redirected"), "H0506", "redirected"),
+    (HEAD + CASE.replace("port: WAN1}", "events: [{miss: PRD}]}"), "H0506", "PRD"),
+    (HEAD + CASE.replace("port: WAN1}", "counted: [PDR 2]}"), "H0506", "PDR 2"),
+    (HEAD + CASE.replace("port: WAN1}", "counted: [PRD]}"), "H0506", "PRD"),
+    (HEAD + CASE + CASE, "H0507", "one"),
+    (HEAD + CASE.replace("port: WAN1}", "verdict: drop}"), "H0507", "verdict"),
+    (
+        HEAD + CASE.replace("[{ethernet: {}},", "[{payload: x}, {ethernet: {}},"),
+        "H0508",
+        "ethernet",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "place"), WRONG, ids=[f"{c} {p}" for _, c, p in WRONG])
+def test_a_mistake_is_said_with_its_place(text: str, code: str, place: str) -> None:
+    (found,) = refused(text)
+    assert found.code == code
+    assert code in EXPLANATIONS
+    assert found.span is not None
+    if place:
+        assert found.span.text == place
+        assert found.span.source.text == text
+
+
+def test_names_are_suggested() -> None:
+    (found,) = refused(HEAD + CASE.replace("udp:", "upd:"))
+    assert found.help == "did you mean `udp`?"
+
+
+def test_a_request_is_checked_where_it_stands() -> None:
+    text = HEAD.replace("(action, u8, REDIRECT)", "(action, u8, REDIRCT)") + CASE
+    (found,) = refused(text)
+    assert found.span is not None
+    assert found.span.source.text == text
+    assert found.span.text == "REDIRCT"
+    quoted = HEAD + CASE + "    rules: 'create FAR 2 [(acton, u8, 1)]'\n"
+    (found, *_) = refused(quoted)
+    assert found.span is not None
+    assert found.span.text == "acton"
+
+
+def test_several_mistakes_are_said_at_once() -> None:
+    text = HEAD + CASE.replace("dst: 2", "dst: x").replace("10.2.0.9", "y")
+    assert [d.code for d in refused(text)] == ["H0505", "H0505"]
+
+
+def test_an_alias_of_itself_is_no_trap() -> None:
+    (found, *_) = refused("cases: &a [*a]\n")
+    assert found.code == "H0501"
+    bomb = "\n".join(f"  a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 30))
+    text = f"define:\n  a0: &a0 [{{payload: x}}]\n{bomb}\n" + HEAD
+    case = CASE.replace("[{ethernet: {}}, ", "[*a29, {ethernet: {}}, ")
+    assert refused(text + case)
+
+
+PIECES = ["", " ", "\n", "{", "]", "&a ", "*a", "0x", ":", "- ", "é", "|\n"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_mutilated_file_never_raises_anything_else(data: st.DataObject) -> None:
+    text = HEAD + CASE
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(at, min(len(text), at + 12)))
+        new = data.draw(st.sampled_from(PIECES) | st.text(max_size=3))
+        text = text[:at] + new + text[end:]
+    try:
+        for case in read(text):
+            run_case(linx(), case, [Interpreted(linx())])
+    except Refused as refused:
+        assert refused.diagnostics
+
+
+# ---- what differs ---------------------------------------------------------------------------
+
+
+def test_a_wrong_verdict_and_port_are_told() -> None:
+    assert problems(CASE.replace("redirect, port: WAN1", "drop, port: LAN")) == (
+        "interpreter: verdict: expected drop, got redirect",
+        "interpreter: port: expected LAN, got WAN1",
+    )
+
+
+def test_a_wrong_packet_is_told_field_by_field() -> None:
+    case = CASE.replace(
+        "port: WAN1}",
+        "out: [{ethernet: {dst: 02:00:00:00:01:02, src: 02:00:00:00:01:01}}, "
+        "{outer: {src: 192.0.2.1, dst: 192.0.2.3}}, {gre: {}}, "
+        "{user: {src: 10.1.0.9, dst: 10.2.0.9, ttl: 64}}, {udp: {src: 1, dst: 2}}]}",
+    )
+    told = "\n".join(problems(case))
+    assert "outer.dst: expected 192.0.2.3, got 192.0.2.2" in told
+    assert "user.ttl: expected 64 (0x40), got 63 (0x3f)" in told
+    assert re.search(r"user\.checksum: expected \d+", told)
+    assert "udp" not in told
+
+
+def test_a_wrong_packet_in_hex_is_told_by_the_parse_graph() -> None:
+    (good,) = read(HEAD + CASE)
+    frame = Interpreted(linx()).prepare(good)
+    with frame as run:
+        sent = run(good.frame, good.port).frame
+    assert sent is not None
+    wrong = sent[:22] + b"\x3f" + sent[23:]  # the outer TTL
+    told = problems(CASE.replace("port: WAN1}", f"out: {{hex: '{wrong.hex(' ')}'}}}}"))
+    assert told == ("interpreter: outer.ttl: expected 63 (0x3f), got 64 (0x40)",)
+
+
+def test_a_missing_packet_is_told() -> None:
+    told = problems(CASE.replace("10.2.0.9", "10.2.0.9, total_length: 9").replace(
+        "redirect, port: WAN1", "drop, out: same"))  # fmt: skip
+    assert told == ("interpreter: packet: expected one, got none",)
+
+
+def test_wrong_events_and_counts_are_told() -> None:
+    case = CASE.replace("port: WAN1", "events: [{miss: PDR}], counted: [PDR 1]")
+    assert problems(case) == (
+        "interpreter: events: expected miss: PDR, got none",
+        "interpreter: counted: expected PDR 1, got PDR 1, FAR 1, OVERLAY GRE-WAN1",
+    )
+
+
+class Other:
+    """A backend that sees the world a little differently."""
+
+    name = "other"
+
+    def __init__(self, **changes: object) -> None:
+        self._changes = changes
+
+    @contextmanager
+    def prepare(self, case: Case) -> Iterator[Run]:
+        with Interpreted(linx()).prepare(case) as run:
+
+            def changed(frame: bytes, port: int) -> Outcome:
+                return replace(run(frame, port), **self._changes)  # type: ignore[arg-type]
+
+            yield changed
+
+
+def test_backends_that_disagree_are_told() -> None:
+    (case,) = read(HEAD + CASE)
+    assert run_case(linx(), case, [Interpreted(linx()), Other()]).ok
+    result = run_case(linx(), case, [Interpreted(linx()), Other(egress=1, frame=bytes(70))])
+    assert result.backends == ("interpreter", "other")
+    assert "other: port: expected WAN1, got LAN" in result.problems
+    assert "other and interpreter disagree: egress: 2 and 1" in result.problems
+    assert any("disagree: outer.ttl: expected 64" in p for p in result.problems)
