@@ -1,0 +1,57 @@
+"""Programs on interfaces: what must hold before, then one pinned link for each port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from errno import EBUSY, EEXIST, EOPNOTSUPP
+from pathlib import Path
+
+from ..lang.diagnostics import Diagnostic, Refused
+from ..lang.source import Span
+from . import faults
+from .handles import BpfError, Link, Pin, Program, XdpMode
+from .netlink import XDP_REDIRECTED, xdp_features
+from .netlink import Link as Interface
+from .ports import Port
+
+Spans = Mapping[int, Span]
+"""Where the configuration names the interface of a port's number."""
+
+
+def check(ports: Iterable[Port], links: Iterable[Interface], mode: XdpMode, spans: Spans) -> None:
+    """What would keep a port from working, before anything is attached. Raises `Refused`."""
+    by_index = {link.index: link for link in links}
+    found: list[Diagnostic] = []
+    for port in ports:
+        link, span = by_index[port.ifindex], spans.get(port.number)
+        if link.program:
+            found.append(faults.another_program(link.name, link.program, span))
+        elif mode is XdpMode.NATIVE:
+            features = xdp_features(port.ifindex)
+            if features == 0:
+                found.append(faults.no_native(link.name, span, "its driver has none"))
+            elif features is not None and not features & XDP_REDIRECTED:
+                found.append(faults.no_redirect(link.name, span, link.kind))
+    if found:
+        raise Refused(found)
+
+
+def attach(
+    ports: Iterable[Port], entries: Mapping[int, Program], mode: XdpMode, directory: Path, spans: Spans
+) -> None:
+    """Attach each port's entry program (by role number) and pin its link as `link_NUMBER`. Raises
+    `Refused`; links made before stay pinned for the caller to remove."""
+    for port in ports:
+        try:
+            with Link.attach_xdp(entries[port.role], port.ifindex, mode) as link:
+                Pin.create(link, directory / f"link_{port.number}")
+        except BpfError as error:
+            raise Refused([_fault(error, port, mode, spans.get(port.number))]) from error
+
+
+def _fault(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Diagnostic:
+    if error.errno in (EBUSY, EEXIST):
+        return faults.another_program(port.interface, 0, span)
+    if error.errno == EOPNOTSUPP and mode is XdpMode.NATIVE:
+        return faults.no_native(port.interface, span, "its driver has none")
+    return faults.not_attached(port.interface, span, error.reason, error.mend)

@@ -1,0 +1,24 @@
+"""The edge's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..lang.request import Request
+from ..lang.source import Span
+from .ports import Wanted
+
+
+@dataclass(frozen=True)
+class Config:
+    """What an edge YAML says. `requests`: rules that are there from the start. `spans`: where the
+    interface of each port's number is named."""
+
+    ports: tuple[Wanted, ...]
+    default: Literal["pass", "drop"] | None = None
+    mode: Literal["native", "generic"] = "native"
+    requests: tuple[Request, ...] = ()
+    spans: Mapping[int, Span] = field(default_factory=dict)
+    control: tuple[str, int] | None = None

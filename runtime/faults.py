@@ -1,0 +1,251 @@
+"""What can go wrong with a bundle, a load, a table: one function for each code, H07xx."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from errno import E2BIG, EACCES, EEXIST, EINVAL, ENOENT, ENOMEM, ENOTDIR, EPERM
+from pathlib import Path
+from typing import Any
+
+from ..compiler.manifest import RuleKind
+from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
+from ..lang.source import Span
+
+REPORT = "please report this: what you did, and the bundle's directory"
+
+
+def refused(*diagnostics: Diagnostic) -> Refused:
+    return Refused(list(diagnostics))
+
+
+def _at(span: Span | None, text: str = "") -> tuple[Label, ...]:
+    return (Label(span, text),) if span is not None else ()
+
+
+# ---- bundles --------------------------------------------------------------------------------
+
+
+def no_bundle(path: Path, why: str) -> Diagnostic:
+    return Diagnostic(
+        "H0701", f"`{path}` is no bundle: {why}", (),
+        "a bundle is the directory that `helioc compile FILE.hp -o DIRECTORY` writes",
+    )  # fmt: skip
+
+
+def bad_manifest(path: Path, why: str) -> Diagnostic:
+    help_ = "compile the pipeline again with the helioc of this release"
+    return Diagnostic("H0702", f"`{path}` cannot be used: {why}", (), help_)
+
+
+def wrong_digest(path: Path) -> Diagnostic:
+    return Diagnostic(
+        "H0703", f"`{path}` is not the object that the manifest beside it describes", (),
+        "the files of a bundle belong together: compile the pipeline again",
+    )  # fmt: skip
+
+
+def foreign_object(path: Path, why: str) -> Diagnostic:
+    return Diagnostic("H0704", f"`{path}` does not fit its manifest: {why}", (),
+                      "compile the pipeline again")  # fmt: skip
+
+
+# ---- pipelines by name ----------------------------------------------------------------------
+
+
+def already_loaded(name: str) -> Diagnostic:
+    return Diagnostic("H0705", f"a pipeline `{name}` is loaded already", (),
+                      f"`helioctl --name {name} unload` first, or load under another --name")  # fmt: skip
+
+
+def not_loaded(name: str, have: Iterable[str]) -> Diagnostic:
+    have = sorted(have)
+    help_ = did_you_mean(name, have) or (
+        f"loaded: {', '.join(have)}" if have else "load one: `helioctl load BUNDLE --config FILE`"
+    )
+    return Diagnostic("H0706", f"no pipeline `{name}` is loaded", (), help_)
+
+
+def bad_name(name: str) -> Diagnostic:
+    help_ = "letters, digits, `-` and `_`, at most 64, the first a letter or a digit"
+    return Diagnostic("H0707", f"`{name}` cannot be a pipeline's name", (), help_)
+
+
+def several_loaded(have: Iterable[str]) -> Diagnostic:
+    return Diagnostic("H0708", f"several pipelines are loaded: {', '.join(sorted(have))}", (),
+                      "say which one: `helioctl --name NAME …`")  # fmt: skip
+
+
+def busy(name: str, by: str) -> Diagnostic:
+    who = f" (process {by})" if by else ""
+    return Diagnostic("H0709", f"another program{who} is changing the pipeline `{name}`", (),
+                      "one writer works at a time: try again when it has ended")  # fmt: skip
+
+
+def damaged(name: str, why: str) -> Diagnostic:
+    return Diagnostic("H0710", f"what is pinned of the pipeline `{name}` is damaged: {why}", (),
+                      f"`helioctl --name {name} unload`, then load it again")  # fmt: skip
+
+
+# ---- the kernel -----------------------------------------------------------------------------
+
+
+def no_privilege(what: str) -> Diagnostic:
+    return Diagnostic("H0720", f"not allowed to {what}", (),
+                      "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")  # fmt: skip
+
+
+def no_bpffs(mend: str) -> Diagnostic:
+    return Diagnostic("H0721", "no bpf file system is mounted at /sys/fs/bpf", (), mend)
+
+
+def kernel_lacks(what: str, reason: str, mend: str = "") -> Diagnostic:
+    return Diagnostic("H0722", f"the kernel does not {what}: {reason}", (),
+                      mend or "Helio needs Linux 6.1 or newer with BPF and XDP")  # fmt: skip
+
+
+def verifier(program: str, log: str) -> Diagnostic:
+    """The kernel's verifier refused a program: a fault of the compiler, at a line of the user's."""
+    place, said = verifier_place(log)
+    where = f" at {place}" if place else ""
+    return Diagnostic(
+        "H0723", f"the kernel refuses the program `{program}`{where}: {said}", (),
+        f"what passes `helioc check` should load, so this is a fault of helioc; {REPORT}",
+    )  # fmt: skip
+
+
+def verifier_place(log: str) -> tuple[str, str]:
+    """(`linx.hp:64`, the verifier's last words) out of its log."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    places = re.findall(r"@ ?([^\s@]+\.hp:\d+)", log)
+    said = [x for x in lines if not re.match(r"processed \d+|max_states|; |\d+: \(|libbpf|-- ", x)]
+    last = said[-1].strip() if said else "no reason given"
+    return (places[-1] if places else ""), last
+
+
+def another_program(interface: str, number: int, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "H0724", f"another XDP program (id {number}) is attached to `{interface}`",
+        _at(span, "this interface is taken"),
+        f"`ip link set dev {interface} xdp off` takes it away, unless its owner holds it by a link "
+        "(`bpftool net`)",
+    )  # fmt: skip
+
+
+def no_native(interface: str, span: Span | None, why: str) -> Diagnostic:
+    return Diagnostic("H0725", f"no native XDP on `{interface}`: {why}",
+                      _at(span, "its driver must support it"),
+                      "`mode: generic` works on every interface, slower")  # fmt: skip
+
+
+def no_redirect(interface: str, span: Span | None, kind: str) -> Diagnostic:
+    help_ = "`mode: generic` does without"
+    if kind == "veth":
+        help_ = (
+            "a veth takes them while its other end has GRO or a native XDP program: "
+            "`ethtool -K PEER gro on`; or `mode: generic`"
+        )
+    return Diagnostic("H0726", f"`{interface}` would lose the packets that are forwarded to it",
+                      _at(span, "this interface takes no redirected frames"), help_)  # fmt: skip
+
+
+def not_attached(interface: str, span: Span | None, why: str, mend: str) -> Diagnostic:
+    return Diagnostic("H0727", f"cannot attach to `{interface}`: {why}", _at(span), mend)
+
+
+def of_kernel(error: Any, doing: str) -> Diagnostic:
+    """A `BpfError` of loading or opening, in the user's terms."""
+    if error.program:
+        if error.errno in (EACCES, EINVAL, E2BIG) or (error.errno == EPERM and "insn" in error.log):
+            return verifier(error.program, error.log)
+    if error.errno in (EPERM, EACCES):
+        return no_privilege(doing)
+    if error.errno == ENOTDIR or "bpf file system" in str(error):
+        return no_bpffs(error.mend)
+    if error.errno == ENOMEM:
+        return kernel_lacks(f"let us {doing}", "out of memory", "free some memory, or raise the "
+                            "memory limit of the control group")  # fmt: skip
+    return kernel_lacks(f"let us {doing}", f"{error.operation}: {error.reason}", error.mend)
+
+
+# ---- tables ---------------------------------------------------------------------------------
+
+
+def table_full(kind: RuleKind) -> Diagnostic:
+    return Diagnostic(
+        "H0730", f"the lookup table of {kind.name} is full: {kind.entries} keys", (),
+        f"a range takes a key for each prefix that it comes to: use fewer or rounder ranges, or give "
+        f"{kind.name} a larger capacity; nothing was changed",
+    )  # fmt: skip
+
+
+def too_many_masks(kind: RuleKind) -> Diagnostic:
+    return Diagnostic(
+        "H0731", f"the rules of {kind.name} would need more than {kind.tuples} different masks", (),
+        "rules that name the same elements with the same prefix lengths share a mask; a range needs "
+        "one for each prefix length in it: use fewer forms of rules; nothing was changed",
+    )  # fmt: skip
+
+
+def no_slots(kind: RuleKind, what: str) -> Diagnostic:
+    return Diagnostic(
+        "H0732", f"one request changes more rules of {kind.name} than can be changed at once", (),
+        f"all of its {kind.capacity} rules can be replaced in one request, but not twice: split the "
+        f"request (no free {what}); nothing was changed",
+    )  # fmt: skip
+
+
+def dangling(kind: str, number: int) -> Diagnostic:
+    return Diagnostic("H0733", f"there is no {kind} {number} to refer to", (),
+                      f"create {kind} {number} in the same request or before; nothing was changed")  # fmt: skip
+
+
+def name_too_long(name: str) -> Diagnostic:
+    return Diagnostic("H0734", f"the name `{name}` is longer than 32 octets", (),
+                      "give the rule a shorter name; nothing was changed")  # fmt: skip
+
+
+def of_tables(error: Exception, kinds: Mapping[str, RuleKind]) -> Diagnostic:
+    """Why a transaction could not be staged."""
+    from .codec import TooLong
+    from .directory import DirectoryFull
+    from .tables import NoRoom
+
+    if isinstance(error, DirectoryFull):
+        return too_many_masks(kinds[error.args[0]])
+    if isinstance(error, NoRoom):
+        return no_slots(kinds[error.kind], error.what)
+    if isinstance(error, TooLong):
+        return name_too_long(str(error))
+    if isinstance(error, LookupError):
+        return dangling(*error.args)
+    named = re.search(r"`(\w+)_entries?`?|`(\w+)`", getattr(error, "operation", ""))
+    name = (named[1] or named[2] or "") if named else ""
+    kind = next((k for k in kinds.values() if name and k.prefix.startswith(name[:8])), None)
+    if kind is not None and getattr(error, "errno", 0) in (E2BIG, ENOMEM):
+        return table_full(kind)
+    return of_kernel(error, "change a table")
+
+
+# ---- files ----------------------------------------------------------------------------------
+
+
+def unreadable(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0740", f"cannot read `{path}`: {why}", (), "check the path and its permissions")
+
+
+def unknown_code(code: str, have: Iterable[str]) -> Diagnostic:
+    help_ = did_you_mean(code, have) or "codes look like H0213; each error message begins with its own"
+    return Diagnostic("H0741", f"there is no error `{code}`", (), help_)
+
+
+def internal(error: BaseException) -> Diagnostic:
+    """A fault of this program. Every one that a user meets is a bug."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" ({Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno})" if place else ""
+    return Diagnostic("H0799", f"internal error: {type(error).__name__}: {error}{where}", (), REPORT)
+
+
+_KNOWN = (ENOENT, EEXIST)

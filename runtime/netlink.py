@@ -1,0 +1,208 @@
+"""What the kernel knows of interfaces, addresses, routes and neighbours, over plain netlink.
+
+Standard library only, since a command must start at once. All of the caller's network namespace.
+Constants are those of linux/rtnetlink.h, if_link.h, neighbour.h, netdev.h.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+_HEADER = struct.Struct("=IHHII")
+_REQUEST, _ACK, _DUMP, _CREATE, _REPLACE = 1, 4, 0x300, 0x400, 0x100
+_NEWNEIGH, _GETLINK, _GETADDR, _GETROUTE, _GETNEIGH = 28, 18, 22, 26, 30
+_NTF_USE = 1
+_USABLE = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable stale delay probe noarp permanent
+XDP_REDIRECTED = 4  # NETDEV_XDP_ACT_NDO_XMIT: the driver sends frames that programs redirect
+
+
+@dataclass(frozen=True)
+class Link:
+    """An interface. `below`: of a VLAN interface, the one under it, and its tag. `program`: the id
+    of an attached XDP program, 0 without."""
+
+    index: int
+    name: str
+    kind: str
+    mtu: int
+    mac: bytes
+    below: int
+    vlan: int
+    program: int
+
+
+@dataclass(frozen=True)
+class Address:
+    """An IPv4 address of the host; `broadcast` 0 where its prefix has none."""
+
+    index: int
+    address: int
+    broadcast: int
+
+
+class Netlink:
+    """A route socket of the namespace in which it was made."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0)
+        self._socket.bind((0, 0))
+        self._number = 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Netlink:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- questions --------------------------------------------------------------------------
+
+    def links(self) -> list[Link]:
+        body = struct.pack("=BxHiII", 0, 0, 0, 0, 0)
+        return [_link(b) for b in self._dump(_GETLINK, body)]
+
+    def addresses(self) -> list[Address]:
+        found = []
+        for body in self._dump(_GETADDR, struct.pack("=BBBBI", socket.AF_INET, 0, 0, 0, 0)):
+            _, length, _, _, index = struct.unpack_from("=BBBBI", body)
+            given = dict(_attributes(body[8:]))
+            own = given.get(2, given.get(1))
+            if own is not None:
+                address = int.from_bytes(own, "big")
+                found.append(Address(index, address, _broadcast(address, length, given.get(4))))
+        return found
+
+    def neighbours(self) -> dict[tuple[int, int], bytes]:
+        """MAC addresses by interface and IPv4 address, of neighbours that can be sent to."""
+        found = {}
+        body = struct.pack("=BxxxiHBB", socket.AF_INET, 0, 0, 0, 0)
+        for answer in self._dump(_GETNEIGH, body):
+            _, index, state, _, _ = struct.unpack_from("=BxxxiHBB", answer)
+            given = dict(_attributes(answer[12:]))
+            mac = given.get(2, b"")
+            if state & _USABLE and len(mac) == 6 and 1 in given:
+                found[index, int.from_bytes(given[1], "big")] = mac
+        return found
+
+    def next_hop(self, index: int, address: int) -> int | None:
+        """The neighbour through which an address is reached by an interface: its gateway, or the
+        address itself; None without a route."""
+        body = struct.pack("=BBBBBBBBI", socket.AF_INET, 32, 0, 0, 0, 0, 0, 0, 0)
+        body += _attribute(1, address.to_bytes(4, "big")) + _attribute(4, struct.pack("=I", index))
+        with suppress(OSError):
+            for answer in self._ask(_GETROUTE, _REQUEST, body):
+                given = dict(_attributes(answer[12:]))
+                if given.get(4) != struct.pack("=I", index):
+                    return None
+                return int.from_bytes(given[5], "big") if 5 in given else address
+        return None
+
+    def probe(self, index: int, address: int) -> None:
+        """Let the kernel find out a neighbour's MAC address; does not wait for it."""
+        body = struct.pack("=BxxxiHBB", socket.AF_INET, index, 0, _NTF_USE, 0)
+        body += _attribute(1, address.to_bytes(4, "big"))
+        with suppress(OSError):
+            list(self._ask(_NEWNEIGH, _REQUEST | _ACK | _CREATE | _REPLACE, body))
+
+    # ---- the protocol -----------------------------------------------------------------------
+
+    def _dump(self, kind: int, body: bytes) -> Iterator[bytes]:
+        return self._ask(kind, _REQUEST | _DUMP, body)
+
+    def _ask(self, kind: int, flags: int, body: bytes) -> Iterator[bytes]:
+        self._number += 1
+        number = self._number
+        size = _HEADER.size + len(body)
+        self._socket.send(_HEADER.pack(size, kind, flags, number, 0) + body)
+        while True:
+            for answer, sent, payload in self._receive():
+                if sent != number:
+                    continue
+                if answer == 3:  # NLMSG_DONE
+                    return
+                if answer == 2:  # NLMSG_ERROR
+                    code = struct.unpack_from("=i", payload)[0]
+                    if code:
+                        raise OSError(-code, os.strerror(-code))
+                    return
+                yield payload
+                if not flags & (_DUMP | _ACK):
+                    return
+
+    def _receive(self) -> list[tuple[int, int, bytes]]:
+        data, found, at = self._socket.recv(1 << 18), [], 0
+        while at + _HEADER.size <= len(data):
+            size, kind, _, number, _ = _HEADER.unpack_from(data, at)
+            found.append((kind, number, data[at + _HEADER.size : at + size]))
+            at += (size + 3) & ~3
+        return found
+
+
+def xdp_features(index: int) -> int | None:
+    """NETDEV_XDP_ACT_* of an interface (netdev family, Linux 6.3); None where nobody can tell."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 16) as generic:
+        generic.bind((0, 0))
+        found = _generic(generic, 0x10, 3, _attribute(2, b"netdev\0"))
+        if found is None or 1 not in found:
+            return None
+        family = struct.unpack("=H", found[1])[0]
+        device = _generic(generic, family, 1, _attribute(1, struct.pack("=I", index)))
+    if device is None or 3 not in device:
+        return None
+    return int.from_bytes(device[3][:8], "little")
+
+
+def _generic(generic: socket.socket, family: int, command: int, body: bytes) -> dict[int, bytes] | None:
+    size = _HEADER.size + 4 + len(body)
+    head = _HEADER.pack(size, family, _REQUEST, command, 0) + struct.pack("=BBH", command, 1, 0)
+    generic.send(head + body)
+    data = generic.recv(1 << 16)
+    _, kind, _, _, _ = _HEADER.unpack_from(data)
+    return None if kind == 2 else dict(_attributes(data[_HEADER.size + 4 :]))
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    size = 4 + len(value)
+    return struct.pack("=HH", size, kind) + value + bytes(-size % 4)
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + 4 <= len(data):
+        size, kind = struct.unpack_from("=HH", data, at)
+        if size < 4:
+            return
+        yield kind & 0x3FFF, data[at + 4 : at + size]
+        at += (size + 3) & ~3
+
+
+def _link(body: bytes) -> Link:
+    _, _, index, _, _ = struct.unpack_from("=BxHiII", body)
+    given = dict(_attributes(body[16:]))
+    about = dict(_attributes(given.get(18, b"")))
+    kind = about.get(1, b"").rstrip(b"\0").decode()
+    inner = dict(_attributes(about.get(2, b""))) if kind == "vlan" else {}
+    xdp = dict(_attributes(given.get(43, b"")))
+    return Link(
+        index,
+        given.get(3, b"").rstrip(b"\0").decode(errors="replace"),
+        kind,
+        int.from_bytes(given.get(4, b""), "little"),
+        given.get(1, b""),
+        int.from_bytes(given.get(5, b""), "little") if kind == "vlan" else 0,
+        int.from_bytes(inner.get(1, b""), "little"),
+        int.from_bytes(xdp.get(4, b""), "little"),
+    )
+
+
+def _broadcast(address: int, length: int, given: bytes | None) -> int:
+    if given is not None:
+        return int.from_bytes(given, "big")
+    return address | ((1 << (32 - length)) - 1) if length < 31 else 0

@@ -1,0 +1,115 @@
+"""A writer's memory, made from the maps alone, whatever the writer before it was in the middle of.
+
+What was committed stays; what was staged goes. Every step may be interrupted and begun again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from .tables import EPOCHS, SLOT, Pool, Table
+from .transaction import Writer
+
+_ENTRY = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
+_HEAD = np.dtype([("sequence", "<u8"), ("owner", "<u8"), ("id", "<u4"), ("priority", "<u4"),
+                  ("flags", "<u4"), ("cell", "<u4")])  # fmt: skip
+
+Words = npt.NDArray[np.uint64]
+
+
+def recover(writer: Writer) -> None:
+    """Bring the maps to the last committed state, and the writer's memory to the maps."""
+    epoch = writer.epoch & (EPOCHS - 1)
+    died = bool(writer.control[2])
+    unsettled = [_revert(table, epoch) for table in writer.tables.values()]
+    if any(unsettled):
+        # The last transaction may be just made: packets of the one before may still run.
+        writer.wait()
+        for table in writer.tables.values():
+            _settle(table)
+    for table in writer.tables.values():
+        _read(table, died)
+    writer.control[2] = 0
+
+
+def _cells(table: Table) -> Words:
+    return np.frombuffer(table.cells, dtype="<u8")
+
+
+def _revert(table: Table, epoch: int) -> bool:
+    """Cells whose new slot is not committed get the old one back. Whether any is still unsettled."""
+    cells = _cells(table)
+    used = np.flatnonzero(cells)
+    words = cells[used]
+    old, new = words & SLOT, words >> 24 & SLOT
+    ahead = (epoch - (words >> 48).astype(np.int64)) % EPOCHS >= EPOCHS // 2
+    staged = (old != new) & ahead
+    cells[used[staged]] = (words & ~np.uint64(SLOT << 24) | old << 24)[staged]
+    return bool(np.any((old != new) & ~staged))
+
+
+def _settle(table: Table) -> None:
+    cells = _cells(table)
+    used = np.flatnonzero(cells)
+    words = cells[used]
+    new = words >> 24 & SLOT
+    changed = (words & SLOT) != new
+    cells[used[changed]] = (words & ~np.uint64(SLOT) | new)[changed]
+
+
+def _read(table: Table, died: bool) -> None:
+    cells = _cells(table)
+    slots = (cells >> 24 & SLOT).astype(np.int64)
+    slots[0] = 0  # the directory's
+    live = np.flatnonzero(slots)
+    images = np.frombuffer(table.images, dtype=np.uint8).reshape(-1, table.image_stride)
+    heads = images[slots[live], : _HEAD.itemsize].copy().view(_HEAD).reshape(-1)
+    table.sequences = dict(zip(heads["sequence"].tolist(), live.tolist(), strict=True))
+    if not table.kind.grouped:
+        table.ids = dict(zip(heads["id"].tolist(), live.tolist(), strict=True))
+    table.free_cells = Pool(table.kind.cells, set(live.tolist()))
+    table.free_slots = Pool(table.kind.records, set(slots[live].tolist()))
+    table.unsettled.clear()
+    if died:
+        # Cells that lead nowhere are zero; their counters are.
+        zero = np.ones(len(cells), dtype=bool)
+        zero[live] = False
+        _clear_counts(table, zero)
+        cells[np.flatnonzero(zero)[1:]] = 0
+    _read_keys(table, heads, live)
+
+
+def _clear_counts(table: Table, dead: npt.NDArray[np.bool_]) -> None:
+    if table.counts is None:
+        return
+    _, values = table.counts.read_all()
+    words = np.frombuffer(values, dtype="<u8").reshape(len(dead), -1)
+    table.zero_counts(np.flatnonzero(words.any(axis=1) & dead).tolist())
+
+
+def _read_keys(table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.intp]) -> None:
+    """Keep the keys of live rules, take out all others."""
+    if table.entries is None or table.directory is None:
+        return
+    directory = table.directory
+    keys, values = table.entries.read_all()
+    size = table.kind.key_size
+    entries = np.frombuffer(values, dtype=_ENTRY)
+    sequence_of = np.zeros(table.kind.cells, dtype=np.uint64)
+    sequence_of[live] = heads["sequence"]
+    youngest = np.uint64((1 << 48) - 1)
+    wanted = youngest - sequence_of[np.minimum(entries["cell"], table.kind.cells - 1)]
+    kept = (entries["rank"] & youngest) == wanted
+    kept &= sequence_of[np.minimum(entries["cell"], table.kind.cells - 1)] != 0
+    orphans = []
+    rows = zip(
+        kept.tolist(), entries["cell"].tolist(), entries["priority"].tolist(),
+        entries["rank"].tolist(), strict=True,
+    )  # fmt: skip
+    for at, (keep, cell, priority, rank) in enumerate(rows):
+        key = keys[at * size : (at + 1) * size]
+        if not (keep and directory.adopt(key, cell, (priority, rank))):
+            orphans.append(key)
+    if orphans:
+        table.entries.delete_batch(b"".join(orphans))

@@ -1,0 +1,187 @@
+"""The maps of a loaded pipeline's rules, as a writer sees them: cells, records, keys, counters.
+
+See compiler/manifest.py for the maps, helio.bpf.h for their structures. Nothing here waits for a
+grace period or commits; transaction.py does.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..compiler.manifest import Manifest, RuleKind
+from ..compiler.rules import Rule
+from .codec import KindCodec, NextHopOf
+from .directory import Directory
+from .maps import BPF_NOEXIST, Map
+
+SLOT = 0xFFFFFF
+EPOCHS = 1 << 16
+ENTRY = struct.Struct("<IIQ")
+_COUNTS = struct.Struct("<QQ")
+
+
+class NoRoom(Exception):
+    """No free slot of a kind's `what` ("cells", "records"): a grace period may free some."""
+
+    def __init__(self, kind: str, what: str) -> None:
+        super().__init__(f"{kind}: no free {what}")
+        self.kind, self.what = kind, what
+
+
+class Pool:
+    """Numbers 1..size-1 that are given out, lowest first while none came back."""
+
+    __slots__ = ("back", "size", "top")
+
+    def __init__(self, size: int, used: set[int] | None = None) -> None:
+        self.size = size
+        self.top = max(used, default=0) + 1 if used else 1
+        self.back = [n for n in range(self.top - 1, 0, -1) if n not in used] if used else []
+
+    def __len__(self) -> int:
+        return len(self.back) + self.size - self.top
+
+    def take(self) -> int:
+        """A free number. Raises IndexError where there is none."""
+        if self.back:
+            return self.back.pop()
+        if self.top >= self.size:
+            raise IndexError("pool is empty")
+        self.top += 1
+        return self.top - 1
+
+    def take_many(self, count: int) -> tuple[list[int], range]:
+        """`count` free numbers: some that came back, and a run of fresh ones."""
+        if count > len(self):
+            raise IndexError("pool is empty")
+        reused = [self.back.pop() for _ in range(min(count, len(self.back)))]
+        fresh = range(self.top, self.top + count - len(reused))
+        self.top = fresh.stop
+        return reused, fresh
+
+    def give(self, number: int) -> None:
+        self.back.append(number)
+
+
+@dataclass(frozen=True)
+class Counts:
+    packets: int
+    octets: int
+
+
+class Table:
+    """One rule kind's maps. `rules`: live rules' cells by sequence; `ids`: by id, for kinds that
+    are no groups."""
+
+    def __init__(self, manifest: Manifest, kind: RuleKind, maps: Mapping[str, Map]) -> None:
+        self.kind, self.codec = kind, KindCodec(manifest, kind)
+        prefix = kind.prefix
+        self.cells = maps[f"{prefix}_cells"].mmap().cast("Q")
+        self.records = maps[f"{prefix}_records"].mmap()
+        self.images = maps[f"{prefix}_images"].mmap()
+        self.record_stride = maps[f"{prefix}_records"].spec.stride
+        self.image_stride = maps[f"{prefix}_images"].spec.stride
+        self.entries = maps.get(f"{prefix}_entries")
+        self.counts = maps.get(f"{prefix}_counts")
+        self.directory: Directory | None = None
+        if self.entries is not None:
+            tuples = maps[f"{prefix}_tuples"]
+            slot = self.cells[0] >> 24 & SLOT
+            self.directory = Directory(kind, tuples.mmap(), tuples.spec.stride, slot)
+        self.sequences: dict[int, int] = {}
+        self.ids: dict[int, int] = {}
+        self.free_cells = Pool(kind.cells)
+        self.free_slots = Pool(kind.records)
+        self.unsettled: set[int] = set()  # cells that changed since the last grace period
+        self._no_counts = bytes(self.counts.element_size) if self.counts is not None else b""
+
+    def close(self) -> None:
+        self.cells.release()
+
+    # ---- live rules -------------------------------------------------------------------------
+
+    def cell_of(self, rule: Rule) -> int:
+        return self.sequences[rule.sequence]
+
+    def live_slot(self, cell: int) -> int:
+        """The record of a cell as the next epoch will see it."""
+        return self.cells[cell] >> 24 & SLOT
+
+    def rule_at(self, cell: int) -> Rule:
+        """The live rule of a cell, out of its image."""
+        at = self.live_slot(cell) * self.image_stride
+        return self.codec.rule_of(self.images[at : at + self.kind.image_size])[0]
+
+    def rules(self) -> list[Rule]:
+        return [self.rule_at(cell) for cell in self.sequences.values()]
+
+    def next_hops_stale(self, rule: Rule, resolve: NextHopOf) -> bool:
+        """Whether a next hop in the rule's record is not what it resolves to now."""
+        at = self.live_slot(self.cell_of(rule)) * self.record_stride
+        for member in self.kind.record:
+            if member.kind == "next_hop":
+                wanted = self.codec.next_hop_wanted(rule, member.element)
+                start = at + member.offset
+                if wanted and self.records[start : start + member.size] != resolve(*wanted):
+                    return True
+        return False
+
+    # ---- staging ----------------------------------------------------------------------------
+
+    def take_cell(self) -> int:
+        try:
+            return self.free_cells.take()
+        except IndexError:
+            raise NoRoom(self.kind.name, "cells") from None
+
+    def write(self, record: bytes, image: bytes) -> int:
+        """A fresh record with its image; its slot."""
+        try:
+            slot = self.free_slots.take()
+        except IndexError:
+            raise NoRoom(self.kind.name, "records") from None
+        at = slot * self.record_stride
+        self.records[at : at + len(record)] = record
+        at = slot * self.image_stride
+        self.images[at : at + len(image)] = image
+        return slot
+
+    def insert(self, rule: Rule, cell: int, staged: list[bytes]) -> None:
+        """Insert the rule's keys, leading to a cell that is still empty. Appends each to `staged`
+        before it is there, so that whoever undoes this misses none. Raises DirectoryFull, BpfError."""
+        if self.directory is None or self.entries is None:
+            return
+        rank, priority = self.codec.rank(rule), self.codec.priority(rule)
+        entry = ENTRY.pack(cell, priority, rank)
+        for pattern in self.codec.patterns(rule):
+            key = self.directory.place(pattern, cell, (priority, rank))
+            staged.append(key)
+            self.entries.update(key, entry, BPF_NOEXIST)
+
+    def withdraw(self, keys: list[bytes]) -> None:
+        """Take keys out whose cells nobody sees."""
+        assert self.directory is not None and self.entries is not None
+        for key in keys:
+            self.entries.delete(key)
+            self.directory.release(key)
+
+    # ---- counters ---------------------------------------------------------------------------
+
+    def count_of(self, cell: int) -> Counts:
+        """Summed over the CPUs."""
+        if self.counts is None:
+            return Counts(0, 0)
+        values = self.counts.lookup_per_cpu(cell.to_bytes(4, "little")) or []
+        sums = [sum(column) for column in zip(*map(_COUNTS.unpack, values), strict=True)]
+        return Counts(*sums)
+
+    def zero_counts(self, cells: list[int]) -> None:
+        if self.counts is None or not cells:
+            return
+        if len(cells) == 1:
+            self.counts.update(cells[0].to_bytes(4, "little"), self._no_counts)
+            return
+        keys = struct.pack(f"<{len(cells)}I", *cells)
+        self.counts.update_batch(keys, self._no_counts * len(cells))
