@@ -86,8 +86,9 @@ def next_hop_octets(port: Port, mac: bytes | None) -> bytes:
     return _NEXT_HOP.pack(port.number, port.mtu, port.vlan, to, own, mac is not None)
 
 
-def write_ports(maps: Mapping[str, Map], ports: Iterable[Port]) -> None:
-    """Fill `ports`, `port_numbers` and `egress`; what is no port any more is taken out."""
+def write_ports(maps: Mapping[str, Map], ports: Iterable[Port], egress: int = 0) -> None:
+    """Fill `ports`, `port_numbers` and `egress`; what is no port any more is taken out. With
+    `egress`, that interface is the way out of every port."""
     table = maps["ports"].mmap()
     ports = {port.number: port for port in ports}
     stride = maps["ports"].spec.stride
@@ -95,7 +96,8 @@ def write_ports(maps: Mapping[str, Map], ports: Iterable[Port]) -> None:
         port = ports.get(number)
         table[number * stride : number * stride + _PORT.size] = _octets(port) if port else _EMPTY
         if port is not None:
-            maps["egress"].update(number.to_bytes(4, "little"), port.ifindex.to_bytes(4, "little"))
+            way_out = (egress or port.ifindex).to_bytes(4, "little")
+            maps["egress"].update(number.to_bytes(4, "little"), way_out)
     wanted = {p.ifindex.to_bytes(4, "little"): n.to_bytes(4, "little") for n, p in ports.items()}
     put(maps["port_numbers"], wanted)
 

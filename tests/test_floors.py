@@ -23,8 +23,9 @@ ENTRY_POINTS = ("compiler/cli.py", "runtime/cli.py", "runtime/daemon.py")
 ROOMS = [
     ("lang/*", ("lang",)),
     ("compiler/*", ("lang", "compiler")),
-    ("runtime/*", ("runtime", "compiler.manifest", "compiler.rulebook", "lang.source",
-                   "lang.diagnostics", "lang.render", "lang.request*", "lang.faults")),
+    ("runtime/*", ("runtime", "compiler.manifest", "compiler.rulebook", "compiler.rules",
+                   "compiler.spread", "compiler.environment", "lang.source", "lang.diagnostics",
+                   "lang.render", "lang.request*", "lang.faults", "lang.explain")),
 ]  # fmt: skip
 
 # Syntax ends where it has been checked: what follows, and all it imports, knows models only.

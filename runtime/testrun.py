@@ -1,0 +1,250 @@
+"""The kernel as a backend of packet tests: a bundle loaded privately and run by BPF_PROG_TEST_RUN.
+
+Nothing is pinned or attached, no interface but loopback is needed, and nothing of the host's
+addresses, routes or neighbours is seen: all that comes from the given environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiler.environment import Environment, Outcome
+from ..compiler.environment import Port as EnvironmentPort
+from ..compiler.rules import Rule
+from . import faults, libbpf
+from .bundle import Bundle
+from .handles import BpfError, Map, Object
+from .loader import check_object, join_stages
+from .ports import Port, next_hop_octets, put, write_local, write_neighbours, write_ports
+from .recovery import recover
+from .transaction import Changes, Plan, Writer
+
+_LOOPBACK = 1
+_NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface
+_VERDICTS = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
+_DEFAULT = {"drop": 1, "pass": 2}
+
+
+class Rules(Protocol):
+    """What rules are taken from: a rule book."""
+
+    def rules(self, kind: str) -> Iterable[Rule]: ...
+
+
+class PrivateRun:
+    """A bundle's programs and maps, of this process alone. One frame at a time; not for several
+    threads. Close it."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        """Raises `Refused`."""
+        self.manifest = bundle.manifest
+        self._owned = ExitStack()
+        try:
+            self._object = self._owned.enter_context(_loaded(bundle))
+            self.maps = self._object.maps()
+            programs = self._object.programs()
+            join_stages(self.manifest, self.maps, programs)
+            self._entries = {r: programs[self.manifest.entry(r).name] for r in self.manifest.roles}
+            # No packet is ever on its way while rules change here: there is nothing to wait for.
+            self.writer = Writer(self.manifest, self.maps, _Given({}, {}), grace=lambda: None)
+            self._owned.callback(self.writer.close)
+            recover(self.writer)
+            self._events = _Sums(self.maps["events"], len(self.manifest.counters))
+        except BpfError as error:
+            self.close()
+            raise faults.refused(faults.of_kernel(error, "run packets in the kernel")) from error
+        except BaseException:
+            self.close()
+            raise
+        self._ports: dict[int, EnvironmentPort] = {}
+        self._arrival = 0
+        self._scratch = self.maps["scratch"]
+
+    def close(self) -> None:
+        """May be called again."""
+        self._owned.close()
+
+    def __enter__(self) -> PrivateRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- surroundings -----------------------------------------------------------------------
+
+    def set_environment(self, environment: Environment) -> None:
+        """Ports, local addresses, neighbours, default verdict. Rules with next hops keep those of
+        before: set the rules afterwards."""
+        self._ports = {port.number: port for port in environment.ports}
+        roles = self.manifest.roles
+        ports = [
+            Port(
+                p.number, p.name, roles.index(p.role), "", _NO_INTERFACE + p.number, p.mtu, p.mac,
+                p.address, p.vlan, 0,
+            )  # fmt: skip
+            for p in environment.ports
+        ]
+        # Loopback takes no redirected frame, but the devmap has to have something.
+        write_ports(self.maps, ports, egress=_LOOPBACK)
+        write_local(self.maps, environment.local)
+        write_neighbours(self.maps, ports, environment.neighbours)
+        self.writer.control[1] = _DEFAULT[environment.default or self.manifest.default]
+        by_number = {port.number: port for port in ports}
+        self.writer.next_hops = _Given(by_number, environment.neighbours)
+        self._arrival = 0
+
+    def set_rules(self, rules: Rules) -> None:
+        """Exactly these rules, by one transaction. Raises `Refused`."""
+        wanted = [rule for kind in self.manifest.rules for rule in rules.rules(kind.name)]
+        self.apply(Changes(created=tuple(wanted), removed=tuple(self.writer.rules())))
+
+    def apply(self, plan: Plan) -> None:
+        """A rule book's plan. Raises `Refused`."""
+        self.writer.try_apply(plan)
+        self.writer.settle()
+
+    # ---- packets ----------------------------------------------------------------------------
+
+    def run(self, frame: bytes, port: int) -> Outcome:
+        """What becomes of a frame (14 octets at least) that arrives by port number `port`. `counted`
+        is in order of rule kinds and cells, `events` of the manifest. A counter of octets that is
+        not the packets' shows as an event ("octets", KIND). Raises BpfError."""
+        if port != self._arrival:
+            number = port.to_bytes(4, "little")
+            put(self.maps["port_numbers"], {_LOOPBACK.to_bytes(4, "little"): number})
+            self._arrival = port
+        before = self._counts()
+        result = self._entries[self._ports[port].role].test_run(frame, ingress_ifindex=_LOOPBACK)
+        verdict = _VERDICTS.get(result.retval, f"verdict {result.retval}")
+        counted, events = self._counted(before, self._counts(), len(frame))
+        return Outcome(
+            verdict,  # type: ignore[arg-type]
+            result.data if verdict in ("pass", "tx", "redirect") else None,
+            self._egress() if verdict == "redirect" else port if verdict == "tx" else None,
+            tuple(self._told() + events),
+            tuple(counted),
+        )
+
+    def _egress(self) -> int:
+        """The port in the scratch record of whichever CPU it was; all are zero between packets."""
+        at = self.manifest.scratch.egress
+        records = self._scratch.lookup_per_cpu(bytes(4)) or []
+        self._scratch.update(bytes(4), bytes(self._scratch.element_size))
+        return max(int.from_bytes(record[at : at + 4], "little") for record in records)
+
+    def _told(self) -> list[tuple[str, str]]:
+        more = self._events.more()[:, 0]
+        found = []
+        for index in np.flatnonzero(more).tolist():
+            counter = self.manifest.counters[index]
+            found += [(counter.group, counter.reason)] * int(more[index])
+        return found
+
+    def _counts(self) -> dict[str, npt.NDArray[np.uint64]]:
+        return {
+            name: read_sums(table.counts, table.free_cells.top)
+            for name, table in self.writer.tables.items()
+            if table.counts is not None and table.sequences
+        }
+
+    def _counted(
+        self, before: dict[str, Any], after: dict[str, Any], length: int
+    ) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
+        counted: list[tuple[str, int]] = []
+        wrong: list[tuple[str, str]] = []
+        for name, sums in after.items():
+            more = sums - before[name]
+            cells = np.flatnonzero(more.any(axis=1)).tolist()
+            if not cells:
+                continue
+            table = self.writer.tables[name]
+            sequences = {cell: sequence for sequence, cell in table.sequences.items()}
+            for cell in cells:
+                packets, octets = more[cell].tolist()
+                counted += [(name, sequences.get(cell, 0))] * packets
+                if octets != packets * length:
+                    wrong.append(("octets", name))
+        return counted, wrong
+
+
+class KernelBackend:
+    """`PrivateRun` as `compiler.packet_runs.Backend`: each case's environment and rules."""
+
+    name = "kernel"
+
+    def __init__(self, bundle: Bundle) -> None:
+        """Raises `Refused` where the kernel does not take the bundle."""
+        self._run = PrivateRun(bundle)
+
+    @contextmanager
+    def prepare(self, case: Any) -> Iterator[Callable[[bytes, int], Outcome]]:
+        """`case` has an environment and a book."""
+        self._run.set_environment(case.environment)
+        self._run.set_rules(case.book)
+        yield self._run.run
+
+    def close(self) -> None:
+        """May be called again."""
+        self._run.close()
+
+    def __enter__(self) -> KernelBackend:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Given:
+    """Next hops out of an environment's neighbours."""
+
+    def __init__(self, ports: Mapping[int, Port], known: Mapping[tuple[int, int], bytes]) -> None:
+        self._ports, self._known = ports, known
+
+    def next_hop(self, port: int, address: int) -> bytes:
+        found = self._ports.get(port)
+        if found is None:
+            return bytes(24)
+        return next_hop_octets(found, self._known.get((port, address)))
+
+
+class _Sums:
+    """What a per-CPU array's first elements, summed over the CPUs, gained since the last look."""
+
+    def __init__(self, counters: Map, count: int) -> None:
+        self._map, self._count = counters, count
+        self._last = read_sums(counters, count)
+
+    def more(self) -> npt.NDArray[np.uint64]:
+        now = read_sums(self._map, self._count)
+        more, self._last = now - self._last, now
+        return more
+
+
+def read_sums(counters: Map, count: int) -> npt.NDArray[np.uint64]:
+    """The first `count` elements of a per-CPU array of u64s, summed over the CPUs: [element, word].
+    One system call."""
+    keys, values = bytearray(4 * count), bytearray(counters.element_size * count)
+    cursor = libbpf.buffer_type(8)()
+    result, done = libbpf.lookup_batch(counters.fileno(), None, cursor, keys, values, count)
+    if result not in (0, -2):  # ENOENT: that was the end
+        raise BpfError(f"read map `{counters.name}`", -result)
+    words = counters.spec.stride // 8
+    found = np.frombuffer(values, dtype="<u8").reshape(count, -1, words)
+    total: npt.NDArray[np.uint64] = found[:done].sum(axis=1, dtype=np.uint64)
+    return total
+
+
+def _loaded(bundle: Bundle) -> Object:
+    loaded = Object.open(bundle.object, name=bundle.manifest.pipeline)
+    try:
+        check_object(bundle.manifest, loaded)
+        loaded.load()
+    except BaseException:
+        loaded.close()
+        raise
+    return loaded
