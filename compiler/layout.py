@@ -197,7 +197,7 @@ def octets_of(width: int) -> int:
 # ---- images and capacities ------------------------------------------------------------------
 
 IMAGE_HEAD = 32  # sequence, owner, id, priority, flags
-IMAGE_NAME = 32
+IMAGE_NAME = 64
 
 
 def _image_size(rule: RuleKind) -> int:

@@ -3,7 +3,7 @@
 An *image* is the control plane's own copy of a rule, by record slot, little-endian and packed:
 
     sequence u64, owner u64, id u32, priority u32, flags u32 (1: there is a rule), cell u32
-    name            32 octets of UTF-8, zero-padded                 (kinds with names)
+    name            64 octets of UTF-8, zero-padded                 (kinds with names)
     a match element form u8 (0: none), value, other                 (octets of its width each)
     a given element tag u8 (0: none, 1: a value, 2 + n: a reference to its n-th choice), then the
                     value, or the reference's id
@@ -23,7 +23,7 @@ from ..compiler import manifest as m
 from ..compiler.rules import Matcher, Member, Reference, Rule
 from ..compiler.spread import spread_slots
 
-NAME_OCTETS = 32
+NAME_OCTETS = 64
 FORMS = ("value", "prefix", "mask", "range")
 _HEAD = "<QQIIII"
 _LIVE = 1

@@ -201,7 +201,7 @@ def dangling(kind: str, number: int) -> Diagnostic:
 
 
 def name_too_long(name: str) -> Diagnostic:
-    return Diagnostic("H0734", f"the name `{name}` is longer than 32 octets", (),
+    return Diagnostic("H0734", f"the name `{name}` is longer than 64 octets", (),
                       "give the rule a shorter name; nothing was changed")  # fmt: skip
 
 
