@@ -307,6 +307,8 @@ class Lab:
                "peer", "name", peer, "mtu", str(mtu), "netns", other.name)  # fmt: skip
         for room, end in ends:
             room.offload(end, tx="off", gro="on")
+        # Only now: a veth finds out as it comes up whether its peer will take redirected frames.
+        for room, end in ends:
             room.ip("link", "set", end, "up")
         for room, end in ends:
             room.until_up(end)

@@ -1,0 +1,60 @@
+"""An edge under `helioctl`: loaded in its namespace, given rules, and unloaded."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from lab import LabError, Namespace
+
+HERE = Path(__file__).parent
+PIPELINE = HERE.parents[1] / "pipelines" / "linx.hp"
+HELIOC, HELIOCTL = (str(Path(sys.executable).with_name(name)) for name in ("helioc", "helioctl"))
+
+
+class Edge:
+    """One edge. Its pipeline is loaded under the name of its namespace."""
+
+    def __init__(self, room: Namespace) -> None:
+        self.room, self.name = room, room.name
+
+    def control(self, *words: str) -> str:
+        """Run `helioctl`, in the edge's namespace since it is there that the interfaces are. Raises
+        LabError with what it says."""
+        return self.room.run(HELIOCTL, "--name", self.name, *words)
+
+    def load(self, bundle: Path, config: Path) -> str:
+        self.forget()  # a run that was killed may have left it
+        return self.control("load", str(bundle), "--config", str(config))
+
+    def push(self, file: Path) -> str:
+        return self.control("push", str(file))
+
+    def unload(self) -> None:
+        self.control("unload")
+
+    def forget(self) -> None:
+        """Unload it if it is loaded."""
+        with suppress(LabError):
+            self.unload()
+
+    def rules(self, kind: str = "") -> str:
+        return self.control("show", *([kind] if kind else []))
+
+    def modes(self) -> dict[str, str]:
+        """The interfaces with an XDP program, and how it is attached: `xdp` is native."""
+        listed = self.room.ip("-oneline", "link", "show")
+        found = re.findall(r"^\d+: (\w+)@?\S*: .* (xdp\w*) ", listed, re.M)
+        return dict(found)
+
+
+def compile_pipeline(out: Path) -> str:
+    """Compile LINX to a bundle; returns what `helioc` prints. Raises LabError with what it says."""
+    words = [HELIOC, "compile", str(PIPELINE), "-o", str(out)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    if done.returncode:
+        raise LabError(f"{' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
