@@ -1,27 +1,26 @@
 """Packed columns to a plan: the checks of `planner.py` on whole columns at a time.
 
-The rules stay packed in the book; a `Rule` is made of one when somebody asks for it.
+The rules stay packed in the book (`block.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..lang.diagnostics import Diagnostic, Label, Refused
+from .block import Block, Ids, Rows
 from .columns import Array, Column, Columns
 from .drafting import Draft
 from .ie_values import Fault, fold
-from .rulekinds import FORM_CODES, MATCH, PRIORITY, REFERENCE, Field, Kind
-from .rules import Form, Matcher, Reference, Rule
+from .rulekinds import MATCH, PRIORITY, REFERENCE, Field, Kind
+from .rules import Reference
 from .ruletable import Table
 
 if TYPE_CHECKING:
-    from .rulebook import Plan, RuleBook
+    from .plan import Plan
 
-_FORMS: dict[int, Form] = {code: form for form, code in FORM_CODES.items()}
 _ALLOWED = {
     "exact": (1,), "optional": (0, 1), "lpm": (0, 1, 2), "ternary": (0, 1, 3), "range": (0, 1, 4),
 }  # fmt: skip
@@ -36,113 +35,6 @@ class _Wrong(Exception):
         self.fault, self.rows, self.column = fault, rows, column
 
 
-class Block:
-    """Rules of one kind as columns, in the order of their sequences, which follow one another.
-
-    `ids` u32, `keys` the match images, `matchers` and `values` by element; `references` and `targets` hold,
-    a row, an index into `meant` (0: none)."""
-
-    def __init__(self, kind: Kind, count: int, sequence: int) -> None:
-        self.kind, self.count, self.sequence = kind, count, sequence
-        self.base = 0
-        self.ids: Array = np.zeros(count, np.uint32)
-        self.keys: list[bytes] = []
-        self.matchers: dict[str, Column] = {}
-        self.values: dict[str, Column] = {}
-        self.priorities: Array | None = None
-        self.meant: list[Reference | None] = [None]
-        self.references: dict[str, Array] = {}
-        self.targets: Array | None = None
-        self.names: list[str] = []
-
-    def __len__(self) -> int:
-        return self.count
-
-    def rule(self, row: int) -> Rule:
-        match: list[tuple[str, Matcher]] = []
-        for field in self.kind.match:
-            column = self.matchers.get(field.codec.name)
-            if column is None or column.forms is None or column.others is None:
-                continue
-            code = int(column.forms[row])
-            if code:
-                matcher = Matcher(_FORMS[code], int(column.values[row]), int(column.others[row]))
-                match.append((column.name, matcher))
-        gives = self.kind.rule.gives
-        values = [(n, int(c.values[row])) for n in gives if (c := self.values.get(n)) is not None
-                  and c.forms is not None and c.forms[row]]  # fmt: skip
-        references = [(n, r) for n in gives if n in self.references
-                      and (r := self.meant[int(self.references[n][row])]) is not None]  # fmt: skip
-        return Rule(
-            self.kind.name, int(self.ids[row]), self.sequence + row,
-            self.names[row] if self.names else "", 0,
-            int(self.priorities[row]) if self.priorities is not None else 0,
-            tuple(match), tuple(values), tuple(references),
-            self.meant[int(self.targets[row])] if self.targets is not None else None, (),
-        )  # fmt: skip
-
-    def commit(self, book: RuleBook) -> None:
-        """Put the rules into the book's table."""
-        table = book.tables[self.kind.name]
-        last = table.blocks[-1] if table.blocks else None
-        self.base = last.base + len(last) if last is not None else 0
-        ids = self.ids.tolist()
-        table.blocks.append(self)
-        table.rules.update(zip(ids, range(self.base, self.base + self.count), strict=True))
-        if self.kind.keyed:
-            table.keys.update(zip(self.keys, ids, strict=True))
-        for name, id_ in zip(self.names, ids, strict=False):
-            if name:
-                table.names[fold(name)] = id_
-        for pointers in (self.targets, *self.references.values()):
-            if pointers is None:
-                continue
-            counts = np.bincount(pointers, minlength=len(self.meant))
-            for reference, count in zip(self.meant, counts.tolist(), strict=True):
-                if reference is not None and reference.kind != "port" and count:
-                    pointed = book.tables[reference.kind].pointed
-                    pointed[reference.id] = pointed.get(reference.id, 0) + count
-
-
-class Rows(Sequence[Rule]):
-    """The rules of a block, made one by one."""
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-
-    def __len__(self) -> int:
-        return self.block.count
-
-    @overload
-    def __getitem__(self, index: int) -> Rule: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Rule]: ...
-    def __getitem__(self, index: int | slice) -> Rule | Sequence[Rule]:
-        if isinstance(index, slice):
-            return [self.block.rule(i) for i in range(*index.indices(self.block.count))]
-        return self.block.rule(range(self.block.count)[index])
-
-
-class Ids(Sequence[Reference]):
-    """The references to the rules of a block."""
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-
-    def __len__(self) -> int:
-        return self.block.count
-
-    @overload
-    def __getitem__(self, index: int) -> Reference: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Reference]: ...
-    def __getitem__(self, index: int | slice) -> Reference | Sequence[Reference]:
-        name = self.block.kind.name
-        if isinstance(index, slice):
-            return [Reference(name, int(i)) for i in self.block.ids[index]]
-        return Reference(name, int(self.block.ids[index]))
-
-
 class Bulk(Draft):
     """The planning of one set of columns."""
 
@@ -153,9 +45,7 @@ class Bulk(Draft):
 
     def plan(self) -> Plan:
         """Create these rules. Raises `Refused`; changes nothing."""
-        from .rulebook import Plan
-
-        columns, book = self.columns, self.book
+            columns, book = self.columns, self.book
         kind = book.folded_kinds.get(fold(columns.kind))
         try:
             if kind is None or kind.spread is not None or kind.grouped:
@@ -174,7 +64,7 @@ class Bulk(Draft):
         if self.errors:
             raise Refused(self.errors)
         return Plan(
-            Rows(block), (), (), Ids(block), (), (block,), {}, book.revision,
+            Rows(block), (), (), Ids(block), (), (block,), (block,), book.revision,
             self.sequence + columns.count,
         )  # fmt: skip
 
@@ -267,6 +157,7 @@ class Bulk(Draft):
         """References by row, as indices into `block.meant`."""
         codes = [0]
         for i, word in enumerate(column.words):
+            reference: Reference | None
             try:
                 raw: int | str = int(word) if word.isdecimal() and len(word) < 12 else word
                 reference = self.resolve(field, raw, None)
@@ -274,7 +165,7 @@ class Bulk(Draft):
                 rows = np.flatnonzero(column.values == i + 1)
                 if len(rows):
                     raise _Wrong(fault, rows, column.name) from None
-                reference = None  # type: ignore[assignment]
+                reference = None
             block.meant.append(reference)
             codes.append(len(block.meant) - 1)
         return np.array(codes, np.uint32)[column.values]
@@ -304,7 +195,7 @@ class Bulk(Draft):
         kind, count = block.kind, block.count
         for field in kind.exact:
             column = block.matchers.get(field.codec.name)
-            if column is None or not (column.forms == 1).all():
+            if column is None or column.forms is None or (column.forms != 1).any():
                 title = f"{kind.name} rules need `{field.codec.name}`"
                 rows = np.zeros(1, np.intp) if column is None else np.flatnonzero(column.forms != 1)
                 raise _Wrong(Fault("H0431", title, "", "left out"), rows, field.codec.name)

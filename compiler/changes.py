@@ -36,6 +36,7 @@ def pop(program: Program, statement: tree.Pop, state: State, scope: Scope) -> Ch
     if pushed_before(program, statement.span, "`pop` behind a `push`", state):
         return Changed(None, state)
     if not StageNames(program, state, scope).present(node.name, statement.node.span):
+        program.unsure = True
         return Changed(None, state)
     worlds = frozenset(_popped(program, node, w, statement.span) for w in state)
     return Changed(model.Pop(node.name, statement.span), worlds)

@@ -36,7 +36,7 @@ def check(
     """The pipeline of the file. `load` reads imported files; warnings are left in `found`. Raises
     `Refused` with everything that is wrong, in source order."""
     found = Diagnostics() if found is None else found
-    known = visible_headers(program, load, found)
+    known, complete = visible_headers(program, load, found)
     headers = {name: check_header(k, found) for name, k in known.items()}
     for again in program.pipelines[1:]:
         found.add(
@@ -54,7 +54,7 @@ def check(
         )
         raise_sorted(found)
     pipeline = program.pipelines[0]
-    made = _PipelineChecker(pipeline, headers, found).check()
+    made = _PipelineChecker(pipeline, headers, complete, found).check()
     _unused_imports(pipeline, known, program, found)
     raise_sorted(found)
     assert made is not None
@@ -66,7 +66,7 @@ def check_headers(
 ) -> tuple[model.Header, ...]:
     """The headers of a file that has no pipeline. Raises `Refused`."""
     found = Diagnostics() if found is None else found
-    known = visible_headers(program, load, found)
+    known, _ = visible_headers(program, load, found)
     headers = [check_header(k, found).header for k in known.values() if k.imported is None]
     raise_sorted(found)
     return tuple(headers)
@@ -97,8 +97,13 @@ def _unused_imports(
 
 class _PipelineChecker:
     def __init__(
-        self, pipeline: tree.Pipeline, headers: dict[str, CheckedHeader], found: Diagnostics
+        self,
+        pipeline: tree.Pipeline,
+        headers: dict[str, CheckedHeader],
+        complete: bool,
+        found: Diagnostics,
     ) -> None:
+        self.complete = complete
         self.pipeline = pipeline
         self.headers = headers
         self.found = found
@@ -173,7 +178,7 @@ class _PipelineChecker:
         )
         if parser is None or not roles:
             return CheckedGraph(model.Graph((), ()), {}, sound=False)
-        return check_graph(parser, self.headers, roles, self.found)
+        return check_graph(parser, self.headers, roles, self.found, not self.complete)
 
     def default(self) -> Literal["pass", "drop"]:
         said = self.only(tree.Default, "`default`", "")
@@ -274,11 +279,12 @@ class _PipelineChecker:
         first: dict[str, Span] = {}
         for i, name in enumerate(run.stages if run else ()):
             if name.text == "parser":
-                if i:
+                if i and "parser" not in first:
                     self.found.add(faults_stages.parser_first(name.span))
                 continue
             if not i:
                 self.found.add(faults_stages.parser_first(name.span))
+                first["parser"] = name.span
             if name.text not in declared:
                 self.found.add(
                     faults_files.unknown(
@@ -305,7 +311,7 @@ class _PipelineChecker:
         self, program: Program, declared: dict[str, tree.Stage], order: list[tree.Stage]
     ) -> None:
         for stage in declared.values():
-            if stage not in order:
+            if stage not in order and order:
                 self.found.add(
                     faults_stages.never_used(
                         stage.name,

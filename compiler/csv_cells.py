@@ -52,8 +52,8 @@ def split(source: Source) -> tuple[list[str], list[Cells]]:
         raise _uneven(source, int(wrong[0]), int(widths[wrong[0]]), len(header))
     starts = np.empty_like(ends)
     starts[0], starts[1:] = 0, ends[:-1] + 1
-    starts, ends = starts.reshape(-1, len(header)), ends.reshape(-1, len(header))
-    return header, [_gather(octets, starts[:, i], ends[:, i]) for i in range(len(header))]
+    n = len(header)
+    return header, [_gather(octets, starts[i::n], ends[i::n]) for i in range(n)]
 
 
 def _gather(octets: Array, starts: Array, ends: Array) -> Cells:

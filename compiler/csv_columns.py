@@ -32,8 +32,8 @@ def read_csv(source: Source, kind: Kind) -> Columns:
         made.append(reader.column(cells))
         if reader.faults:
             texts = cells.texts()
-            for text, fault in list(reader.faults.items())[:_ERRORS_SHOWN]:
-                errors.append(_error(fault, source, texts.index(text), i))
+            for text, wrong in list(reader.faults.items())[:_ERRORS_SHOWN]:
+                errors.append(_error(wrong, source, texts.index(text), i))
     if errors:
         raise Refused(errors[:_ERRORS_SHOWN])
     return Columns(kind.name, len(columns[0].lengths), tuple(made), source)

@@ -36,8 +36,10 @@ def check_graph(
     known: dict[str, CheckedHeader],
     roles: tuple[str, ...],
     found: Diagnostics,
+    incomplete: bool = False,
 ) -> CheckedGraph:
-    return _GraphChecker(parser, known, roles, found).check()
+    """`incomplete`: an import failed, so an unknown header is not held against the user."""
+    return _GraphChecker(parser, known, roles, found, incomplete).check()
 
 
 class _GraphChecker:
@@ -47,7 +49,9 @@ class _GraphChecker:
         known: dict[str, CheckedHeader],
         roles: tuple[str, ...],
         found: Diagnostics,
+        incomplete: bool,
     ) -> None:
+        self.incomplete = incomplete
         self.parser = parser
         self.known = known
         self.roles = roles
@@ -135,6 +139,8 @@ class _GraphChecker:
         self.sound = False
 
     def unknown_header(self, target: tree.Name) -> None:
+        if self.incomplete:
+            return
         home = HOMES.get(target.text)
         candidates = [*self.known, *self.headers]
         near = did_you_mean(target.text, candidates)
@@ -166,7 +172,7 @@ class _GraphChecker:
 
     def unknown_source(self, name: tree.Name) -> None:
         if name.text == ENTRY:
-            self.found.add(faults_files.unknown("header", name, (), f"add `import {HOMES[ENTRY]}`"))
+            self.unknown_header(name)
         else:
             self.found.add(
                 faults_files.unknown(
@@ -372,7 +378,7 @@ class _GraphChecker:
                             guards_of[id(first)],
                             guards_of[id(second)],
                             _shown_guard(first),
-                            _shown_guard(second),
+                            _shown_common(first, second),
                             _mend(first, second),
                         )
                     )
@@ -404,7 +410,7 @@ class _GraphChecker:
         at = next(n for n in self.headers if n in among)
         way: list[model.Edge] = []
         while at not in (e.target for e in way):
-            # Every node that waits has a predecessor that waits: walk backwards until one comes again.
+            # Every node that waits has a predecessor that waits: walk back until one comes again.
             edge = next(e for e in edges if e.target == at and e.source in among)
             way.append(edge)
             at = edge.source
@@ -459,6 +465,16 @@ def _shown_guard(edge: model.Edge) -> str:
     if len(edge.tests) == 1:
         return guards.shown(edge.tests[0])
     return " and ".join(f"{t.field} = {guards.shown(t)}" for t in edge.tests)
+
+
+def _shown_common(first: model.Edge, second: model.Edge) -> str:
+    """What both match, where that is easily said; else what the second matches."""
+    if len(first.tests) == len(second.tests) == 1 and first.tests[0].field == second.tests[0].field:
+        one, other = first.tests[0], second.tests[0]
+        if one.mask is None and other.mask is None:
+            alone = guards.without(other.ranges, one.ranges)
+            return guards.shown_ranges(guards.without(other.ranges, alone))
+    return _shown_guard(second)
 
 
 def _mend(first: model.Edge, second: model.Edge) -> str:

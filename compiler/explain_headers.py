@@ -7,9 +7,9 @@ from ..lang.explain import Explanation
 HEADERS: dict[str, Explanation] = {
     "H0230": Explanation(
         "there is no such type",
-        "Fields are numbers of 1 to 64 bits (`u1` … `u64`), addresses (`mac`, `ip4`, `ip6`), or octets "
-        "(`bytes[n]`, and `bytes[rest]` for what is left of the header). Elements have the same types "
-        "but octets, or refer to rule kinds and `port`.",
+        "Fields are numbers of 1 to 64 bits (`u1` … `u64`), addresses (`mac`, `ip4`, `ip6`), "
+        "or octets (`bytes[n]`, and `bytes[rest]` for what is left of the header). Elements "
+        "have the same types but octets, or refer to rule kinds and `port`.",
         "header mark {\n  colour : uint8\n}",
         "header mark {\n  colour : u8\n}",
     ),
@@ -39,29 +39,29 @@ HEADERS: dict[str, Explanation] = {
     ),
     "H0235": Explanation(
         "a field stands in the wrong place",
-        "A header has its fixed fields first, then optional groups, then `bytes[rest]`, whose end "
-        "`size` tells.",
+        "A header has its fixed fields first, then optional groups, then `bytes[rest]`, whose "
+        "end `size` tells.",
         "header mark {\n  words : u8\n  options : bytes[rest]\n}",
         "header mark {\n  words : u8\n  options : bytes[rest]\n  size words * 4 + 1\n}",
     ),
     "H0236": Explanation(
         "this cannot be a default",
-        "A default is a number or an address of the field's type, `length(…)` over `header` and "
-        "`payload`, or `checksum(…)` over these and `pseudo`, in a field of 16 bits.",
+        "A default is a number or an address of the field's type, `length(…)` over `header` "
+        "and `payload`, or `checksum(…)` over these and `pseudo`, in a field of 16 bits.",
         "header mark {\n  check : u8 = checksum(header)\n}",
         "header mark {\n  check : u16 = checksum(header)\n}",
     ),
     "H0237": Explanation(
         "a clause reads what it cannot know",
-        "`size`, `extent`, `accept`, `require` and `payload` are settled while the header is parsed: "
-        "they read its own fixed fields of up to 64 bits, by their plain names.",
+        "`size`, `extent`, `accept`, `require` and `payload` are settled while the header is "
+        "parsed: they read its own fixed fields of up to 64 bits, by their plain names.",
         "header mark {\n  words : u8\n  accept udp.dst = 4000\n}",
         "header mark {\n  words : u8\n  accept words = 4\n}",
     ),
     "H0238": Explanation(
         "a value may leave its range",
-        "The compiler follows the least and the greatest value of every expression. Numbers have no "
-        "sign and at most 64 bits.",
+        "The compiler follows the least and the greatest value of every expression. Numbers "
+        "have no sign and at most 64 bits.",
         "header mark {\n  words : u8\n  options : bytes[rest]\n  size words * 4 - 4\n}",
         "header mark {\n  words : u8\n  options : bytes[rest]\n  size words * 4 + 4\n}",
     ),
@@ -74,8 +74,8 @@ HEADERS: dict[str, Explanation] = {
     ),
     "H0240": Explanation(
         "a value is no condition",
-        "A condition is a comparison, the name of a node (is it there?), `X is …`, or these joined "
-        "by `and`, `or`, `not`. A number is not true or false by itself.",
+        "A condition is a comparison, the name of a node (is it there?), `X is …`, or these "
+        "joined by `and`, `or`, `not`. A number is not true or false by itself.",
         "stage main {\n  if user { if user.dont_fragment { drop } }\n  pass\n}",
         "stage main {\n  if user { if user.dont_fragment = 1 { drop } }\n  pass\n}",
     ),

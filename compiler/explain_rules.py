@@ -13,8 +13,8 @@ RULES: dict[str, Explanation] = {
     ),
     "H0251": Explanation(
         "a number is out of bounds",
-        "Elements have the numbers 1 to 65535, rule kinds a capacity of 1 to 4M, and a spread 1 to "
-        "256 members, the lower bound first.",
+        "Elements have the numbers 1 to 65535, rule kinds a capacity of 1 to 4M, and a spread "
+        "1 to 256 members, the lower bound first.",
         "rule CLASS [0] {\n  gives weight\n}",
         "rule CLASS [16] {\n  gives weight\n}",
     ),
@@ -32,7 +32,8 @@ RULES: dict[str, Explanation] = {
     ),
     "H0254": Explanation(
         "two symbols have one value",
-        "An element's symbols stand for different numbers, so that each value is shown by one name.",
+        "An element's symbols stand for different numbers, so that each value is shown by one "
+        "name.",
         "ie mode = 40, u8 { FAST = 1, SLOW = 1 }",
         "ie mode = 40, u8 { FAST = 1, SLOW = 2 }",
     ),
@@ -44,8 +45,8 @@ RULES: dict[str, Explanation] = {
     ),
     "H0256": Explanation(
         "there is no such match kind",
-        "`exact`, `lpm` (longest prefix), `optional` (exact or any), `ternary` (value and mask) and "
-        "`range` are the ways to match.",
+        "`exact`, `lpm` (longest prefix), `optional` (exact or any), `ternary` (value and "
+        "mask) and `range` are the ways to match.",
         "rule CLASS [16] {\n  match protocol precise user.protocol\n}",
         "rule CLASS [16] {\n  match protocol exact user.protocol\n}",
     ),
@@ -63,21 +64,22 @@ RULES: dict[str, Explanation] = {
     ),
     "H0259": Explanation(
         "rule kinds refer to each other",
-        "What a rule gives, and the members of a spread, lead one way: a chain of rules has an end.",
+        "What a rule gives, and the members of a spread, lead one way: a chain of rules has an "
+        "end.",
         "rule ONE [16] { gives TWO }\nrule TWO [16] { gives ONE }",
         "rule ONE [16] { gives TWO }\nrule TWO [16] { gives weight }",
     ),
     "H0260": Explanation(
         "elements and rule kinds in one list",
-        "`gives a, b` says what a rule carries, `gives X | Y` to which rule it leads. A rule kind "
-        "may say both, in two clauses.",
+        "`gives a, b` says what a rule carries, `gives X | Y` to which rule it leads. A rule "
+        "kind may say both, in two clauses.",
         "rule CLASS [16] {\n  gives weight, FAR\n}",
         "rule CLASS [16] {\n  gives weight\n  gives FAR\n}",
     ),
     "H0261": Explanation(
         "the wrong separator in `gives`",
-        "Elements are separated by commas (a rule may have all), rule kinds by `|` (a rule leads to "
-        "one).",
+        "Elements are separated by commas (a rule may have all), rule kinds by `|` (a rule "
+        "leads to one).",
         "rule CLASS [16] {\n  gives FAR, LBR\n}",
         "rule CLASS [16] {\n  gives FAR | LBR\n}",
     ),
@@ -89,19 +91,34 @@ RULES: dict[str, Explanation] = {
     ),
     "H0263": Explanation(
         "a group's rule is reached on its own",
-        "`choose … from PDR.LBR` makes LBR a group: several rules share an id and are told apart by "
-        "their match. No single one of them can be bound by `find`, `gives` or a match arm.",
-        "stage main {\n  if not user { pass }\n  find LBR else { default }\n"
-        "  find PDR else { default }\n  choose FAR from PDR.LBR\n  pass\n}",
-        "stage main {\n  if not user { pass }\n  find PDR else { default }\n"
-        "  choose FAR from PDR.LBR\n  pass\n}",
+        "`choose … from PDR.LBR` makes LBR a group: several rules share an id and are told "
+        "apart by their match. No single one of them can be bound by `find`, `gives` or a "
+        "match arm.",
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  find LBR else { default }\n"
+        "  find PDR else { default }\n"
+        "  choose FAR from PDR.LBR\n"
+        "  pass\n"
+        "}",
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  find PDR else { default }\n"
+        "  choose FAR from PDR.LBR\n"
+        "  pass\n"
+        "}",
     ),
     "H0264": Explanation(
         "a kind without `match` is looked up",
         "`find` asks which rule matches the packet. A kind that matches nothing is reached by "
         "reference.",
         "stage main {\n  find FAR else { default }\n  pass\n}",
-        "stage main {\n  if not user { pass }\n  find PDR else { default }\n  if PDR gives FAR { drop }\n  pass\n}",
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  find PDR else { default }\n"
+        "  if PDR gives FAR { drop }\n"
+        "  pass\n"
+        "}",
     ),
     "H0265": Explanation(
         "a rule cannot count this",

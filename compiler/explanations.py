@@ -17,16 +17,14 @@ BUILD: dict[str, Explanation] = {
     "H0302": Explanation(
         "clang does not take the generated C",
         "What `helioc check` accepts must compile with every clang that is supported, so this is a "
-        "fault of helioc. The first of clang's errors is shown; the lines it names are those of the
-        "
-        "pipeline file. Please report it with the pipeline.",
+        "fault of helioc. The first of clang's errors is shown; the lines it names are those of "
+        "the pipeline file. Please report it with the pipeline.",
     ),
     "H0303": Explanation(
         "the ways through a stage leave different packets behind",
         "What a packet looks like behind a branch must not depend on the way it took: pop and push "
-        "in every branch alike, or give the verdict inside the branch. A branch that the port's
-        role "
-        "decides (`if port is wan`) is no branch in this sense: each role has programs of its own.",
+        "in every branch alike, or give the verdict inside the branch. A branch that the port's "
+        "role decides (`if port is wan`) is no branch in this sense: each role has programs of its own.",
     ),
     "H0304": Explanation(
         "the kernel does not take the program",

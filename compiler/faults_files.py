@@ -21,10 +21,10 @@ def either(suggestion: str, otherwise: str) -> str:
     return suggestion or otherwise
 
 
-def listed(words: Iterable[str]) -> str:
+def listed(words: Iterable[str], joint: str = "and") -> str:
     """`a`, `b` and `c`."""
     ticked = [f"`{w}`" for w in words]
-    return " and ".join([", ".join(ticked[:-1]), ticked[-1]] if len(ticked) > 1 else ticked)
+    return f" {joint} ".join([", ".join(ticked[:-1]), ticked[-1]] if len(ticked) > 1 else ticked)
 
 
 def no_such_file(path: tree.Path, looked: str, candidates: Iterable[str]) -> Diagnostic:
@@ -49,10 +49,11 @@ def import_cycle(path: tree.Path, chain: Sequence[str]) -> Diagnostic:
 
 
 def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: str) -> Diagnostic:
-    """`what` in the user's terms: "header", "node", "information element" …"""
+    """`what` in the user's terms: "header", "node", "field of `user`" …"""
+    sort, _, owner = what.partition(" of ")
     return error(
         "H0203",
-        f"there is no {what} `{name.text}`",
+        f"there is no {sort} `{name.text}`" + (f" of {owner}" if owner else ""),
         (name.span, "not declared"),
         help=either(did_you_mean(name.text, candidates), otherwise),
     )
@@ -91,7 +92,7 @@ def twice_in_pipeline(what: str, again: Span, first: Span) -> Diagnostic:
         f"{what} is said twice",
         (again, "said again"),
         (first, "first said here"),
-        help="a pipeline says it once: join the two",
+        help="it can be said once: join the two, or remove one",
     )
 
 

@@ -97,6 +97,15 @@ def too_large(span: Span, what: str, count: int, limit: int) -> Diagnostic:
     )
 
 
+def too_long(action: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0218",
+        f"the actions, inlined, come to more than {limit} statements",
+        (action, "applied too often"),
+        help="an action stands in each place where it is applied: apply it once, behind the choice",
+    )
+
+
 def wrong_write(span: Span, title: str, guard: Span, says: str, help: str) -> Diagnostic:
     return error("H0219", title, (span, "cannot be written"), (guard, says), help=help)
 
@@ -160,7 +169,7 @@ def two_layer4(span: Span, first: Span, second: Span) -> Diagnostic:
         (span, "which of the two?"),
         (first, "this one"),
         (second, "or this one, behind it"),
-        help="name the node: `udp.src` where `if udp` holds",
+        help=f"name the node, as in `{second.text}.src`, where `if {second.text}` holds",
     )
 
 

@@ -10,6 +10,14 @@ from .faults_files import either, error
 TYPES = "u1 … u64, mac, ip4, ip6, bytes[n], bytes[rest]"
 
 
+_WRITTEN = {
+    "a number": "write a number, such as `17` or `0x11`",
+    "an IPv4 address": "write an address, such as `10.0.0.1`",
+    "an IPv6 address": "write an address, such as `2001:db8::1`",
+    "a MAC address": "write an address, such as `02:00:00:00:00:01`",
+}
+
+
 def no_such_type(name: tree.Name, allowed: str, candidates: list[str]) -> Diagnostic:
     return error(
         "H0230",
@@ -85,6 +93,7 @@ def wrong_kind(
     labels = [(span, f"this is {found}")]
     if where is not None:
         labels.append((where, f"this is {wanted}"))
+    help = help or _WRITTEN.get(wanted, f"use {wanted} here")
     return error("H0239", f"{found} stands where {wanted} is wanted", *labels, help=help)
 
 

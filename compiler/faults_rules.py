@@ -98,7 +98,7 @@ def element_twice(again: tree.Name, first: Span, rule: str) -> Diagnostic:
         f"`{rule}` has `{again.text}` twice",
         (again.span, "named again"),
         (first, "first named here"),
-        help="a rule has each information element once: declare another element",
+        help="leave one out, or declare another element for it",
     )
 
 
@@ -166,7 +166,7 @@ def counts_nothing(word: tree.Name) -> Diagnostic:
         "H0265",
         f"a rule cannot count `{word.text}`",
         (word.span, "not something to count"),
-        help=either(
-            did_you_mean(word.text, ("packets", "bytes")), "count `packets`, `bytes` or both"
-        ),
+        help="did you mean `bytes`?"
+        if word.text == "octets"
+        else "count `packets`, `bytes` or both",
     )

@@ -65,7 +65,7 @@ def not_exhaustive(span: Span, what: str, missing: Sequence[str], where: Span) -
         f"this match does not say what happens for {listed(missing)}",
         (span, f"{', '.join(missing)} missing"),
         (where, f"`{what}` is declared here"),
-        help=f"add {'an arm' if len(missing) == 1 else 'arms'} for {listed(missing)}, or `_ => …` for the rest",
+        help=f"add arms for {listed(missing)}, or `_ => …` for the rest",
     )
 
 
@@ -87,7 +87,7 @@ def cannot_match(span: Span, why: str, where: Span | None) -> Diagnostic:
         "H0276",
         f"`{span.text}` cannot be matched on",
         *labels,
-        help="match an element of a rule that has symbols or is a reference; compare others by `if`",
+        help="match an element with symbols, or one that is a reference; compare others by `if`",
     )
 
 
@@ -219,11 +219,11 @@ def pushed_read(span: Span, node: str, push: Span) -> Diagnostic:
 def not_announced(span: Span, source: str, target: str, change: Span, hooks: Labels) -> Diagnostic:
     return error(
         "H0289",
-        f"`{source}` cannot announce `{target}` to whom gets this packet",
-        (span, "the packet leaves with its own link header"),
+        f"`{source}` has no way to announce `{target}`",
+        (span, f"the packet leaves behind the `{source}` that it came with"),
         (change, f"puts `{target}` behind `{source}`"),
         *hooks,
-        help=f"add an edge `{source} -> {target} when …` to the parser, or `forward` or `drop` the packet",
+        help=f"add an edge `{source} -> {target} when …` to the parser, or `forward` the packet",
     )
 
 
@@ -252,7 +252,7 @@ def not_a_port(span: Span, found: str) -> Diagnostic:
         "H0292",
         "`forward` needs a port",
         (span, f"this is {found}"),
-        help="name a port bound by an arm (`port p => forward p …`) or an element that refers to `port`",
+        help="name a port bound by an arm (`port p => …`) or an element that refers to `port`",
     )
 
 
@@ -270,7 +270,7 @@ def verdict_misplaced(span: Span, where: str, allowed: Sequence[str]) -> Diagnos
         "H0294",
         f"`{span.text}` cannot be said {where}",
         (span, "not here"),
-        help=f"say {listed(allowed)}",
+        help=f"say {listed(allowed, 'or')}",
     )
 
 
@@ -320,7 +320,7 @@ def empty_else(span: Span) -> Diagnostic:
         "H0299",
         "this `else` does nothing",
         (span, "goes on without a rule"),
-        help="say what becomes of the packet, or leave the `else` out: then it is dropped and counted",
+        help="say what becomes of the packet, or leave the `else` out: that drops and counts it",
     )
 
 

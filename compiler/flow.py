@@ -59,7 +59,7 @@ def roles_of(worlds: Iterable[World]) -> list[str]:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a name in the source stands for: a rule of this kind (or "port"), by its name in the model."""
+    """What a name in the source stands for: a rule of this kind (or "port"), named so there."""
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""Clauses of headers: `size`, `extent`, `accept`, `require`, `payload` over the header's own fields."""
+"""Clauses of headers: `size`, `extent`, `accept` … over the header's own fields."""
 
 from __future__ import annotations
 

@@ -404,7 +404,7 @@ class _HeaderChecker:
                     "a checksum is 16 bits wide"
                     if name == "checksum"
                     else "a length is a number over something",
-                    "write `checksum : u16 = checksum(header)` or `length : u16 = length(header, payload)`",
+                    "write `u16 = checksum(header)` or `u16 = length(header, payload)`",
                 )
             )
             return None

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from .build_packet import Heading, build
 from .environment import Port, is_broadcast, is_multicast
-from .model import Derived, Header
 from .octets import Value, checksum
 from .parse_packet import Layer
 from .rewrite import Rewriting
@@ -51,6 +50,8 @@ def _answerable(packet: Rewriting, front: Layer, arrival: Port) -> bool:
     source, target = ip.number("src"), ip.number("dst")
     if not source or not arrival.address or ip.number("fragment_offset"):
         return False
+    if packet.frame[0] & 1:  # a link-layer broadcast or multicast
+        return False
     if any(is_multicast(a) or is_broadcast(a) for a in (source, target)):
         return False
     carried = packet.frame[front.behind : front.end]
@@ -72,18 +73,12 @@ def _returned(packet: Rewriting, layer: Layer, following: str) -> Heading:
     for field in header.fields:
         if field.default is not None or field.part_of or field.name.startswith("_"):
             continue
-        if field.name in derived or not field.width or not _group_returns(header, field.group):
+        if field.name in derived or not field.width:
             continue
         value = octets.get(_EXCHANGED.get(field.name, field.name))
         if value is not None:
             kept[field.name] = value
     return Heading(layer.name, header, kept, heading.writes)
-
-
-def _group_returns(header: Header, flag: str | None) -> bool:
-    """A checksum is not asked for again, and a sequence number is not ours to give."""
-    fields = [f for f in header.fields if flag is not None and f.group == flag]
-    return not any(isinstance(f.default, Derived) or f.name == "sequence" for f in fields)
 
 
 def _link_back(packet: Rewriting) -> bytes:

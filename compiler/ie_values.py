@@ -7,7 +7,6 @@ stands; `rulecheck.py` turns it into a diagnostic.
 from __future__ import annotations
 
 from ipaddress import IPv6Address
-from socket import inet_aton
 from typing import Any
 
 from ..lang.diagnostics import did_you_mean
@@ -239,12 +238,16 @@ def literal_number(text: str, kind: str) -> int | None:
         return None
 
 
+#: Octets as they must be spelled: without leading zeros, which some read as octal.
+_OCTETS = {str(octet): octet for octet in range(256)}
+
+
 def _ip4(text: str) -> int | None:
-    octets = text.split(".")
-    # inet_aton reads 010 as octal and takes words behind a space; these are not ours.
-    if len(octets) != 4 or not all(o.isdigit() and (o == "0" or o[0] != "0") for o in octets):
+    try:
+        a, b, c, d = text.split(".")
+        return _OCTETS[a] << 24 | _OCTETS[b] << 16 | _OCTETS[c] << 8 | _OCTETS[d]
+    except (KeyError, ValueError):
         return None
-    return int.from_bytes(inet_aton(text), "big")
 
 
 def format_ip4(value: int) -> str:

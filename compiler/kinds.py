@@ -43,6 +43,7 @@ class Rules:
     def kind(self, rule: tree.Rule) -> model.RuleKind:
         used: dict[str, Span] = {}
         clauses = rule.clauses
+        match = self.matches(rule, used)
         gives, alternatives = self.gives(rule, used)
         spreads = [c for c in clauses if isinstance(c, tree.Spread)]
         for again in spreads[1:]:
@@ -55,7 +56,7 @@ class Rules:
             name=rule.name.text,
             capacity=rule.capacity.value,
             named=rule.named,
-            match=self.matches(rule, used),
+            match=match,
             gives=gives,
             alternatives=alternatives,
             spread=self.spread(spreads[0]) if spreads else None,

@@ -28,6 +28,8 @@ def _reply(site: Site, front: str) -> None:
     w.put(
         f"u32 sender = RAW32({x}, 12), asker = arrival_address(ctx), quoted = quote({x});",
         f"u32 where = {site.offset(front)};",
+        "if (!asker)",
+        f"\treturn verdict({site.events('verdict', 'drop')}, XDP_DROP);",
     )
     back = _back(site)
     pushed = " + ".join(h.size_text() for h in back) or "0"

@@ -206,6 +206,7 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
             f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;",
         )
     with w.nest(f"if (!st->{name}_rule) {{"):
+        w.put(f"count_event({site.events('miss', statement.group)});")
         otherwise(site)
     with w.nest("else {"):
         bind(site, statement.rule, f"st->{name}_rule", chosen)

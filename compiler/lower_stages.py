@@ -120,7 +120,7 @@ def _match_value(site: Site, s: MatchValue) -> Shape | None:
         with w.nest(f"{'else ' if i else ''}if ({test}) {{"):
             shapes.append(_scoped(site, body))
     with w.nest("else {"):  # no other value passes the checks of a request
-        drop(site, "internal")
+        drop(site, "absent reference")
     return _join(site, shapes)
 
 

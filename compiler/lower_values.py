@@ -222,7 +222,7 @@ def _hash(site: Site, arguments: tuple[Expr, ...]) -> Value:
     for argument in arguments:
         v = value(site, argument)
         octets.append((at, v))
-        at += v.octets
+        at += (v.width + 7) // 8
     count = (at + 3) // 4
     words: list[list[str]] = [[] for _ in range(count)]
     for start, v in octets:
@@ -234,8 +234,12 @@ def _hash(site: Site, arguments: tuple[Expr, ...]) -> Value:
 
 def _pack(words: list[list[str]], start: int, v: Value) -> None:
     """Put a value's network-order octets at octet `start` of an array of 32-bit words."""
-    size, text = v.octets, v.network()
-    if start % 4 + size <= 4:
+    size = (v.width + 7) // 8
+    if size != v.octets:  # 3, 5 … octets: from the number's most significant one on
+        text = f"bpf_cpu_to_be64((u64){v.host()} << {64 - size * 8})"
+    else:
+        text = v.network()
+    if start % 4 + size <= 4 and size == v.octets:
         shift = start % 4 * 8
         words[start // 4].append(f"(u32){text} << {shift}" if shift else f"(u32){text}")
         return

@@ -48,7 +48,6 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
 def _can_be_pushed(
     program: Program, statement: tree.Push, path: list[model.Node], state: State
 ) -> bool:
-    good = True
     for i, (element, node) in enumerate(zip(statement.path, path, strict=True)):
         bit = program.bit(node.name)
         having = [w for w in state if w.present & bit]
@@ -75,8 +74,8 @@ def _can_be_pushed(
             )
         else:
             continue
-        good = False
-    return good
+        return False
+    return True
 
 
 def _before(
@@ -201,7 +200,8 @@ def _element(
             values.append(made)
     edges = writable(program.checked.graph, node.name, target.name)
     by_edge = {name for name, _ in edges[0].writes or ()} if edges else set()
-    _check_complete(program, element, node, set(given) | by_edge)
+    if edges:
+        _check_complete(program, element, node, set(given) | by_edge)
     return model.PushElement(node.name, tuple(values))
 
 

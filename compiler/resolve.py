@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..lang import tree
 from ..lang.diagnostics import Diagnostics, Refused
@@ -43,10 +44,18 @@ def load_file(path: Path) -> tree.Program:
     """Read and parse. Raises `Refused`."""
     from ..lang.parser import parse, read
 
-    return parse(read(path))
+    name = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    return parse(read(path, f"std/{path.name}" if path.parent == STANDARD else name))
 
 
-def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> dict[str, Known]:
+class Visible(NamedTuple):
+    """Headers by name; `complete` is False if an import failed."""
+
+    known: dict[str, Known]
+    complete: bool
+
+
+def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> Visible:
     """The headers of the file and of the files it imports (not of those that these import)."""
     files = _Files(load, found)
     here = program.source.path
@@ -57,8 +66,9 @@ def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> di
     for imported in program.imports:
         other = files.imported.get(id(imported))
         for header in other.headers if other else ():
-            _declare(known, Known(header, _is_standard(other.source), imported), found)
-    return known
+            standard = other is not None and _is_standard(other.source)
+            _declare(known, Known(header, standard, imported), found)
+    return Visible(known, len(files.imported) == len(program.imports))
 
 
 def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:
@@ -67,7 +77,8 @@ def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:
     if first is new or first.header is new.header:
         return
     if first.imported and new.imported:
-        help = f"import only one of the files: `{first.imported.path.text}` or `{new.imported.path.text}`"
+        both = (first.imported.path.text, new.imported.path.text)
+        help = f"import only one of the files: {faults.listed(both, 'or')}"
     else:
         help = "give the header another name, or leave the import out"
     found.add(faults.declared_twice("header", name, first.header.name.span, help))

@@ -130,7 +130,7 @@ def _canonical(node: Node, faults: list[tuple[Fault, RuleItem | IE]]) -> RuleIte
         try:
             field = node.kind.field(ie, node.parent.kind if node.parent is not None else None)
             if field.role == POSITION:
-                field = node.kind.nth(ie, counts)
+                field = node.kind.positioned(ie, counts)
             items.append(ie._replace(type=field.codec.name))
         except Fault as fault:
             faults.append((fault, ie))

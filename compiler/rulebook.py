@@ -6,37 +6,21 @@ is of the state it was made in: commit it before another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ..lang.diagnostics import Diagnostic
 from ..lang.request import Request
 from .ie_values import fold
 from .manifest import Manifest
+from .plan import Plan
+from .planner import Planner
+from .quick import quick_plan
 from .rulekinds import Kind
 from .rules import Reference, Rule
-from .ruletable import Packed, Staged, Table
+from .ruletable import Staged, Table
 
 if TYPE_CHECKING:
     from .columns import Columns
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The net effect of a request. `results`: the rules that it created, in the order written (an
-    owner before what it owns). `blocks`: rules that were planned packed; they are in `created` too.
-    `warnings` need no answer."""
-
-    created: Sequence[Rule]
-    changed: tuple[tuple[Rule, Rule], ...]
-    removed: tuple[Rule, ...]
-    results: Sequence[Reference]
-    warnings: tuple[Diagnostic, ...] = ()
-    blocks: tuple[Packed, ...] = ()
-    staged: dict[str, Staged] = field(default_factory=dict, repr=False)
-    revision: int = 0
-    sequence: int = 0  # the next one
 
 
 class StalePlan(Exception):
@@ -121,9 +105,7 @@ class RuleBook:
 
     def plan(self, request: Request) -> Plan:
         """What the request comes to. Raises `Refused` with every error; changes nothing."""
-        from .planner import Planner
-
-        return Planner(self).plan(request)
+        return quick_plan(self, request) or Planner(self).plan(request)
 
     def plan_columns(self, columns: Columns) -> Plan:
         """What creating these packed rules comes to. Raises `Refused`; changes nothing."""
@@ -135,10 +117,8 @@ class RuleBook:
         """Make a plan's changes. Raises `StalePlan` if another was committed since it was made."""
         if plan.revision != self.revision:
             raise StalePlan("the rules have changed since this plan was made")
-        for name, staged in plan.staged.items():
-            self.tables[name].commit(staged)
-        for block in plan.blocks:
-            block.commit(self)
+        for effect in plan.effects:
+            effect.commit(self)
         self.revision += 1
         self.sequence = plan.sequence
 
@@ -163,6 +143,6 @@ class RuleBook:
             for reference in kind.owned_by(rule):
                 target = staged.setdefault(reference.kind, Staged(self.tables[reference.kind]))
                 target.point(reference.id, 1)
-        for name, into in staged.items():
-            self.tables[name].commit(into)
+        for into in staged.values():
+            into.commit(self)
         self.revision += 1

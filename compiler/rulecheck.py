@@ -86,7 +86,7 @@ def _missing(
 
 def has_keys(kind: Kind, parts: Parts) -> None:
     for field in kind.exact:
-        if field.index not in parts.pairs:
+        if field.nth not in parts.pairs:
             name, length = field.codec.name, field.codec.lengths[0]
             title = f"this {kind.name} lacks `{name}`, which it matches exactly"
             raise Fault("H0431", title, "rule", f"no `{name}`", f"add ({name}, {length}, …)")

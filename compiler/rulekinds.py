@@ -24,7 +24,7 @@ class Field(NamedTuple):
     """An element as a rule kind uses it. `shift`: of its bits in the match image."""
 
     role: int
-    index: int
+    nth: int
     codec: Codec
     match: Match | None = None
     shift: int = 0
@@ -36,7 +36,7 @@ class Hit(NamedTuple):
     reference, a number or a name. `bits`: what the matcher adds to the match image."""
 
     role: int
-    index: int
+    nth: int
     payload: Pair | int | str | None
     bits: int
     field: Field
@@ -78,7 +78,7 @@ class Kind:
         self.elements = {fold(e.name): e.name for e in manifest.elements}
         self.numbers = {str(e.number): e.name for e in manifest.elements}
         self.codecs = {e.name: Codec(e) for e in manifest.elements}
-        self._cache: dict[tuple[str, ...], Hit] = {}
+        self.cache: dict[tuple[str | int, ...], Hit] = {}
         shift = 0
         for i, match in enumerate(rule.match):
             codec = self.codecs[match.element]
@@ -133,6 +133,11 @@ class Kind:
             for r in self.rule.requires
             if r.element in index
         ]
+        self.named_requires = [
+            (r.element, tuple((name, frozenset(values)) for name, values in r.when),
+             frozenset(r.references))
+            for r in self.rule.requires if r.element in index
+        ]  # fmt: skip
 
     def _companion(self) -> tuple[int, int] | None:
         """(ifindex, interface): Schema 1 gives an interface's number beside its name."""
@@ -141,7 +146,7 @@ class Kind:
             return None
         for field in self.gives:
             if field.role == REFERENCE and "port" in field.codec.element.references:
-                return number.index, field.index
+                return number.nth, field.nth
         return None
 
     # ---- IEs --------------------------------------------------------------------------------
@@ -189,22 +194,22 @@ class Kind:
     def decode(self, ies: Iterable[IE], member: Kind | None = None) -> Parts:
         """What the IEs say; `Fault` (with `.ie`) at the first that is wrong."""
         parts = Parts()
-        cache = self._cache
+        cache = self.cache
         addresses: dict[str, int] = {}
         for ie in ies:
             hit = cache.get(ie[:5])
             try:
                 if hit is None:
-                    hit = self._decode(ie, member)
+                    hit = self.decoded(ie, member)
                 if hit[0] == POSITION:
-                    hit = self._decode(ie._replace(type=self.nth(ie, addresses).codec.name), None)
+                    hit = self.decoded(ie._replace(type=self.positioned(ie, addresses).codec.name), None)
                 self._take(parts, hit, ie)
             except Fault as fault:
                 fault.ie = ie
                 raise
         for i, j in self.overlaps:
             if i in parts.pairs and j in parts.pairs:
-                self._agree(parts.pairs[i], parts.pairs[j], self.match[i], self.match[j])
+                self.agree(parts.pairs[i], parts.pairs[j], self.match[i], self.match[j])
         return parts
 
     @staticmethod
@@ -236,7 +241,7 @@ class Kind:
         title = f"`{field.codec.name}` is given twice"
         raise Fault("H0413", title, "ie", "the second time", "leave one of them out")
 
-    def nth(self, ie: IE, addresses: dict[str, int]) -> Field:
+    def positioned(self, ie: IE, addresses: dict[str, int]) -> Field:
         """The n-th `IP address` of a rule is its n-th element of that kind."""
         name = fold(ie.type)
         found = self._positional(name)
@@ -247,14 +252,14 @@ class Kind:
             raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
         return found[n]
 
-    def _decode(self, ie: IE, member: Kind | None) -> Hit:
+    def decoded(self, ie: IE, member: Kind | None) -> Hit:
         field = self.field(ie, member)
         field.codec.check_length(ie.length)
         hit = self._hit(field, ie)
         if field.role != WEIGHT:  # which only members of a spread have
-            if len(self._cache) >= _KEPT:
-                self._cache.clear()
-            self._cache[ie[:5]] = hit  # type: ignore[index]
+            if len(self.cache) >= _KEPT:
+                self.cache.clear()
+            self.cache[ie[:5]] = hit
         return hit
 
     def _hit(self, field: Field, ie: IE) -> Hit:
@@ -267,21 +272,21 @@ class Kind:
             if matcher is None:
                 if field.match.kind == "exact":
                     raise Fault("H0418", f"`{codec.name}` must have a value", "values")
-                return Hit(MATCH, field.index, None, 0, field)
-            return Hit(MATCH, field.index, (codec.name, matcher), matcher_bits(field, matcher), field)
+                return Hit(MATCH, field.nth, None, 0, field)
+            return Hit(MATCH, field.nth, (codec.name, matcher), matcher_bits(field, matcher), field)
         if ie.form != "value":
             title = f"`{codec.name}` takes one value"
             raise Fault("H0419", title, "values", "more than a value", "write the value alone")
         if field.role == REFERENCE and isinstance(ie.value, str) and not ie.value[:1].isdigit():
-            return Hit(REFERENCE, field.index, ie.value, 0, field)
+            return Hit(REFERENCE, field.nth, ie.value, 0, field)
         number = codec.number(ie.value)
         if field.role == WEIGHT and number == 0:
             raise Fault("H0437", "a member of weight 0 gets no flows", "value", "",
                         "leave the member out, or delete it from the rule")  # fmt: skip
-        return Hit(field.role, field.index, number, 0, field)
+        return Hit(field.role, field.nth, number, 0, field)
 
     @staticmethod
-    def _agree(one: Pair, two: Pair, first: Field, second: Field) -> None:
+    def agree(one: Pair, two: Pair, first: Field, second: Field) -> None:
         """Two elements on the same bits of the packet must be able to hold together."""
         assert first.match is not None and second.match is not None
         (v1, m1), (v2, m2) = (

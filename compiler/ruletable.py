@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .ie_values import fold
 from .rulekinds import Kind
@@ -30,7 +30,6 @@ class Packed(Protocol):
 
     def __len__(self) -> int: ...
     def rule(self, row: int) -> Rule: ...
-    def commit(self, book: RuleBook) -> None: ...
 
 
 class Table:
@@ -79,22 +78,21 @@ class Table:
     def _ids(self) -> dict[int, tuple[Handle, ...]] | dict[Handle, Rule | int]:
         return self.groups if self.kind.grouped else self.rules
 
-    def commit(self, staged: Staged) -> None:
-        """Make the staged changes."""
+    def make(self, staged: Staged) -> None:
+        """Make staged changes."""
         rules, ids = self.rules, self._ids()
         for handle, rule in staged.rules.items():
             if rule is not None:
                 rules[handle] = rule
             else:
                 rules.pop(handle, None)
-        for own, changes in (
-            (self.keys, staged.keys), (self.names, staged.names), (self.groups, staged.groups),
-        ):  # fmt: skip
-            for key, value in changes.items():  # type: ignore[attr-defined]
-                if value is None or value == ():
-                    own.pop(key, None)  # type: ignore[attr-defined]
-                else:
-                    own[key] = value  # type: ignore[index]
+        _merge(self.keys, staged.keys)
+        _merge(self.names, staged.names)
+        for id_, handles in staged.groups.items():
+            if handles:
+                self.groups[id_] = handles
+            else:
+                self.groups.pop(id_, None)
         for id_, count in staged.pointed.items():
             if count:
                 self.pointed[id_] = count
@@ -105,6 +103,18 @@ class Table:
                 heapq.heappush(self.free, id_)
         if len(self.free) > 64 and len(self.free) > 2 * (self.top - len(ids)):
             self.free = sorted({i for i in self.free if i not in ids})
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+def _merge(own: dict[_K, _V], changes: dict[_K, _V | None]) -> None:
+    for key, value in changes.items():
+        if value is None:
+            own.pop(key, None)
+        else:
+            own[key] = value
 
 
 class Staged:
@@ -125,6 +135,9 @@ class Staged:
         self.lowest = 0
         self.size = len(table.rules)
         self.place: object = None  # what was created last
+
+    def commit(self, book: RuleBook) -> None:
+        self.table.make(self)
 
     def get(self, handle: Handle) -> Rule | None:
         found = self.rules.get(handle, _MISSING)

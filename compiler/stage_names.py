@@ -17,7 +17,7 @@ from .kinds import Rules
 from .packets import PacketNames, hash_call
 from .values import Expressions, Value, of_width
 
-#: How an attribute is read: for its value, for a field that may be left out, to match on it, as a port.
+#: How an attribute is read: as a value, as one that may be left out, to match on, as a port.
 Use = Literal["value", "group", "match", "port"]
 
 
@@ -40,6 +40,7 @@ class Program:
     missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up
     pushes: dict[str, Span] = field(default_factory=dict)  # where a node was pushed
     applied: set[str] = field(default_factory=set)
+    steps: int = 0  # statements of inlined actions
     unsure: bool = False  # something was left out: do not hold what is missing against the user
     said: set[tuple[str, Span]] = field(default_factory=set)
 
@@ -93,6 +94,12 @@ class StageNames:
         if not program.checked.sound:
             return
         nodes = [n.name for n in program.checked.graph.nodes]
+        for owner in program.elements.known.values():
+            if name.text in dict(owner.symbols):
+                use = f"`match RULE.{owner.name} {{ {name.text} => … }}`"
+                help = f"it is a symbol of `{owner.name}`: {use}"
+                program.report(faults_files.unknown("node or rule", name, (), help))
+                return
         program.report(
             faults_files.unknown(
                 "node or rule",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..lang import tree
 from ..lang.source import Span
-from . import changes, faults_files, model, pushes
+from . import changes, faults_files, faults_graph, model, pushes
 from . import faults_stages as faults
 from .changes import Changed
 from .conditions import narrow
@@ -15,6 +15,10 @@ from .flow import Bound, Fact, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .names import RESERVED
 from .stage_names import Program, StageNames
+
+#: Statements that inlined actions may come to.
+MOST_STEPS = 10_000
+TOLD = MOST_STEPS * 1_000
 
 
 def block(
@@ -30,7 +34,6 @@ def block(
         changed = statement(program, each, state, scope)
         state = changed.state
         if changed.statement is None:
-            program.unsure = True
             continue
         made.append(changed.statement)
         if ends(changed.statement):
@@ -314,6 +317,9 @@ def _apply(program: Program, written: tree.Apply, state: State, scope: Scope) ->
         ]
         program.report(faults.recursion(written.span, [*chain, action.name.text], action.name.span))
         return Changed(None, state)
+    program.steps += len(action.body.statements)
+    if program.steps > MOST_STEPS:
+        return _too_long(program, action)
     argument = StageNames(program, state, scope).bound(written.argument)
     kind = action.parameter.text
     if argument is None or kind not in program.rules.known:
@@ -332,3 +338,11 @@ def _apply(program: Program, written: tree.Apply, state: State, scope: Scope) ->
     within = replace(scope, names=names, applied=(*scope.applied, action))
     body, after = block(program, action.body, state, within)
     return Changed(model.Inline(action.name.text, body, written.span), after)
+
+
+def _too_long(program: Program, action: tree.Action) -> Changed:
+    """Actions that apply actions double quickly: say it once, and go no further."""
+    if program.steps < TOLD:
+        program.report(faults_graph.too_long(action.name.span, MOST_STEPS))
+        program.steps = TOLD
+    return Changed(None, frozenset())

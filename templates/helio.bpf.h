@@ -325,16 +325,16 @@ ALWAYS void set_ecn_ce(void *ip)
 /* May the packet whose IPv4 header is `ip` be answered with an ICMP error? */
 ALWAYS int may_answer(struct xdp_md *ctx, void *ip)
 {
-	u32 from = RAW32(ip, 12), to = RAW32(ip, 16);
-	void *end = (void *)(long)ctx->data_end, *icmp;
+	void *frame = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *icmp;
+	u32 from = RAW32(ip, 12), to = RAW32(ip, 16), size = (RAW8(ip, 0) & 15) * 4;
 
+	if (frame + 14 > end || RAW8(frame, 0) & 1) /* a link-layer broadcast or multicast */
+		return 0;
 	if (!from || is_multicast(from) || is_broadcast(from) || is_multicast(to) ||
 	    is_broadcast(to) || RAW16(ip, 6) & bpf_htons(0x1fff))
 		return 0;
-	if (RAW8(ip, 9) != 1)
-		return 1;
-	icmp = ip + (RAW8(ip, 0) & 15) * 4;
-	if (icmp + 1 > end)
+	icmp = ip + size;
+	if (RAW8(ip, 9) != 1 || bpf_ntohs(RAW16(ip, 2)) <= size || icmp + 1 > end)
 		return 1;
 	switch (RAW8(icmp, 0)) {
 	case 3:

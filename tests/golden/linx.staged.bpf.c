@@ -98,7 +98,7 @@ struct overlay_record {
 ARRAY_MAP(overlay_cells, u64, 513, BPF_F_MMAPABLE);
 ARRAY_MAP(overlay_records, struct overlay_record, 513, BPF_F_MMAPABLE);
 struct overlay_image {
-	u8 octets[104];
+	u8 octets[136];
 };
 ARRAY_MAP(overlay_images, struct overlay_image, 513, BPF_F_MMAPABLE);
 PERCPU_MAP(overlay_counts, struct counts, 513);
@@ -480,6 +480,8 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	}
 	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx), quoted = quote(st->user_h);
 	u32 where = st->user_at;
+	if (!asker)
+		return verdict(1, XDP_DROP);
 	u32 again = 0; /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
 	if (st->link == 14) {
@@ -865,7 +867,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else {
-			count_event(12);
+			count_event(11);
 			return verdict(1, XDP_DROP);
 		}
 	}
@@ -899,6 +901,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		st->far_rule = slot_6 ? bpf_map_lookup_elem(&far_records, &slot_6) : 0;
 	}
 	if (!st->far_rule) {
+		count_event(15);
 		{
 			return default_action();
 		}
@@ -1045,7 +1048,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_event(12);
+		count_event(11);
 		return verdict(1, XDP_DROP);
 	}
 	return CONTINUE;
@@ -1097,6 +1100,29 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT32(data, 8, link_2);
 		PUT16(data, 12, link_3);
 		PUT16(data, 12, bpf_htons(0x800));
+	}
+	if (st->link == 18) {
+		void *start = (void *)(long)ctx->data;
+		if (start + 18 > (void *)(long)ctx->data_end) {
+			count_event(12);
+			return verdict(1, XDP_DROP);
+		}
+		u64 link_4 = RAW64(start, 0);
+		u64 link_5 = RAW64(start, 8);
+		u16 link_6 = RAW16(start, 16);
+		if (bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)pushed)) {
+			count_event(12);
+			return verdict(1, XDP_DROP);
+		}
+		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+		if (data + 18 > end) {
+			count_event(12);
+			return verdict(1, XDP_DROP);
+		}
+		PUT64(data, 0, link_4);
+		PUT64(data, 8, link_5);
+		PUT16(data, 16, link_6);
+		PUT16(data, 16, bpf_htons(0x800));
 	}
 	return XDP_PASS;
 	}
@@ -1153,6 +1179,8 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	}
 	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx), quoted = quote(st->user_h);
 	u32 where = st->user_at;
+	if (!asker)
+		return verdict(1, XDP_DROP);
 	if (!st->outer_h) {
 		count_event(12);
 		return verdict(1, XDP_DROP);
@@ -1168,12 +1196,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		group_4 = 0;
 	u8 given_5 = group_4 != 0;
 	u32 back_3 = given_5 ? RAW32(group_4, 0) : 0;
-	void *group_7 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0) + (((RAW8(st->gre_h, 0) >> 5) & 0x1) ? 4 : 0)) & 63);
-	if (!((RAW8(st->gre_h, 0) >> 4) & 0x1) || group_7 + 4 > limit_of(ctx))
-		group_7 = 0;
-	u8 given_8 = group_7 != 0;
-	u32 back_6 = given_8 ? RAW32(group_7, 0) : 0;
-	u32 again = 20 + 4 + (given_5 ? 4 : 0) + (given_8 ? 4 : 0); /* octets of the tunnel headers that go back */
+	u32 again = 20 + 4 + (given_5 ? 4 : 0); /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
 	if (st->link == 14) {
 		void *start = (void *)(long)ctx->data;
@@ -1181,9 +1204,9 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
-		u64 link_9 = RAW64(start, 0);
-		u32 link_10 = RAW32(start, 8);
-		u16 link_11 = RAW16(start, 12);
+		u64 link_6 = RAW64(start, 0);
+		u32 link_7 = RAW32(start, 8);
+		u16 link_8 = RAW16(start, 12);
 		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)) {
 			count_event(12);
 			return verdict(1, XDP_DROP);
@@ -1193,42 +1216,85 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
-		PUT64(data, 0, link_9);
-		PUT32(data, 8, link_10);
-		PUT16(data, 12, link_11);
+		PUT64(data, 0, link_6);
+		PUT32(data, 8, link_7);
+		PUT16(data, 12, link_8);
 		swap_macs(data);
 		PUT16(data, 12, bpf_htons(0x800));
-		void *outer_12 = data + 14;
-		PUT8(outer_12, 0, ((u8)(0x4) << 4 | 0x5));
-		PUT8(outer_12, 1, 0x0);
-		PUT16(outer_12, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0) + (given_8 ? 4 : 0))));
-		PUT16(outer_12, 4, bpf_ntohs(0x0));
-		PUT16(outer_12, 6, bpf_ntohs((u16)(0x1) << 14));
-		PUT8(outer_12, 8, 0x40);
-		PUT8(outer_12, 9, 0x2f);
-		PUT32(outer_12, 12, back_1);
-		PUT32(outer_12, 16, back_2);
-		PUT16(outer_12, 10, fold(((u64)(u8)(((u8)(0x4) << 4 | 0x5))) + ((u64)(u8)(0x0) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0) + (given_8 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs((u16)(0x1) << 14)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(back_1) + (u64)(u32)(back_2)));
-		void *gre_13 = data + 14 + 20;
-		PUT16(gre_13, 0, bpf_ntohs((u16)(given_5) << 13 | (u16)(given_8) << 12));
-		PUT16(gre_13, 2, bpf_ntohs(0x800));
+		void *outer_9 = data + 14;
+		PUT8(outer_9, 0, ((u8)(0x4) << 4 | 0x5));
+		PUT8(outer_9, 1, 0x0);
+		PUT16(outer_9, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0))));
+		PUT16(outer_9, 4, bpf_ntohs(0x0));
+		PUT16(outer_9, 6, bpf_ntohs((u16)(0x1) << 14));
+		PUT8(outer_9, 8, 0x40);
+		PUT8(outer_9, 9, 0x2f);
+		PUT32(outer_9, 12, back_1);
+		PUT32(outer_9, 16, back_2);
+		PUT16(outer_9, 10, fold(((u64)(u8)(((u8)(0x4) << 4 | 0x5))) + ((u64)(u8)(0x0) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs((u16)(0x1) << 14)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(back_1) + (u64)(u32)(back_2)));
+		void *gre_10 = data + 14 + 20;
+		PUT16(gre_10, 0, bpf_ntohs((u16)(given_5) << 13));
+		PUT16(gre_10, 2, bpf_ntohs(0x800));
 		if (given_5) {
-			void *group_14 = gre_13 + 4;
-			if (group_14 + 4 > end) {
+			void *group_11 = gre_10 + 4;
+			if (group_11 + 4 > end) {
 				count_event(12);
 				return verdict(1, XDP_DROP);
 			}
-			PUT32(group_14, 0, back_3);
-		}
-		if (given_8) {
-			void *group_15 = gre_13 + 4 + (given_5 ? 4 : 0);
-			if (group_15 + 4 > end) {
-				count_event(12);
-				return verdict(1, XDP_DROP);
-			}
-			PUT32(group_15, 0, back_6);
+			PUT32(group_11, 0, back_3);
 		}
 		if (!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)) {
+			count_event(12);
+			return verdict(1, XDP_DROP);
+		}
+		return verdict(3, XDP_TX);
+	}
+	if (st->link == 18) {
+		void *start = (void *)(long)ctx->data;
+		if (start + 18 > (void *)(long)ctx->data_end) {
+			count_event(12);
+			return verdict(1, XDP_DROP);
+		}
+		u64 link_12 = RAW64(start, 0);
+		u64 link_13 = RAW64(start, 8);
+		u16 link_14 = RAW16(start, 16);
+		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)) {
+			count_event(12);
+			return verdict(1, XDP_DROP);
+		}
+		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+		if (data + 42 > end) {
+			count_event(12);
+			return verdict(1, XDP_DROP);
+		}
+		PUT64(data, 0, link_12);
+		PUT64(data, 8, link_13);
+		PUT16(data, 16, link_14);
+		swap_macs(data);
+		PUT16(data, 16, bpf_htons(0x800));
+		void *outer_15 = data + 18;
+		PUT8(outer_15, 0, ((u8)(0x4) << 4 | 0x5));
+		PUT8(outer_15, 1, 0x0);
+		PUT16(outer_15, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0))));
+		PUT16(outer_15, 4, bpf_ntohs(0x0));
+		PUT16(outer_15, 6, bpf_ntohs((u16)(0x1) << 14));
+		PUT8(outer_15, 8, 0x40);
+		PUT8(outer_15, 9, 0x2f);
+		PUT32(outer_15, 12, back_1);
+		PUT32(outer_15, 16, back_2);
+		PUT16(outer_15, 10, fold(((u64)(u8)(((u8)(0x4) << 4 | 0x5))) + ((u64)(u8)(0x0) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs((u16)(0x1) << 14)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(back_1) + (u64)(u32)(back_2)));
+		void *gre_16 = data + 18 + 20;
+		PUT16(gre_16, 0, bpf_ntohs((u16)(given_5) << 13));
+		PUT16(gre_16, 2, bpf_ntohs(0x800));
+		if (given_5) {
+			void *group_17 = gre_16 + 4;
+			if (group_17 + 4 > end) {
+				count_event(12);
+				return verdict(1, XDP_DROP);
+			}
+			PUT32(group_17, 0, back_3);
+		}
+		if (!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)) {
 			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
@@ -1273,6 +1339,11 @@ node_vlan:
 	st->vlan_h = p;
 	st->vlan_at = at;
 	st->link = at + size;
+	if ((bpf_ntohs(RAW16(p, 2)) == 0x800)) {
+		p += size;
+		at += size;
+		goto node_outer;
+	}
 	goto done;
 
 node_outer:
@@ -1681,7 +1752,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else {
-			count_event(12);
+			count_event(11);
 			return verdict(1, XDP_DROP);
 		}
 	}
@@ -1715,6 +1786,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		st->far_rule = slot_6 ? bpf_map_lookup_elem(&far_records, &slot_6) : 0;
 	}
 	if (!st->far_rule) {
+		count_event(15);
 		{
 			if (default_verdict() == XDP_DROP) {
 				return verdict(1, XDP_DROP);
@@ -1876,7 +1948,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_event(12);
+		count_event(11);
 		return verdict(1, XDP_DROP);
 	}
 	return CONTINUE;

@@ -1,0 +1,169 @@
+"""Rules changed and deleted by a request."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .arrange import Node
+from .creating import Creator
+from .ie_values import Fault
+from .rulecheck import complete, decode
+from .rulekinds import Parts
+from .rules import Member, Reference, Rule
+
+
+class Changer(Creator):
+    """Stages changes and removals."""
+
+    def update(self, node: Node) -> None:
+        """Stage the change of a rule."""
+        try:
+            parts = decode(node)
+            found = self.locate(node, parts)
+            if len(found) > 1:
+                raise self._several(node, found)
+            self._update(node, parts, found[0])
+        except Fault as fault:
+            if fault.node is None:
+                fault.node = node
+            raise
+
+    def _update(self, node: Node, parts: Parts, old: Rule) -> None:
+        kind = node.kind
+        node.id = old.id
+        values, references = dict(old.values), dict(old.references)
+        if parts.values or parts.references:
+            gives = kind.rule.gives
+            by_index = {i: values[n] for i, n in enumerate(gives) if n in values}
+            refs_by_index = {i: references[n] for i, n in enumerate(gives) if n in references}
+            by_index, refs_by_index = self.given(kind, parts, by_index, refs_by_index)
+            complete(kind, by_index, refs_by_index)
+            new_values = tuple([(gives[i], v) for i, v in sorted(by_index.items())])
+            new_references = tuple([(gives[i], v) for i, v in sorted(refs_by_index.items())])
+        else:
+            new_values, new_references = old.values, old.references
+        target, members = old.target, old.members
+        orphans: list[Rule] = []
+        if node.children:
+            target, members, orphans = self._changed_children(node, old)
+        priority = old.priority if parts.priority is None else parts.priority
+        new = Rule(
+            kind.name, old.id, old.sequence, old.name, old.owner, priority, old.match,
+            new_values, new_references, target, members,
+        )  # fmt: skip
+        self.replace_rule(old, new)
+        for orphan in orphans:
+            self.remove(orphan)
+
+    def replace_rule(self, old: Rule, new: Rule) -> None:
+        """Stage `new` for `old`: same id, same match."""
+        kind = self.book.kinds[old.kind]
+        into = self.staged(old.kind)
+        if new.priority != old.priority and kind.keyed:
+            other = into.get(kind.key_of(new)) if kind.grouped else (
+                self._with_key(into, kind.key_of(new)))  # fmt: skip
+            if other is not None:
+                raise self._duplicate(other)
+        into.change(old, new)
+        if (new.references, new.target, new.members) != (old.references, old.target, old.members):
+            self._point(new, 1)
+            self._point(old, -1)
+
+    def _changed_children(
+        self, node: Node, old: Rule
+    ) -> tuple[Reference | None, tuple[Member, ...], list[Rule]]:
+        """Target and members after an update, and what nobody owns any more."""
+        kind, target = node.kind, old.target
+        orphans: list[Rule] = []
+        members = {member.id: member.weight for member in old.members}
+        for child in node.children:
+            if kind.spread is not None and child.kind.name == kind.spread.kind:
+                id_ = self._member(child, old, members)
+                weighed = child.ies and self._decoded(child).weight is not None
+                members[id_] = self._weight(child) if weighed else members.get(id_, 1)
+                continue
+            item = child.item
+            same = target is not None and target.kind == child.kind.name
+            if item.id is None and item.name is None and same and child.described():
+                assert target is not None
+                self._update_known(child, target)
+                continue
+            before = target
+            target = Reference(child.kind.name, self._child(child, old.sequence))
+            if before is not None and before != target:
+                orphans.extend(r for r in self.staged(before.kind).with_id(before.id)
+                               if r.owner == old.sequence)  # fmt: skip
+        if kind.spread is not None:
+            self.members_fit(kind, len(members))
+        return target, tuple([Member(i, w) for i, w in members.items()]), orphans
+
+    def _member(self, child: Node, old: Rule, members: dict[int, int]) -> int:
+        item = child.item
+        if item.id is None and item.name is None and child.same is None:
+            if len(members) == 1 and child.ies:
+                only = Reference(child.kind.name, next(iter(members)))
+                self._update_known(child, only)
+                return only.id
+            title = f"which {child.kind.name} of {old.kind} {old.id}?"
+            help_ = f"write its id; the members are {', '.join(map(str, members))}"
+            raise self._at(child, Fault("H0457", title, "kind", f"{len(members)} members", help_))
+        return self._child(child, old.sequence)
+
+    def _update_known(self, child: Node, reference: Reference) -> None:
+        found = self.staged(reference.kind).with_id(reference.id)
+        parts = self._decoded(child)
+        if parts.pairs:
+            found = [rule for rule in found if rule.match == parts.match] or found
+        if len(found) != 1:
+            raise self._at(child, self._several(child, found))
+        if parts.named and parts.match != found[0].match:
+            raise self._at(child, self._match_fixed(found[0]))
+        try:
+            self._update(child, parts, found[0])
+        except Fault as fault:
+            fault.node = fault.node or child
+            raise
+
+    # ---- delete -----------------------------------------------------------------------------
+
+    def delete(self, node: Node) -> None:
+        """Stage the removal of the rules that are meant, or of the members that are named."""
+        parts = self._decoded(node)
+        found = self.locate(node, parts)
+        for child in node.children:
+            self._decoded(child)
+        named = {
+            child.item.id: child for child in node.children
+            if child.item.id is not None and child.kind.name in node.kind.children
+        }  # fmt: skip
+        for rule in found:
+            node.id = rule.id
+            if named and node.kind.spread is not None:
+                self._drop_members(node, rule, named)
+            else:
+                self._gives_that(rule, named)
+                self.remove(rule)
+
+    def _drop_members(self, node: Node, rule: Rule, named: dict[int, Node]) -> None:
+        ids = {member.id for member in rule.members}
+        for id_, child in named.items():
+            if id_ not in ids:
+                title = f"{child.kind.name} {id_} is no member of {rule.kind} {rule.id}"
+                raise self._at(child, Fault("H0450", title, "id", "no such member"))
+        left = tuple([member for member in rule.members if member.id not in named])
+        if not left:
+            self.remove(rule)
+            return
+        self.members_fit(node.kind, len(left))
+        self.replace_rule(rule, dataclasses.replace(rule, members=left))
+        for id_, child in named.items():
+            for member in self.staged(child.kind.name).with_id(id_):
+                if member.owner == rule.sequence:
+                    self.remove(member)
+
+    def _gives_that(self, rule: Rule, named: dict[int, Node]) -> None:
+        for id_, child in named.items():
+            if rule.target != Reference(child.kind.name, id_):
+                gives = self.describe(rule.target) if rule.target else "nothing"
+                title = f"{rule.kind} {rule.id} gives {gives}, not {child.kind.name} {id_}"
+                raise self._at(child, Fault("H0462", title, "id", "not what it gives"))
