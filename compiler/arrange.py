@@ -115,8 +115,11 @@ class Arranger:
             self.faults.append(Misplaced(fault, ie))
             return
         for node in reversed(open_):
-            member = node.parent.kind if node.parent is not None and node.kind.name in (
-                node.parent.kind.children) else None
+            member = (
+                node.parent.kind
+                if node.parent is not None and node.kind.name in (node.parent.kind.children)
+                else None
+            )
             if node.kind.has(ie, member):
                 node.ies.append(ie)
                 break
@@ -127,9 +130,7 @@ class Arranger:
         if node.item.id is None or node.operation != "delete":
             self.last[node.kind.name] = node
 
-    def _rule(
-        self, node: Node, open_: list[Node], owner: Node | None, top: list[Node]
-    ) -> None:
+    def _rule(self, node: Node, open_: list[Node], owner: Node | None, top: list[Node]) -> None:
         for holder in reversed(open_):
             if _can_hold(holder, node):
                 self._put(holder, node)
@@ -158,8 +159,11 @@ class Arranger:
 
     def _put(self, holder: Node, node: Node) -> None:
         item = node.item
-        if holder.kind.spread is not None and item.id is None and item.name is None and (
-            not item.block
+        if (
+            holder.kind.spread is not None
+            and item.id is None
+            and item.name is None
+            and (not item.block)
         ):
             self._stand_for(holder, node)
         node.parent = holder

@@ -14,12 +14,13 @@ from .block import Block, Ids, Rows
 from .columns import Array, Column, Columns
 from .drafting import Draft
 from .ie_values import Fault, fold
+from .plan import Plan
 from .rulekinds import MATCH, PRIORITY, REFERENCE, Field, Kind
 from .rules import Reference
 from .ruletable import Table
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from .rulebook import RuleBook
 
 _ALLOWED = {
     "exact": (1,), "optional": (0, 1), "lpm": (0, 1, 2), "ternary": (0, 1, 3), "range": (0, 1, 4),
@@ -45,7 +46,7 @@ class Bulk(Draft):
 
     def plan(self) -> Plan:
         """Create these rules. Raises `Refused`; changes nothing."""
-            columns, book = self.columns, self.book
+        columns, book = self.columns, self.book
         kind = book.folded_kinds.get(fold(columns.kind))
         try:
             if kind is None or kind.spread is not None or kind.grouped:
@@ -151,7 +152,9 @@ class Bulk(Draft):
                                        "make the file anew from its CSV"))  # fmt: skip
         if codec.values:
             known = np.isin(values, list(codec.values)) | (forms != 1)
-            self._bad(~known, column, Fault("H0417", f"this is none of the values of `{codec.name}`", ""))
+            self._bad(
+                ~known, column, Fault("H0417", f"this is none of the values of `{codec.name}`", "")
+            )
 
     def _meaning(self, block: Block, column: Column, field: Field) -> Array:
         """References by row, as indices into `block.meant`."""
@@ -185,7 +188,9 @@ class Bulk(Draft):
             raise
         if block.targets is not None:
             both = (block.targets != 0) & (targets != 0)
-            self._bad(both, column, Fault("H0433", f"a {block.kind.name} gives one rule", "", "a second"))
+            self._bad(
+                both, column, Fault("H0433", f"a {block.kind.name} gives one rule", "", "a second")
+            )
             targets = np.where(targets != 0, targets, block.targets)
         block.targets = targets
 
@@ -203,7 +208,9 @@ class Bulk(Draft):
             needed = np.ones(count, bool)
             for i, wanted in when:
                 column = block.values.get(kind.rule.gives[i])
-                needed &= np.isin(column.values, list(wanted)) & (column.forms == 1) if column else False
+                needed &= (
+                    np.isin(column.values, list(wanted)) & (column.forms == 1) if column else False
+                )
             self._required(block, requirement.element, needed, kinds)
         if kind.ifindex is not None and kind.rule.gives[kind.ifindex[0]] in block.values:
             self._ifindex(block, *kind.ifindex)
@@ -234,7 +241,9 @@ class Bulk(Draft):
         for i, (code, value) in enumerate(distinct.T.tolist()):
             reference = block.meant[code]
             if reference is None or not self._agrees(reference, value):
-                what = self.describe(reference) if reference else "any interface: name one beside it"
+                what = (
+                    self.describe(reference) if reference else "any interface: name one beside it"
+                )
                 fault = Fault("H0443", f"ifindex {value} is not {what}", "")
                 raise _Wrong(fault, rows[inverse.ravel() == i], column.name)
 

@@ -117,9 +117,17 @@ def dump(columns: Columns) -> bytes:
         {"kind": columns.kind, "count": columns.count, "columns": described},
         separators=(",", ":"), ensure_ascii=False,
     ).encode()  # fmt: skip
-    parts = [MAGIC, VERSION.to_bytes(2, "little"), b"\0\0", len(header).to_bytes(4, "little"), header]
+    parts = [
+        MAGIC,
+        VERSION.to_bytes(2, "little"),
+        b"\0\0",
+        len(header).to_bytes(4, "little"),
+        header,
+    ]
     for column in columns.columns:
-        parts.extend(a.astype(a.dtype.newbyteorder("<"), copy=False).tobytes() for a in column.arrays())
+        parts.extend(
+            a.astype(a.dtype.newbyteorder("<"), copy=False).tobytes() for a in column.arrays()
+        )
     return b"".join(parts)
 
 
@@ -169,7 +177,9 @@ def _load(data: bytes) -> Columns:
 
 def _column(data: bytes, start: int, count: int, entry: dict[str, Any]) -> tuple[Column, int]:
     name, kind, width = entry["name"], entry["kind"], entry["width"]
-    _need(isinstance(name, str) and type(width) is int and width in _WIDTHS, "its header is damaged")
+    _need(
+        isinstance(name, str) and type(width) is int and width in _WIDTHS, "its header is damaged"
+    )
     words: tuple[str, ...] = ()
     layout: list[Any] = [_WIDTHS[width]]
     if kind == "matcher":

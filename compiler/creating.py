@@ -145,12 +145,16 @@ class Creator(Finder):
         if child.same is not None:
             if child.same.id:
                 return child.same.id
-            raise self._at(child, Fault("H0460", f"which {child.kind.name}?", "kind", "not described"))
+            raise self._at(
+                child, Fault("H0460", f"which {child.kind.name}?", "kind", "not described")
+            )
         item = child.item
         described = bool(child.children) or self._described(child)
         if described:
-            if item.id is not None and child.operation != "create" and (
-                self.staged(child.kind.name).exists(item.id)
+            if (
+                item.id is not None
+                and child.operation != "create"
+                and (self.staged(child.kind.name).exists(item.id))
             ):
                 self.update(child)
                 return item.id

@@ -151,7 +151,11 @@ def prefixes(cells: Cells) -> tuple[Array, Array, Array]:
         number = number.astype(np.uint32)
     bad |= (digits == 0) | (digits > 3)
     whole = part == 3
-    bad |= ~whole & (part != 4) | whole & (number > 255) | (part == 4) & ((number == 0) | (number > 32))
+    bad |= (
+        ~whole & (part != 4)
+        | whole & (number > 255)
+        | (part == 4) & ((number == 0) | (number > 32))
+    )
     value = np.where(whole, value << np.uint32(8) | number, value).astype(np.uint32)
     bits = np.where(whole, 32, np.minimum(number, 32)).astype(np.uint32)
     host = (np.uint64(1) << (np.uint64(32) - bits.astype(np.uint64))) - np.uint64(1)

@@ -79,7 +79,11 @@ class Draft:
         return [
             Reference(kind, number)
             for kind in field.references
-            if (number in self.book.port_names if kind == "port" else self.staged(kind).exists(number))
+            if (
+                number in self.book.port_names
+                if kind == "port"
+                else self.staged(kind).exists(number)
+            )
         ]
 
     def resolve(self, field: Field, raw: int | str, ifindex: int | None) -> Reference:
@@ -147,7 +151,9 @@ class Draft:
         return f"create it first: create {field.references[0]} […]"
 
     def _not_owned(self, reference: Reference, part: str) -> Reference:
-        rules = self.staged(reference.kind).with_id(reference.id) if reference.kind != "port" else []
+        rules = (
+            self.staged(reference.kind).with_id(reference.id) if reference.kind != "port" else []
+        )
         for rule in rules:
             if rule.owner:
                 title = f"{rule.kind} {rule.id} belongs to another rule, which alone may use it"

@@ -43,7 +43,9 @@ class Finder(Draft):
         if not found:
             said = item.id if item.id is not None else f"`{item.name}`"
             title = f"there is no {kind.name} {said}"
-            help_ = f"create it first, or describe it here: {kind.name} {said} [(type, length, value)]"
+            help_ = (
+                f"create it first, or describe it here: {kind.name} {said} [(type, length, value)]"
+            )
             code = "H0441" if item.id is not None else "H0440"
             raise self._at(node, Fault(code, title, "id", "no such rule", help_))
         try:
@@ -196,8 +198,9 @@ class Finder(Draft):
         assert spread is not None
         if spread.least <= count <= spread.most:
             return
-        title = f"{kind.name} spreads over {spread.least} to {spread.most} {spread.kind}s, not {count}"
+        title = (
+            f"{kind.name} spreads over {spread.least} to {spread.most} {spread.kind}s, not {count}"
+        )
         few = count < spread.least
         help_ = f"name a {spread.kind} in it: {spread.kind} 1" if few else "leave some out"
         raise Fault("H0435", title, "rule", "too few" if few else "too many", help_)
-

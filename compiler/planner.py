@@ -222,4 +222,3 @@ def _located(request: Request, book: RuleBook) -> Request:
     from ..lang.request_parser import parse_request
 
     return parse_request(Source("<request>", request_text(request)))
-

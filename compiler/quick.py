@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from ..lang.request import IE, Request, RuleItem
 from .ie_values import Fault, fold
+from .plan import Plan
 from .rulekinds import MATCH, REFERENCE, VALUE, Kind
 from .rules import Matcher, Reference, Rule
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from .rulebook import RuleBook
 
 _fold = lru_cache(4096)(fold)
 _Made = tuple[Kind, Rule, bytes]

@@ -25,7 +25,7 @@ from collections.abc import Collection
 
 import yaml
 
-from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused, did_you_mean
+from ..lang.diagnostics import Diagnostic, Diagnostics, Label, did_you_mean
 from ..lang.request import IE, Change, Form, Operation, Request, RuleItem
 from ..lang.request_parser import number
 from ..lang.request_tokens import is_word
@@ -155,7 +155,9 @@ class _Reader:
         made: list[IE] = []
         for value in self.listed(node):
             if not isinstance(value, yaml.ScalarNode):
-                self.fault(value, "H0475", f"`{key.value}` takes a value", "or is it a rule's kind?")
+                self.fault(
+                    value, "H0475", f"`{key.value}` takes a value", "or is it a rule's kind?"
+                )
                 continue
             form, first, other = _value(value.value)
             start, end = self.at(value)

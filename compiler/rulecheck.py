@@ -68,12 +68,12 @@ def complete(kind: Kind, values: dict[int, int], references: dict[int, Reference
                 raise _missing(kind, requirement.element, when)
             if kinds and reference.kind not in kinds:
                 title = f"`{requirement.element}` of this {kind.name} cannot be a {reference.kind}"
-                raise Fault("H0444", title, "rule", "", f"it must be a {' or a '.join(sorted(kinds))}")
+                raise Fault(
+                    "H0444", title, "rule", "", f"it must be a {' or a '.join(sorted(kinds))}"
+                )
 
 
-def _missing(
-    kind: Kind, element: str, when: tuple[tuple[int, frozenset[int]], ...]
-) -> Fault:
+def _missing(kind: Kind, element: str, when: tuple[tuple[int, frozenset[int]], ...]) -> Fault:
     because = " and ".join(
         f"`{kind.gives[i].codec.name}` is {' or '.join(map(kind.gives[i].codec.format, sorted(values)))}"
         for i, values in when

@@ -158,8 +158,10 @@ class Kind:
             return True
         if name in ("ipaddress", "macaddress"):
             return bool(self._positional(name))
-        return member is not None and member.weight is not None and (
-            fold(member.weight.codec.name) == name
+        return (
+            member is not None
+            and member.weight is not None
+            and (fold(member.weight.codec.name) == name)
         )
 
     def _alias(self, name: str) -> str:
@@ -202,7 +204,9 @@ class Kind:
                 if hit is None:
                     hit = self.decoded(ie, member)
                 if hit[0] == POSITION:
-                    hit = self.decoded(ie._replace(type=self.positioned(ie, addresses).codec.name), None)
+                    hit = self.decoded(
+                        ie._replace(type=self.positioned(ie, addresses).codec.name), None
+                    )
                 self._take(parts, hit, ie)
             except Fault as fault:
                 fault.ie = ie

@@ -11,7 +11,19 @@ from antlr4.Token import CommonToken, Token
 
 from .grammar.RequestParser import RequestParser
 from .request_tokens import (
-    BAD, CREATE, DELETE, IP4, IP6, MAC, NUMBER, REPLACE, STRAY, STRING, UPDATE, WORD, Tokens,
+    BAD,
+    CREATE,
+    DELETE,
+    IP4,
+    IP6,
+    MAC,
+    NUMBER,
+    REPLACE,
+    STRAY,
+    STRING,
+    UPDATE,
+    WORD,
+    Tokens,
 )  # fmt: skip
 
 
@@ -51,7 +63,7 @@ class SyntaxFault(Exception):
         self.index, self.rule, self.expected = index, rule, expected
 
 
-class _Listener(ErrorListener):  # type: ignore[misc]
+class _Listener(ErrorListener):
     def __init__(self, base: int) -> None:
         self.base = base
 

@@ -86,9 +86,7 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
     return Request(tuple(changes), source)
 
 
-def _changes(
-    source: Source, found: Tokens, errors: list[Diagnostic]
-) -> Iterator[tuple[int, int]]:
+def _changes(source: Source, found: Tokens, errors: list[Diagnostic]) -> Iterator[tuple[int, int]]:
     """Where each change's tokens begin and end: a verb begins one, `;` before it or not."""
     kinds = found.kinds
     verbs = [i for i, kind in enumerate(kinds) if kind in _OPERATIONS]
@@ -225,9 +223,12 @@ def _unreadable(source: Source, found: Tokens) -> Iterator[Diagnostic]:
             continue
         shown += 1
         if kind == BAD:
-            title, help_ = f"`{found.texts[i]}` is neither a number nor an address", (
-                "numbers are decimal or 0x…, addresses 10.0.0.1; "
-                'a name that begins with a digit stands in quotes: "1st"'
+            title, help_ = (
+                f"`{found.texts[i]}` is neither a number nor an address",
+                (
+                    "numbers are decimal or 0x…, addresses 10.0.0.1; "
+                    'a name that begins with a digit stands in quotes: "1st"'
+                ),
             )
         elif found.texts[i] == '"':
             title, help_ = "this quote is not closed", 'a name in quotes ends on its line: "my WAN"'

@@ -115,5 +115,3 @@ def linx(rules: Sequence[RuleKind] = (OVERLAY, PDR, FAR, LBR), **capacity: int) 
         roles=("lan", "wan"), default="pass", elements=ELEMENTS, rules=made, counters=(),
         programs=(), scratch=Scratch(64, 0), max_ports=64,
     )  # fmt: skip
-
-
