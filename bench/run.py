@@ -1,8 +1,9 @@
-"""`make bench`: how fast the compiled LINX is against one written by hand. Prints tables; needs root."""
+"""`make bench`: the compiled LINX beside one written by hand. Prints tables; needs root."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from contextlib import ExitStack
 
 from helioc.compiler.phases import check_file, compile_pipeline
@@ -14,12 +15,17 @@ LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
 
 
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def data_path(rounds: int, packets: int, scenarios: list[str], sizes: list[int]) -> None:
     pipeline = check_file(LINX)
     staged, fused = (compile_pipeline(pipeline, join) for join in ("staged", "fused"))
     source = HERE / "linx_by_hand.bpf.c"
     plain, epoch = build(source, "PDRS=65536"), build(source, "PDRS=65536", "EPOCH")
-    print(
+    say(
         f"{'':9} {'PDRs':>6}  {'by hand':>8} {'+ epoch':>8} {'fused':>8} {'staged':>8}   "
         f"{'epoch/hand':>10} {'fused/epoch':>11} {'fused/hand':>10} {'staged-fused':>12}"
     )
@@ -38,12 +44,11 @@ def data_path(rounds: int, packets: int, scenarios: list[str], sizes: list[int])
                         "staged": compiled(staged, load, owned),
                     }
                     t = compare(dispatcher, programs, load.load(), rounds, packets)
-                print(
+                say(
                     f"{scenario:9} {rules:6}  "
                     + " ".join(f"{t[n].median:8.1f}" for n in programs)
                     + f"   {t['epoch'].over(t['hand']):10.2f} {t['fused'].over(t['epoch']):11.2f}"
                     f" {t['fused'].over(t['hand']):10.2f} {t['staged'].above(t['fused']):9.1f} ns",
-                    flush=True,
                 )
 
 

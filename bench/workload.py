@@ -1,8 +1,8 @@
 """What the data-path rows send, and the rules that judge it: the same for every program.
 
 PDR number i has the prefix lengths MASKS[i % 8] and matches flow i alone, so that a flow drawn at
-random asks for a rule drawn at random, under one mask as likely as another. Looking it up takes four
-or five steps on average, for the more specific masks come first.
+random asks for a rule drawn at random, under one mask as likely as another. Looking it up takes
+four or five steps on average, for the more specific masks come first.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _ipv4(src: int, dst: int, protocol: int, payload: bytes) -> bytes:
     head = struct.pack(
         ">BBHHHBBHII", 0x45, 0, 20 + len(payload), 1, 0x4000, 64, protocol, 0, src, dst
     )
-    total = sum(struct.unpack(">10H", head))
+    total: int = sum(struct.unpack(">10H", head))
     total = (total & 0xFFFF) + (total >> 16)
     total = (total & 0xFFFF) + (total >> 16)
     return head[:10] + (~total & 0xFFFF).to_bytes(2, "big") + head[12:] + payload
