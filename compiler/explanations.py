@@ -24,7 +24,7 @@ BUILD: dict[str, Explanation] = {
         "the ways through a stage leave different packets behind",
         "What a packet looks like behind a branch must not depend on the way it took: pop and push "
         "in every branch alike, or give the verdict inside the branch. A branch that the port's "
-        "role decides (`if port is wan`) is no branch in this sense: each role has programs of its own.",
+        "role decides (`if port is wan`) is none in this sense: each role has its own programs.",
     ),
     "H0304": Explanation(
         "the kernel does not take the program",

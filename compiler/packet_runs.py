@@ -20,10 +20,14 @@ Run = Callable[[bytes, int], Outcome]
 
 class Backend(Protocol):
     """Something that runs packets: the interpreter, the kernel. `prepare` sets a case's ports and
-    rules up and gives a function of (frame, arrival port's number); leaving it clears them away."""
+    rules up and gives a function of (frame, arrival port's number); leaving it clears them away.
+    `shortest`: octets of the shortest frame that it runs."""
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def shortest(self) -> int: ...
 
     def prepare(self, case: Case) -> AbstractContextManager[Run]: ...
 
@@ -32,6 +36,7 @@ class Interpreted:
     """The reference interpreter as a backend."""
 
     name = "interpreter"
+    shortest = 0
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -44,7 +49,8 @@ class Interpreted:
 
 @dataclass(frozen=True)
 class Result:
-    """A case and what was wrong, a line each; none if it holds. `backends`: who ran it."""
+    """A case and what was wrong, a line each; none if it holds. `backends`: who ran it (not one
+    for which the frame is too short)."""
 
     case: Case
     backends: tuple[str, ...]
@@ -68,6 +74,7 @@ def run_tests(
 def run_case(pipeline: Pipeline, case: Case, backends: Sequence[Backend]) -> Result:
     outcomes = []
     problems: list[str] = []
+    backends = [b for b in backends if len(case.frame) >= b.shortest]
     for backend in backends:
         with backend.prepare(case) as run:
             outcome = run(case.frame, case.port)

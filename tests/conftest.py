@@ -93,7 +93,7 @@ def _why_no_kernel() -> str:
     return ""
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def kernel() -> None:
     """The test needs root and bpf. Without: skipped with the reason, or failed when CI=true."""
     if reason := _why_no_kernel():
