@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from errno import E2BIG, EACCES, EEXIST, EINVAL, ENOENT, ENOMEM, ENOTDIR, EPERM
+from errno import E2BIG, EACCES, EINVAL, ENOMEM, ENOTDIR, EPERM
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,10 @@ def not_loaded(name: str, have: Iterable[str]) -> Diagnostic:
     help_ = did_you_mean(name, have) or (
         f"loaded: {', '.join(have)}" if have else "load one: `helioctl load BUNDLE --config FILE`"
     )
-    return Diagnostic("H0706", f"no pipeline `{name}` is loaded", (), help_)
+    title = f"no pipeline `{name}` is loaded"
+    if not name:
+        title = "no pipeline is loaded in this network namespace" if have else "no pipeline is loaded"
+    return Diagnostic("H0706", title, (), help_)
 
 
 def bad_name(name: str) -> Diagnostic:
@@ -85,6 +88,12 @@ def busy(name: str, by: str) -> Diagnostic:
 def damaged(name: str, why: str) -> Diagnostic:
     return Diagnostic("H0710", f"what is pinned of the pipeline `{name}` is damaged: {why}", (),
                       f"`helioctl --name {name} unload`, then load it again")  # fmt: skip
+
+
+def elsewhere(name: str) -> Diagnostic:
+    return Diagnostic("H0711", f"the pipeline `{name}` was loaded in another network namespace", (),
+                      "its interfaces and neighbours are there: `nsenter --net=/run/netns/… helioctl …`"
+                      )  # fmt: skip
 
 
 # ---- the kernel -----------------------------------------------------------------------------
@@ -234,9 +243,17 @@ def unreadable(path: str, why: str) -> Diagnostic:
     return Diagnostic("H0740", f"cannot read `{path}`: {why}", (), "check the path and its permissions")
 
 
-def unknown_code(code: str, have: Iterable[str]) -> Diagnostic:
-    help_ = did_you_mean(code, have) or "codes look like H0213; each error message begins with its own"
-    return Diagnostic("H0741", f"there is no error `{code}`", (), help_)
+def unknown_file(path: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0741", f"what is in `{path}`?", (), help_)
+
+
+def unknown_kind(title: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0742", title, (), help_)
+
+
+def no_such_rule(words: str, have: Iterable[str]) -> Diagnostic:
+    help_ = did_you_mean(words, [h for h in have if h]) or "`helioctl show` lists the rules"
+    return Diagnostic("H0743", f"there is no rule `{words}`", (), help_)
 
 
 def internal(error: BaseException) -> Diagnostic:
@@ -247,5 +264,3 @@ def internal(error: BaseException) -> Diagnostic:
     where = f" ({Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno})" if place else ""
     return Diagnostic("H0799", f"internal error: {type(error).__name__}: {error}{where}", (), REPORT)
 
-
-_KNOWN = (ENOENT, EEXIST)

@@ -20,8 +20,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..compiler.columns import Columns
 from ..compiler.manifest import Manifest, ManifestError, from_json
 from ..compiler.rulebook import Plan, RuleBook
+from ..lang.diagnostics import Refused
 from ..lang.request import Request
 from . import attach, faults
 from .bundle import Bundle
@@ -50,11 +52,25 @@ _VERDICTS = {"drop": 1, "pass": 2}  # enum xdp_action
 RELEASE = "release-1"
 
 
-def loaded_names() -> list[str]:
-    """The pipelines that are loaded."""
-    with suppress(OSError):
-        return sorted(path.name for path in ROOT.iterdir() if (path / "about").exists())
-    return []
+def loaded_names(namespace: int = 0) -> list[str]:
+    """The pipelines that are loaded; with `namespace`, only those of that network namespace."""
+    try:
+        names = sorted(path.name for path in ROOT.iterdir() if (path / "about").exists())
+    except OSError:
+        return []
+    return [n for n in names if not namespace or _namespace_of(n) == namespace]
+
+
+def this_namespace() -> int:
+    """The network namespace that this thread is in."""
+    return os.stat("/proc/thread-self/ns/net").st_ino
+
+
+def _namespace_of(name: str) -> int:
+    try:
+        return int(read_about(name).get("namespace", 0))
+    except (BpfError, Refused):  # just being unloaded
+        return 0
 
 
 class Loaded:
@@ -141,7 +157,10 @@ class Loaded:
             lock = owned.enter_context(closing(Lock(name)))
             netlink = owned.enter_context(Netlink())
             try:
-                return cls._open(name, read_about(name), owned, lock, netlink, grace)
+                about = read_about(name)
+                if about.get("namespace") != this_namespace():
+                    raise faults.refused(faults.elsewhere(name))
+                return cls._open(name, about, owned, lock, netlink, grace)
             except BpfError as error:
                 doing = f"open the pipeline `{name}`"
                 raise faults.refused(faults.of_kernel(error, doing)) from error
@@ -173,6 +192,12 @@ class Loaded:
     def apply(self, request: Request) -> Plan:
         """Make a request's changes, all at one moment. Raises `Refused` with nothing changed."""
         plan = self.book.plan(request)
+        self.apply_plan(plan)
+        return plan
+
+    def apply_columns(self, columns: Columns) -> Plan:
+        """Create packed rules, all at one moment. Raises `Refused` with nothing changed."""
+        plan = self.book.plan_columns(columns)
         self.apply_plan(plan)
         return plan
 
@@ -283,6 +308,7 @@ def _about(manifest: Manifest, config: Config) -> dict[str, Any]:
         "default": config.default or manifest.default,
         "mode": config.mode,
         "control": config.control,
+        "namespace": this_namespace(),
     }
 
 
@@ -308,15 +334,16 @@ def read_about(name: str) -> dict[str, Any]:
 
 
 def pick(name: str) -> str:
-    """The loaded pipeline that is meant: the only one, where none is named. Raises `Refused`."""
-    have = loaded_names()
+    """The loaded pipeline that is meant: where none is named, the only one of this network
+    namespace. Raises `Refused`."""
+    have = loaded_names(0 if name else this_namespace())
     if not name and len(have) == 1:
         return have[0]
     if not name and have:
         raise faults.refused(faults.several_loaded(have))
     if name not in have:
         _need_privilege()
-        raise faults.refused(faults.not_loaded(name, have))
+        raise faults.refused(faults.not_loaded(name, have or loaded_names()))
     return name
 
 

@@ -1,0 +1,345 @@
+"""An edge's YAML to a `Config`, with places: see docs/edge-yaml.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from ..compiler.manifest import Manifest, RuleKind
+from ..lang.diagnostics import Diagnostics, Refused
+from ..lang.request import IE, Change, Form, Request, RuleItem
+from ..lang.source import Source, Span
+from . import config_faults as faults
+from .config import Config
+from .faults import refused, unreadable
+from .netlink import Address, Link
+from .ports import Wanted
+
+_FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
+_PORT = ("role", "interface", "vlan", "number")
+_DEEPEST = 16
+_LARGEST = 1 << 20
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a configuration may refer to: interfaces and addresses of the network namespace."""
+
+    links: tuple[Link, ...]
+    addresses: tuple[Address, ...]
+
+
+def read_source(path: Path) -> Source:
+    """Raises `Refused`."""
+    try:
+        if path.is_file() and path.stat().st_size > _LARGEST:
+            raise refused(unreadable(str(path), "larger than 1 MiB"))
+        return Source(str(path), path.read_bytes().decode("utf-8-sig"), path)
+    except OSError as error:
+        raise refused(unreadable(str(path), error.strerror or "unreadable")) from None
+    except UnicodeDecodeError as error:
+        raise refused(unreadable(str(path), f"octet {error.start} is not UTF-8")) from None
+
+
+def read_config(source: Source, manifest: Manifest, host: Host) -> tuple[Config, Diagnostics]:
+    """The configuration, and warnings. Raises `Refused` with everything that is wrong."""
+    found = Diagnostics()
+    config = _Reader(source, found, manifest, host).config()
+    found.stop_if_errors()
+    return config, found
+
+
+def bundle_of(source: Source) -> Path | None:
+    """The `bundle` that a configuration names, relative to its own place. Raises `Refused`."""
+    found = Diagnostics()
+    nodes = _Nodes(source, found)
+    root = nodes.mapping(nodes.root(), "the edge", None)
+    found.stop_if_errors()
+    text = nodes.text(root["bundle"].value) if "bundle" in root else None
+    if not text:
+        return None
+    return (source.path.parent if source.path else Path()) / text
+
+
+class _Entry(NamedTuple):
+    key: Any
+    value: Any
+
+
+class _Nodes:
+    """YAML nodes; what is wrong with them is collected."""
+
+    def __init__(self, source: Source, found: Diagnostics) -> None:
+        self.source, self.found = source, found
+
+    def root(self) -> Any:
+        text = self.source.text
+        where = self.source.span(0, 0)
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            at = min(mark.index, len(text)) if mark else 0
+            self.found.add(faults.no_yaml(self.source.span(at, at + 1), error.problem or "unclear"))
+            raise Refused(self.found.found) from None
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            deep = isinstance(error, RecursionError)
+            problem = "nested too deep" if deep else str(error).splitlines()[0]
+            self.found.add(faults.no_yaml(where, problem))
+            raise Refused(self.found.found) from None
+        if node is None or _too_deep(node):
+            problem = "the file is empty" if node is None else "nested too deep"
+            self.found.add(faults.no_yaml(where, problem))
+            raise Refused(self.found.found)
+        return node
+
+    def span(self, node: Any) -> Span:
+        """Of a node over several lines, its first."""
+        start, end = node.start_mark.index, node.end_mark.index
+        line_end = self.source.text.find("\n", start)
+        return self.source.span(start, line_end if 0 <= line_end < end else end)
+
+    def mapping(self, node: Any, of: str, known: Iterable[str] | None) -> dict[str, _Entry]:
+        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            self.found.add(faults.wrong_shape(self.span(node), "a mapping"))
+            return {}
+        known = None if known is None else list(known)
+        entries: dict[str, _Entry] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self.found.add(faults.wrong_shape(self.span(key), "a plain word"))
+            elif key.value in entries:
+                first = self.span(entries[key.value].key)
+                self.found.add(faults.twice(first, self.span(key), key.value))
+            elif known is not None and key.value not in known:
+                self.found.add(faults.unknown_key(self.span(key), key.value, of, known))
+            else:
+                entries[key.value] = _Entry(key, value)
+        return entries
+
+    def text(self, node: Any) -> str | None:
+        if not isinstance(node, yaml.ScalarNode) or node.tag.endswith(":null"):
+            self.found.add(faults.wrong_shape(self.span(node), "a single value"))
+            return None
+        return str(node.value)
+
+    def number(self, node: Any, what: str, least: int, most: int) -> int | None:
+        text = self.text(node)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+            self.found.add(faults.bad_number(self.span(node), text, what, least, most))
+            return None
+        return int(text)
+
+    def word(self, node: Any, what: str, known: Iterable[str]) -> str | None:
+        text, known = self.text(node), list(known)
+        if text is not None and text not in known:
+            self.found.add(faults.unknown_word(self.span(node), text, what, known))
+            return None
+        return text
+
+
+class _Reader:
+    def __init__(
+        self, source: Source, found: Diagnostics, manifest: Manifest, host: Host
+    ) -> None:
+        self.nodes, self.found, self.source = _Nodes(source, found), found, source
+        self.manifest, self.host = manifest, host
+        self.spans: dict[int, Span] = {}
+        self.by_interface: dict[str, Span] = {}
+        self.port_of: dict[str, str] = {}  # interface to port
+
+    def config(self) -> Config:
+        named = {f"{kind.prefix}s": kind for kind in self.manifest.rules if kind.named}
+        nodes = self.nodes
+        root_node = nodes.root()
+        root = nodes.mapping(root_node, "the edge", [*_FIXED, *named])
+        ports = self._ports(root.get("ports"), nodes.span(root_node))
+        default = nodes.word(root["default"].value, "verdict", ("pass", "drop")) if (
+            "default" in root) else None  # fmt: skip
+        mode = nodes.word(root["mode"].value, "mode", ("native", "generic")) if (
+            "mode" in root) else None  # fmt: skip
+        control = self._control(root["control"]) if "control" in root else None
+        requests = [self._named(kind, root[key]) for key, kind in named.items() if key in root]
+        requests += self._rules(root["rules"].value) if "rules" in root else []
+        return Config(
+            tuple(ports), default, mode or "native",  # type: ignore[arg-type]
+            tuple(r for r in requests if r.changes), self.spans, control,
+        )  # fmt: skip
+
+    # ---- ports ------------------------------------------------------------------------------
+
+    def _ports(self, entry: _Entry | None, whole: Span) -> list[Wanted]:
+        nodes = self.nodes
+        named = nodes.mapping(entry.value, "`ports`", None) if entry else {}
+        if not named:
+            where = nodes.span(entry.key) if entry else self.source.span(whole.start, whole.start)
+            self.found.add(faults.no_ports(where))
+        drafts = [(name, each, self._port(name, each)) for name, each in named.items()]
+        most = self.manifest.max_ports - 1
+        if len(drafts) > most:
+            self.found.add(faults.too_many_ports(nodes.span(drafts[most][1].key), most))
+            return []
+        taken: dict[int, Span] = {}
+        for _, each, draft in drafts:
+            number = draft.get("number")
+            if number is None:
+                continue
+            span = nodes.span(each.key)
+            if number in taken:
+                self.found.add(faults.number_twice(taken[number], span, number))
+            taken.setdefault(number, span)
+        free = (n for n in range(1, most + 1) if n not in taken)
+        found = []
+        for name, _, draft in drafts:
+            number = draft.get("number") or next(free)
+            if "span" in draft:
+                self.spans[number] = draft["span"]
+            interface = draft.get("interface", "")
+            self.port_of.setdefault(interface, name)
+            found.append(Wanted(number, name, draft.get("role", 0), interface, draft.get("vlan", 0)))
+        return found
+
+    def _port(self, name: str, entry: _Entry) -> dict[str, Any]:
+        nodes, draft = self.nodes, dict[str, Any]()
+        where = nodes.span(entry.key)
+        if not 0 < len(name.encode()) < 64 or not name.isprintable() or name.isdigit():
+            self.found.add(faults.bad_name(where, name))
+        given = nodes.mapping(entry.value, f"the port `{name}`", _PORT)
+        for key, example in (("role", self.manifest.roles[0]), ("interface", "eth1")):
+            if key not in given:
+                self.found.add(faults.missing_key(where, key, f"the port `{name}`", example))
+        if "role" in given:
+            role = nodes.word(given["role"].value, "role", self.manifest.roles)
+            draft["role"] = self.manifest.roles.index(role) if role else 0
+        if "interface" in given:
+            self._interface(given["interface"].value, draft)
+        if "vlan" in given:
+            draft["vlan"] = nodes.number(given["vlan"].value, "VLAN id", 1, 4094) or 0
+        if "number" in given:
+            most = self.manifest.max_ports - 1
+            draft["number"] = nodes.number(given["number"].value, "port number", 1, most)
+        return draft
+
+    def _interface(self, node: Any, draft: dict[str, Any]) -> None:
+        name = self._existing(node)
+        if name is None:
+            return
+        draft["span"] = span = self.nodes.span(node)
+        draft["interface"] = name
+        if name in self.by_interface:
+            self.found.add(faults.interface_twice(self.by_interface[name], span, name))
+        self.by_interface.setdefault(name, span)
+
+    def _existing(self, node: Any) -> str | None:
+        name = self.nodes.text(node)
+        have = [link.name for link in self.host.links]
+        if name is not None and name not in have:
+            self.found.add(faults.unknown_interface(self.nodes.span(node), name, have))
+            return None
+        return name
+
+    # ---- control ----------------------------------------------------------------------------
+
+    def _control(self, entry: _Entry) -> tuple[str, int] | None:
+        nodes = self.nodes
+        given = nodes.mapping(entry.value, "`control`", ("interface", "address"))
+        for key, example in (("interface", "eth0"), ("address", "192.0.2.10")):
+            if key not in given:
+                where = nodes.span(entry.key)
+                self.found.add(faults.missing_key(where, key, "`control`", example))
+        if len(given) < 2:
+            return None
+        name = self._existing(given["interface"].value)
+        text = nodes.text(given["address"].value)
+        if name is None or text is None:
+            return None
+        where = nodes.span(given["address"].value)
+        try:
+            address = int(IPv4Address(text))
+        except ValueError:
+            self.found.add(faults.bad_address(where, text))
+            return None
+        index = next(link.index for link in self.host.links if link.name == name)
+        own = [a.address for a in self.host.addresses if a.index == index]
+        if address not in own:
+            have = [str(IPv4Address(a)) for a in own]
+            self.found.add(faults.address_elsewhere(where, text, name, have))
+        if name in self.by_interface:
+            span = nodes.span(given["interface"].value)
+            self.found.add(faults.control_is_port(span, self.by_interface[name], name))
+        return name, address
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def _named(self, kind: RuleKind, entry: _Entry) -> Request:
+        """`overlays: {NAME: {element: value}}` as the request that creates them."""
+        nodes, items = self.nodes, []
+        for name, each in nodes.mapping(entry.value, f"`{kind.prefix}s`", None).items():
+            key = nodes.span(each.key)
+            known = [*(x.element for x in kind.match), *kind.gives, "id"]
+            given = nodes.mapping(each.value, f"{kind.name} `{name}`", known)
+            number = nodes.number(given["id"].value, "id", 1, 999999999) if "id" in given else None
+            ies = [
+                self._ie(element, value) for element, value in given.items()
+                if element != "id" and nodes.text(value.value) is not None
+            ]  # fmt: skip
+            at = (key.start, key.end, max([key.end, *(ie.at[-1] for ie in ies)]))
+            items.append(RuleItem(kind.name, number, name, tuple(ies), True, at))
+        verb = nodes.span(entry.key)
+        changes = (Change("create", tuple(items), (verb.start, verb.end)),) if items else ()
+        return Request(changes, self.source)
+
+    def _ie(self, element: str, entry: _Entry) -> IE:
+        """YAML leaves the lengths to the manifest. An interface of a port may be named, too."""
+        text = str(entry.value.value)
+        if element in {e.name for e in self.manifest.elements if "port" in e.references}:
+            ports = set(self.port_of.values())
+            text = text if text in ports else self.port_of.get(text, text)
+        form: Form = "value"
+        value, other = text, ""
+        for separator, meant in (("..", "range"), ("/", "prefix"), ("&", "mask")):
+            first, found, second = text.partition(separator)
+            if found:
+                form, value, other = meant, first.strip(), second.strip()  # type: ignore[assignment]
+                break
+        key, whole = self.nodes.span(entry.key), self.nodes.span(entry.value)
+        inner = (whole.start, whole.end)
+        return IE(element, "", form, value, other,
+                  (key.start, key.end, *inner, *inner, *inner, key.start, whole.end))  # fmt: skip
+
+    def _rules(self, node: Any) -> list[Request]:
+        """Requests as text. In a block (`rules: |`) lines lose their indentation, so that the text
+        is a source of its own."""
+        from ..lang.request_parser import parse_request
+
+        text = self.nodes.text(node)
+        if text is None or not text.strip():
+            return []
+        try:
+            return [parse_request(Source(f"{self.source.name}, rules", text))]
+        except Refused as error:
+            self.found.extend(error.diagnostics)
+            return []
+
+
+def _too_deep(node: Any) -> bool:
+    """Deeper than a person writes; an alias of itself is infinitely deep."""
+    level, nodes = 0, {id(node): node}
+    while nodes and level <= _DEEPEST:
+        inner: dict[int, Any] = {}
+        for each in nodes.values():
+            if isinstance(each, yaml.MappingNode):
+                inner |= {id(x): x for pair in each.value for x in pair}
+            elif isinstance(each, yaml.SequenceNode):
+                inner |= {id(x): x for x in each.value}
+        level, nodes = level + 1, inner
+    return bool(nodes)

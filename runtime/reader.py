@@ -1,0 +1,121 @@
+"""A loaded pipeline seen from outside, while whoever writes it goes on."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiler.manifest import Counter, Manifest, ManifestError, RuleKind, from_json
+from ..compiler.rulebook import RuleBook
+from ..compiler.rules import Rule
+from . import faults
+from .codec import KindCodec
+from .handles import BpfError, Map
+from .loader import ROOT, pick, read_about
+from .sums import read_sums
+from .tables import EPOCHS, SLOT
+
+_ATTEMPTS = 100
+
+
+class Counted(NamedTuple):
+    """A rule and what it counted; None where its kind does not count."""
+
+    rule: Rule
+    packets: int | None
+    octets: int | None
+
+
+class Reader:
+    """Reads only, and needs no lock. Close it."""
+
+    def __init__(self, name: str = "") -> None:
+        """`name` may be left out if one pipeline is loaded. Raises `Refused`."""
+        self.name = pick(name)
+        self._owned = ExitStack()
+        self._maps: dict[str, Map] = {}
+        self._views: dict[str, memoryview] = {}
+        try:
+            about = read_about(self.name)
+            self.manifest: Manifest = from_json(about["manifest"])
+            self.port_numbers = {p["name"]: p["number"] for p in about["ports"]}
+            self.interfaces = {p["name"]: p["interface"] for p in about["ports"]}
+        except BpfError as error:
+            doing = f"read the pipeline `{self.name}`"
+            raise faults.refused(faults.of_kernel(error, doing)) from error
+        except (ManifestError, KeyError, TypeError) as error:
+            raise faults.refused(faults.damaged(self.name, str(error))) from None
+
+    def close(self) -> None:
+        """May be called again."""
+        self._owned.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def map(self, name: str) -> Map:
+        """One of the pipeline's maps, by its whole name; owned by this."""
+        if name not in self._maps:
+            path = ROOT / self.name / "maps" / name
+            self._maps[name] = self._owned.enter_context(Map.open_pinned(path))
+        return self._maps[name]
+
+    # ---- what there is ----------------------------------------------------------------------
+
+    def events(self) -> list[tuple[Counter, int]]:
+        """Every event's count, summed over the CPUs."""
+        sums = read_sums(self.map("events"), len(self.manifest.counters))[:, 0].tolist()
+        return list(zip(self.manifest.counters, sums, strict=True))
+
+    def rules(self) -> list[Counted]:
+        """Every rule of one moment between two transactions, by kind and id, with its counters."""
+        control = self.map("control").mmap().cast("Q")
+        try:
+            for _ in range(_ATTEMPTS):
+                epoch = control[0]
+                found = [c for kind in self.manifest.rules for c in self._of(kind, epoch)]
+                if control[0] == epoch:
+                    return found
+            return found
+        finally:
+            control.release()
+
+    def book(self, rules: list[Counted]) -> RuleBook:
+        """A rule book of these, for names and texts."""
+        book = RuleBook(self.manifest, self.port_numbers)
+        book.restore(c.rule for c in rules)
+        return book
+
+    def _of(self, kind: RuleKind, epoch: int) -> list[Counted]:
+        cells = np.frombuffer(self._memory(f"{kind.prefix}_cells"), dtype="<u8").copy()
+        cells[0] = 0  # the directory's
+        ahead = ((epoch & (EPOCHS - 1)) - (cells >> 48).astype(np.int64)) % EPOCHS
+        slots = np.where(ahead < EPOCHS // 2, cells >> 24 & SLOT, cells & SLOT)
+        live = np.flatnonzero(slots)
+        if not len(live):
+            return []
+        sums = None
+        if kind.counts:
+            sums = read_sums(self.map(f"{kind.prefix}_counts"), int(live[-1]) + 1)
+        codec, images = KindCodec(self.manifest, kind), self._memory(f"{kind.prefix}_images")
+        stride = self.map(f"{kind.prefix}_images").spec.stride
+        found = []
+        for cell in live.tolist():
+            at = int(slots[cell]) * stride
+            try:
+                rule, _ = codec.rule_of(images[at : at + kind.image_size])
+            except (ValueError, IndexError):
+                continue  # overtaken by a writer: this round is read again
+            packets, octets = sums[cell].tolist() if sums is not None else (None, None)
+            found.append(Counted(rule, packets, octets))
+        return sorted(found, key=lambda c: (c.rule.id, c.rule.sequence))
+
+    def _memory(self, name: str) -> memoryview:
+        if name not in self._views:
+            self._views[name] = self.map(name).mmap()
+        return self._views[name]

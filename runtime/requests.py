@@ -1,0 +1,74 @@
+"""Requests out of files: text, YAML, CSV, packed columns."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..lang.diagnostics import did_you_mean
+from ..lang.request import Request
+from ..lang.source import Source
+from . import faults
+
+if TYPE_CHECKING:
+    from ..compiler.columns import Columns
+    from ..compiler.manifest import Manifest
+    from ..compiler.rulebook import RuleBook
+
+#: What a file's ending says it holds.
+FORMATS = {".req": "text", ".txt": "text", ".yaml": "yaml", ".yml": "yaml",
+           ".csv": "csv", ".hpr": "hpr"}  # fmt: skip
+
+
+def read_request(path: Path, manifest: Manifest, book: RuleBook, kind: str) -> Request | Columns:
+    """What a file asks for; `-` is text on standard input. `kind`: whose rules a CSV holds; where
+    empty, its file name says it (`pdr.csv`). Raises `Refused`."""
+    form = "text" if str(path) == "-" else FORMATS.get(path.suffix.lower(), "")
+    if not form:
+        help_ = f"its name must end with one of {', '.join(FORMATS)}"
+        raise faults.refused(faults.unknown_file(str(path), help_))
+    if form == "hpr":
+        from ..compiler.columns import load
+
+        return load(_octets(path), str(path))
+    source = _text(path)
+    if form == "yaml":
+        from ..compiler.request_yaml import read_yaml
+
+        return read_yaml(source, manifest)
+    if form == "csv":
+        return _csv(path, source, book, kind)
+    from ..lang.request_parser import parse_request
+
+    return parse_request(source)
+
+
+def _csv(path: Path, source: Source, book: RuleBook, kind: str) -> Columns:
+    from ..compiler.csv_columns import read_csv
+
+    wanted = (kind or path.stem).lower()
+    found = next((k for name, k in book.kinds.items() if name.lower() == wanted), None)
+    if found is None:
+        known = list(book.kinds)
+        help_ = did_you_mean(wanted, known) or f"say it: `--kind` {', '.join(known)}"
+        title = f"`{kind}` is no kind of rule" if kind else f"whose rules are in `{path}`?"
+        raise faults.refused(faults.unknown_kind(title, help_))
+    return read_csv(source, found)
+
+
+def _octets(path: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        why = error.strerror or "unreadable"
+        raise faults.refused(faults.unreadable(str(path), why)) from None
+
+
+def _text(path: Path) -> Source:
+    name = "<stdin>" if str(path) == "-" else str(path)
+    try:
+        return Source(name, _octets(path).decode("utf-8-sig"), path)
+    except UnicodeDecodeError as error:
+        why = f"octet {error.start} is not UTF-8"
+        raise faults.refused(faults.unreadable(name, why)) from None
