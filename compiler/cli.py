@@ -163,7 +163,7 @@ def fmt(files: tuple[Path, ...], only_check: bool) -> None:
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="File: .dot or .svg.")
 def graph(file: Path, out: Path | None) -> None:
     """Draw the parse graph and the stages: DOT, or SVG where graphviz is there."""
-    from .draw import to_dot
+    from .graph import to_dot
     from .report import to_svg
 
     dot = to_dot(checked(file))
