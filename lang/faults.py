@@ -129,6 +129,14 @@ def too_large(source: Source, octets: int, limit: int) -> Diagnostic:
     )
 
 
+def too_many_words(where: Span, limit: int) -> Diagnostic:
+    labels = (Label(where, f"word {limit + 1}"),)
+    title = "this file is too large"
+    return Diagnostic(
+        "H0111", title, labels, f"a pipeline file has at most {limit} words and signs"
+    )
+
+
 def block_comment(where: Span) -> Diagnostic:
     labels = (Label(where, "this begins no comment"),)
     return Diagnostic(
@@ -234,8 +242,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "H0111": Explanation(
         "a file is too large",
-        "A pipeline file has at most 1 MiB. Headers can be moved to files of their own and "
-        "imported.",
+        "A pipeline file has at most 1 MiB and 100000 words and signs. Headers can be moved to "
+        "files of their own and imported.",
     ),
     "H0112": Explanation(
         "block comments do not exist",

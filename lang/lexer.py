@@ -151,6 +151,8 @@ def _match_brackets(out: Lexed, source: Source) -> None:
                 return
             opener = open_.pop()
             token.depth = len(open_)
+            if source.text.find("\n", opener.start, token.start) < 0:
+                continue
             shift = _indent(source, opener) - _indent(source, token)
             if suspect is None and token.first and shift > 0:
                 suspect = opener  # closed by what looks like an outer block's brace
@@ -181,5 +183,9 @@ def _unclosed(source: Source, opener: Token, end: Token) -> Diagnostic:
 
 
 def _indent(source: Source, token: Token) -> int:
-    line = source.line(source.position(token.start)[0])
-    return len(line) - len(line.lstrip())
+    """The column in which the line of `token` begins, from 0."""
+    start = source.text.rfind("\n", 0, token.start) + 1
+    end = start
+    while source.text[end].isspace():
+        end += 1
+    return end - start

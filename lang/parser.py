@@ -15,13 +15,15 @@ from antlr4.error.ErrorStrategy import ErrorStrategy
 from . import expected, faults
 from .diagnostics import Diagnostic, Diagnostics, Refused
 from .grammar.HelioParser import HelioParser
-from .lexer import Lexed, Token, lex
+from .lexer import Lexed, Token, lex, span
 from .source import Source
 from .syntax import build
 from .tree import Program
 
 LARGEST_FILE = 1 << 20
 """Bytes."""
+MOST_TOKENS = 100_000
+"""Words and signs of one file: some hundred pipelines."""
 MOST_ERRORS = 10
 """So many syntax errors of one file are shown."""
 
@@ -44,6 +46,9 @@ def parse(source: Source) -> Program:
     """The tree of `source`. Raises `Refused` with every syntax error found."""
     lexed = lex(source)
     found = Diagnostics(lexed.faults)
+    if len(lexed.tokens) > MOST_TOKENS:
+        where = span(source, lexed.tokens[MOST_TOKENS])
+        raise Refused([faults.too_many_words(where, MOST_TOKENS)])
     if lexed.too_deep:
         found.stop_if_errors()
     _number(lexed.tokens)
@@ -111,6 +116,9 @@ class _Stream:
     def LT(self, offset: int) -> Token | None:
         index = self.index + (offset - 1 if offset > 0 else offset)
         return self.tokens[min(index, self.last)] if index >= 0 else None
+
+    def get(self, index: int) -> Token:
+        return self.tokens[index]
 
     def consume(self) -> None:
         if self.index < self.last:
@@ -212,10 +220,11 @@ class _Careful(ErrorStrategy):
             raise InputMismatchException(recognizer)
         self._report(recognizer, wanted)
         self._skip(stream, stream.tokens[stream.index])
-        while stream.LA(1) not in wanted and stream.LA(1) != -1:
+        fits = {-1, *wanted}
+        while stream.LA(1) not in fits:
             depth = stream.tokens[stream.index].depth
             stream.consume()
-            while stream.tokens[stream.index].depth > depth:
+            while stream.tokens[stream.index].depth > depth and stream.LA(1) != -1:
                 stream.consume()
 
     def recoverInline(self, recognizer: Any) -> Token:

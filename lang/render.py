@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import groupby
 
 from .diagnostics import Diagnostic, Label
@@ -67,68 +68,68 @@ def _lines_of(label: Label) -> list[int]:
     return [first, last]
 
 
+@dataclass(frozen=True)
+class _Mark:
+    """The part of a label that lies on one line: characters [start, end), counted from 0."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+    primary: bool
+
+
 def _excerpt(
     source: Source, labels: list[Label], culprit: Label | None, width: int, hue: str, colour: bool
 ) -> list[str]:
-    marks: list[tuple[int, int, int, str, bool]] = []  # line, from column, to column, text, primary
-    for label in labels:
-        numbers = _lines_of(label)
-        for number in numbers:
-            start, end = _columns(source, label, number)
-            text = label.text if number == numbers[-1] else ""
-            marks.append((number, start, end, text, label is culprit))
-    marks.sort(key=lambda mark: (mark[0], -mark[1]))
+    marks = [mark for label in labels for mark in _marks(source, label, label is culprit)]
+    marks.sort(key=lambda mark: (mark.line, -mark.start))
+    bar = _paint(f"{' ' * width} |", _BLUE, colour)
     lines: list[str] = []
     previous = None
-    for number, found in groupby(marks, key=lambda mark: mark[0]):
-        group = list(found)
-        cut = max(0, min(mark[1] for mark in group) - _WIDEST // 2)
-        shown = _shown(source.line(number))
-        if len(shown) <= _WIDEST:
-            cut = 0
+    for number, found in groupby(marks, key=lambda mark: mark.line):
         if previous is not None and number > previous + 1:
             lines.append(_paint("...", _BLUE, colour))
         previous = number
+        group = list(found)
+        line, cut = _window(source.line(number), min(mark.start for mark in group))
         gutter = _paint(f"{number:>{width}} |", _BLUE, colour)
-        lines.append(f"{gutter} {_window(shown, cut)}".rstrip())
-        for _, start, end, text, primary in group:
-            length = max(1, min(end - cut, _WIDEST) - (start - cut))
-            under = ("^" if primary else "-") * length + (f" {_clean(text)}" if text else "")
-            bar = _paint(f"{' ' * width} |", _BLUE, colour)
+        lines.append(f"{gutter} {_shown(line)}".rstrip())
+        for mark in group:
+            start, end = (len_on_screen(line[: max(0, i - cut)]) for i in (mark.start, mark.end))
+            under = ("^" if mark.primary else "-") * max(1, end - start)
+            under += f" {_clean(mark.text)}" if mark.text else ""
             lines.append(
-                f"{bar} {' ' * (start - cut)}{_paint(under, hue if primary else _BLUE, colour)}"
+                f"{bar} {' ' * start}{_paint(under, hue if mark.primary else _BLUE, colour)}"
             )
     return lines
 
 
-def _window(text: str, cut: int) -> str:
-    """`text` from column `cut` on, no wider than a page; dots where something is left out."""
-    if cut == 0 and len(text) <= _WIDEST:
-        return text
-    kept = text[cut : cut + _WIDEST]
-    return ("…" + kept[1:] if cut else kept) + ("…" if cut + _WIDEST < len(text) else "")
+def _window(line: str, first: int) -> tuple[str, int]:
+    """What is shown of `line`, and how many characters of it are left out on the left, if the mark
+    that stands first is to be seen. Dots stand for what is left out."""
+    if len(line) <= _WIDEST:
+        return line, 0
+    start = max(0, first - _WIDEST // 2)
+    kept = line[start : start + _WIDEST]
+    dots = "…" if start + _WIDEST < len(line) else ""
+    return (f"…{kept}{dots}", start - 1) if start else (kept + dots, 0)
 
 
-def _columns(source: Source, label: Label, number: int) -> tuple[int, int]:
-    """The screen columns (from 0) of the part of `label` that lies on line `number`."""
-    line = source.line(number)
-    first, last = label.span.line, _lines_of(label)[-1]
-    indent = len(line) - len(line.lstrip())
-    start = label.span.column - 1 if number == first else indent
-    end = len(line.rstrip())
-    if number == last:
-        line_start = label.span.start - (label.span.column - 1)
-        if number != first:
-            line_start = label.span.end - source.position(label.span.end)[1] + 1
-            if source.position(label.span.end)[0] != number:  # the line end itself is in the span
-                return _wide(line, start), _wide(line, end)
-        end = min(label.span.end - line_start, len(line))
-    return _wide(line, start), _wide(line, max(start, end))
-
-
-def _wide(line: str, characters: int) -> int:
-    """Screen columns of the first `characters` of `line`; behind its end each counts one."""
-    return len_on_screen(line[:characters]) + max(0, characters - len(line))
+def _marks(source: Source, label: Label, primary: bool) -> list[_Mark]:
+    numbers = _lines_of(label)
+    marks = []
+    for number in numbers:
+        line = source.line(number)
+        start, end = len(line) - len(line.lstrip()), len(line.rstrip())
+        if number == label.span.line:
+            start = label.span.column - 1
+        if number == numbers[-1]:
+            last, column = source.position(label.span.end)
+            end = min(column - 1, len(line)) if last == number else end
+        text = label.text if number == numbers[-1] else ""
+        marks.append(_Mark(number, start, max(start, end), text, primary))
+    return marks
 
 
 def len_on_screen(text: str) -> int:

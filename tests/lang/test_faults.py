@@ -10,7 +10,7 @@ import pytest
 from helioc.lang import faults
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.expected import HARD
-from helioc.lang.parser import LARGEST_FILE, parse, read
+from helioc.lang.parser import LARGEST_FILE, MOST_TOKENS, parse, read
 from helioc.lang.render import render_all
 from helioc.lang.source import Source
 
@@ -98,6 +98,7 @@ def test_what_is_shown_of_files(tmp_path: Path, golden: Callable[[str, str], Non
         with pytest.raises(Refused) as refused:
             read(path, path.name if path != tmp_path else "folder")
         shown.append(render_all(refused.value.diagnostics))
+    shown.append(render_all(found_in("header h {" + "x " * MOST_TOKENS + "\n}\n")))
     golden("faults/files.txt", "\n".join(shown))
 
 
