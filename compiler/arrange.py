@@ -147,6 +147,7 @@ class Arranger:
                 help_ = "leave one of them out"
             code = "H0433" if full else "H0434"
             self.faults.append(Misplaced(Fault(code, title, "kind", "", help_), node.item))
+            return
         del open_[:]
         waiting = self.waiting
         if waiting is not None and _follows(waiting, node):

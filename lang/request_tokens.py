@@ -28,6 +28,7 @@ _TOKEN = re.compile(
     | (?P<mark>\.\.|[;,:()\[\]/&])
     | (?P<bad>[0-9][a-z0-9_]*+(?:\.[a-z0-9_]++)*+)
     | (?P<stray>.)
+    | (?P<end>\Z)
     )""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII,
 )
@@ -35,6 +36,7 @@ _KINDS = {"six": IP6, "mac": MAC, "four": IP4, "number": NUMBER, "string": STRIN
 _LETTERS = ["", *(_KINDS.get(name, STRAY) for name in _TOKEN.groupindex)]
 _WORD_GROUP = _TOKEN.groupindex["word"]
 _MARK_GROUP = _TOKEN.groupindex["mark"]
+_END_GROUP = _TOKEN.groupindex["end"]
 _PLAIN_WORD = re.compile(r"[a-z_][a-z0-9_]*(?:[-.][a-z0-9_]+)*", re.IGNORECASE | re.ASCII)
 
 
@@ -54,7 +56,8 @@ def tokens(source: Source) -> Tokens:
     ends: list[int] = []
     for match in _TOKEN.finditer(source.text):
         group = match.lastindex
-        assert group is not None
+        if group is None or group == _END_GROUP:
+            break
         text = match[group]
         if group == _WORD_GROUP:
             kinds.append(VERBS.get(text.lower(), WORD))

@@ -1,0 +1,88 @@
+"""Each error of a request: its explanation's example gets it, the mended one does not; what is shown
+is kept in tests/golden/requests/."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import helioc
+import pytest
+from helioc.compiler.request_explanations import CARRIERS, EXPLANATIONS
+from helioc.compiler.rulebook import RuleBook
+from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.lang.render import render_all
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from linx_manifest import linx
+
+EXAMPLES = [code for code, explanation in EXPLANATIONS.items() if explanation.wrong]
+
+MORE = {
+    "several": "create PDR [(tos, u16, 1), (dscp, u8, 99), (src_ip, u32, 10.0.0.1/8)];\n"
+    "create FAR [(actoin, u8, DROP)]\ndelete FAR 99",
+    "H0402-unclosed": "create FAR [(action, u8, DROP)",
+    "H0402-colon": "create PDR: ; delete FAR 17",
+    "H0405-second": "delete FAR 17; FAR 18",
+    "H0417-symbol": "create PDR [(protocol, u8, TPC), FAR 19]",
+    "H0440-member": "create PDR [(dscp, u8, 1), FAR]; create LBR [FAR drop]",
+    "H0444-overlay": "create OVERLAY W [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
+    "(interface, u32, GRE-WAN1)]",
+    "H0455-overlay": "delete OVERLAY GRE-WAN1",
+    "H0455-group": "delete LBR 7",
+    "H0457-group": "create LBR 7 [FAR 19]; update LBR 7 [FAR 18]",
+    "H0459-long": f'create OVERLAY "{"x" * 64}" [(local_ip, u32, 1), (remote_ip, u32, 2)]',
+    "H0460-bare": "create LBR [FAR, (tos, u8, 8)]",
+}
+
+
+def refused(book: RuleBook, text: str) -> list[Diagnostic]:
+    try:
+        book.plan(parse_request(Source("request", text)))
+    except Refused as error:
+        return error.diagnostics
+    return []
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_examples(book: RuleBook, code: str, golden: Callable[[str, str], None]) -> None:
+    explanation = EXPLANATIONS[code]
+    before = book.save()
+    found = refused(book, explanation.wrong)
+    assert [d.code for d in found] == [code]
+    assert not refused(book, explanation.mended)
+    assert book.save() == before
+    golden(f"requests/{code}.txt", render_all(found))
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_more(book: RuleBook, name: str, golden: Callable[[str, str], None]) -> None:
+    found = refused(book, MORE[name])
+    assert found
+    golden(f"requests/{name}.txt", render_all(found))
+
+
+def test_a_full_table_changes_nothing(golden: Callable[[str, str], None]) -> None:
+    book = RuleBook(linx(FAR=2))
+    found = refused(
+        book, "create FAR [(action, u8, 3)], FAR [(action, u8, 3)], FAR [(action, u8, 3)]"
+    )
+    assert len(book) == 0
+    golden("requests/H0454.txt", render_all(found))
+
+
+def test_a_warning(book: RuleBook, golden: Callable[[str, str], None]) -> None:
+    plan = book.plan(parse_request(Source("request", "create PDR [(dscp, u8, 1)]")))
+    golden("requests/H0432.txt", render_all(list(plan.warnings)))
+
+
+def test_every_code_is_explained() -> None:
+    root = Path(helioc.__file__).parent
+    used: set[str] = set()
+    for room in ("lang", "compiler", "runtime"):
+        for path in (root / room).glob("*.py"):
+            if path.name != "request_explanations.py":
+                used |= set(re.findall(r'"(H04\d\d)"', path.read_text()))
+    assert used == set(EXPLANATIONS)
+    assert {"H0432", "H0444", "H0454", *CARRIERS} == set(EXPLANATIONS) - set(EXAMPLES)
