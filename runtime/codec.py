@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -26,6 +25,7 @@ from ..compiler.spread import spread_slots
 NAME_OCTETS = 64
 FORMS = ("value", "prefix", "mask", "range")
 _HEAD = "<QQIIII"
+_NAME_AT = 6
 _LIVE = 1
 _LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}
 _FORM_CODE = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
@@ -41,6 +41,9 @@ Pattern = tuple[int, int]
 """(mask, key) as big-endian integers of the key's octets, the tuple's number left out."""
 
 
+_NOTHING: dict[str, Any] = {}
+
+
 class TooLong(ValueError):
     """A name has more octets than an image keeps."""
 
@@ -54,11 +57,10 @@ class _Field(NamedTuple):
     presence: int
 
 
-@dataclass(frozen=True)
-class _Given:
-    """A given element in the image: its octets, the kinds that it may refer to."""
+class _Given(NamedTuple):
+    """A given element in the image: the field of its tag, its octets, the kinds it may refer to."""
 
-    name: str
+    at: int
     octets: int
     references: tuple[str, ...]
 
@@ -73,7 +75,6 @@ class KindCodec:
         self._fields = {x.element: _field(x) for x in kind.match}
         self._group = 0 if kind.group_position is None else 0xFFFFFFFF << kind.group_position
         self._members = [self._writer(member) for member in kind.record]
-        self._choices = {x.name: {c: i + 1 for i, c in enumerate(x.choices)} for x in kind.record}
         self._image_parts()
 
     # ---- lookup -----------------------------------------------------------------------------
@@ -95,11 +96,13 @@ class KindCodec:
 
     def priority(self, rule: Rule) -> int:
         """What `struct entry` calls priority: higher wins."""
+        return self.priority_of(rule.priority)
+
+    def priority_of(self, value: int) -> int:
+        """The same of an element's value."""
         if self.kind.priority is None:
             return 0
-        if self.kind.priority[0] == "precedence":
-            return 0xFFFFFFFF - rule.priority
-        return rule.priority
+        return 0xFFFFFFFF - value if self.kind.priority[0] == "precedence" else value
 
     def patterns(self, rule: Rule) -> list[Pattern]:
         """The rule's lookup patterns: one, or those that its ranges come to. None where its
@@ -136,13 +139,27 @@ class KindCodec:
 
     # ---- records ----------------------------------------------------------------------------
 
-    def record(self, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf) -> bytes:
+    def record(self, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf) -> bytearray:
         """The rule's record, `record_size` octets."""
         octets = bytearray(self.kind.record_size)
-        context = _Context(rule, dict(rule.values), dict(rule.references), cell_of, next_hop_of)
+        values = dict(rule.values) if rule.values else _NOTHING
+        references = dict(rule.references) if rule.references else _NOTHING
+        context = _Context(rule, values, references, cell_of, next_hop_of)
         for write in self._members:
             write(octets, context)
-        return bytes(octets)
+        return octets
+
+    def direct(self, kind: str) -> bool:
+        """Whether references to this kind are ids, not cells."""
+        return kind == "port" or kind in self._grouped
+
+    def given_octets(self, name: str) -> int:
+        """Octets of a given element in the image."""
+        return self._given[name].octets
+
+    def given_kinds(self, name: str) -> tuple[str, ...]:
+        """The kinds that a given element may refer to, as the image numbers them."""
+        return self._given[name].references
 
     @property
     def has_next_hop(self) -> bool:
@@ -170,16 +187,18 @@ class KindCodec:
             if _value_of(c.rule, c.values, name) is not None or name in c.references:
                 octets[at] = 1
 
+        tags = {kind: 1 + i for i, kind in enumerate(member.choices)}
+        direct = {"port", *self._grouped}
+
         def tag(octets: bytearray, c: _Context) -> None:
-            to = c.rule.target if not name else c.references.get(name)
+            to = c.references.get(name) if name else c.rule.target
             if to is not None:
-                octets[at] = 1 + member.choices.index(to.kind)
+                octets[at] = tags[to.kind]
 
         def reference(octets: bytearray, c: _Context) -> None:
-            to = c.rule.target if not name else c.references.get(name)
+            to = c.references.get(name) if name else c.rule.target
             if to is not None:
-                direct = to.kind == "port" or to.kind in self._grouped
-                number = to.id if direct else c.cell_of(to.kind, to.id)
+                number = to.id if to.kind in direct else c.cell_of(*to)
                 octets[at:end] = number.to_bytes(4, "little")
 
         def next_hop(octets: bytearray, c: _Context) -> None:
@@ -202,57 +221,70 @@ class KindCodec:
     # ---- images -----------------------------------------------------------------------------
 
     def _image_parts(self) -> None:
-        """One packed structure for the whole image."""
+        """One packed structure for the whole image, its fields when there is nothing in them, and
+        where each part begins."""
         kind, form = self.kind, _HEAD
-        form += f"{NAME_OCTETS}s" if kind.named else ""
-        self._matched = [(x.element, octets_of(x.width)) for x in kind.match]
-        for _, octets in self._matched:
+        blank: list[Any] = [0, 0, 0, 0, _LIVE, 0]
+        if kind.named:
+            form += f"{NAME_OCTETS}s"
+            blank.append(b"")
+        self._matched = {}
+        for match in kind.match:
+            octets = octets_of(match.width)
+            self._matched[match.element] = len(blank), octets
             form += "B" + 2 * _LETTERS[octets]
-        self._given = []
+            blank += (0, _wide(0, octets), _wide(0, octets))
+        self._given = {}
         for name in kind.gives:
             element = self._elements[name]
-            octets = octets_of(element.width)
-            self._given.append(_Given(name, max(4, octets), element.references))
-            form += "B" + _LETTERS[max(4, octets)]
-        form += "BI" if kind.alternatives else ""
-        form += "B" + "II" * kind.spread.most if kind.spread else ""
-        self._image = struct.Struct(form)
-        self.image_form = form
+            octets = max(4, octets_of(element.width))
+            self._given[name] = _Given(len(blank), octets, element.references)
+            form += "B" + _LETTERS[octets]
+            blank += (0, _wide(0, octets))
+        self._target_at = len(blank)
+        if kind.alternatives:
+            form += "BI"
+            blank += (0, 0)
+        self._members_at = len(blank)
+        if kind.spread:
+            form += "B" + "II" * kind.spread.most
+            blank += [0] * (1 + 2 * kind.spread.most)
+        self._image, self._blank, self.image_form = struct.Struct(form), blank, form
         if self._image.size > kind.image_size:
             raise m.ManifestError(f"images of {kind.name} do not fit their map")
-        self._padding = bytes(kind.image_size - self._image.size)
 
     def image(self, rule: Rule, cell: int) -> bytes:
-        """The rule's image, `image_size` octets. Raises TooLong."""
-        out: list[Any] = [rule.sequence, rule.owner, rule.id, rule.priority, _LIVE, cell]
-        kind = self.kind
-        if kind.named:
+        """The rule's image: what is behind it in its slot is never read. Raises TooLong."""
+        out = self._blank.copy()
+        out[0], out[1], out[2], out[3], out[5] = (
+            rule.sequence, rule.owner, rule.id, rule.priority, cell,
+        )  # fmt: skip
+        if rule.name:
             name = rule.name.encode()
             if len(name) > NAME_OCTETS:
                 raise TooLong(rule.name)
-            out.append(name)
-        match = dict(rule.match)
-        for element, octets in self._matched:
-            matcher = match.get(element)
-            if matcher is None:
-                out += (0, _wide(0, octets), _wide(0, octets))
-            else:
-                form, value, other = matcher
-                out += (_FORM_CODE[form], _wide(value, octets), _wide(other, octets))
-        if self._given:
-            values, references = dict(rule.values), dict(rule.references)
-            for given in self._given:
-                out += _given_octets(given, values, references)
-        if kind.alternatives:
-            to = rule.target
-            out += (0, 0) if to is None else (1 + kind.alternatives.index(to.kind), to.id)
-        if kind.spread:
-            members = rule.members
-            out.append(len(members))
-            for member in members:
-                out += member
-            out += (0, 0) * (kind.spread.most - len(members))
-        return self._image.pack(*out) + self._padding
+            out[_NAME_AT] = name
+        matched = self._matched
+        for element, (form, value, other) in rule.match:
+            at, octets = matched[element]
+            out[at] = _FORM_CODE[form]
+            out[at + 1], out[at + 2] = (value, other) if octets < 16 else (
+                _wide(value, octets), _wide(other, octets))  # fmt: skip
+        for element, value in rule.values:
+            at, octets, _ = self._given[element]
+            out[at], out[at + 1] = 1, value if octets < 16 else _wide(value, octets)
+        for element, to in rule.references:
+            at, octets, kinds = self._given[element]
+            out[at], out[at + 1] = 2 + kinds.index(to.kind), _wide(to.id, octets)
+        if rule.target is not None:
+            at = self._target_at
+            out[at] = 1 + self.kind.alternatives.index(rule.target.kind)
+            out[at + 1] = rule.target.id
+        if rule.members:
+            at = self._members_at
+            flat = [number for member in rule.members for number in member]
+            out[at : at + 1 + len(flat)] = [len(rule.members), *flat]
+        return self._image.pack(*out)
 
     def rule_of(self, image: bytes | memoryview) -> tuple[Rule, int]:
         """An image's rule, and its cell. Raises ValueError where the image holds none."""
@@ -262,17 +294,17 @@ class KindCodec:
             raise ValueError(f"no rule in this image of {self.kind.name}")
         name = next(fields).rstrip(b"\0").decode() if self.kind.named else ""
         match = []
-        for element, _ in self._matched:
+        for element in self._matched:
             form, value, other = next(fields), _narrow(next(fields)), _narrow(next(fields))
             if form:
                 match.append((element, Matcher(FORMS[form - 1], value, other)))  # type: ignore[arg-type]
         values, references = [], []
-        for given in self._given:
+        for element, given in self._given.items():
             tag, value = next(fields), _narrow(next(fields))
             if tag == 1:
-                values.append((given.name, value))
+                values.append((element, value))
             elif tag:
-                references.append((given.name, Reference(given.references[tag - 2], value)))
+                references.append((element, Reference(given.references[tag - 2], value)))
         target, members = None, ()
         if self.kind.alternatives:
             tag, to = next(fields), next(fields)
@@ -314,16 +346,6 @@ def _value_of(rule: Rule, values: dict[str, int], name: str) -> int | None:
         if element == name:
             return matcher.value
     return None
-
-
-def _given_octets(
-    given: _Given, values: dict[str, int], references: dict[str, Reference]
-) -> tuple[Any, Any]:
-    to = references.get(given.name)
-    if to is not None:
-        return 2 + given.references.index(to.kind), _wide(to.id, given.octets)
-    value = values.get(given.name)
-    return (0, _wide(0, given.octets)) if value is None else (1, _wide(value, given.octets))
 
 
 def _wide(value: int, octets: int) -> int | bytes:

@@ -10,6 +10,7 @@ newer version: it has every tuple that holds a key, and bounds that no key excee
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -84,11 +85,21 @@ class Directory:
             octets = (key | tuple_.number).to_bytes(size, "big")
         taken[octets] = cell
         tuple_.keys += 1
+        self.raise_bound(tuple_, bound)
+        return octets
+
+    def place_many(self, keys: list[bytes], cells: list[int]) -> None:
+        """Take keys that are free, under the numbers in them. `raise_bound` for their tuples."""
+        self.taken.update(zip(keys, cells, strict=True))
+        for number, count in Counter([key[-2:] for key in keys]).items():
+            self._by_number[int.from_bytes(number, "big")].keys += count
+
+    def raise_bound(self, tuple_: Tuple, bound: Bound) -> None:
+        """A key of the tuple is this good."""
         if bound > tuple_.best:
             tuple_.best = bound
         if tuple_.told is None or bound > tuple_.told:
             self.dirty = True
-        return octets
 
     def keys_of(self, patterns: Iterable[Pattern], cell: int) -> list[bytes]:
         """The keys that `place` gave for these patterns of a cell."""

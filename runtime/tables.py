@@ -136,7 +136,7 @@ class Table:
         except IndexError:
             raise NoRoom(self.kind.name, "cells") from None
 
-    def write(self, record: bytes, image: bytes) -> int:
+    def write(self, record: bytes | bytearray, image: bytes) -> int:
         """A fresh record with its image; its slot."""
         try:
             slot = self.free_slots.take()

@@ -8,17 +8,21 @@ store nothing is visible; a writer that dies is put right by the next one (recov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..compiler.manifest import Manifest
 from ..compiler.rules import Rule
 from . import faults
+from .bulk import Staging
 from .directory import DirectoryFull, NoVersion, Retired
 from .grace import online_cpus_grace
 from .handles import BpfError, Map
 from .tables import EPOCHS, SLOT, NoRoom, Table
+
+if TYPE_CHECKING:
+    from ..compiler.block import Block
 
 #: An epoch never runs further ahead of a cell that is not settled (cells compare 16 bits).
 FARTHEST = 1 << 14
@@ -31,11 +35,11 @@ class Plan(Protocol):
     """What `RuleBook.plan` gives: the net effect of a request."""
 
     @property
-    def created(self) -> Iterable[Rule]: ...
+    def created(self) -> Sequence[Rule]: ...
     @property
-    def changed(self) -> Iterable[tuple[Rule, Rule]]: ...
+    def changed(self) -> Sequence[tuple[Rule, Rule]]: ...
     @property
-    def removed(self) -> Iterable[Rule]: ...
+    def removed(self) -> Sequence[Rule]: ...
 
 
 @dataclass
@@ -64,6 +68,7 @@ class _Staged:
     cells: list[tuple[Table, int]] = field(default_factory=list)
     slots: list[tuple[Table, int]] = field(default_factory=list)
     before: list[tuple[Table, int, int]] = field(default_factory=list)  # cell, its word
+    many: list[Staging] = field(default_factory=list)
 
 
 @dataclass
@@ -75,9 +80,14 @@ class _Owed:
     dead: list[tuple[Table, int, list[bytes]]] = field(default_factory=list)  # cell, keys
     retired: list[tuple[Table, Retired]] = field(default_factory=list)
     since: int = 0  # the epoch of the oldest
+    many: list[Staging] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        return len(self.settled) + len(self.dead) + sum(len(b.cells) for b in self.many)
 
     def __bool__(self) -> bool:
-        return bool(self.settled or self.slots or self.dead or self.retired)
+        return bool(self.settled or self.dead or self.retired or self.many)
 
 
 class Dangling(LookupError):
@@ -133,16 +143,17 @@ class Writer:
         """Make the plan's changes, all at one moment. Raises `Refused` with nothing changed."""
         if self._broken:
             raise Broken
-        created, changed, removed = self._sorted(plan)
+        blocks = _blocks(plan)
+        created, changed, removed = self._sorted(plan, bool(blocks))
         self._wait_if_needed(changed, removed)
         try:
-            self._attempt(created, changed, removed)
+            self._attempt(created, changed, removed, blocks)
         except (NoRoom, DirectoryFull, NoVersion, BpfError):
             # What is owed may be just what is missing.
             if not self._owed:
                 raise
             self.settle()
-            self._attempt(created, changed, removed)
+            self._attempt(created, changed, removed, blocks)
 
     def try_apply(self, plan: Plan) -> None:
         """`apply`, with what the maps cannot hold said in the user's terms."""
@@ -153,13 +164,21 @@ class Writer:
             raise faults.refused(faults.of_tables(error, kinds)) from error
 
     def _attempt(
-        self, created: list[Rule], changed: list[tuple[Rule, Rule]], removed: list[Rule]
+        self,
+        created: list[Rule],
+        changed: list[tuple[Rule, Rule]],
+        removed: list[Rule],
+        blocks: Sequence[Block],
     ) -> None:
         staged = _Staged()
         self.control[_DIRTY] = 1
         epoch = self.control[_EPOCH] + 1
         try:
             self._stage(created, changed, removed, staged)
+            for block in blocks:
+                staging = Staging(self.tables[block.kind.name])
+                staged.many.append(staging)
+                staging.stage(block, self._cell_of)
             self._publish_directories()
             self._write_cells(staged, epoch & (EPOCHS - 1))
             self.control[_EPOCH] = epoch
@@ -174,11 +193,12 @@ class Writer:
             raise
 
     def _sorted(
-        self, plan: Plan
+        self, plan: Plan, packed: bool
     ) -> tuple[list[Rule], list[tuple[Rule, Rule]], list[Rule]]:
         """The plan with each rule under the operation that its cell will see: a rule that changes
         its match or its priority gets a new cell, and rules that point there are written anew."""
-        created, removed = list(plan.created), list(plan.removed)
+        created = [] if packed else list(plan.created)
+        removed = list(plan.removed)
         changed, moved = [], []
         for old, new in plan.changed:
             if (old.match, old.priority, old.id, old.sequence) == (
@@ -219,20 +239,19 @@ class Writer:
         )
 
     def _wait_if_needed(self, changed: list[tuple[Rule, Rule]], removed: list[Rule]) -> None:
+        """A cell changes once in a grace period, and none is left unsettled for too long."""
         owed = self._owed
         if not owed:
             return
-        if (
-            self.control[_EPOCH] - owed.since >= FARTHEST
-            or len(owed.settled) + len(owed.dead) > _MOST_CHANGED
-            or any(self._is_unsettled(old) for old, _ in changed)
-            or any(self._is_unsettled(rule) for rule in removed)
-        ):
+        due = owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST
+        for old, _ in changed:
+            table = self.tables[old.kind]
+            due = due or table.sequences[old.sequence] in table.unsettled
+        for rule in removed:
+            table = self.tables[rule.kind]
+            due = due or table.sequences[rule.sequence] in table.unsettled
+        if due:
             self.settle()
-
-    def _is_unsettled(self, rule: Rule) -> bool:
-        table = self.tables[rule.kind]
-        return table.sequences[rule.sequence] in table.unsettled
 
     # ---- staging ----------------------------------------------------------------------------
 
@@ -253,11 +272,7 @@ class Writer:
 
         def cell_of(kind: str, number: int) -> int:
             cell = new_ids.get((kind, number))
-            if cell is None:
-                cell = tables[kind].ids.get(number)
-            if cell is None:
-                raise Dangling(kind, number)
-            return cell
+            return self._cell_of(kind, number) if cell is None else cell
 
         hop = self.next_hops.next_hop
         for (table, cell), rule in zip(list(staged.cells), created, strict=True):
@@ -279,6 +294,12 @@ class Writer:
                 staged.keys.append((table, keys))
                 table.insert(rule, cell, keys)
 
+    def _cell_of(self, kind: str, number: int) -> int:
+        cell = self.tables[kind].ids.get(number)
+        if cell is None:
+            raise Dangling(kind, number)
+        return cell
+
     def _publish_directories(self) -> None:
         """Before the cells: a packet that finds a newer directory than its own finds only more
         tuples in it, of keys whose cells are empty for it."""
@@ -292,6 +313,8 @@ class Writer:
     def _write_cells(self, staged: _Staged, epoch: int) -> None:
         high = epoch << 48
         before = staged.before
+        for staging in staged.many:
+            staging.write_cells(epoch)
         for table, _, cell, slot in staged.created:
             before.append((table, cell, 0))
             table.cells[cell] = slot << 24 | high
@@ -309,6 +332,8 @@ class Writer:
         self._broken = True
         for table, cell, word in staged.before:
             table.cells[cell] = word
+        for staging in staged.many:
+            staging.undo()
         for table, keys in staged.keys:
             table.withdraw(keys)
         for table, slot in staged.slots:
@@ -326,6 +351,9 @@ class Writer:
 
     def _remember(self, staged: _Staged, epoch: int) -> None:
         owed = self._owe()
+        for staging in staged.many:
+            staging.remember()
+            owed.many.append(staging)
         for table, rule, cell in staged.removed:
             keys: list[bytes] = []
             if table.directory is not None:
@@ -364,6 +392,8 @@ class Writer:
         self.control[_DIRTY] = 0
 
     def _reclaim(self, owed: _Owed) -> None:
+        for staging in owed.many:
+            staging.settle()
         for table, cell in owed.settled:
             word = table.cells[cell]
             slot = word >> 24 & SLOT
@@ -371,7 +401,8 @@ class Writer:
         dead: dict[str, list[int]] = {}
         for table, cell, keys in owed.dead:
             table.cells[cell] = 0
-            table.withdraw(keys) if keys else None
+            if keys:
+                table.withdraw(keys)
             dead.setdefault(table.kind.name, []).append(cell)
         for name, cells in dead.items():
             table = self.tables[name]
@@ -385,6 +416,14 @@ class Writer:
             table.directory.reclaim(retired)
         for table in self.tables.values():
             table.unsettled.clear()
+
+
+def _blocks(plan: Plan) -> Sequence[Block]:
+    """What the plan has packed, where that is all that it creates and can be staged so."""
+    blocks: Sequence[Block] = getattr(plan, "blocks", ())
+    if not blocks or sum(map(len, blocks)) != len(plan.created):
+        return ()
+    return blocks if all(Staging.takes(block) for block in blocks) else ()
 
 
 def _points(table: Table, rule: Rule, at: set[tuple[str, int]]) -> bool:
