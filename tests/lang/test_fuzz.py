@@ -17,13 +17,11 @@ TIMES = 400
 SOON = 1.0
 """Seconds, on a machine that has other things to do."""
 WORDS = [
-    *"{ } ( ) [ ] : = , | & / . .. -> => < <= != >> * + - // /// /* \0 \ufeff \u2028 é 漢 ; '".split(
-        " "
-    ),
+    *"{ } ( ) [ ] : = , | & / . .. -> => < <= != >> * + - // /// /* \0 \ufeff é 漢 ; '".split(),
     *"17 0x 64k 10.0.0.1 :: a:b: 1.2 if else match when on as is and or not find push pop".split(),
     *"send reply pass stage rule ie header pipeline parser import run gives spread max".split(),
     *"size payload named ie_ fnd stge".split(),
-    *("\n", "\r", "\t", "\n\n", " "),
+    *("\n", "\r", "\t", "\n\n", " ", "\u2028"),
 ]
 
 
