@@ -228,8 +228,9 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "H0108": Explanation(
         "the text is nested too deeply",
-        "Brackets, `else if` chains and the operators of one expression may nest 32 levels deep. "
-        "No network function needs more, and the limit keeps every tool that reads the file safe.",
+        "Brackets and `else if` chains may nest 32 levels deep, and an expression may have 64 "
+        "operators. No network function needs more, and the limit keeps every tool that reads the "
+        "file safe.",
     ),
     "H0109": Explanation(
         "a file cannot be read",
