@@ -92,16 +92,26 @@ class Planner(Changer):
             self._fault(fault, node)
 
     def _fault(self, fault: Fault, node: Node) -> None:
+        """Note what was wrong with a rule, and with the elements of those within it."""
         culprit = fault.node or node
         if fault.ie is None:
             item = fault.item if isinstance(fault, Misplaced) else culprit.item
             self.errors.append((fault, item))
-            return
-        if fault.code[:4] in ("H041", "H042"):
+        elif fault.code[:4] in ("H041", "H042"):
             for each, ie in every_fault(culprit, fault):
                 self.errors.append((each, ie if ie is not None else culprit.item))
         else:
             self.errors.append((fault, fault.ie))
+        todo = [node]
+        while todo:
+            within = todo.pop()
+            todo.extend(within.children)
+            try:
+                if within is not culprit:
+                    decode(within)
+            except Fault as other:
+                for each, ie in every_fault(within, other):
+                    self.errors.append((each, ie if ie is not None else within.item))
 
     # ---- replace ----------------------------------------------------------------------------
 

@@ -125,12 +125,13 @@ def canonical(request: Request, kinds: Mapping[str, Kind]) -> Request:
 
 def _canonical(node: Node, faults: list[tuple[Fault, RuleItem | IE]]) -> RuleItem:
     items: list[RuleItem | IE] = []
-    counts: dict[str, int] = {}
+    taken: set[str] = set()
     for ie in node.ies:
         try:
             field = node.kind.field(ie, node.parent.kind if node.parent is not None else None)
             if field.role == POSITION:
-                field = node.kind.positioned(ie, counts)
+                field = node.kind.positioned(ie, taken)
+            taken.add(field.codec.name)
             items.append(ie._replace(type=field.codec.name))
         except Fault as fault:
             faults.append((fault, ie))

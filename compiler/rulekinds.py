@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from ..lang.diagnostics import did_you_mean
@@ -55,6 +55,11 @@ class Parts:
         self.references: dict[int, tuple[int | str, IE | None]] = {}
         self.priority: int | None = None
         self.weight: int | None = None
+
+    def taken(self, kind: Kind) -> set[str]:
+        """The names of the elements given so far."""
+        names = {f.codec.name for f in kind.match if self.named >> f.nth & 1}
+        return names | {kind.rule.gives[i] for i in (*self.values, *self.references)}
 
     @property
     def match(self) -> tuple[Pair, ...]:
@@ -197,16 +202,14 @@ class Kind:
         """What the IEs say; `Fault` (with `.ie`) at the first that is wrong."""
         parts = Parts()
         cache = self.cache
-        addresses: dict[str, int] = {}
         for ie in ies:
             hit = cache.get(ie[:5])
             try:
                 if hit is None:
                     hit = self.decoded(ie, member)
                 if hit[0] == POSITION:
-                    hit = self.decoded(
-                        ie._replace(type=self.positioned(ie, addresses).codec.name), None
-                    )
+                    field = self.positioned(ie, parts.taken(self))
+                    hit = self.decoded(ie._replace(type=field.codec.name), None)
                 self._take(parts, hit, ie)
             except Fault as fault:
                 fault.ie = ie
@@ -245,16 +248,15 @@ class Kind:
         title = f"`{field.codec.name}` is given twice"
         raise Fault("H0413", title, "ie", "the second time", "leave one of them out")
 
-    def positioned(self, ie: IE, addresses: dict[str, int]) -> Field:
-        """The n-th `IP address` of a rule is its n-th element of that kind."""
-        name = fold(ie.type)
-        found = self._positional(name)
-        n = addresses[name] = addresses.get(name, -1) + 1
-        if n >= len(found):
-            names = ", ".join(f.codec.name for f in found)
-            title = f"{self.name} has {len(found)} elements that are an `{ie.type}`"
-            raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
-        return found[n]
+    def positioned(self, ie: IE, taken: Container[str]) -> Field:
+        """`IP address` is the rule's next element of that kind: the first that is not `taken`."""
+        found = self._positional(fold(ie.type))
+        for field in found:
+            if field.codec.name not in taken:
+                return field
+        names = ", ".join(f.codec.name for f in found)
+        title = f"{self.name} has {len(found)} elements that are an `{ie.type}`"
+        raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
 
     def decoded(self, ie: IE, member: Kind | None) -> Hit:
         field = self.field(ie, member)

@@ -17,16 +17,17 @@ BAD, STRAY = "b", "?"
 VERBS = {"create": CREATE, "update": UPDATE, "delete": DELETE, "replace": REPLACE}
 
 _HEX = "[0-9a-f]++"
+# Groups are not repeated possessively, which Python 3.11.2 gets wrong.
 _TOKEN = re.compile(
-    rf"""(?:\s++|//[^\n]*+)*+(?:
+    rf"""(?:\s++|//[^\n]*+)*(?:
       (?P<six>(?:{_HEX}:)*(?:{_HEX}:|:):(?:{_HEX}(?::{_HEX})*)? | (?:{_HEX}:){{7}}{_HEX})
     | (?P<mac>(?:[0-9a-f]{{2}}:){{5}}[0-9a-f]{{2}})
-    | (?P<word>[a-z_][a-z0-9_]*+(?:[-.][a-z0-9_]++)*+)
+    | (?P<word>[a-z_][a-z0-9_]*+(?:[-.][a-z0-9_]++)*)
     | (?P<four>[0-9]++\.[0-9]++\.[0-9]++\.[0-9]++(?![a-z0-9_]|\.[a-z0-9_]))
     | (?P<number>(?:0x[0-9a-f]++|[0-9]++)(?![a-z0-9_]|\.[a-z0-9_]))
     | (?P<string>"[^"\r\n]*+")
     | (?P<mark>\.\.|[;,:()\[\]/&])
-    | (?P<bad>[0-9][a-z0-9_]*+(?:\.[a-z0-9_]++)*+)
+    | (?P<bad>[0-9][a-z0-9_]*+(?:\.[a-z0-9_]++)*)
     | (?P<stray>.)
     | (?P<end>\Z)
     )""",

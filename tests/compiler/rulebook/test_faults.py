@@ -1,5 +1,5 @@
-"""Each error of a request: its explanation's example gets it, the mended one does not; what is shown
-is kept in tests/golden/requests/."""
+"""Each error of a request: its explanation's example gets it, the mended one does not; what is
+shown is kept in tests/golden/requests/."""
 
 from __future__ import annotations
 

@@ -1,0 +1,219 @@
+"""What requests do to the rules in force, one thing at a time."""
+
+from __future__ import annotations
+
+import pytest
+from helioc.compiler.ie_values import Fault
+from helioc.compiler.manifest import Match
+from helioc.compiler.rule_text import format_rule
+from helioc.compiler.rulebook import RuleBook, StalePlan
+from helioc.compiler.rules import Matcher, Member, Reference
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request import IE, Change, Request, RuleItem
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from linx_manifest import ELEMENTS, PDR, linx
+from linx_manifest import kind as make_kind
+from rules_world import Say, world
+
+
+def codes(book: RuleBook, text: str) -> list[str]:
+    try:
+        book.plan(parse_request(Source("request", text)))
+    except Refused as refused:
+        return [d.code for d in refused.diagnostics]
+    return []
+
+
+def test_ids_are_the_lowest_free(empty: RuleBook, say: Say) -> None:
+    for wanted in (1, 2, 3):
+        assert say(empty, "create FAR [(action, u8, 3)]").results == (Reference("FAR", wanted),)
+    say(empty, "create FAR 5 [(action, u8, 3)]; delete FAR 1; delete FAR 2")
+    plan = say(empty, "create FAR [(action, u8, 3)], FAR [(action, u8, 2)], FAR [(action, u8, 3)]")
+    assert [r.id for r in plan.results] == [1, 2, 4]
+    assert say(empty, "create FAR [(action, u8, 3)]").results[0].id == 6
+
+
+def test_an_owner_takes_its_rules_with_it(book: RuleBook, say: Say) -> None:
+    plan = say(book, "delete PDR 2")
+    assert [(r.kind, r.id) for r in plan.removed] == [("PDR", 2), ("FAR", 1)]
+
+
+def test_a_new_target_frees_the_owned_one(book: RuleBook, say: Say) -> None:
+    plan = say(book, "update PDR 2 [FAR 19]")
+    assert [(r.kind, r.id) for r in plan.removed] == [("FAR", 1)]
+    assert plan.changed[0][1].target == Reference("FAR", 19)
+
+
+def test_an_update_of_a_pdr_changes_its_far(book: RuleBook, say: Say) -> None:
+    plan = say(book, "update PDR 2, FAR [(action, u8, PASS)]")
+    assert [(old.id, new.values) for old, new in plan.changed] == [(1, (("action", 2),))]
+    plan = say(book, "update PDR 1, FAR [(action, u8, DROP)]")  # it gave an LBR
+    assert [rule.kind for rule in plan.created] == ["FAR"]
+    assert plan.changed[0][1].target == Reference("FAR", plan.created[0].id)
+
+
+def test_members_come_and_go(book: RuleBook, say: Say) -> None:
+    plan = say(book, "update LBR 7 [FAR 19 [(weight, u16, 5)], FAR 17 [(weight, u16, 2)]]")
+    assert plan.changed[0][1].members == (Member(17, 2), Member(18, 1), Member(19, 5))
+    plan = say(book, "delete LBR 7 [FAR 18]; delete FAR 18")
+    assert plan.changed[0][1].members == (Member(17, 2), Member(19, 5))
+    assert codes(book, "delete LBR 7 [FAR 17, FAR 19]") == ["H0455"]  # PDR 1 points at it
+
+
+def test_a_group_is_told_apart_by_its_match(book: RuleBook, say: Say) -> None:
+    say(book, "create LBR 7 [FAR 19]")
+    assert len(book.group("LBR", 7)) == 2
+    assert codes(book, "create LBR 7 [FAR 17, (tos, u8, 185)]") == ["H0452"]  # ECN is not ToS
+    say(book, "delete LBR 7 [(tos, u8, 184)]")
+    assert [rule.members for rule in book.group("LBR", 7)] == [(Member(19, 1),)]
+    assert codes(book, "delete LBR 7 [(tos, u8, 0 & 0)]") == ["H0455"]
+
+
+def test_replace_makes_exactly_this(book: RuleBook, say: Say) -> None:
+    old = book.get("PDR", 1)
+    assert old is not None
+    plan = say(
+        book, "replace PDR [(src_ip, u32, 10.9.0.0/16), FAR 19], PDR [(dscp, u8, 3), FAR 19]"
+    )
+    assert [(a.sequence, b.target) for a, b in plan.changed] == [
+        (old.sequence, Reference("FAR", 19))
+    ]
+    assert sorted((r.kind, r.id) for r in plan.removed) == [("FAR", 1), ("PDR", 2)]
+    assert [r.id for r in plan.created] == [3]
+    plan = say(book, "replace PDR")
+    assert book.count("PDR") == 0
+    assert codes(book, "replace OVERLAY") == ["H0455"]
+
+
+def test_replace_keeps_what_a_kept_rule_owns(book: RuleBook, say: Say) -> None:
+    plan = say(book, "replace PDR [(dst_ip, u32, 10.8.0.0/16), FAR [(action, u8, PASS)]]")
+    assert [(old.kind, old.id, new.values) for old, new in plan.changed] == [
+        ("FAR", 1, (("action", 2),))
+    ]
+    assert not plan.created
+    plan = say(book, "replace PDR 2 [(dst_ip, u32, 10.7.0.0/16), FAR [(action, u8, PASS)]]")
+    assert sorted((r.kind, r.id) for r in plan.created) == [("FAR", 1), ("PDR", 2)]
+    assert sorted((r.kind, r.id) for r in plan.removed) == [("FAR", 1), ("PDR", 2)]
+
+
+def test_an_interface_leaves_its_old_ifindex_behind(book: RuleBook, say: Say) -> None:
+    say(book, "update FAR 17 [(ifindex, u32, 1)]")
+    say(book, "update FAR 17 [(interface, u32, GRE-WAN2)]")
+    far = book.get("FAR", 17)
+    assert far is not None
+    assert far.values == (("action", 1),)
+    say(book, "update FAR 17 [(ifindex, u32, 3)]")  # agrees: the port under GRE-WAN2
+    assert codes(book, "update FAR 17 [(ifindex, u32, 9)]") == ["H0441"]
+
+
+def test_order_within_a_request(book: RuleBook, say: Say) -> None:
+    say(book, "delete PDR 1; delete LBR 7; delete FAR 17; create FAR 17 [(action, u8, DROP)]")
+    assert codes(book, "delete OVERLAY GRE-WAN1; create PDR [(dscp, u8, 1), FAR 20]; "
+                 "create FAR 20 [(action, u8, DROP)]") == ["H0441"]  # fmt: skip
+
+
+def test_a_stale_plan_is_not_committed(book: RuleBook, say: Say) -> None:
+    plan = book.plan(parse_request(Source("r", "create FAR [(action, u8, DROP)]")))
+    say(book, "create FAR [(action, u8, PASS)]")
+    with pytest.raises(StalePlan):
+        book.commit(plan)
+
+
+def test_decoded_requests_have_places_too(book: RuleBook) -> None:
+    ies = (IE("action", "u8", "value", 9),)
+    request = Request((Change("create", (RuleItem("FAR", None, None, ies),)),))
+    with pytest.raises(Refused) as refused:
+        book.plan(request)
+    assert refused.value.diagnostics[0].labels[0].span.text == "9"
+
+
+def test_save_and_restore() -> None:
+    book, again = world(), RuleBook(linx())
+    again.restore(book.save())
+    assert again.save() == book.save()
+    assert codes(again, "delete FAR 17") == ["H0455"]
+    assert again.sequence == book.sequence
+
+
+def test_text_of_a_rule_makes_it_again(book: RuleBook, say: Say) -> None:
+    say(book, "create LBR 8 [FAR [(action, u8, DROP), (weight, u16, 3)], (tos, u8, 5 & 0xff)]")
+    say(book, "create PDR [(src_port, u16, 1..9), (tos, u8, 8 & 0x0c), (vlan_id, u16, 5), LBR 8]")
+    again = RuleBook(linx(), book.ports)
+    owned = [rule for rule in book.save() if rule.owner]
+    for rule in book.save():
+        if rule not in owned:
+            say(again, "create " + format_rule(rule, book.manifest, book))
+    for rule in book.save():
+        twin = again.get(rule.kind, rule.id)
+        assert twin is not None
+        assert (twin.match, twin.values, twin.references) == (
+            rule.match,
+            rule.values,
+            rule.references,
+        )
+
+
+PRIORITY = {
+    "priority": ("priority", "weight"),
+    "match": [Match("src_ip", "lpm", 32, 0, None)],
+    "gives": ("action",),
+}
+
+
+def test_priorities(say: Say) -> None:
+    book = RuleBook(linx((make_kind("ACL", 1, 16, **PRIORITY),)))
+    say(book, "create ACL [(src_ip, u32, 10.0.0.0/8), (weight, u16, 1), (action, u8, 1)]")
+    say(book, "create ACL [(src_ip, u32, 10.0.0.0/8), (weight, u16, 2), (action, u8, 1)]")
+    assert codes(book, "create ACL [(src_ip, u32, 10.0.0.0/8), (weight, u16, 2)]") == ["H0452"]
+    assert codes(book, "update ACL [(src_ip, u32, 10.0.0.0/8), (action, u8, 2)]") == ["H0457"]
+    say(book, "update ACL [(src_ip, u32, 10.0.0.0/8), (weight, u16, 2), (action, u8, 3)]")
+    assert codes(book, "update ACL 1 [(weight, u16, 2)]") == ["H0452"]
+    plan = say(book, "update ACL 1 [(weight, u16, 7)]")
+    assert plan.changed[0][1].priority == 7
+    assert codes(book, "delete ACL [(src_ip, u32, 10.0.0.0/8), (weight, u16, 1)]") == ["H0457"]
+
+
+@pytest.mark.parametrize(
+    ("element", "kind", "cell", "meant"),
+    [
+        ("src_ip", "lpm", ("prefix", "10.0.0.0", "8"), Matcher("prefix", 0x0A000000, 8)),
+        ("src_ip", "lpm", ("prefix", "10.0.0.1", "32"), Matcher("value", 0x0A000001)),
+        ("src_ip", "lpm", ("prefix", "0.0.0.0", "0"), None),
+        ("src_ip", "lpm", ("mask", "10.0.0.0", "255.0.0.0"), Matcher("prefix", 0x0A000000, 8)),
+        ("tos", "ternary", ("value", "184", ""), Matcher("mask", 184, 0xFC)),
+        ("tos", "ternary", ("mask", "185", "0xff"), Matcher("value", 185)),
+        ("tos", "ternary", ("mask", "255", "0x0f"), Matcher("mask", 15, 15)),
+        ("tos", "ternary", ("mask", "1", "0"), None),
+        ("src_port", "range", ("range", "0", "65535"), None),
+        ("src_port", "range", ("range", "7", "7"), Matcher("value", 7)),
+        ("src_port", "range", ("range", "7", "9"), Matcher("range", 7, 9)),
+    ],
+)
+def test_matchers_are_canonical(
+    element: str, kind: str, cell: tuple[str, str, str], meant: Matcher | None
+) -> None:
+    from helioc.compiler.ie_values import Codec
+
+    codec = Codec(next(e for e in ELEMENTS if e.name == element))
+    made = codec.matcher(kind, *cell)  # type: ignore[arg-type]
+    assert made == meant
+    if meant is not None:
+        from helioc.compiler.rule_text import _split
+
+        ie = _split(codec, codec.matcher_text(kind, meant))
+        assert codec.matcher(kind, ie.form, ie.value, ie.other) == meant
+
+
+@pytest.mark.parametrize("text", ["010.0.0.1", "10.0.0.256", "10.0.1", "1.2.3.4.5"])
+def test_addresses_are_spelled_in_one_way(text: str) -> None:
+    from helioc.compiler.ie_values import Codec
+
+    with pytest.raises(Fault):
+        Codec(ELEMENTS[0]).number(text)
+
+
+def test_the_tables_know_their_width() -> None:
+    book = RuleBook(linx((PDR,)))
+    kind = book.kinds["PDR"]
+    assert kind.key_size == 2 * 9 + 3 * 3 + 3 * 5

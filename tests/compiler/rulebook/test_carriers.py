@@ -1,0 +1,343 @@
+"""Requests as octets, as YAML and as packed columns: the same rules as from text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from helioc.compiler.columns import dump, load
+from helioc.compiler.csv_columns import read_csv
+from helioc.compiler.request_yaml import read_yaml
+from helioc.compiler.rulebook import RuleBook
+from helioc.compiler.wire import Codecs, decode, encode
+from helioc.lang.diagnostics import Refused
+from helioc.lang.render import render_all
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linx_manifest import PORTS, linx
+from rules_world import WORLD, Say, world
+
+MANIFEST = linx()
+CODECS = Codecs(MANIFEST)
+BOOK = world()
+REQUESTS = [
+    WORLD,
+    "create PDR: (IP address, u32, 167837953), (IP address, u32, 168427777), (ToS, u8, 184), "
+    "FAR: (action, u8, REDIRECT), (interface, u32, GRE-WAN1)",
+    "update FAR 17 [(interface, u32, 3)]; delete PDR 1 create LBR [FAR 17 [(weight, u16, 3)]]",
+    "replace PDR [(src_port, u16, 1..9), (tos, u8, 8 & 0xc), (src_ip, u32, 10.0.0.0/8), FAR 19]",
+    "replace PDR",
+]
+
+# ---- octets ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+def test_octets_say_the_same(text: str) -> None:
+    request = parse_request(Source("request", text))
+    octets = encode(request, CODECS)
+    again = decode(octets, CODECS)
+    assert encode(again, CODECS) == octets
+    book = RuleBook(MANIFEST, PORTS) if text is WORLD else BOOK
+    one, two = book.plan(request), book.plan(again)
+    assert (one.created, one.changed, one.removed) == (two.created, two.changed, two.removed)
+
+
+def test_the_form_of_an_ie_on_the_wire() -> None:
+    request = parse_request(
+        Source("r", "create PDR [(src_ip, u32, 10.1.0.0/16), (vlan_id, u16, 5)]")
+    )
+    octets = encode(request, CODECS)
+    assert octets[5:] == bytes.fromhex(
+        "01 0001  02 0002 04 0002"
+        "01 0001 01 04 0a010000 10"  # src_ip: prefix, 4 octets, value, /16
+        "01 000e 00 02 0005"  # vlan_id: u12 travels as u16
+    )
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(REQUESTS), st.data())
+def test_hostile_octets_are_refused_or_read(text: str, data: st.DataObject) -> None:
+    octets = bytearray(encode(parse_request(Source("r", text)), CODECS))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(octets) - 1))
+        octets[at] = data.draw(st.integers(0, 255))
+    octets = octets[: data.draw(st.integers(0, len(octets)))]
+    try:
+        BOOK.plan(decode(bytes(octets), CODECS))
+    except Refused as refused:
+        assert render_all(refused.diagnostics)
+
+
+@given(st.binary(max_size=60))
+def test_any_octets(octets: bytes) -> None:
+    try:
+        decode(b"\x01\0\0\0\x01" + octets, CODECS)
+    except Refused as refused:
+        assert {d.code for d in refused.diagnostics} <= {"H0480", "H0481"}
+
+
+def test_what_is_shown_of_octets(golden: Callable[[str, str], None]) -> None:
+    octets = encode(parse_request(Source("r", REQUESTS[1])), CODECS)
+    shown = []
+    for bad in (octets[:40], octets[:16] + b"\xff" + octets[17:], b""):
+        with pytest.raises(Refused) as refused:
+            decode(bad, CODECS)
+        shown.append(render_all(refused.value.diagnostics))
+    golden("requests/octets.txt", "\n".join(shown))
+
+
+# ---- YAML -----------------------------------------------------------------------------------
+
+YAML = """
+- create:
+    - PDR:
+        src_ip: 10.1.0.0/16
+        protocol: UDP
+        dscp: 46
+        FAR: {action: REDIRECT, interface: GRE-WAN1}
+    - FAR: {id: 20, action: PASS}
+- create: {LBR: {id: 9, tos: 184 & 0xfc, FAR: [{id: 17, weight: 3}, 18, {id: 20}]}}
+- update: {FAR: {id: 17, interface: GRE-WAN2}}
+- create: {PDR: {IP address: [10.0.0.1, 10.0.0.2], src_port: 1..9, FAR: 20}}
+- delete: {PDR: 2}
+"""
+AS_TEXT = """
+create PDR [(src_ip, u32, 10.1.0.0/16), (protocol, u8, UDP), (dscp, u8, 46),
+  FAR [(action, u8, REDIRECT), (interface, u32, GRE-WAN1)]], FAR 20 [(action, u8, PASS)];
+create LBR 9 [(tos, u8, 184 & 0xfc), FAR 17 [(weight, u16, 3)], FAR 18, FAR 20];
+update FAR 17 [(interface, u32, GRE-WAN2)];
+create PDR [(src_ip, u32, 10.0.0.1), (dst_ip, u32, 10.0.0.2), (src_port, u16, 1..9), FAR 20]
+delete PDR 2
+"""
+
+
+def test_yaml_says_the_same() -> None:
+    one = BOOK.plan(read_yaml(Source("r.yaml", YAML), MANIFEST))
+    two = BOOK.plan(parse_request(Source("r", AS_TEXT)))
+    assert (one.created, one.changed, one.removed) == (two.created, two.changed, two.removed)
+
+
+def test_one_change_needs_no_list() -> None:
+    request = read_yaml(Source("r.yaml", "replace: {PDR: []}"), MANIFEST)
+    assert [rule.kind for rule in BOOK.plan(request).removed if rule.kind == "PDR"] == [
+        "PDR",
+        "PDR",
+    ]
+
+
+YAML_FAULTS = {
+    "H0404": "# nothing\n[]",
+    "H0405": "creat: {FAR: {action: DROP}}",
+    "H0410": "create: {FARR: {action: DROP}}",
+    "H0411": "create:\n  FAR:\n    actoin: DROP",
+    "H0417": "create: {FAR: {action: DORP}}",
+    "H0421": "create: {PDR: {src_ip: 10.1.2.3/16, FAR: 19}}",
+    "H0441": "create: {PDR: {dscp: 1, FAR: 99}}",
+    "H0458": "create: {FAR: {id: seven, action: DROP}}",
+    "H0475": "create: {FAR: {action: {is: DROP}}}",
+    "H0501": "create: {FAR: {action: DROP}",
+}
+
+
+@pytest.mark.parametrize("code", YAML_FAULTS)
+def test_what_is_shown_of_yaml(code: str, golden: Callable[[str, str], None]) -> None:
+    with pytest.raises(Refused) as refused:
+        BOOK.plan(read_yaml(Source("r.yaml", YAML_FAULTS[code]), MANIFEST))
+    assert code in [d.code for d in refused.value.diagnostics]
+    golden(f"requests/yaml-{code}.txt", render_all(refused.value.diagnostics))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_mutated_yaml(data: st.DataObject) -> None:
+    text = YAML
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        put = data.draw(
+            st.sampled_from(["", "{", "]", ":", "-", "&a ", "*a", "!x ", "\n", "9", "~"])
+        )
+        text = text[:at] + put + text[at + data.draw(st.integers(0, 3)) :]
+    try:
+        BOOK.plan(read_yaml(Source("r.yaml", text), MANIFEST))
+    except Refused as refused:
+        assert render_all(refused.diagnostics)
+
+
+# ---- columns --------------------------------------------------------------------------------
+
+LENGTHS = {"src_ip": "u32", "dst_ip": "u32", "protocol": "u8", "tos": "u8", "dscp": "u8",
+           "src_port": "u16", "vlan_id": "u16"}  # fmt: skip
+CELLS = {
+    "id": ["", "", "", "5", "900"],
+    "src_ip": ["", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "0.0.0.0/0", " 10.0.0.1 ", "167772161"],
+    "dst_ip": ["", "255.255.255.255", "128.0.0.0/1", "10.0.0.0 & 255.0.0.0"],
+    "protocol": ["", "TCP", "udp", "6"],
+    "tos": ["", "184", "8 & 0x0c", "185 & 0xff"],
+    "dscp": ["", "46", "2", "0x2e"],
+    "src_port": ["", "0", "80", "1000..2000", "0..65535", "65535"],
+    "vlan_id": ["", "4095", "1"],
+    "FAR": ["", "19", "18"],
+    "LBR": ["", "7"],
+}
+BAD = {"src_ip": "10.0.0.1/8", "tos": "256", "dscp": "64", "src_port": "9..1", "FAR": "99",
+       "vlan_id": "4096", "protocol": "ICMP", "dst_ip": "01.2.3.4"}  # fmt: skip
+
+
+def request_of(header: list[str], row: list[str]) -> str:
+    cells = dict(zip(header, row, strict=True))
+    items = [f"({n}, {LENGTHS[n]}, {c})" for n, c in cells.items() if c and n in LENGTHS]
+    items += [f"{kind} {cells[kind]}" for kind in ("FAR", "LBR") if cells.get(kind)]
+    return f"create PDR {cells.get('id', '')} [{', '.join(items)}]"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_columns_make_what_text_makes(data: st.DataObject) -> None:
+    header = data.draw(st.lists(st.sampled_from(sorted(CELLS)), unique=True, min_size=1))
+    row = st.tuples(*(st.sampled_from(CELLS[name]) for name in header))
+    rows = [list(r) for r in data.draw(st.lists(row, min_size=1, max_size=8))]
+    rows = [r for r in rows if any(r)] or [["1" if n == "id" else CELLS[n][-1] for n in header]]
+    if data.draw(st.integers(0, 5)) == 0 and (bad := [n for n in header if n in BAD]):
+        name = data.draw(st.sampled_from(bad))
+        rows[-1][header.index(name)] = BAD[name]
+    text = "\n".join(",".join(cells) for cells in [header, *rows])
+    if data.draw(st.booleans()):
+        text = text.replace("\n", "\r\n") + "\n"
+    wanted = None
+    try:
+        asked = ";".join(request_of(header, r) for r in rows)
+        wanted = BOOK.plan(parse_request(Source("request", asked)))
+    except Refused:
+        pass
+    try:
+        columns = read_csv(Source("rules.csv", text), BOOK.kinds["PDR"])
+        made = BOOK.plan_columns(load(dump(columns)))
+    except Refused as refused:
+        assert wanted is None, render_all(refused.diagnostics)
+        return
+    if wanted is None:
+        # Ids given later in the file are free for no rule before them: a request is in order.
+        assert "id" in header
+        return
+    assert list(made.created) == list(wanted.created) or "id" in header
+    assert [r.match for r in made.created] == [r.match for r in wanted.created]
+
+
+def test_packed_rules_are_rules(say: Say) -> None:
+    book = world()
+    text = "src_ip,FAR\n" + "".join(f"10.{i}.0.0/16,19\n" for i in range(20, 60))
+    plan = book.plan_columns(read_csv(Source("r.csv", text), book.kinds["PDR"]))
+    book.commit(plan)
+    assert book.count("PDR") == 42
+    assert book.by_match(plan.created[7]) == plan.created[7]
+    with pytest.raises(Refused):
+        say(book, "delete FAR 19")
+    with pytest.raises(Refused) as refused:
+        book.plan_columns(
+            read_csv(Source("r.csv", "src_ip,FAR\n10.20.0.0/16,19"), book.kinds["PDR"])
+        )
+    assert refused.value.diagnostics[0].code == "H0452"
+    say(book, "update PDR [(src_ip, u32, 10.25.0.0/16), FAR 18]; delete PDR 3")
+    say(book, "replace PDR; delete FAR 19")
+    assert book.count("PDR") == 0
+    again = RuleBook(MANIFEST, PORTS)
+    again.restore(book.save())
+
+
+def test_overlays_have_columns_too() -> None:
+    book = world()
+    text = (
+        'name,local_ip,remote_ip,key,interface\nA-1,10.0.0.1,10.0.0.2,,wan1\n"B,2",1,2,9,port.3\n'
+    )
+    made = book.plan_columns(read_csv(Source("r.csv", text), book.kinds["OVERLAY"])).created
+    assert [rule.name for rule in made] == ["A-1", "B,2"]
+    assert [rule.references[0][1].id for rule in made] == [2, 3]
+    text = "action,interface,ifindex\n1,GRE-WAN1,1\n3,,\n1,wan2,13\n"
+    made = book.plan_columns(read_csv(Source("r.csv", text), book.kinds["FAR"])).created
+    assert [rule.values for rule in made] == [
+        (("action", 1), ("ifindex", 1)), (("action", 3),), (("action", 1), ("ifindex", 13)),
+    ]  # fmt: skip
+
+
+CSV_FAULTS = {
+    "empty": ("PDR", "src_ip,FAR\n"),
+    "header": ("PDR", "scr_ip,FAR\n10.0.0.1,19\n"),
+    "twice": ("PDR", "dscp,dscp\n1,2\n"),
+    "uneven": ("PDR", "src_ip,FAR\n10.0.0.1,19\n10.0.0.2\n"),
+    "cells": ("PDR", "src_ip,dscp,FAR\n10.0.0.1/8,99,19\n10.0.0.2,1,19\n10.0.0.1/8,x,19\n"),
+    "reference": ("PDR", "src_ip,FAR\n10.0.0.1,19\n10.0.0.2,99\n"),
+    "owned": ("PDR", "src_ip,FAR\n10.0.0.1,1\n"),
+    "both": ("PDR", "src_ip,FAR,LBR\n10.0.0.1,19,7\n"),
+    "contradiction": ("PDR", "dscp,tos,FAR\n46,184,19\n46,0,19\n"),
+    "duplicate": ("PDR", "src_ip,FAR\n10.0.0.1,19\n10.0.0.2,19\n10.0.0.1/32,18\n"),
+    "id": ("PDR", "id,src_ip,FAR\n1,10.0.0.1,19\n"),
+    "lacking": ("OVERLAY", "local_ip,remote_ip\n10.0.0.1,10.0.0.2\n"),
+    "inexact": ("OVERLAY", "local_ip,interface\n10.0.0.1,wan1\n"),
+    "name": ("OVERLAY", "name,local_ip,remote_ip,interface\nGRE-WAN1,1,2,wan1\n"),
+    "when": ("FAR", "action,interface\nDROP,\nREDIRECT,\n"),
+    "ifindex": ("FAR", "action,interface,ifindex\nREDIRECT,GRE-WAN1,9\n"),
+    "members": ("LBR", "tos\n184\n"),
+}
+
+
+@pytest.mark.parametrize("name", CSV_FAULTS)
+def test_what_is_shown_of_csv(name: str, golden: Callable[[str, str], None]) -> None:
+    kind, text = CSV_FAULTS[name]
+    with pytest.raises(Refused) as refused:
+        BOOK.plan_columns(read_csv(Source("rules.csv", text), BOOK.kinds[kind]))
+    golden(f"requests/csv-{name}.txt", render_all(refused.value.diagnostics))
+
+
+def test_a_full_table_of_columns() -> None:
+    book = RuleBook(linx(PDR=3))
+    text = "dscp\n1\n2\n3\n4\n"
+    with pytest.raises(Refused) as refused:
+        book.plan_columns(read_csv(Source("rules.csv", text), book.kinds["PDR"]))
+    assert refused.value.diagnostics[0].code == "H0454"
+    assert refused.value.diagnostics[0].labels[0].span.text == "4"
+
+
+PACKED = dump(
+    read_csv(
+        Source("r.csv", "id,src_ip,src_port,FAR\n9,10.0.0.0/8,1..2,19\n,10.0.0.1,,18\n"),
+        BOOK.kinds["PDR"],
+    )
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_hostile_columns_are_refused_or_read(data: st.DataObject) -> None:
+    octets = bytearray(PACKED)
+    for _ in range(data.draw(st.integers(1, 4))):
+        octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
+    octets = octets[: data.draw(st.integers(len(octets) // 2, len(octets)))]
+    try:
+        plan = BOOK.plan_columns(load(bytes(octets)))
+    except Refused as refused:
+        assert render_all(refused.diagnostics)
+        return
+    assert len(list(plan.created)) == len(plan.created)
+
+
+@pytest.mark.parametrize("what", ["count", "columns", "kind"])
+def test_hostile_headers(what: str) -> None:
+    start = 12 + int.from_bytes(PACKED[8:12], "little")
+    header = json.loads(PACKED[12:start])
+    for value in (None, -1, 2**40, "x", [], [{}], {"a": 1}, True, 1e300):
+        changed = json.dumps({**header, what: value}).encode()
+        octets = PACKED[:8] + len(changed).to_bytes(4, "little") + changed + PACKED[start:]
+        with pytest.raises(Refused):
+            BOOK.plan_columns(load(octets))
+
+
+def test_images_are_those_of_single_rules() -> None:
+    text = "src_ip,src_port,tos,FAR\n10.0.0.0/8,1..2,8 & 0xc,19\n"
+    plan = BOOK.plan_columns(read_csv(Source("r.csv", text), BOOK.kinds["PDR"]))
+    assert plan.blocks[0].keys == [BOOK.kinds["PDR"].key_of(plan.created[0])]
+    assert plan.blocks[0].ids.dtype == np.uint32

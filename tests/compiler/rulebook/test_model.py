@@ -1,0 +1,167 @@
+"""The rule book against a naive model, step by step; the quick planner against the whole one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from helioc.compiler.planner import Planner
+from helioc.compiler.quick import quick_plan
+from helioc.compiler.rulebook import Plan, RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from linx_manifest import PORTS, linx
+
+CAPACITY = 6
+IDS = st.none() | st.integers(1, 4)
+PREFIXES = st.sampled_from(["10.0.0.0/8", "10.1.0.0/16", "10.1.1.1", "0.0.0.0/0"])
+ACTIONS = st.sampled_from([2, 3])
+
+
+def effects(plan: Plan) -> tuple[Any, ...]:
+    return (
+        sorted(plan.created, key=repr), sorted(plan.changed, key=repr),
+        sorted(plan.removed, key=repr), list(plan.results), plan.sequence,
+    )  # fmt: skip
+
+
+class Machine(RuleBasedStateMachine):
+    """`fars`: id to action; `owned`: FAR to its PDR; `pdrs`: id to (prefix, FAR)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.book = RuleBook(linx(PDR=CAPACITY, FAR=CAPACITY), PORTS)
+        self.fars: dict[int, int] = {}
+        self.owned: dict[int, int] = {}
+        self.pdrs: dict[int, tuple[str, int]] = {}
+
+    def say(self, text: str) -> bool:
+        request = parse_request(Source("request", text))
+        quick = quick_plan(self.book, request)
+        try:
+            plan = Planner(self.book).plan(request)
+        except Refused:
+            assert quick is None
+            return False
+        if quick is not None:
+            assert effects(quick) == effects(plan)
+        self.book.commit(quick or plan)
+        return True
+
+    def lowest(self, taken: dict[int, Any]) -> int:
+        return next(i for i in range(1, 99) if i not in taken)
+
+    @rule(id_=IDS, action=ACTIONS)
+    def create_far(self, id_: int | None, action: int) -> None:
+        good = id_ not in self.fars and len(self.fars) < CAPACITY
+        assert self.say(f"create FAR {id_ or ''} [(action, u8, {action})]") == good
+        if good:
+            self.fars[id_ or self.lowest(self.fars)] = action
+
+    @rule(id_=st.integers(1, 6), action=ACTIONS)
+    def update_far(self, id_: int, action: int) -> None:
+        assert self.say(f"update FAR {id_} [(action, u8, {action})]") == (id_ in self.fars)
+        if id_ in self.fars:
+            self.fars[id_] = action
+
+    @rule(id_=st.integers(1, 6))
+    def delete_far(self, id_: int) -> None:
+        pointed = any(target == id_ for _, target in self.pdrs.values())
+        good = id_ in self.fars and not pointed
+        assert self.say(f"delete FAR {id_}") == good
+        if good:
+            del self.fars[id_]
+
+    @rule(id_=IDS, prefix=PREFIXES, far=st.integers(1, 6), action=ACTIONS, nested=st.booleans())
+    def create_pdr(self, id_: int | None, prefix: str, far: int, action: int, nested: bool) -> None:
+        fits = id_ not in self.pdrs and len(self.pdrs) < CAPACITY
+        fresh = all(match != prefix for match, _ in self.pdrs.values())
+        if nested:
+            good = fits and fresh and len(self.fars) < CAPACITY
+            far, within = self.lowest(self.fars), f"FAR [(action, u8, {action})]"
+        else:
+            good = fits and fresh and far in self.fars and far not in self.owned
+            within = f"FAR {far}"
+        assert self.say(f"create PDR {id_ or ''} [(src_ip, u32, {prefix}), {within}]") == good
+        if good:
+            number = id_ or self.lowest(self.pdrs)
+            self.pdrs[number] = prefix, far
+            if nested:
+                self.fars[far], self.owned[far] = action, number
+
+    @rule(prefix=PREFIXES, far=st.integers(1, 6))
+    def retarget(self, prefix: str, far: int) -> None:
+        number = next((i for i, (match, _) in self.pdrs.items() if match == prefix), None)
+        good = number is not None and far in self.fars and far not in self.owned
+        assert self.say(f"update PDR [(src_ip, u32, {prefix}), FAR {far}]") == good
+        if good:
+            assert number is not None
+            self.forget(self.pdrs[number][1])
+            self.pdrs[number] = prefix, far
+
+    def forget(self, far: int) -> None:
+        if far in self.owned:
+            del self.owned[far], self.fars[far]
+
+    @rule(prefix=PREFIXES)
+    def delete_pdr(self, prefix: str) -> None:
+        number = next((i for i, (match, _) in self.pdrs.items() if match == prefix), None)
+        assert self.say(f"delete PDR [(src_ip, u32, {prefix})]") == (number is not None)
+        if number is not None:
+            self.forget(self.pdrs.pop(number)[1])
+
+    @rule(prefixes=st.lists(PREFIXES, unique=True, max_size=3), far=st.integers(1, 6))
+    def replace_pdrs(self, prefixes: list[str], far: int) -> None:
+        good = not prefixes or (far in self.fars and far not in self.owned)
+        good = good and (len(prefixes) <= CAPACITY)
+        rules = ", ".join(f"PDR [(src_ip, u32, {p}), FAR {far}]" for p in prefixes)
+        assert self.say(f"replace {rules or 'PDR'}") == good
+        if not good:
+            return
+        taken = dict(self.pdrs)
+        kept: dict[int, tuple[str, int]] = {}
+        for prefix in prefixes:
+            number = next((i for i, (match, _) in self.pdrs.items() if match == prefix), None)
+            if number is None:
+                number = self.lowest(taken)
+                taken[number] = prefix, far
+            kept[number] = prefix, far
+        for _, old in self.pdrs.values():
+            self.forget(old)
+        self.pdrs = kept
+
+    @rule()
+    def begin_again_from_what_was_saved(self) -> None:
+        again = RuleBook(self.book.manifest, PORTS)
+        again.restore(self.book.save())
+        self.book = again
+
+    @rule(text=st.sampled_from(["delete FAR 1; create FAR 1 [(action, u8, 9)]",
+                                "create FAR [(action, u8, 3)]; create PDR [FAR 77]"]))  # fmt: skip
+    def refused_halfway(self, text: str) -> None:
+        assert not self.say(text)
+
+    @invariant()
+    def same(self) -> None:
+        fars = {r.id: dict(r.values)["action"] for r in self.book.rules("FAR")}
+        assert fars == self.fars
+        pdrs = {r.id: r.target.id for r in self.book.rules("PDR") if r.target is not None}
+        assert pdrs == {i: target for i, (_, target) in self.pdrs.items()}
+        owners = {r.id for r in self.book.rules("FAR") if r.owner}
+        assert owners == set(self.owned)
+        for table in self.book.tables.values():
+            counted: dict[int, int] = {}
+            for other in self.book.save():
+                for reference in self.book.kinds[other.kind].owned_by(other):
+                    if reference.kind == table.kind.name:
+                        counted[reference.id] = counted.get(reference.id, 0) + 1
+            assert table.pointed == counted
+            live = {table.kind.key_of(r) for r in table} if table.kind.keyed else set()
+            assert set(table.keys) == (set() if table.kind.grouped else live)
+
+
+Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestBook = Machine.TestCase
