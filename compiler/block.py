@@ -21,8 +21,8 @@ _FORMS: dict[int, Form] = {code: form for form, code in FORM_CODES.items()}
 class Block:
     """Rules of one kind as columns, in the order of their sequences, which follow one another.
 
-    `ids` u32, `keys` the match images, `matchers` and `values` by element; `references` and `targets` hold,
-    a row, an index into `meant` (0: none)."""
+    `ids` u32, `keys` the match images, `matchers` and `values` by element; `references` and
+    `targets` hold, a row, an index into `meant` (0: none)."""
 
     def __init__(self, kind: Kind, count: int, sequence: int) -> None:
         self.kind, self.count, self.sequence = kind, count, sequence

@@ -38,19 +38,22 @@ def find_clang() -> Clang | None:
     return None
 
 
-def compile_c(text: str, name: str, span: Span, directory: Path) -> bytes:
-    """The object for C `text`. `directory` is where `#line` names are relative to. Raises `Refused`
-    where clang is missing, fails or hangs."""
+def compile_c(text: str, name: str, span: Span) -> bytes:
+    """The object for C `text`. `span` is in the pipeline's file, whose text clang puts into the debug
+    information; no path of this machine gets there, so that an object depends on its sources alone.
+    Raises `Refused` where clang is missing, fails or hangs."""
     clang = find_clang()
     if clang is None:
         raise Refused([_missing(span)])
     with tempfile.TemporaryDirectory(prefix="helioc-") as scratch:
         out = Path(scratch) / f"{name}.bpf.o"
-        command = [clang.path, *flags(), "-x", "c", "-", "-o", str(out)]
+        source = span.source
+        out.with_name(source.file).write_text(source.text, encoding="utf-8")
+        out.with_name(f"{name}.bpf.c").write_text(text, encoding="utf-8")
+        shutil.copy(TEMPLATES / "helio.bpf.h", scratch)
+        command = [clang.path, *flags("."), "-fdebug-compilation-dir=.", f"{name}.bpf.c", "-o", out]
         try:
-            done = subprocess.run(
-                command, input=text, capture_output=True, text=True, cwd=directory, timeout=60
-            )
+            done = subprocess.run(command, capture_output=True, text=True, cwd=scratch, timeout=60)
         except subprocess.TimeoutExpired:
             raise Refused([_refused(span, "it did not finish within 60 s")]) from None
         if done.returncode or not out.exists():
@@ -58,14 +61,14 @@ def compile_c(text: str, name: str, span: Span, directory: Path) -> bytes:
         return out.read_bytes()
 
 
-def flags() -> list[str]:
-    """What every generated program is built with."""
+def flags(headers: str = str(TEMPLATES)) -> list[str]:
+    """What every generated program is built with; `headers` is where `helio.bpf.h` is."""
     multiarch = sysconfig.get_config_var("MULTIARCH") or "x86_64-linux-gnu"
     return [
         "-O2", "-g", "-c", "-target", "bpf", f"-mcpu={CPU}", "-fno-strict-aliasing",
         "-Wall", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-label",
         "-Wno-unused-but-set-variable", "-fno-caret-diagnostics",
-        f"-I{TEMPLATES}", f"-I/usr/include/{multiarch}",
+        f"-I{headers}", f"-I/usr/include/{multiarch}",
     ]  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Rules in bulk: CSV to packed columns, and packed columns as a file (`.hpr`).
 
-CSV: a header line of element names (also `id`, `name`, and the kinds that the rule gives: `FAR`), then a
-line a rule, cells spelled as in text requests, an empty cell for an element left out:
+CSV: a header line of element names (also `id`, `name`, and the kinds that the rule gives: `FAR`),
+then a line a rule, cells spelled as in text requests, an empty cell for an element left out:
 
     src_ip,protocol,dscp,FAR
     10.1.0.0/16,UDP,46,17
@@ -15,12 +15,10 @@ line a rule, cells spelled as in text requests, an empty cell for an element lef
               "columns": [{"name": "src_ip", "kind": "matcher", "width": 4}, …]}, and for a column
               of kind "reference" also "words": the distinct spellings
     columns   one after the other, without gaps:
-              matcher    form u8 x count (0 absent, 1 value, 2 prefix, 3 mask, 4 range), then value and
-                         other, each unsigned of `width` octets (1, 2, 4, 8) x count
-              value      present u8 x count, then value x count
-              reference  u32 x count: 0 absent, else an index into `words`, counted from 1
-              id         u32 x count: 0 for one that is to be allotted
-"""
+              matcher    form u8 x count (0 absent, 1 value, 2 prefix, 3 mask, 4 range), then value
+              and other, each unsigned of `width` octets (1, 2, 4, 8) x count value      present u8
+              x count, then value x count reference  u32 x count: 0 absent, else an index into
+              `words`, counted from 1 id         u32 x count: 0 for one that is to be allotted """
 
 from __future__ import annotations
 
@@ -84,7 +82,8 @@ class Columns:
 
 
 def cell(source: Source, row: int, column: int | None) -> Any:
-    """The span of a cell (of the whole line for None); the header is row -1, blank lines do not count."""
+    """The span of a cell (of the whole line for None); the header is row -1, blank lines do not
+    count."""
     start = 0
     seen = -2
     for line in source.text.splitlines(keepends=True):

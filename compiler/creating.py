@@ -127,11 +127,10 @@ class Creator(Finder):
             self.members_fit(kind, len(members))
         elif kind.alternatives and target is None:
             self.warnings.append((Fault(
-                "H0432", f"this {kind.name} gives neither {' nor '.join(kind.alternatives)}", "rule",
-                "its packets get the default",
-                f"let a {kind.alternatives[0]} follow it: {kind.name} […], {kind.alternatives[0]} […]",
-            ), node.item))  # fmt: skip
-        return target, tuple([Member(i, w) for i, w in members.items()])
+                "H0432", f"this {kind.name} gives neither {' nor '.join(kind.alternatives)}",
+                "rule", "its packets get the default", f"let a {kind.alternatives[0]} follow it:
+                {kind.name} […], {kind.alternatives[0]} […]", ), node.item))  # fmt: skip return
+                target, tuple([Member(i, w) for i, w in members.items()])
 
     def _kept_child(self, child: Node, keep: Rule | None) -> Rule | None:
         """The rule that the replaced one owned in this place."""

@@ -33,7 +33,8 @@ class Draft:
     def given(
         self, kind: Kind, parts: Parts, values: dict[int, int], references: dict[int, Reference]
     ) -> tuple[dict[int, int], dict[int, Reference]]:
-        """The elements that a rule gives, over those it had: references resolved, ifindex agreed."""
+        """The elements that a rule gives, over those it had: references resolved, ifindex
+        agreed."""
         values.update(parts.values)
         companion = kind.ifindex
         number = None

@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .lowered import Line, Unit
 
+OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 
 
@@ -25,9 +26,10 @@ def emit(unit: Unit, lines: bool) -> str:
         autoescape=False,
     )
     index = {(c.group, c.reason): c.index for c in unit.counters}
-    return environment.get_template("pipeline.bpf.c.j2").render(
+    text = environment.get_template("pipeline.bpf.c.j2").render(
         unit=unit,
         lines=lines,
+        own_lines=OWN_LINES,
         code=_code,
         event=lambda group, reason: index[group, reason],
         records={r.table: r for r in unit.records},
@@ -36,6 +38,16 @@ def emit(unit: Unit, lines: bool) -> str:
         words=max([t.key.words for t in unit.tables if t.key] or [1]),
         stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
     )
+    return _numbered(text, unit.name)
+
+
+def _numbered(text: str, name: str) -> str:
+    """Each mark becomes the `#line` that leads back to the generated file's own numbering."""
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        if line == OWN_LINES:
+            lines[i] = f'#line {i + 2} "{name}.bpf.c"'
+    return "\n".join(lines)
 
 
 def _code(line: Line) -> str:

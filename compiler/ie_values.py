@@ -1,8 +1,8 @@
-"""Values of information elements: from a request's spelling to numbers and canonical matchers, and back.
+"""Values of information elements: from a request's spelling to numbers and canonical matchers, and
+back.
 
-Everything wrong with an element is a `Fault`: it knows which part of the IE is meant, not where that
-stands; `rulecheck.py` turns it into a diagnostic.
-"""
+Everything wrong with an element is a `Fault`: it knows which part of the IE is meant, not where
+that stands; `rulecheck.py` turns it into a diagnostic. """
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _FORM_HELP = {
 
 
 class Fault(Exception):
-    """Something wrong with a rule. `part`: type, length, value, other, values (value and other), ie, kind,
-    id or rule. `ie` and `node` say which element of which rule, once somebody knows."""
+    """Something wrong with a rule. `part`: type, length, value, other, values (value and other),
+    ie, kind, id or rule. `ie` and `node` say which element of which rule, once somebody knows."""
 
     def __init__(self, code: str, title: str, part: str, text: str = "", help: str = "") -> None:
         super().__init__(title)

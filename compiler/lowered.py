@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ..lang.source import Span
+from ..lang.source import NOWHERE, Span
 from .layout import Table
 from .manifest import Counter
 
@@ -37,7 +37,7 @@ class Function:
     body: tuple[Line, ...]
     loads: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
-    span: Span | None = None
+    span: Span = NOWHERE
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
 
 def lower_pipeline(pipeline: Pipeline, join: Join = "staged") -> Unit:
     try:
-        return lower(pipeline, pipeline.span.source.name, join)
+        return lower(pipeline, pipeline.span.source.file, join)
     except Unsupported as error:
         raise Refused([_unsupported(pipeline, str(error))]) from error
 
@@ -51,9 +51,7 @@ def compile_pipeline(pipeline: Pipeline, join: Join = "staged") -> Bundle:
     from .emit import emit
 
     unit = lower_pipeline(pipeline, join)
-    source = pipeline.span.source
-    directory = source.path.parent if source.path else Path.cwd()
-    built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, directory)
+    built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
     manifest = replace(manifest_of(pipeline, unit), digest=hashlib.sha256(built).hexdigest())
     return Bundle(manifest, emit(unit, lines=False), built)
 

@@ -1,8 +1,7 @@
 """The commonest requests of one rule, planned at once in a fraction of the planner's time.
 
-`update KIND id [values]`, and `create KIND [elements, FAR 17]` or with a FAR described within it. Anything
-else and anything wrong is left to the planner, which says why; a test
-compares the two.
+`update KIND id [values]`, and `create KIND [elements, FAR 17]` or with a FAR described within it.
+Anything else and anything wrong is left to the planner, which says why; a test compares the two.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> Vi
         for header in other.headers if other else ():
             standard = other is not None and _is_standard(other.source)
             _declare(known, Known(header, standard, imported), found)
-    return Visible(known, len(files.imported) == len(program.imports))
+    return Visible(known, all(id(i) in files.imported for i in program.imports))
 
 
 def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:

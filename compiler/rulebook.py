@@ -1,8 +1,7 @@
 """The rules in force, and what a request would make of them.
 
-`RuleBook.plan` checks a request and says what it comes to, changing nothing; `commit` makes it so. A plan
-is of the state it was made in: commit it before another.
-"""
+`RuleBook.plan` checks a request and says what it comes to, changing nothing; `commit` makes it so.
+A plan is of the state it was made in: commit it before another. """
 
 from __future__ import annotations
 

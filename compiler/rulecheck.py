@@ -1,4 +1,5 @@
-"""From faults to diagnostics: where in the request they stand; and what a finished rule must have."""
+"""From faults to diagnostics: where in the request they stand; and what a finished rule must
+have."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def decode(node: Node) -> Parts:
 
 
 def every_fault(node: Node, first: Fault) -> list[tuple[Fault, IE | None]]:
-    """All that is wrong with the IEs of a rule, each looked at alone besides what was found first."""
+    """All that is wrong with the IEs of a rule, each looked at alone besides what was found
+    first."""
     found: list[tuple[Fault, IE | None]] = [(first, first.ie)]
     parent = node.parent
     member = parent.kind if parent is not None and parent.kind.spread is not None else None

@@ -1,4 +1,5 @@
-"""A rule kind of the manifest, prepared for checking requests: tables, so that a rule costs lookups only."""
+"""A rule kind of the manifest, prepared for checking requests: tables, so that a rule costs lookups
+only."""
 
 from __future__ import annotations
 
@@ -296,13 +297,11 @@ class Kind:
         """Two elements on the same bits of the packet must be able to hold together."""
         assert first.match is not None and second.match is not None
         (v1, m1), (v2, m2) = (
-            tuple(x << f.match.position for x in _under_mask(p[1], f.codec))  # type: ignore[union-attr]
-            for p, f in ((one, first), (two, second))
-        )
-        if (v1 ^ v2) & m1 & m2:
-            title = f"`{one[0]}` and `{two[0]}` contradict each other: no packet has both"
-            raise Fault("H0424", title, "rule", "these are the same bits of the packet",
-                        "leave one of them out")  # fmt: skip
+            tuple(x << f.match.position for x in _under_mask(p[1], f.codec))  # type:
+            ignore[union-attr] for p, f in ((one, first), (two, second)) ) if (v1 ^ v2) & m1 & m2:
+            title = f"`{one[0]}` and `{two[0]}` contradict each other: no packet has both" raise
+            Fault("H0424", title, "rule", "these are the same bits of the packet", "leave one of
+            them out")  # fmt: skip
 
     # ---- images -----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,11 @@ class Source:
         starts = [0]
         starts.extend(i + 1 for i, c in enumerate(self.text) if c == "\n")
         return starts
+
+    @property
+    def file(self) -> str:
+        """The name without its folders."""
+        return PurePath(self.name).name
 
     def position(self, offset: int) -> tuple[int, int]:
         """(line, column) of an offset, both counted from 1."""
