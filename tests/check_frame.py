@@ -1,7 +1,7 @@
 """Small texts made into whole pipelines, so that a case shows only what it is about.
 
-A fragment is a few declarations as they would stand in a file. What it does not say is added: imports,
-ports, the parse graph of LINX, its elements and rule kinds, a stage, the `run` line.
+A fragment is a few declarations as they would stand in a file. What it does not say is added:
+imports, ports, the parse graph of LINX, its elements and rule kinds, a stage, the `run` line.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from pathlib import Path
 
 from helioc.compiler.check import check
 from helioc.compiler.model import Pipeline
-from helioc.compiler.resolve import PIPELINES, load_file
+from helioc.compiler.resolve import load_file
 from helioc.lang import tree
 from helioc.lang.diagnostics import Diagnostic, Diagnostics, Refused
 from helioc.lang.parser import parse
 from helioc.lang.source import Source
 
-_HEAD = re.compile(r"^(?:link )?(\w+)(?: (\w+))?", re.MULTILINE)
+_HEAD = re.compile(r"^(?:link )?([a-z]\w*)(?: (\w+))?", re.MULTILINE)
 _TOP = {"import", "header"}
-_LINX = (PIPELINES / "linx.hp").read_text()
+_USUAL = Path(__file__).with_suffix(".hp").read_text()
 
 
 def _declarations(text: str) -> list[tuple[str, str, str]]:
     """(word, name, text) of each declaration that begins in column 1."""
-    starts = [m for m in re.finditer(r"^(?:link )?([a-z]\w*)(?: (\w+))?", text, re.MULTILINE)]
+    starts = list(_HEAD.finditer(text))
     ends = [m.start() for m in starts[1:]] + [len(text)]
     return [
         (m[1], m[2] or "", text[m.start() : end].rstrip())
@@ -35,11 +35,9 @@ def _declarations(text: str) -> list[tuple[str, str, str]]:
 
 @cache
 def _usual() -> tuple[tuple[str, str, str], ...]:
-    """LINX's declarations but for its actions, stages and hooks."""
-    body = _LINX[_LINX.index("{") + 1 : _LINX.rindex("}")]
-    body = re.sub(r"^  ", "", body, flags=re.MULTILINE)
+    """The declarations of check_frame.hp."""
     wanted = ("ports", "parser", "ie", "rule", "default")
-    return tuple(d for d in _declarations(body) if d[0] in wanted)
+    return tuple(d for d in _declarations(_USUAL) if d[0] in wanted)
 
 
 def framed(fragment: str) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from check_frame import checked, framed
-
 from helioc.compiler import faults_files
 from helioc.compiler.faults import EXPLANATIONS
 

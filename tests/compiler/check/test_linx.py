@@ -1,0 +1,103 @@
+"""LINX: its checked model, its drawing, what its stages ask of rules, and how fast all that is."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from check_frame import checked, framed
+from conftest import Golden
+from helioc.compiler import graph
+from helioc.compiler.check import check, check_headers
+from helioc.compiler.model import Pipeline, Requirement
+from helioc.compiler.resolve import PIPELINES, STANDARD, load_file
+from helioc.compiler.show import show_model
+from helioc.lang.diagnostics import Diagnostics
+
+LINX = PIPELINES / "linx.hp"
+
+
+@pytest.fixture(scope="module")
+def linx() -> Pipeline:
+    found = Diagnostics()
+    pipeline = check(load_file(LINX), found=found)
+    assert found.found == []
+    return pipeline
+
+
+def test_model(linx: Pipeline, golden: Golden) -> None:
+    golden("linx.model", show_model(linx))
+
+
+def test_drawing(linx: Pipeline, golden: Golden) -> None:
+    golden("linx.dot", graph.to_dot(linx))
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
+def test_graphviz_takes_the_drawing(linx: Pipeline) -> None:
+    drawn = subprocess.run(
+        ["dot", "-Tsvg"], input=graph.to_dot(linx), capture_output=True, text=True, check=True
+    )
+    assert "<svg" in drawn.stdout and not drawn.stderr
+
+
+def test_what_is_surely_present(linx: Pipeline) -> None:
+    """`user` behind a tunnel implies the tunnel; on the LAN there is none."""
+    on_wan = graph.surely_present(linx.graph, "wan", "user")
+    assert on_wan == {"ethernet", "outer", "gre", "user"}
+    assert graph.surely_present(linx.graph, "lan", "user") == {"ethernet", "user"}
+    assert graph.reachable(linx.graph, "lan") == {"ethernet", "vlan", "user", "tcp", "udp"}
+    way = ["ethernet", "vlan", "outer", "gre", "user", "tcp"]
+    assert graph.deepest(linx.graph) == (14 + 4 + 60 + 16 + 60 + 60, way)
+
+
+def test_what_a_packet_may_lack_at_each_lookup(linx: Pipeline) -> None:
+    lacking = {(r.name, m.element.name) for r in linx.rules for m in r.match if m.maybe_absent}
+    assert lacking == {("OVERLAY", "key"), ("PDR", "vlan_id")}
+
+
+def test_what_rules_must_give(linx: Pipeline) -> None:
+    assert linx.rule("FAR").requires == (
+        Requirement("action"),
+        Requirement("interface", (("action", (1,)),)),
+    )
+    assert linx.rule("OVERLAY").requires == (Requirement("interface", references=("port",)),)
+    assert linx.rule("LBR").grouped and not linx.rule("PDR").grouped
+
+
+def test_warnings_do_not_refuse() -> None:
+    pipeline, found = checked(framed("action unused(FAR) { drop }"))
+    assert pipeline is not None
+    assert [(d.code, d.severity) for d in found] == [("H0295", "warning")]
+
+
+@pytest.mark.parametrize("path", sorted(STANDARD.glob("*.hp")), ids=lambda p: p.stem)
+def test_standard_headers(path: Path) -> None:
+    headers = check_headers(load_file(path))
+    assert headers and all(h.protocol == h.name for h in headers)
+
+
+def test_check_takes_30_milliseconds_at_most() -> None:
+    program = load_file(LINX)
+    times = []
+    for _ in range(5):
+        start = perf_counter()
+        check(program)
+        times.append(perf_counter() - start)
+    assert min(times) < 0.030
+
+
+def test_a_check_loads_nothing_heavy() -> None:
+    """Start-up counts: what a check does not need it does not import."""
+    code = (
+        "import sys; from pathlib import Path; from helioc.compiler.check import check; "
+        "from helioc.compiler.resolve import load_file; "
+        f"check(load_file(Path({str(LINX)!r}))); print(*sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(run.stdout.split())
+    assert not loaded & {"jinja2", "numpy", "yaml", "pyroute2", "click", "helioc.compiler.faults"}
