@@ -4,7 +4,8 @@
 elements. An element belongs to the innermost open rule that has it; a rule to the innermost open
 one that can hold it. A FAR or LBR without an id that follows a PDR which gives nothing yet is that
 PDR's, in the whole request. `LBR: FAR` means the FAR that the request described last; if that was a
-PDR's, the LBR takes its place there. """
+PDR's, the LBR takes its place there.
+"""
 
 from __future__ import annotations
 

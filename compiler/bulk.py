@@ -148,8 +148,8 @@ class Bulk(Draft):
             wrong |= (forms == 2) & prefix
         wrong |= (forms == 3) & ((o == 0) | (o == codec.full) | (v & ~o != 0))
         wrong |= (forms == 4) & ((v >= o) | ((v == 0) & (o == codec.full)))
-        self._bad(wrong, column, Fault("H0472", f"`{codec.name}` is not packed as it must be", "", "",
-                                       "make the file anew from its CSV"))  # fmt: skip
+        title = f"`{codec.name}` is not packed as it must be"
+        self._bad(wrong, column, Fault("H0472", title, "", "", "make the file anew from its CSV"))
         if codec.values:
             known = np.isin(values, list(codec.values)) | (forms != 1)
             self._bad(

@@ -15,10 +15,12 @@ then a line a rule, cells spelled as in text requests, an empty cell for an elem
               "columns": [{"name": "src_ip", "kind": "matcher", "width": 4}, …]}, and for a column
               of kind "reference" also "words": the distinct spellings
     columns   one after the other, without gaps:
-              matcher    form u8 x count (0 absent, 1 value, 2 prefix, 3 mask, 4 range), then value
-              and other, each unsigned of `width` octets (1, 2, 4, 8) x count value      present u8
-              x count, then value x count reference  u32 x count: 0 absent, else an index into
-              `words`, counted from 1 id         u32 x count: 0 for one that is to be allotted """
+              matcher    form u8 x count (0 absent, 1 value, 2 prefix, 3 mask, 4 range), then
+                         value and other, each unsigned of `width` octets (1, 2, 4, 8) x count
+              value      present u8 x count, then value x count
+              reference  u32 x count: 0 absent, else an index into `words`, counted from 1
+              id         u32 x count: 0 for one that is to be allotted
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..lang.diagnostics import Diagnostic, Label, Refused
-from ..lang.source import Source
+from ..lang.source import Source, Span
 
 Array = npt.NDArray[Any]
 ColumnKind = Literal["matcher", "value", "reference", "id"]
@@ -81,9 +83,8 @@ class Columns:
         return Label(cell(self.source, row, index))
 
 
-def cell(source: Source, row: int, column: int | None) -> Any:
-    """The span of a cell (of the whole line for None); the header is row -1, blank lines do not
-    count."""
+def cell(source: Source, row: int, column: int | None) -> Span:
+    """The place of a cell, or of a line (None). The header is row -1; blank lines are none."""
     start = 0
     seen = -2
     for line in source.text.splitlines(keepends=True):
@@ -137,9 +138,8 @@ def load(data: bytes, name: str = "<columns>") -> Columns:
     except (_NoColumns, ValueError, KeyError, TypeError, RecursionError) as error:
         what = str(error) if isinstance(error, _NoColumns) else "its header is damaged"
         label = Label(Source(name, "").span(0, 0))
-        help_ = "make it anew from its CSV"
-        raise Refused([Diagnostic("H0472", f"{name} is no file of packed rules: {what}", (label,), help_)]
-                      ) from None  # fmt: skip
+        title, help_ = f"{name} is no file of packed rules: {what}", "make it anew from its CSV"
+        raise Refused([Diagnostic("H0472", title, (label,), help_)]) from None
 
 
 class _NoColumns(Exception):

@@ -126,11 +126,12 @@ class Creator(Finder):
         if kind.spread is not None:
             self.members_fit(kind, len(members))
         elif kind.alternatives and target is None:
-            self.warnings.append((Fault(
-                "H0432", f"this {kind.name} gives neither {' nor '.join(kind.alternatives)}",
-                "rule", "its packets get the default", f"let a {kind.alternatives[0]} follow it:
-                {kind.name} […], {kind.alternatives[0]} […]", ), node.item))  # fmt: skip return
-                target, tuple([Member(i, w) for i, w in members.items()])
+            first = kind.alternatives[0]
+            title = f"this {kind.name} gives neither {' nor '.join(kind.alternatives)}"
+            help_ = f"let a {first} follow it: {kind.name} […], {first} […]"
+            fault = Fault("H0432", title, "rule", "its packets get the default", help_)
+            self.warnings.append((fault, node.item))
+        return target, tuple([Member(i, w) for i, w in members.items()])
 
     def _kept_child(self, child: Node, keep: Rule | None) -> Rule | None:
         """The rule that the replaced one owned in this place."""

@@ -1,8 +1,8 @@
-"""Values of information elements: from a request's spelling to numbers and canonical matchers, and
-back.
+"""Values of information elements: a request's spelling to canonical matchers, and back.
 
 Everything wrong with an element is a `Fault`: it knows which part of the IE is meant, not where
-that stands; `rulecheck.py` turns it into a diagnostic. """
+that stands; `rulecheck.py` turns it into a diagnostic.
+"""
 
 from __future__ import annotations
 

@@ -211,7 +211,8 @@ class Planner(Changer):
                     created.append(new)
         return Plan(
             tuple(created), tuple(changed), tuple(removed),  # type: ignore[arg-type]
-            self.results, warnings, (), tuple(self.stages.values()), self.book.revision, self.sequence,
+            self.results, warnings, (), tuple(self.stages.values()), self.book.revision,
+            self.sequence,
         )  # fmt: skip
 
     def _refused(self, request: Request) -> Refused:

@@ -1,7 +1,8 @@
 """The rules in force, and what a request would make of them.
 
 `RuleBook.plan` checks a request and says what it comes to, changing nothing; `commit` makes it so.
-A plan is of the state it was made in: commit it before another. """
+A plan is of the state it was made in: commit it before another.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +21,9 @@ from .ruletable import Staged, Table
 
 if TYPE_CHECKING:
     from .columns import Columns
+
+
+__all__ = ["Plan", "RuleBook", "StalePlan"]
 
 
 class StalePlan(Exception):

@@ -1,5 +1,4 @@
-"""From faults to diagnostics: where in the request they stand; and what a finished rule must
-have."""
+"""Where in a request its faults stand, and what a finished rule must have."""
 
 from __future__ import annotations
 
@@ -77,8 +76,8 @@ def complete(kind: Kind, values: dict[int, int], references: dict[int, Reference
 
 def _missing(kind: Kind, element: str, when: tuple[tuple[int, frozenset[int]], ...]) -> Fault:
     because = " and ".join(
-        f"`{kind.gives[i].codec.name}` is {' or '.join(map(kind.gives[i].codec.format, sorted(values)))}"
-        for i, values in when
+        f"`{codec.name}` is {' or '.join(map(codec.format, sorted(values)))}"
+        for codec, values in ((kind.gives[i].codec, values) for i, values in when)
     )
     title = f"this {kind.name} lacks `{element}`" + (f", needed where {because}" if because else "")
     codec = kind.gives[kind.rule.gives.index(element)].codec

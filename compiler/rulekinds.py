@@ -1,5 +1,4 @@
-"""A rule kind of the manifest, prepared for checking requests: tables, so that a rule costs lookups
-only."""
+"""A rule kind of the manifest, prepared so that checking a rule costs lookups only."""
 
 from __future__ import annotations
 
@@ -183,9 +182,9 @@ class Kind:
         field = self.fields.get(name) or self.fields.get(self._alias(name))
         if field is not None:
             return field
-        if member is not None and member.weight is not None:
-            if fold(member.weight.codec.name) == name:
-                return member.weight
+        weight = member.weight if member is not None else None
+        if weight is not None and fold(weight.codec.name) == name:
+            return weight
         if name in ("ipaddress", "macaddress") and (found := self._positional(name)):
             return Field(POSITION, 0, found[0].codec)
         raise self._unknown(ie, name)
@@ -297,11 +296,13 @@ class Kind:
         """Two elements on the same bits of the packet must be able to hold together."""
         assert first.match is not None and second.match is not None
         (v1, m1), (v2, m2) = (
-            tuple(x << f.match.position for x in _under_mask(p[1], f.codec))  # type:
-            ignore[union-attr] for p, f in ((one, first), (two, second)) ) if (v1 ^ v2) & m1 & m2:
-            title = f"`{one[0]}` and `{two[0]}` contradict each other: no packet has both" raise
-            Fault("H0424", title, "rule", "these are the same bits of the packet", "leave one of
-            them out")  # fmt: skip
+            tuple(x << f.match.position for x in _under_mask(p[1], f.codec))  # type: ignore[union-attr]
+            for p, f in ((one, first), (two, second))
+        )
+        if (v1 ^ v2) & m1 & m2:
+            title = f"`{one[0]}` and `{two[0]}` contradict each other: no packet has both"
+            raise Fault("H0424", title, "rule", "these are the same bits of the packet",
+                        "leave one of them out")  # fmt: skip
 
     # ---- images -----------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The rules of one kind, and what a plan would make of them.
 
 A `Table` is what is in force; a `Staged` lies over it while a request is planned, and answers as if
-its changes were made. Rules planned in bulk are kept packed (`columns.Block`) until someone asks.
+its changes were made. Rules planned in bulk are kept packed (`block.py`) until someone asks.
 """
 
 from __future__ import annotations

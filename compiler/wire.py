@@ -8,8 +8,8 @@ All numbers are in network order.
     IE        type u16, form u8, length u8 of the value, value, then for form
               0 value, nothing; 1 prefix, its length u8; 2 mask, the mask; 3 range, the upper end
               (as long as the value); 4 name: the value is a UTF-8 name, of a rule or a port
-    rule      kind u16 (its number in the manifest), flags u8 (1 id, 2 name, 4 items may follow even
-    if none do: `KIND []`), [id u32], [length u8, UTF-8 name], items u16, then the items
+    rule      kind u16 (its number in the manifest), flags u8 (1 id, 2 name, 4 brackets, even
+              empty ones), [id u32], [length u8, UTF-8 name], items u16, then the items
 
 A value's length is that of its element: 1, 2, 4, 6, 8 or 16. An absent IE means any.
 """

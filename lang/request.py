@@ -18,8 +18,8 @@ Place = tuple[int, ...]
 
 class IE(NamedTuple):
     """`(type, length, value)`. `type` is the element's name as written, or its number; `value` and
-    `other` (prefix length, mask or upper end) are spellings, or numbers already. A quoted name keeps
-    its quotes. `at`: start and end of type, length, value, other and the whole."""
+    `other` (prefix length, mask or upper end) are spellings, or numbers already. A quoted name
+    keeps its quotes. `at`: start and end of type, length, value, other and the whole."""
 
     type: str
     length: str
@@ -30,8 +30,8 @@ class IE(NamedTuple):
 
 
 class RuleItem(NamedTuple):
-    """`KIND [id] [name] [items]`. `block`: the items stood in brackets; otherwise what follows in the
-    list may belong to it. `at`: start of the head, its end, and the end of the whole."""
+    """`KIND [id] [name] [items]`. `block`: the items stood in brackets; otherwise what follows in
+    the list may belong to it. `at`: start of the head, its end, and the end of the whole."""
 
     kind: str
     id: int | None = None
@@ -83,7 +83,8 @@ def item_text(item: RuleItem | IE) -> str:
 
 
 def request_text(request: Request) -> str:
-    """The request as text, a change a line. Reading it again gives the same request, but for places."""
+    """The request as text, a change a line. Reading it again gives the same request, but for
+    places."""
     lines = (
         f"{change.operation} {', '.join(map(item_text, change.items))}"
         for change in request.changes

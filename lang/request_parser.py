@@ -1,8 +1,8 @@
 """Text to a request. Raises `Refused` with every syntax error, one a change.
 
 The grammar is `Request.g4`. ANTLR needs about a millisecond for a change, so it parses each *shape*
-(the kinds of a change's tokens) once, to a recipe that says which token goes where; a change of a known
-shape only fills the recipe in.
+(the kinds of a change's tokens) once, to a recipe that says which token goes where; a change of a
+known shape only fills the recipe in.
 """
 
 from __future__ import annotations

@@ -42,7 +42,8 @@ _PLAIN_WORD = re.compile(r"[a-z_][a-z0-9_]*(?:[-.][a-z0-9_]+)*", re.IGNORECASE |
 
 
 class Tokens(NamedTuple):
-    """Columns of a token list: letters of the kinds (`..` is "-"), spellings, first and last offsets."""
+    """Columns of a token list: letters of the kinds (`..` is "-"), spellings, first and last
+    offsets."""
 
     kinds: str
     texts: list[str]

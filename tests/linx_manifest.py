@@ -1,4 +1,4 @@
-"""The control-plane half of linx's manifest, written by hand: what the rule book's tests speak to."""
+"""The control-plane half of linx's manifest, by hand: what the rule book's tests speak to."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def kind(
     **more: Any,
 ) -> RuleKind:
     """A rule kind; what only the data path needs is left at nothing."""
-    rest: dict[str, Any] = dict(
-        named=False, grouped=False, alternatives=(), spread=None, counts=("packets", "bytes"),
-        priority=None, requires=(), key_size=24, group_position=None, record=(), record_size=8,
-        image_size=64, cells=capacity + 1, records=2 * capacity, tuples=16, versions=4,
-        entries=capacity,
-    )  # fmt: skip
+    rest: dict[str, Any] = {
+        "named": False, "grouped": False, "alternatives": (), "spread": None, "requires": (),
+        "counts": ("packets", "bytes"), "priority": None, "key_size": 24, "group_position": None,
+        "record": (), "record_size": 8, "image_size": 64, "cells": capacity + 1,
+        "records": 2 * capacity, "tuples": 16, "versions": 4, "entries": capacity,
+    }  # fmt: skip
     return RuleKind(name, number, capacity, match=tuple(match), gives=gives, **{**rest, **more})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from helioc.compiler.ie_values import Fault
 from helioc.compiler.manifest import Match
@@ -154,7 +156,7 @@ def test_text_of_a_rule_makes_it_again(book: RuleBook, say: Say) -> None:
         )
 
 
-PRIORITY = {
+PRIORITY: dict[str, Any] = {
     "priority": ("priority", "weight"),
     "match": [Match("src_ip", "lpm", 32, 0, None)],
     "gives": ("action",),

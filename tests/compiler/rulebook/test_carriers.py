@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -329,7 +330,8 @@ def test_hostile_columns_are_refused_or_read(data: st.DataObject) -> None:
 def test_hostile_headers(what: str) -> None:
     start = 12 + int.from_bytes(PACKED[8:12], "little")
     header = json.loads(PACKED[12:start])
-    for value in (None, -1, 2**40, "x", [], [{}], {"a": 1}, True, 1e300):
+    values: tuple[Any, ...] = (None, -1, 2**40, "x", [], [{}], {"a": 1}, True, 1e300)
+    for value in values:
         changed = json.dumps({**header, what: value}).encode()
         octets = PACKED[:8] + len(changed).to_bytes(4, "little") + changed + PACKED[start:]
         with pytest.raises(Refused):
