@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..compiler.manifest import Manifest, RuleKind
 from ..compiler.rules import Rule
@@ -65,8 +65,7 @@ class Pool:
         self.back.append(number)
 
 
-@dataclass(frozen=True)
-class Counts:
+class Counts(NamedTuple):
     packets: int
     octets: int
 

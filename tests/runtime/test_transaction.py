@@ -1,0 +1,277 @@
+"""Transactions: all or nothing, settled, undone, recovered."""
+
+from __future__ import annotations
+
+import pytest
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.recovery import recover
+from helioc.runtime.tables import EPOCHS, SLOT
+from helioc.runtime.transaction import FARTHEST, Writer
+from linx_maps import (
+    DROP,
+    PASS,
+    Nowhere,
+    bare_maps,
+    bundle,
+    changes,
+    far,
+    hash_keys,
+    pdr,
+    told,
+    wanted_keys,
+)
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+NET = 0x0A000000
+PORTS = "(src_port, u16, 1..65534), (dst_port, u16, 1..65534)"  # 225 masks
+
+
+def test_what_is_told_is_in_the_maps() -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)]")
+        rules.tell("create PDR 1 [(dst_ip, u32, 10.0.0.0/8), (src_port, u16, 10..99), FAR 1]")
+        rules.tell("create LBR 9 [FAR 1 [(weight, u16, 3)], FAR 2]; update PDR 1 [FAR 2]")
+        rules.agree()
+        rules.tell("delete PDR 1; create PDR 1 [(dst_ip, u32, 10.0.0.0/8), FAR 1]")
+        rules.agree()
+        rules.tell("delete LBR 9, PDR 1, FAR 1")
+        rules.agree()
+        rules.writer.settle()
+        assert not any(hash_keys(rules.writer).values())
+
+
+def test_every_cell_is_settled_after_grace_and_nothing_dead_is_left() -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)]")
+        for i in range(20):
+            rules.tell(f"create PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR {1 + i % 2}]")
+        rules.tell("update FAR 1 [(action, u8, PASS)]; delete PDR 3, PDR 4")
+        rules.writer.settle()
+        for table in rules.writer.tables.values():
+            live = set(table.sequences.values())
+            for cell, word in enumerate(table.cells):
+                old, new = word & SLOT, word >> 24 & SLOT
+                assert old == new and (cell == 0 or bool(new) == (cell in live))
+        keys = {name: len(found) for name, found in hash_keys(rules.writer).items()}
+        assert keys == wanted_keys(rules.writer)
+
+
+def test_cells_are_reused_and_their_counters_begin_at_zero() -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        table = rules.writer.tables["FAR"]
+        cell = table.ids[1]
+        counts = maps["far_counts"]
+        counts.update(cell.to_bytes(4, "little"), b"\1" * counts.element_size)
+        rules.tell("delete FAR 1")
+        rules.writer.settle()
+        rules.tell("create FAR 2 [(action, u8, DROP)]")
+        assert table.ids[2] == cell
+        assert table.count_of(cell) == (0, 0)
+
+
+def test_a_cell_changes_once_in_a_grace_period() -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, DROP)]")
+        rules.writer.settle()
+        before = rules.writer.graces
+        rules.tell("update FAR 1 [(action, u8, PASS)]")
+        rules.tell("update FAR 2 [(action, u8, PASS)]")
+        assert rules.writer.graces == before
+        rules.tell("update FAR 1 [(action, u8, DROP)]")
+        assert rules.writer.graces == before + 1
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_packet_of_the_epoch_before_sees_what_it_saw(waits: bool) -> None:
+    """Between two grace periods a cell answers rightly for the epoch at their beginning too. The
+    control: a writer that does not wait changes what a packet under way sees."""
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        rules.writer.settle()
+        table = rules.writer.tables["FAR"]
+        cell, epoch = table.ids[1], rules.writer.epoch
+        slot = _seen(table.cells[cell], epoch)
+        asked: list[int] = []
+
+        def grace() -> None:
+            asked.append(_seen(table.cells[cell], epoch))
+
+        rules.writer._grace = grace
+        rules.tell("update FAR 1 [(action, u8, PASS)]")
+        if not waits:
+            table.unsettled.clear()
+        rules.tell("update FAR 1 [(action, u8, DROP)]")
+        if waits:
+            assert asked == [slot]
+        else:
+            assert not asked and _seen(table.cells[cell], epoch) != slot
+
+
+def _seen(cell: int, epoch: int) -> int:
+    """helio.bpf.h's cell_slot."""
+    ahead = (epoch - (cell >> 48)) % EPOCHS
+    return cell >> 24 & SLOT if ahead < EPOCHS // 2 else cell & SLOT
+
+
+def test_200_000_commits_beside_an_untouched_rule() -> None:
+    with bare_maps() as maps:
+        writer = Writer(bundle().manifest, maps, Nowhere())
+        untouched = far(1, 1, DROP)
+        others = [far(2 + i, 2 + i, PASS) for i in range(400)]
+        writer.apply(changes(created=(untouched, *others)))
+        table = writer.tables["FAR"]
+        cell, slot = table.ids[1], table.live_slot(table.ids[1])
+        plans = [changes(changed=((rule, rule),)) for rule in others]
+        for i in range(200_000):
+            writer.apply(plans[i % len(plans)])
+            assert _seen(table.cells[cell], writer.epoch) == slot
+        assert writer.epoch == 200_001
+        assert writer.graces > 200_000 / FARTHEST
+        assert table.rule_at(cell) == untouched
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"create PDR [{PORTS}, FAR 1], PDR [(protocol, u8, UDP), {PORTS}, FAR 1]", "H0731"),
+        ("create PDR [(dst_ip, u32, 10.9.0.0/16), FAR 77]", "H04"),
+        ("create PDR [(dst_ip, u32, 10.0.0.0/16), FAR 1]", "H0452"),
+        ("delete FAR 1", "H04"),
+        ("create FAR 9 [(action, u32, DROP)]", "H0414"),
+        ("create PRD [(dst_ip, u32, 10.9.0.0/16), FAR 1]", "H04"),
+    ],
+)
+def test_a_refused_request_changes_nothing(text: str, code: str) -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        rules.tell("create PDR [(dst_ip, u32, 10.0.0.0/16), FAR 1]")
+        rules.writer.settle()
+        before = _everything(rules.writer)
+        with pytest.raises(Refused) as refused:
+            rules.tell(f"create FAR 8 [(action, u8, PASS)]; {text}")
+        assert refused.value.diagnostics[0].code.startswith(code)
+        rules.writer.settle()
+        assert _everything(rules.writer) == before
+        rules.agree()
+        rules.tell("create FAR 8 [(action, u8, PASS)]")
+        rules.agree()
+
+
+def test_a_full_lookup_table_is_said_and_undone() -> None:
+    with bare_maps(pdr_entries=16) as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        for i in range(16):
+            rules.tell(f"create PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR 1]")
+        rules.writer.settle()
+        before = _everything(rules.writer)
+        with pytest.raises(Refused) as refused:
+            rules.tell("create PDR [(dst_ip, u32, 10.99.0.0/16), FAR 1]")
+        assert refused.value.diagnostics[0].code == "H0730"
+        assert _everything(rules.writer) == before
+        # What is only owed to a grace period counts as room.
+        rules.tell("delete PDR 5")
+        rules.tell("create PDR [(dst_ip, u32, 10.99.0.0/16), FAR 1]")
+        rules.agree()
+
+
+def test_a_whole_kind_can_be_replaced_in_one_request() -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        count = bundle().manifest.rule("OVERLAY").capacity
+        rules.tell(_overlays("create", 1, count))
+        rules.tell(_overlays("replace", 2, count))
+        rules.agree()
+        rules.tell(_overlays("replace", 3, count))
+        rules.agree()
+        assert len(list(rules.book.rules("OVERLAY"))) == count
+
+
+def _overlays(verb: str, remote: int, count: int) -> str:
+    rules = [
+        f"OVERLAY {n} [(local_ip, u32, 192.0.2.{n & 255}), (remote_ip, u32, 198.51.{n >> 8}.{remote}), "
+        f"(interface, u32, WAN1)]"
+        for n in range(1, count + 1)
+    ]
+    return f"{verb} {', '.join(rules)}"
+
+
+def test_rules_that_point_at_a_replaced_one_follow_it() -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create OVERLAY 1 [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
+                   "(interface, u32, WAN1)]; create FAR 1 [(action, u8, REDIRECT), "
+                   "(interface, u32, OVERLAY.1)]")  # fmt: skip
+        old = next(rules.book.rules("OVERLAY"))
+        new = type(old)(**{**{f: getattr(old, f) for f in old.__slots__}, "match": (
+            old.match[0], ("remote_ip", old.match[1][1]._replace(value=0xC0000203)))})  # fmt: skip
+        rules.writer.apply(changes(changed=((old, new),)))
+        overlay, fars = rules.writer.tables["OVERLAY"], rules.writer.tables["FAR"]
+        at = fars.live_slot(fars.ids[1]) * fars.record_stride
+        member = next(m for m in fars.kind.record if m.kind == "reference")
+        record = fars.records[at + member.offset : at + member.offset + 4]
+        assert int.from_bytes(record, "little") == overlay.ids[1]
+
+
+def test_the_next_writer_finds_everything() -> None:
+    with bare_maps() as maps:
+        with told(maps) as rules:
+            rules.tell("create FAR 1 [(action, u8, DROP)], LBR 3 [FAR 1]")
+            rules.tell("create PDR [(dst_ip, u32, 10.0.0.0/16), (src_port, u16, 5..99), FAR 1]")
+            saved = rules.book.save()
+            tuples = {t.number: t.mask for t in _tuples(rules.writer)}
+        with told(maps) as again:
+            assert sorted(again.writer.rules(), key=lambda r: r.sequence) == saved
+            assert {t.number: t.mask for t in _tuples(again.writer)} == tuples
+            again.book.restore(again.writer.rules())
+            again.tell("delete PDR 1; create PDR [(dst_ip, u32, 10.0.0.0/16), LBR 3]")
+            again.agree()
+
+
+def _tuples(writer: Writer) -> list[object]:
+    directory = writer.tables["PDR"].directory
+    assert directory is not None
+    return [t for same in directory.by_mask.values() for t in same]
+
+
+def test_directories_come_and_go_with_their_masks() -> None:
+    """More masks over time than a directory holds at once."""
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        for round_ in range(3):
+            for length in range(1, 33):
+                for other in range(1, 17):
+                    rules.tell(f"create PDR 5 [(dst_ip, u32, 128.0.0.0/{length}), "
+                               f"(src_ip, u32, 128.0.0.0/{other}), FAR 1]")  # fmt: skip
+                    rules.tell("delete PDR 5")
+            rules.agree()
+            assert round_ < 3
+        rules.writer.settle()
+        assert not any(hash_keys(rules.writer).values())
+
+
+def test_equal_matches_of_one_request_take_turns() -> None:
+    """Deleting and creating the same match again and again, without a grace period between."""
+    with bare_maps() as maps:
+        writer = Writer(bundle().manifest, maps, Nowhere())
+        recover(writer)
+        writer.apply(changes(created=(far(1, 1, DROP),)))
+        rule = pdr(1, 2, 1, NET, 16)
+        writer.apply(changes(created=(rule,)))
+        for i in range(50):
+            new = pdr(1, 3 + i, 1, NET, 16)
+            writer.apply(changes(created=(new,), removed=(rule,)))
+            rule = new
+        assert sorted(writer.rules(), key=lambda r: r.sequence) == [far(1, 1, DROP), rule]
+        writer.settle()
+        assert len(hash_keys(writer)["PDR"]) == 1
+        writer.close()
+
+
+def _everything(writer: Writer) -> object:
+    rules = sorted(writer.rules(), key=lambda r: r.sequence)
+    visible = {
+        name: [table.live_slot(cell) for cell in range(1, len(table.cells))]
+        for name, table in writer.tables.items()
+    }
+    return rules, visible, hash_keys(writer), writer.epoch
