@@ -19,6 +19,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -154,11 +155,11 @@ class Wire:
         while True:
             self._socket.settimeout(max(1e-6, deadline - time.monotonic()))
             try:
-                frame, origin = self._socket.recvfrom(65536)
+                frame, auxiliary, _, origin = self._socket.recvmsg(65536, 64)
             except (TimeoutError, BlockingIOError):
                 return None
             if origin[2] != socket.PACKET_OUTGOING:
-                return frame
+                return _with_tag(frame, auxiliary)
 
     def expect(self, wanted: Callable[[bytes], bool], seconds: float = PATIENCE) -> bytes:
         """The next frame that is `wanted`, others passed over. Raises LabError if none comes."""
@@ -356,11 +357,25 @@ def _interface_mac(device: str) -> str:
         return str(raw.getsockname()[4].hex(":"))
 
 
+def _with_tag(frame: bytes, auxiliary: list[tuple[int, int, bytes]]) -> bytes:
+    """The frame as it came: the kernel has taken an 802.1Q tag out of it and says so beside it, in
+    a `struct tpacket_auxdata` (packet(7))."""
+    for _, _, said in auxiliary:
+        status, _, _, _, _, control, protocol = struct.unpack_from("=IIIHHHH", said)
+        if status & 0x10:  # TP_STATUS_VLAN_VALID
+            return frame[:12] + struct.pack("!HH", protocol or 0x8100, control) + frame[12:]
+    return frame
+
+
 def _packet_socket(device: str) -> socket.socket:
     every_protocol = 0x0003  # ETH_P_ALL
+    receive_buffer_force, packet_level, auxiliary_data = 33, 263, 8
     # Bound before it listens, so that no frame of another device slips in.
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     try:
+        # A small frame that XDP redirected counts as a whole page: the default would hold 50.
+        raw.setsockopt(socket.SOL_SOCKET, receive_buffer_force, 16 << 20)
+        raw.setsockopt(packet_level, auxiliary_data, 1)
         raw.bind((device, every_protocol))
     except OSError:
         raw.close()

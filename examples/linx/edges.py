@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from lab import LabError, Namespace
 
@@ -41,8 +43,25 @@ class Edge:
         with suppress(LabError):
             self.unload()
 
-    def rules(self, kind: str = "") -> str:
-        return self.control("show", *([kind] if kind else []))
+    def rules(self) -> str:
+        """Every rule with its counters, as a table."""
+        return self.control("show")
+
+    def event(self, group: str, reason: str) -> int:
+        """How often something happened: `event("miss", "OVERLAY")`."""
+        return int(self._statistics()["events"][group][reason])
+
+    def packets(self, kind: str, which: int | str) -> int:
+        """How many packets a rule counted, by its id or name."""
+        rules = self._statistics()["rules"]
+        return next(
+            int(rule["packets"])
+            for rule in rules
+            if rule["kind"] == kind and which in (rule["id"], rule.get("name"))
+        )
+
+    def _statistics(self) -> Any:
+        return json.loads(self.control("stats", "--json"))
 
     def modes(self) -> dict[str, str]:
         """The interfaces with an XDP program, and how it is attached: `xdp` is native."""
@@ -58,3 +77,8 @@ def compile_pipeline(out: Path) -> str:
     if done.returncode:
         raise LabError(f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout
+
+
+def pinned(prefix: str) -> list[str]:
+    """The pipelines in the kernel whose names begin with `prefix`."""
+    return sorted(str(path) for path in Path("/sys/fs/bpf/helio").glob(f"{prefix}*"))

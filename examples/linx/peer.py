@@ -1,6 +1,6 @@
 """A foreign GRE endpoint: scapy builds and dissects its every byte, on an AF_PACKET socket.
 
-It shares nothing with Helio and nothing with the kernel's GRE, so the two cannot agree on a mistake.
+It shares nothing with Helio and nothing with the kernel's GRE, so they cannot agree on a mistake.
 Behind it is a site with the addresses 10.9.0.0/16.
 """
 
@@ -35,8 +35,8 @@ class Peer:
         self._wire.send(bytes(frame))
 
     def receive(self, wanted: Callable[[Any], bool], seconds: float = PATIENCE) -> Any:
-        """The next GRE packet whose inner IPv4 packet is `wanted`, from its outer header on; answers
-        who asks for the peer's MAC address. Raises LabError if none comes."""
+        """The next GRE packet whose inner IPv4 packet is `wanted`, with its outer header. Who asks
+        for the peer's MAC address is answered meanwhile. Raises LabError if none comes."""
         deadline = time.monotonic() + seconds
         while (octets := self._wire.receive(max(0.0, deadline - time.monotonic()))) is not None:
             frame = Ether(octets)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 from dataclasses import dataclass
 
-from lab import Background, Namespace, until
+from lab import Background, LabError, Namespace, until
 
 TOS_EF = 184  # the ToS byte of DSCP EF (RFC 3246)
 
@@ -55,11 +55,44 @@ def _drain(receiver: socket.socket, count: int) -> list[tuple[bytes, tuple[str, 
 
 
 def udp_flows(client: Namespace, address: str, flows: int, packets: int, port: int = 9) -> None:
-    """Datagrams of many flows at once, `packets` of each, which nobody answers."""
-    for _ in range(flows):
-        with udp_socket(client) as one:
+    """Datagrams of many flows, each from a port of its own, `packets` of each."""
+    for flow in range(flows):
+        with udp_socket(client, port=20000 + flow) as one:
             for number in range(packets):
                 one.sendto(b"%d" % number, (address, port))
+
+
+def tcp_round_trip(
+    client: Namespace, server: Namespace, address: str, port: int = 22, octets: int = 10_000
+) -> int:
+    """Connect, send, and have it all sent back: the octets that came back. Raises OSError."""
+
+    def listen() -> socket.socket:
+        return socket.create_server((address, port))
+
+    def connect() -> socket.socket:
+        return socket.create_connection((address, port), timeout=5)
+
+    with server.inside_thread(listen) as listening, client.inside_thread(connect) as one:
+        listening.settimeout(5)
+        other, _ = listening.accept()
+        with other:
+            return _back_and_forth(one, other, octets)
+
+
+def _back_and_forth(one: socket.socket, other: socket.socket, octets: int) -> int:
+    """Send octets from one to other and back, in pieces that the sockets' buffers hold."""
+    other.settimeout(5)
+    back = 0
+    while back < octets:
+        piece = min(octets - back, 16384)
+        for sender, receiver in ((one, other), (other, one)):
+            sender.sendall(bytes(piece))
+            got = 0
+            while got < piece and (chunk := receiver.recv(piece - got)):
+                got += len(chunk)
+        back += got
+    return back
 
 
 @dataclass(frozen=True)
@@ -86,19 +119,10 @@ def ping(room: Namespace, address: str, count: int = 3, *options: str) -> Pings:
     return read_pings(done.stdout)
 
 
-class SteadyPing:
-    """Pings every 5 ms until they are told to end: `with SteadyPing(room, address) as pings: …`"""
-
-    def __init__(self, room: Namespace, address: str) -> None:
-        self._process: Background = room.start(
-            "ping", "-q", "-n", "-i", "0.005", "-W", "1", address
-        )
-
-    def end(self) -> Pings:
-        """End it, as Ctrl-C does; ping then says what it counted."""
-        import signal
-
-        return read_pings(self._process.stop(signal.SIGINT))
+def start_pings(room: Namespace, address: str, count: int, seconds: float) -> Background:
+    """Pings at even intervals for `seconds`; `read_pings(process.wait())` has what came of them."""
+    between = str(seconds / count)
+    return room.start("ping", "-q", "-n", "-c", str(count), "-i", between, "-W", "1", address)
 
 
 @dataclass(frozen=True)
@@ -111,16 +135,35 @@ class Bulk:
 
 
 def tcp_bulk(
-    client: Namespace, server: Namespace, address: str, seconds: float, *, reverse: bool = False
+    client: Namespace, server: Namespace, address: str, seconds: float, *options: str
 ) -> Bulk:
-    """One TCP connection at full speed from client to server, or the other way."""
+    """One TCP connection from client to server; `options` are iperf3's: `-R` for the other way."""
+    with_server = serve_tcp(server, address)
+    said = client.run("iperf3", "-c", address, "-t", str(seconds), "-J", *options)
+    with_server.stop()
+    return read_bulk(said)
+
+
+def serve_tcp(server: Namespace, address: str) -> Background:
+    """An iperf3 server for one connection."""
     listening = server.start("iperf3", "-s", "-1", "-B", address, "--forceflush")
     listening.expect("Server listening")
-    words = ["iperf3", "-c", address, "-t", str(seconds), "-J"] + ["-R"] * reverse
-    said = json.loads(client.run(*words))
-    listening.stop()
-    total = said["end"]["sum_received"]
-    return Bulk(total["bytes"], total["bits_per_second"], said["start"]["tcp_mss_default"])
+    return listening
+
+
+def start_bulk(client: Namespace, address: str, seconds: float, *options: str) -> Background:
+    """The client of `serve_tcp`; `read_bulk(process.wait())` has what came of it."""
+    return client.start("iperf3", "-c", address, "-t", str(seconds), "-J", *options)
+
+
+def read_bulk(said: str) -> Bulk:
+    """Raises LabError if this is no measurement."""
+    try:
+        found = json.loads(said)
+        total = found["end"]["sum_received"]
+        return Bulk(total["bytes"], total["bits_per_second"], found["start"]["tcp_mss_default"])
+    except (ValueError, KeyError) as error:
+        raise LabError(f"iperf3 measured nothing: {said[-300:]}") from error
 
 
 def received(room: Namespace, device: str) -> int:

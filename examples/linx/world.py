@@ -12,9 +12,12 @@ whatever it says, an ARP answer too, is a frame that somebody built.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from lab import Lab, Namespace
+from lab import Lab, Namespace, command
 
 PATHS = ("wan1", "wan2")
 MTU = {"wan1": 1500, "wan2": 1400}
@@ -22,7 +25,7 @@ MTU = {"wan1": 1500, "wan2": 1400}
 
 @dataclass(frozen=True)
 class Site:
-    """A host behind an edge. Addresses are those of the edge's ports, the gateways those of `net`."""
+    """A host behind an edge: the edge's addresses, and those of `net` opposite."""
 
     letter: str
     host: str
@@ -68,7 +71,21 @@ def build(lab: Lab) -> World:
     world.edge_a.route("203.0.113.0/30", A.gateway["wan1"])
     for room in (world.edge_a, world.edge_b, world.net):
         room.sysctl("net.ipv4.ip_forward", 1)
+    _hear_answers(world)
     return world
+
+
+def _hear_answers(world: World) -> None:
+    """Every device that faces an edge takes at once what the edge's program sends back by it."""
+    with TemporaryDirectory(prefix="helio-pass-") as folder:
+        made = f"{folder}/pass.o"
+        source = Path(__file__).with_name("pass.bpf.c")
+        headers = f"-I/usr/include/{os.uname().machine}-linux-gnu"
+        command("clang-16", "-O2", "-target", "bpf", headers, "-c", str(source), "-o", made)
+        facing = [(world.host_a, "eth0"), (world.host_b, "eth0")]
+        facing += [(world.net, f"{site.letter}{n}") for site in (A, B) for n in (1, 2)]
+        for room, device in facing:
+            room.ip("link", "set", "dev", device, "xdpdrv", "object", made, "section", "xdp")
 
 
 def _connect(lab: Lab, world: World, site: Site, host: Namespace, edge: Namespace) -> None:
