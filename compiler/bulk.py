@@ -251,7 +251,9 @@ class Bulk(Draft):
         a, b = block.matchers.get(one.codec.name), block.matchers.get(two.codec.name)
         if a is None or b is None:
             return
-        (v1, m1), (v2, m2) = _bits(a, one), _bits(b, two)
+        assert one.match is not None and two.match is not None
+        base = min(one.match.position, two.match.position)
+        (v1, m1), (v2, m2) = _bits(a, one, base), _bits(b, two, base)
         bad = ((v1 ^ v2) & m1 & m2) != 0
         title = f"`{a.name}` and `{b.name}` contradict each other: no packet has both"
         self._bad(bad, b, Fault("H0424", title, "", f"not with this {a.name}"))
@@ -345,9 +347,9 @@ def _image(image: Array, field: Field, column: Column) -> None:
     image[:, end - 2 * size - 1] = column.forms
 
 
-def _bits(column: Column, field: Field) -> tuple[Any, Any]:
-    """Value and mask of each row, at their place in the lookup key (modulo 2^64: fields overlap
-    only within 64 bits of each other)."""
+def _bits(column: Column, field: Field, base: int) -> tuple[Any, Any]:
+    """Value and mask of each row, `base` bits below their place in the lookup key (modulo 2^64:
+    beyond that nothing overlaps the field that stands at `base`)."""
     assert field.match is not None and column.forms is not None and column.others is not None
     values, others = column.values.astype(np.uint64), column.others.astype(np.uint64)
     full = np.uint64(field.codec.full)
@@ -355,5 +357,5 @@ def _bits(column: Column, field: Field) -> tuple[Any, Any]:
     mask = np.select(
         [column.forms == 1, column.forms == 2, column.forms == 3], [full, full ^ host, others], 0
     ).astype(np.uint64)
-    shift = np.uint64(field.match.position % 8)
+    shift = np.uint64(field.match.position - base)
     return values << shift, mask << shift

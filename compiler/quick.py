@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..lang.request import IE, Request, RuleItem
 from .ie_values import Fault, fold
 from .plan import Plan
-from .rulekinds import MATCH, REFERENCE, VALUE, Kind
+from .rulekinds import MATCH, POSITION, REFERENCE, VALUE, Hit, Kind
 from .rules import Matcher, Reference, Rule
 
 if TYPE_CHECKING:
@@ -28,17 +28,36 @@ def quick_plan(book: RuleBook, request: Request) -> Plan | None:
     if len(changes) != 1:
         return None
     operation, items, _ = changes[0]
-    if len(items) != 1:
+    item = items[0] if items else None
+    if type(item) is not RuleItem or item.name is not None:
         return None
-    item = items[0]
-    if type(item) is not RuleItem or not item.block or item.name is not None:
-        return None
+    if len(items) > 1 or not item.block:
+        item = _nested(item, items)
+        if item is None:
+            return None
     kind = book.kinds.get(item.kind)
     if kind is None or kind.grouped or kind.spread is not None:
         return None
     if operation == "update":
         return _update(book, kind, item)
     return _create(book, kind, item) if operation == "create" else None
+
+
+def _nested(item: RuleItem, items: tuple[RuleItem | IE, ...]) -> RuleItem | None:
+    """`PDR: IE, IE, FAR: IE` with brackets. Elements behind the FAR that it does not have, and may
+    be the PDR's, are found by the planner."""
+    if item.block:
+        return None
+    for i in range(1, len(items)):
+        child = items[i]
+        if type(child) is RuleItem:
+            within = items[i + 1 :]
+            if within:
+                if child.block:
+                    return None
+                child = child._replace(items=within, block=True)
+            return item._replace(items=(*items[1:i], child), block=True)
+    return item._replace(items=items[1:], block=True)
 
 
 class _Changed:
@@ -116,6 +135,11 @@ def _said(book: RuleBook, kind: Kind, items: tuple[RuleItem | IE, ...]) -> _Said
                 hit = kind.decoded(ie, None)
             except Fault:
                 return None
+        if hit[0] == POSITION:
+            try:
+                hit = _positioned(kind, ie, said)
+            except Fault:
+                return None
         role, nth, payload, bits, field = hit
         if role == MATCH and payload is not None and nth not in said.pairs:
             said.pairs[nth] = payload  # type: ignore[assignment]
@@ -134,6 +158,13 @@ def _said(book: RuleBook, kind: Kind, items: tuple[RuleItem | IE, ...]) -> _Said
             return None
         said.references[name] = reference
     return said
+
+
+def _positioned(kind: Kind, ie: IE, said: _Said) -> Hit:
+    taken = {pair[0] for pair in said.pairs.values()}
+    name = kind.positioned(ie, taken).codec.name
+    hit = kind.cache.get((name, *ie[1:5]))
+    return hit if hit is not None else kind.decoded(ie._replace(type=name), None)
 
 
 def _resolve(book: RuleBook, kinds: tuple[str, ...], raw: object) -> Reference | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import helioc
 import pytest
 from helioc.compiler.ie_values import Fault
 from helioc.compiler.manifest import Match
+from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
 from helioc.compiler.rule_text import format_rule
 from helioc.compiler.rulebook import RuleBook, StalePlan
 from helioc.compiler.rules import Matcher, Member, Reference
@@ -14,9 +17,9 @@ from helioc.lang.diagnostics import Refused
 from helioc.lang.request import IE, Change, Request, RuleItem
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from linx_manifest import ELEMENTS, PDR, linx
+from linx_manifest import ELEMENTS, PDR, PORTS, linx
 from linx_manifest import kind as make_kind
-from rules_world import Say, world
+from rules_world import WORLD, Say, world
 
 
 def codes(book: RuleBook, text: str) -> list[str]:
@@ -213,6 +216,15 @@ def test_addresses_are_spelled_in_one_way(text: str) -> None:
 
     with pytest.raises(Fault):
         Codec(ELEMENTS[0]).number(text)
+
+
+def test_the_compiled_manifest_says_the_same() -> None:
+    path = Path(helioc.__file__).parent / "pipelines" / "linx.hp"
+    pipeline = check_file(path)
+    manifest = manifest_of(pipeline, lower_pipeline(pipeline))
+    book = RuleBook(manifest, PORTS)
+    book.commit(book.plan(parse_request(Source("world", WORLD))))
+    assert book.save() == world().save()
 
 
 def test_the_tables_know_their_width() -> None:

@@ -75,8 +75,17 @@ class Machine(RuleBasedStateMachine):
         if good:
             del self.fars[id_]
 
-    @rule(id_=IDS, prefix=PREFIXES, far=st.integers(1, 6), action=ACTIONS, nested=st.booleans())
-    def create_pdr(self, id_: int | None, prefix: str, far: int, action: int, nested: bool) -> None:
+    @rule(
+        id_=IDS,
+        prefix=PREFIXES,
+        far=st.integers(1, 6),
+        action=ACTIONS,
+        nested=st.booleans(),
+        flat=st.booleans(),
+    )
+    def create_pdr(
+        self, id_: int | None, prefix: str, far: int, action: int, nested: bool, flat: bool
+    ) -> None:
         fits = id_ not in self.pdrs and len(self.pdrs) < CAPACITY
         fresh = all(match != prefix for match, _ in self.pdrs.values())
         if nested:
@@ -85,7 +94,10 @@ class Machine(RuleBasedStateMachine):
         else:
             good = fits and fresh and far in self.fars and far not in self.owned
             within = f"FAR {far}"
-        assert self.say(f"create PDR {id_ or ''} [(src_ip, u32, {prefix}), {within}]") == good
+        text = f"create PDR {id_ or ''} [(src_ip, u32, {prefix}), {within}]"
+        if flat:
+            text = text.replace("src_ip", "IP address").replace("[", ":").replace("]", "")
+        assert self.say(text) == good
         if good:
             number = id_ or self.lowest(self.pdrs)
             self.pdrs[number] = prefix, far
