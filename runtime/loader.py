@@ -125,15 +125,14 @@ class Loaded:
         cls, bundle: Bundle, config: Config, name: str, owned: ExitStack, lock: Lock,
         grace: Callable[[], None],
     ) -> Loaded:  # fmt: skip
-        netlink = owned.enter_context(Netlink())
-        links = netlink.links()
-        ports = find_ports(config.ports, links, netlink.addresses())
+        directory, about = ROOT / name, _about(bundle.manifest, config)
         mode = XdpMode.GENERIC if config.mode == "generic" else XdpMode.NATIVE
-        attach.check(ports, links, mode, config.spans)
-        about = _about(bundle.manifest, config)
         remove_pinned(name)  # what a load left that was killed
-        directory = ROOT / name
         try:
+            netlink = owned.enter_context(Netlink())
+            links = netlink.links()
+            ports = find_ports(config.ports, links, netlink.addresses())
+            attach.check(ports, links, mode, config.spans)
             install(bundle, directory)
             loaded = cls._open(name, about, owned, lock, netlink, grace)
             loaded.writer.control[1] = _VERDICTS[loaded.default]

@@ -17,6 +17,12 @@ class Lock:
     def __init__(self, name: str) -> None:
         self.path = RUN / f"{name}.lock"
         self._fd = -1
+        while not self._taken(name):
+            self.close()  # its last holder removed the file just now: take the new one
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def _taken(self, name: str) -> bool:
         try:
             RUN.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -29,8 +35,10 @@ class Lock:
             holder = os.pread(self._fd, 16, 0).decode(errors="replace").strip()
             self.close()
             raise faults.refused(faults.busy(name, holder)) from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        try:
+            return os.path.samestat(os.fstat(self._fd), self.path.stat())
+        except FileNotFoundError:
+            return False
 
     def remove(self) -> None:
         """The pipeline is gone, and with it the need for the file."""

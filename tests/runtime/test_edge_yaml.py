@@ -1,0 +1,130 @@
+"""The edge's YAML: what it comes to, and what is said about mistakes (tests/golden/edge-yaml)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Golden
+from helioc.lang.diagnostics import Refused
+from helioc.lang.render import render_all
+from helioc.lang.source import Source
+from helioc.runtime.config import Config
+from helioc.runtime.edge_yaml import Host, bundle_of, read_config, read_source
+from helioc.runtime.netlink import Address, Link
+from helioc.runtime.ports import Wanted
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from linx_maps import bundle
+
+HOST = Host(
+    tuple(Link(i + 1, n, "", 1500, bytes(6), 0, 0, 0) for i, n in enumerate(("lo", "eth0", "eth1", "eth2"))),
+    (Address(2, 0xC000020A, 0xC00002FF),),
+)
+GOOD = """\
+bundle: linx.bundle
+ports:
+  LAN:  {role: lan, interface: eth1}
+  WAN1: {role: wan, interface: eth2, vlan: 200, number: 7}
+overlays:
+  GRE-WAN1: {local_ip: 192.0.2.1, remote_ip: 192.0.2.2, key: 7, interface: eth2}
+rules: |
+  create FAR 17 [(action, u8, REDIRECT), (interface, u32, GRE-WAN1)]
+default: drop
+control: {interface: eth0, address: 192.0.2.10}
+mode: generic
+"""
+BAD = {
+    "no-yaml": "ports: [1, 2\n",
+    "empty": "# nothing\n",
+    "alias-bomb": "a: &a [1]\nports: &p {LAN: *p}\n",
+    "not-a-mapping": "- ports\n",
+    "no-ports": "default: pass\n",
+    "unknown-keys": "port: {}\nports: {LAN: {roll: lan, interface: eth1}}\n",
+    "unknown-role": "ports: {LAN: {role: lann, interface: eth1}}\n",
+    "unknown-interface": "ports:\n  LAN: {role: lan, interface: eth9}\n",
+    "interface-twice": "ports:\n  A: {role: lan, interface: eth1}\n  B: {role: wan, interface: eth1}\n",
+    "port-twice": "ports:\n  A: {role: lan, interface: eth1}\n  A: {role: wan, interface: eth2}\n",
+    "numbers": "ports:\n  A: {role: lan, interface: eth1, number: 3}\n"
+               "  B: {role: wan, interface: eth2, number: 3}\n  C: {role: wan, interface: lo, number: 64}\n",
+    "vlan": "ports: {A: {role: lan, interface: eth1, vlan: 4095}}\n",
+    "wrong-types": "ports:\n  A: lan\n  B: {role: [lan], interface: {a: b}}\ndefault: [pass]\n",
+    "words": "ports: {A: {role: lan, interface: eth1}}\ndefault: allow\nmode: nativ\n",
+    "names": "ports: {'12': {role: lan, interface: eth1}, '': {role: lan, interface: eth2}}\n",
+    "control": "ports: {A: {role: lan, interface: eth1}}\ncontrol: {interface: eth0, address: 192.0.2.11}\n",
+    "control-address": "ports: {A: {role: lan, interface: eth1}}\n"
+                       "control: {interface: eth0, address: 192.0.2.0/24}\n",
+    "control-missing": "ports: {A: {role: lan, interface: eth1}}\ncontrol: {interface: eth0}\n",
+    "overlay-keys": "ports: {A: {role: wan, interface: eth1}}\n"
+                    "overlays:\n  G: {local_ip: 192.0.2.1, remote: 192.0.2.2, interface: A}\n",
+    "rules-text": "ports: {A: {role: wan, interface: eth1}}\nrules: creat FAR 1\n",
+}  # fmt: skip
+
+
+def read(text: str) -> tuple[Config, str]:
+    config, warnings = read_config(Source("edge.yaml", text), bundle().manifest, HOST)
+    return config, render_all(warnings.found)
+
+
+def test_all_that_can_be_said() -> None:
+    config, warnings = read(GOOD)
+    assert not warnings
+    assert config.ports == (Wanted(1, "LAN", 0, "eth1", 0), Wanted(7, "WAN1", 1, "eth2", 200))
+    assert (config.default, config.mode, config.control) == ("drop", "generic", ("eth0", 0xC000020A))
+    overlay, rules = config.requests
+    (item,) = overlay.changes[0].items
+    assert item.kind == "OVERLAY" and item.name == "GRE-WAN1"  # type: ignore[union-attr]
+    # An interface stands for the port on it.
+    assert [ie.value for ie in item.items][-1] == "WAN1"  # type: ignore[union-attr]
+    assert rules.changes[0].operation == "create"
+    assert config.spans[7].text == "eth2"
+
+
+def test_the_least_that_must_be_said() -> None:
+    config, _ = read("ports: {LAN: {role: lan, interface: eth1}}")
+    assert config == Config((Wanted(1, "LAN", 0, "eth1", 0),), spans=config.spans)
+
+
+def test_a_bundle_is_named_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "edge.yaml").write_text(GOOD)
+    assert bundle_of(read_source(tmp_path / "edge.yaml")) == tmp_path / "linx.bundle"
+
+
+def test_a_control_interface_that_is_a_port_is_warned_of() -> None:
+    _, warnings = read(
+        "ports: {A: {role: wan, interface: eth0}}\ncontrol: {interface: eth0, address: 192.0.2.10}\n"
+    )
+    assert "H0616" in warnings
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_mistakes(name: str, golden: Golden) -> None:
+    with pytest.raises(Refused) as refused:
+        read(BAD[name])
+    golden(f"edge-yaml/{name}.txt", f"{BAD[name]}\n{render_all(refused.value.diagnostics)}")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"ports: \xe9")
+    for path in (tmp_path, tmp_path / "none", tmp_path / "latin"):
+        with pytest.raises(Refused):
+            read_source(path)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+@example(None)
+def test_mutated_files_are_read_or_refused(data: st.DataObject | None) -> None:
+    text = GOOD
+    for _ in range(data.draw(st.integers(1, 4)) if data else 0):
+        assert data is not None
+        at = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(at, min(len(text), at + 8)))
+        piece = st.sampled_from(["", ": ", "\n", "{", "}", "[", "- ", "&a ", "*a", "'", "\t", "\0", "ü",
+                                 "  ", "#", "|", "!!set ", "? ", "0x7", "~", "1e9", "<<: "])  # fmt: skip
+        text = text[:at] + data.draw(piece) + text[end:]
+    try:
+        read(text)
+        bundle_of(Source("edge.yaml", text))
+    except Refused as refused:
+        assert render_all(refused.diagnostics)

@@ -1,0 +1,287 @@
+"""Loading: all or nothing; opened again; unloaded without a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime import attach, loader, lock
+from helioc.runtime.bundle import read_bundle
+from helioc.runtime.config import Config
+from helioc.runtime.handles import BpfError, Link, Object, Program, XdpMode
+from helioc.runtime.loader import Loaded, loaded_names
+from helioc.runtime.netlink import Netlink
+from helioc.runtime.ports import Wanted
+from lab import Lab, Namespace
+from linx_maps import bundle, write
+from tinybpf import SMALL, build
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+_numbers = count(1)
+PORTS = (Wanted(1, "LAN", 0, "lan0", 0), Wanted(2, "WAN1", 1, "wan0", 0))
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    """A pipeline's name of this test's own, of which nothing may be left."""
+    chosen = f"ht{os.getpid()}-{next(_numbers)}"
+    yield chosen
+    left = [str(path) for path in (loader.ROOT / chosen, lock.RUN / f"{chosen}.lock") if path.exists()]
+    if left:
+        loader.remove_pinned(chosen)
+        (lock.RUN / f"{chosen}.lock").unlink(missing_ok=True)
+        pytest.fail(f"left behind: {', '.join(left)}", pytrace=False)
+
+
+@pytest.fixture
+def edge(lab: Lab) -> Namespace:
+    lan, made, wan = (lab.namespace(n) for n in ("lan", "edge", "wan"))
+    lab.wire(lan, "eth0", made, "lan0")
+    lab.wire(wan, "eth0", made, "wan0")
+    made.address("lan0", "10.1.0.1/16")
+    made.address("wan0", "192.0.2.1/24")
+    made.neighbour("wan0", "192.0.2.2", "02:00:00:00:00:99")
+    return made
+
+
+def request(text: str):  # type: ignore[no-untyped-def]
+    return parse_request(Source("<test>", text))
+
+
+def config(*texts: str, mode: str = "native") -> Config:
+    return Config(PORTS, None, mode, tuple(map(request, texts)))  # type: ignore[arg-type]
+
+
+OVERLAY = ("create OVERLAY GRE1 [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
+           "(interface, u32, WAN1)]")  # fmt: skip
+
+
+def attached(edge: Namespace) -> list[int]:
+    """XDP program ids of lan0 and wan0, 0 without."""
+
+    def ask() -> list[int]:
+        with Netlink() as netlink:
+            by_name = {link.name: link.program for link in netlink.links()}
+        return [by_name["lan0"], by_name["wan0"]]
+
+    return edge.inside_thread(ask)
+
+
+def refused(action: Callable[[], object]) -> list[Diagnostic]:
+    with pytest.raises(Refused) as error:
+        action()
+    return error.value.diagnostics
+
+
+def test_a_pipeline_outlives_its_loader_and_is_opened_again(edge: Namespace, name: str) -> None:
+    def go() -> None:
+        with Loaded.load(bundle(), config(OVERLAY), name) as loaded:
+            loaded.apply(request("create FAR 5 [(action, u8, REDIRECT), (interface, u32, GRE1)]"))
+            saved = loaded.book.save()
+        assert name in loaded_names()
+        with Loaded.open(name) as again:
+            assert again.book.save() == saved
+            assert [port.name for port in again.ports] == ["LAN", "WAN1"]
+            again.apply(request("update FAR 5 [(action, u8, DROP)]"))
+        loader.unload(name)
+
+    edge.inside_thread(go)
+    assert name not in loaded_names() and attached(edge) == [0, 0]
+
+
+@pytest.mark.parametrize("mode", ["native", "generic"])
+def test_both_ports_are_attached_until_unloaded(edge: Namespace, name: str, mode: str) -> None:
+    loaded = edge.inside_thread(lambda: Loaded.load(bundle(), config(mode=mode), name))
+    assert all(attached(edge))
+    loaded.unload()
+    assert attached(edge) == [0, 0]
+
+
+def test_a_next_hop_is_resolved_into_the_rule_and_refreshed(edge: Namespace, name: str) -> None:
+    loaded = edge.inside_thread(lambda: Loaded.load(bundle(), config(OVERLAY), name))
+    try:
+        table = loaded.writer.tables["OVERLAY"]
+        member = next(m for m in table.kind.record if m.kind == "next_hop")
+
+        def hop() -> bytes:
+            at = table.live_slot(table.ids[1]) * table.record_stride + member.offset
+            return bytes(table.records[at : at + member.size])
+
+        assert hop()[8:14].hex() == "020000000099" and hop()[20] == 1
+        assert hop()[14:20].hex(":") == edge.mac("wan0")
+        assert loaded.refresh() == 0
+        edge.neighbour("wan0", "192.0.2.2", "02:00:00:00:00:77")
+        assert loaded.refresh() == 1
+        assert hop()[8:14].hex() == "020000000077"
+        key = (2).to_bytes(4, "little") + bytes((192, 0, 2, 2))
+        assert (loaded.maps["neighbours"].lookup(key) or b"")[8:14].hex() == "020000000077"
+        for address in ("10.1.0.1", "10.1.255.255", "192.0.2.255"):
+            assert loaded.maps["local"].lookup(bytes(map(int, address.split("."))))
+    finally:
+        loaded.unload()
+
+
+def test_one_writer_at_a_time(edge: Namespace, name: str) -> None:
+    loaded = edge.inside_thread(lambda: Loaded.load(bundle(), config(), name))
+    try:
+        found = edge.inside_thread(lambda: refused(lambda: Loaded.open(name)))
+        assert [d.code for d in found] == ["H0709"] and str(os.getpid()) in found[0].title
+        assert [d.code for d in refused(lambda: loader.unload(name))] == ["H0709"]
+    finally:
+        loaded.unload()
+
+
+def test_a_pipeline_belongs_to_its_network_namespace(edge: Namespace, name: str) -> None:
+    edge.inside_thread(lambda: Loaded.load(bundle(), config(), name)).close()
+    try:
+        assert [d.code for d in refused(lambda: Loaded.open(name))] == ["H0711"]
+    finally:
+        loader.unload(name)
+
+
+# ---- what goes wrong, leaving nothing -------------------------------------------------------
+
+
+def _load(edge: Namespace, name: str, wanted: Config) -> list[Diagnostic]:
+    found = edge.inside_thread(lambda: refused(lambda: Loaded.load(bundle(), wanted, name)))
+    assert attached(edge) == [0, 0]
+    return found
+
+
+def test_a_request_that_is_refused(edge: Namespace, name: str) -> None:
+    found = _load(edge, name, config(OVERLAY, "create FAR 1 [(action, u8, NONSENSE)]"))
+    assert found[0].code.startswith("H04")
+
+
+def test_another_program_on_one_of_the_interfaces(edge: Namespace, name: str) -> None:
+    with Object.open(build(SMALL), name="small") as small:
+        small.load()
+
+
+        def inside() -> list[Diagnostic]:
+            with Netlink() as netlink:
+                number = next(x.index for x in netlink.links() if x.name == "wan0")
+            with Link.attach_xdp(small.programs()["dropper"], number):
+                return refused(lambda: Loaded.load(bundle(), config(), name))
+
+        found = edge.inside_thread(inside)
+    assert [d.code for d in found] == ["H0724"] and "wan0" in found[0].title
+    assert attached(edge) == [0, 0]
+
+
+def test_an_interface_that_loses_redirected_frames(edge: Namespace, lab: Lab, name: str) -> None:
+    other = lab.namespace("other")
+    edge.ip("link", "add", "bad0", "type", "veth", "peer", "name", "eth0", "netns", other.name)
+    edge.ip("link", "set", "bad0", "up")
+    wanted = Config((*PORTS, Wanted(3, "BAD", 1, "bad0", 0)))
+    found = _load(edge, name, wanted)
+    assert [d.code for d in found] == ["H0726"] and "gro on" in found[0].help
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+def test_an_attachment_that_fails_half_way(
+    edge: Namespace, name: str, failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = Link.attach_xdp, count(1)
+
+    def fails(program: Program, ifindex: int, mode: XdpMode = XdpMode.NATIVE) -> Link:
+        if next(calls) == failing:
+            raise BpfError("attach", 34, mend="its MTU is too large for XDP")
+        return real(program, ifindex, mode)
+
+    monkeypatch.setattr(attach.Link, "attach_xdp", fails)
+    assert [d.code for d in _load(edge, name, config())] == ["H0727"]
+
+
+def test_a_program_that_the_verifier_refuses(
+    edge: Namespace, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = "; push outer @ linx.hp:64\n12: (61) r1 = *(u32 *)(r2 +0)\nR2 invalid mem access 'scalar'\n" \
+          "processed 13 insns (limit 1000000)\n"  # fmt: skip
+
+    def load(self: Object) -> None:
+        raise BpfError("load program `linx_lan_forwarder`", 13, log, program="linx_lan_forwarder")
+
+    monkeypatch.setattr(Object, "load", load)
+    (found,) = _load(edge, name, config())
+    assert found.code == "H0723"
+    assert "linx.hp:64" in found.title and "invalid mem access" in found.title
+    assert "libbpf" not in found.title + found.help
+
+
+def test_a_load_that_was_killed_is_cleared_by_the_next(edge: Namespace, name: str) -> None:
+    def begun() -> None:
+        pid = os.fork()
+        if not pid:
+            try:
+                attach.attach = lambda *_: os._exit(0)
+                Loaded.load(bundle(), config(OVERLAY), name)
+            finally:
+                os._exit(1)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert (loader.ROOT / name / "maps").is_dir()
+
+    edge.inside_thread(begun)
+    assert name not in loaded_names()
+    edge.inside_thread(lambda: Loaded.load(bundle(), config(OVERLAY), name)).unload()
+
+
+# ---- bundles --------------------------------------------------------------------------------
+
+
+def _damaged(directory: Path, what: str) -> None:
+    manifest, binary = directory / "manifest.json", directory / "linx.bpf.o"
+    if what == "no manifest":
+        manifest.unlink()
+    elif what == "no object":
+        binary.unlink()
+    elif what == "another object":
+        binary.write_bytes(binary.read_bytes()[:-1] + b"?")
+    elif what == "not JSON":
+        manifest.write_text("{")
+    elif what == "another format":
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "format": 99}))
+    elif what == "half a manifest":
+        found = json.loads(manifest.read_text())
+        del found["rules"]
+        manifest.write_text(json.dumps(found))
+    elif what == "not UTF-8":
+        manifest.write_bytes(b"\xff\xfe")
+    elif what == "a path for a name":
+        found = {**json.loads(manifest.read_text()), "pipeline": "../../etc/passwd"}
+        manifest.write_text(json.dumps(found))
+
+
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [
+        ("no manifest", "H0701"), ("no object", "H0701"), ("another object", "H0703"),
+        ("not JSON", "H0702"), ("another format", "H0702"), ("half a manifest", "H0702"),
+        ("not UTF-8", "H0702"), ("a path for a name", "H0702"),
+    ],
+)  # fmt: skip
+def test_a_damaged_bundle(tmp_path: Path, what: str, code: str) -> None:
+    _damaged(write(tmp_path), what)
+    assert [d.code for d in refused(lambda: read_bundle(tmp_path))] == [code]
+
+
+def test_a_bundle_that_is_none(tmp_path: Path) -> None:
+    assert refused(lambda: read_bundle(tmp_path / "x"))[0].code == "H0701"
+    (tmp_path / "file").write_text("")
+    assert refused(lambda: read_bundle(tmp_path / "file"))[0].code == "H0701"
+
+
+def test_names_that_are_none(name: str) -> None:
+    for bad in ("../x", "a.b", "", "-x", "x" * 65, "a/b"):
+        wanted = bad or "."
+        assert refused(lambda w=wanted: Loaded.load(bundle(), config(), w))[0].code == "H0707"
+    assert refused(lambda: Loaded.open(name))[0].code == "H0706"
+    assert refused(lambda: loader.unload(name))[0].code == "H0706"
