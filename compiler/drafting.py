@@ -88,7 +88,8 @@ class Draft:
         ]
 
     def resolve(self, field: Field, raw: int | str, ifindex: int | None) -> Reference:
-        """What a reference refers to, by number or by name."""
+        """What a reference refers to, by number or by name. A number that several of the kinds have
+        means the first of them, as declared, unless an ifindex beside it says which."""
         name = field.codec.name
         kinds = " or ".join("a port" if k == "port" else f"an {k}" if k[0] in "AEIO" else f"a {k}"
                             for k in field.references)  # fmt: skip
@@ -96,11 +97,6 @@ class Draft:
             found = self._numbered(field, raw)
             if ifindex is not None and len(found) > 1:
                 found = [r for r in found if self._agrees(r, ifindex)] or found
-            if len(found) > 1:
-                names = " and ".join(self.describe(r) for r in found)
-                title = f"{raw} is both {names}"
-                help_ = "say it by name, or " + " or ".join(f"{r.kind}.{r.id}" for r in found)
-                raise Fault("H0442", title, "value", "ambiguous", help_)
             if not found:
                 title = f"`{name}` refers to {raw}, but there is no such rule or port"
                 raise Fault("H0441", title, "value", f"neither {kinds}" if " or " in kinds else

@@ -217,13 +217,6 @@ RULES = {
         "create PDR [(dscp, u8, 1), FAR 99]",
         "create FAR 99 [(action, u8, DROP)]; create PDR [(dscp, u8, 1), FAR 99]",
     ),
-    "H0442": Explanation(
-        "an ambiguous number",
-        "The number is the id of a rule and the number of a port. Write the name, or "
-        "KIND.number: OVERLAY.2, port.2.",
-        "update FAR 17 [(interface, u32, 2)]",
-        "update FAR 17 [(interface, u32, OVERLAY.2)]",
-    ),
     "H0443": Explanation(
         "an ifindex of another interface",
         "Beside `interface` an `ifindex` may stand: the number of the overlay or port, or the"
