@@ -51,9 +51,14 @@ BUILD: dict[str, Explanation] = {
 def all_explanations() -> dict[str, Explanation]:
     """By code. Reads every room's table, so only when asked."""
     from ..lang import faults as lang_faults
-    from . import packet_faults
+    from . import explain_runtime, packet_faults
+    from . import faults as checker_faults
 
-    return dict(sorted({**lang_faults.EXPLANATIONS, **BUILD, **packet_faults.EXPLANATIONS}.items()))
+    tables = (
+        lang_faults.EXPLANATIONS, checker_faults.EXPLANATIONS, BUILD, packet_faults.EXPLANATIONS,
+        explain_runtime.RUNTIME,
+    )  # fmt: skip
+    return dict(sorted(item for table in tables for item in table.items()))
 
 
 def explanation(code: str) -> str:

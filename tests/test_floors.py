@@ -24,8 +24,10 @@ ROOMS = [
     ("lang/*", ("lang",)),
     ("compiler/*", ("lang", "compiler")),
     ("runtime/*", ("runtime", "compiler.manifest", "compiler.rulebook", "compiler.rules",
-                   "compiler.spread", "compiler.environment", "lang.source", "lang.diagnostics",
-                   "lang.render", "lang.request*", "lang.faults", "lang.explain")),
+                   "compiler.rule_text", "compiler.request_yaml", "compiler.columns",
+                   "compiler.block", "compiler.csv_columns", "compiler.spread",
+                   "compiler.environment", "compiler.explanations", "lang.source",
+                   "lang.diagnostics", "lang.render", "lang.request*")),
 ]  # fmt: skip
 
 # Syntax ends where it has been checked: what follows, and all it imports, knows models only.
