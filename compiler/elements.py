@@ -8,7 +8,7 @@ from ..lang import tree
 from ..lang.diagnostics import Diagnostics
 from . import faults_files, faults_graph, faults_headers, model
 from . import faults_rules as faults
-from .headers import scalar
+from .header_fields import scalar
 
 _TYPES = ["u8", "u16", "u32", "u64", "mac", "ip4", "ip6", "port"]
 

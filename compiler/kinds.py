@@ -12,7 +12,7 @@ from . import faults_files, model
 from . import faults_rules as faults
 from .edges import CheckedGraph
 from .elements import Elements
-from .headers import scalar
+from .header_fields import scalar
 from .names import RESERVED
 from .packets import PacketNames
 from .values import WIDEST, Expressions
