@@ -214,7 +214,9 @@ TABLES: dict[str, Explanation] = {
         "Nothing of the request was done.",
     ),
     "H0734": Explanation("a rule's name is too long", "Names have at most 63 octets of UTF-8."),
-    "H0740": Explanation("a file cannot be read", "It does not exist, or its permissions forbid it."),
+    "H0740": Explanation(
+        "a file cannot be read", "It does not exist, or its permissions forbid it."
+    ),
     "H0741": Explanation(
         "a file's ending does not say what it holds",
         "`helioctl push` reads .req and .txt (requests as text), .yaml and .yml (the same in YAML), .csv "

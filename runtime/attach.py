@@ -37,7 +37,11 @@ def check(ports: Iterable[Port], links: Iterable[Interface], mode: XdpMode, span
 
 
 def attach(
-    ports: Iterable[Port], entries: Mapping[int, Program], mode: XdpMode, directory: Path, spans: Spans
+    ports: Iterable[Port],
+    entries: Mapping[int, Program],
+    mode: XdpMode,
+    directory: Path,
+    spans: Spans,
 ) -> None:
     """Attach each port's entry program (by role number) and pin its link as `link_NUMBER`. Raises
     `Refused`; links made before stay pinned for the caller to remove."""

@@ -13,8 +13,8 @@ from .directory import Directory, Tuple
 from .tables import NoRoom, Table
 
 if TYPE_CHECKING:
-    from ..compiler.block import Block
-    from ..compiler.columns import Column
+    from ..compiler.requests.block import Block
+    from ..compiler.requests.columns import Column
 
 Array = npt.NDArray[Any]
 CellOf = Callable[[str, int], int]
@@ -44,7 +44,7 @@ class Staging:
             return False
         return all(
             match.width + match.position % 8 <= 64
-            and ((c := block.matchers.get(match.element)) is None or not (c.forms == _RANGE).any())
+            and not _has_ranges(block.matchers.get(match.element))
             for match in rule.match
         )
 
@@ -72,7 +72,8 @@ class Staging:
         entries["rank"] = ranks = bits.astype(np.uint64) << np.uint64(SEQUENCE_BITS) | ages
         first, group = _distinct(masks)
         tuples = [
-            directory.tuple_of(int.from_bytes(masks[row].tobytes(), "big")) for row in first.tolist()
+            directory.tuple_of(int.from_bytes(masks[row].tobytes(), "big"))
+            for row in first.tolist()
         ]
         numbers = np.array([t.number for t in tuples], ">u2").view(np.uint8).reshape(-1, 2)
         keys[:, -2:] = numbers[group]
@@ -122,7 +123,13 @@ class Staging:
         """After a grace period."""
         cells = np.frombuffer(self.table.cells, "<u8")
         words = cells[self.cells]
-        cells[self.cells] = words & ~np.uint64(0xFFFFFF) | words >> np.uint64(24) & np.uint64(0xFFFFFF)
+        cells[self.cells] = words & ~np.uint64(0xFFFFFF) | words >> np.uint64(24) & np.uint64(
+            0xFFFFFF
+        )
+
+
+def _has_ranges(column: Column | None) -> bool:
+    return column is not None and column.forms is not None and bool((column.forms == _RANGE).any())
 
 
 def rows(memory: memoryview, stride: int) -> Array:
@@ -183,11 +190,13 @@ def _images(table: Table, block: Block, cells: Array) -> Array:
         wide = _unsigned(octets_of(match.width))
         fields += [(f"form{i}", "u1"), (f"value{i}", wide), (f"other{i}", wide)]
     for name in kind.gives:
-        fields += [(f"tag {name}", "u1"), (f"given {name}", _unsigned(table.codec.given_octets(name)))]
+        fields += [
+            (f"tag {name}", "u1"),
+            (f"given {name}", _unsigned(table.codec.given_octets(name))),
+        ]
     fields += [("target_tag", "u1"), ("target", "<u4")] if kind.alternatives else []
     packed = np.dtype(fields)
-    dtype = np.dtype({**_described(packed), "itemsize": table.image_stride})
-    out = np.zeros(len(block), dtype)
+    out = np.zeros(len(block), _padded(packed, table.image_stride))
     out["sequence"] = block.sequence + np.arange(len(block), dtype=np.uint64)
     out["id"], out["flags"], out["cell"] = block.ids, 1, cells
     if block.priorities is not None:
@@ -229,12 +238,15 @@ def _index(kinds: tuple[str, ...], kind: str) -> int:
     return kinds.index(kind) if kind in kinds else 0
 
 
-def _described(packed: Any) -> dict[str, Any]:
-    return {
+def _padded(packed: Any, size: int) -> Any:
+    """The same fields in elements of `size` octets."""
+    described: Any = {
         "names": list(packed.names),
         "formats": [packed.fields[name][0] for name in packed.names],
         "offsets": [packed.fields[name][1] for name in packed.names],
+        "itemsize": size,
     }
+    return np.dtype(described)
 
 
 def _unsigned(octets: int) -> str:
@@ -321,4 +333,3 @@ def _raise_bounds(
     for at in last.tolist():
         row = order[at]
         directory.raise_bound(tuples[group[row]], (int(priorities[row]), int(ranks[row])))
-

@@ -19,8 +19,8 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ..compiler import manifest as m
-from ..compiler.rules import Matcher, Member, Reference, Rule
-from ..compiler.spread import spread_slots
+from ..compiler.requests.rules import Matcher, Member, Reference, Rule
+from ..compiler.requests.spread import spread_slots
 
 NAME_OCTETS = 64
 FORMS = ("value", "prefix", "mask", "range")
@@ -305,7 +305,8 @@ class KindCodec:
                 values.append((element, value))
             elif tag:
                 references.append((element, Reference(given.references[tag - 2], value)))
-        target, members = None, ()
+        target: Reference | None = None
+        members: tuple[Member, ...] = ()
         if self.kind.alternatives:
             tag, to = next(fields), next(fields)
             target = Reference(self.kind.alternatives[tag - 1], to) if tag else None
@@ -333,9 +334,7 @@ def octets_of(width: int) -> int:
 
 def _field(match: m.Match) -> _Field:
     presence = 0 if match.presence is None else 1 << match.presence
-    return _Field(
-        match.width, match.position, ((1 << match.width) - 1) << match.position, presence
-    )
+    return _Field(match.width, match.position, ((1 << match.width) - 1) << match.position, presence)
 
 
 def _value_of(rule: Rule, values: dict[str, int], name: str) -> int | None:
@@ -373,7 +372,9 @@ def prefixes(low: int, high: int, width: int) -> list[tuple[int, int]]:
     found = []
     while low <= high:
         # As many low bits as are zero in `low` and as still fit below `high`.
-        free = min((low & -low).bit_length() - 1 if low else width, (high - low + 1).bit_length() - 1)
+        free = min(
+            (low & -low).bit_length() - 1 if low else width, (high - low + 1).bit_length() - 1
+        )
         found.append((low, width - free))
         low += 1 << free
     return found

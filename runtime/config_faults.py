@@ -58,7 +58,9 @@ def interface_twice(first: Span, second: Span, name: str) -> Diagnostic:
 
 def bad_number(where: Span, text: str, what: str, least: int, most: int) -> Diagnostic:
     labels = (Label(where, f"{least} to {most}"),)
-    return Diagnostic("H0609", f"`{text}` is no {what}", labels, f"write a number, {least} to {most}")
+    return Diagnostic(
+        "H0609", f"`{text}` is no {what}", labels, f"write a number, {least} to {most}"
+    )
 
 
 def number_twice(first: Span, second: Span, number: int) -> Diagnostic:

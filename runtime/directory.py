@@ -67,7 +67,9 @@ class Directory:
         self.dirty = False
         self._free_slots = [i for i in range(kind.versions - 1, 0, -1) if i != slot]
         self._numbers: list[int] = []
+        self._dropped: list[int] = []  # numbers that the next version leaves out
         self._next_number = 1
+        self._by_number: dict[int, Tuple] = {}
         self._read()
 
     # ---- keys -------------------------------------------------------------------------------
@@ -194,8 +196,6 @@ class Directory:
 
     def _read(self) -> None:
         """The tuples of the published version, without keys yet."""
-        self._by_number: dict[int, Tuple] = {}
-        self._dropped: list[int] = []
         if not self.slot:
             return
         at = self.slot * self._stride

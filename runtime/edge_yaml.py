@@ -134,7 +134,9 @@ class _Nodes:
         text = self.text(node)
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+        if not (
+            text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most
+        ):
             self.found.add(faults.bad_number(self.span(node), text, what, least, most))
             return None
         return int(text)
@@ -148,9 +150,7 @@ class _Nodes:
 
 
 class _Reader:
-    def __init__(
-        self, source: Source, found: Diagnostics, manifest: Manifest, host: Host
-    ) -> None:
+    def __init__(self, source: Source, found: Diagnostics, manifest: Manifest, host: Host) -> None:
         self.nodes, self.found, self.source = _Nodes(source, found), found, source
         self.manifest, self.host = manifest, host
         self.spans: dict[int, Span] = {}
@@ -205,7 +205,9 @@ class _Reader:
                 self.spans[number] = draft["span"]
             interface = draft.get("interface", "")
             self.port_of.setdefault(interface, name)
-            found.append(Wanted(number, name, draft.get("role", 0), interface, draft.get("vlan", 0)))
+            found.append(
+                Wanted(number, name, draft.get("role", 0), interface, draft.get("vlan", 0))
+            )
         return found
 
     def _port(self, name: str, entry: _Entry) -> dict[str, Any]:

@@ -65,7 +65,9 @@ def not_loaded(name: str, have: Iterable[str]) -> Diagnostic:
     )
     title = f"no pipeline `{name}` is loaded"
     if not name:
-        title = "no pipeline is loaded in this network namespace" if have else "no pipeline is loaded"
+        title = (
+            "no pipeline is loaded in this network namespace" if have else "no pipeline is loaded"
+        )
     return Diagnostic("H0706", title, (), help_)
 
 
@@ -164,9 +166,9 @@ def not_attached(interface: str, span: Span | None, why: str, mend: str) -> Diag
 
 def of_kernel(error: Any, doing: str) -> Diagnostic:
     """A `BpfError` of loading or opening, in the user's terms."""
-    if error.program:
-        if error.errno in (EACCES, EINVAL, E2BIG) or (error.errno == EPERM and "insn" in error.log):
-            return verifier(error.program, error.log)
+    spoken = error.errno == EPERM and "insn" in error.log
+    if error.program and (spoken or error.errno in (EACCES, EINVAL, E2BIG)):
+        return verifier(error.program, error.log)
     if error.errno in (EPERM, EACCES):
         return no_privilege(doing)
     if error.errno == ENOTDIR or "bpf file system" in str(error):
@@ -240,7 +242,9 @@ def of_tables(error: Exception, kinds: Mapping[str, RuleKind]) -> Diagnostic:
 
 
 def unreadable(path: str, why: str) -> Diagnostic:
-    return Diagnostic("H0740", f"cannot read `{path}`: {why}", (), "check the path and its permissions")
+    return Diagnostic(
+        "H0740", f"cannot read `{path}`: {why}", (), "check the path and its permissions"
+    )
 
 
 def unknown_file(path: str, help_: str) -> Diagnostic:
@@ -262,5 +266,6 @@ def internal(error: BaseException) -> Diagnostic:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     where = f" ({Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno})" if place else ""
-    return Diagnostic("H0799", f"internal error: {type(error).__name__}: {error}{where}", (), REPORT)
-
+    return Diagnostic(
+        "H0799", f"internal error: {type(error).__name__}: {error}{where}", (), REPORT
+    )

@@ -20,9 +20,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..compiler.columns import Columns
+from ..compiler.requests.columns import Columns
 from ..compiler.manifest import Manifest, ManifestError, from_json
-from ..compiler.rulebook import Plan, RuleBook
+from ..compiler.requests.rulebook import Plan, RuleBook
 from ..lang.diagnostics import Refused
 from ..lang.request import Request
 from . import attach, faults

@@ -159,7 +159,9 @@ def xdp_features(index: int) -> int | None:
     return int.from_bytes(device[3][:8], "little")
 
 
-def _generic(generic: socket.socket, family: int, command: int, body: bytes) -> dict[int, bytes] | None:
+def _generic(
+    generic: socket.socket, family: int, command: int, body: bytes
+) -> dict[int, bytes] | None:
     size = _HEADER.size + 4 + len(body)
     head = _HEADER.pack(size, family, _REQUEST, command, 0) + struct.pack("=BBH", command, 1, 0)
     generic.send(head + body)

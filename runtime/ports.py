@@ -59,7 +59,8 @@ def find_ports(
         link = by_name.get(port.interface)
         if link is None:
             continue
-        tagged = [x for x in links if x.below == link.index and x.vlan == port.vlan] if port.vlan else []
+        above = [x for x in links if x.below == link.index] if port.vlan else []
+        tagged = [x for x in above if x.vlan == port.vlan]
         layer3 = tagged[0] if tagged else link
         mtu = min(layer3.mtu, link.mtu)
         found.append(
@@ -67,8 +68,8 @@ def find_ports(
                 port.number, port.name, port.role, port.interface, link.index, min(mtu, 0xFFFF),
                 link.mac if len(link.mac) == 6 else _NO_MAC, first.get(layer3.index, 0),
                 port.vlan, layer3.index,
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
     return found
 
 
@@ -90,15 +91,17 @@ def write_ports(maps: Mapping[str, Map], ports: Iterable[Port], egress: int = 0)
     """Fill `ports`, `port_numbers` and `egress`; what is no port any more is taken out. With
     `egress`, that interface is the way out of every port."""
     table = maps["ports"].mmap()
-    ports = {port.number: port for port in ports}
+    by_number = {port.number: port for port in ports}
     stride = maps["ports"].spec.stride
     for number in range(maps["ports"].spec.max_entries):
-        port = ports.get(number)
+        port = by_number.get(number)
         table[number * stride : number * stride + _PORT.size] = _octets(port) if port else _EMPTY
         if port is not None:
             way_out = (egress or port.ifindex).to_bytes(4, "little")
             maps["egress"].update(number.to_bytes(4, "little"), way_out)
-    wanted = {p.ifindex.to_bytes(4, "little"): n.to_bytes(4, "little") for n, p in ports.items()}
+    wanted = {
+        p.ifindex.to_bytes(4, "little"): n.to_bytes(4, "little") for n, p in by_number.items()
+    }
     put(maps["port_numbers"], wanted)
 
 

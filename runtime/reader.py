@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiler.manifest import Counter, Manifest, ManifestError, RuleKind, from_json
-from ..compiler.rulebook import RuleBook
-from ..compiler.rules import Rule
+from ..compiler.requests.rulebook import RuleBook
+from ..compiler.requests.rules import Rule
 from . import faults
 from .codec import KindCodec
 from .handles import BpfError, Map

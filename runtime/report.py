@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..compiler.rule_text import format_rule
-from ..compiler.rulebook import RuleBook
-from ..compiler.rules import Reference
+from ..compiler.requests.rule_text import format_rule
+from ..compiler.requests.rulebook import RuleBook
+from ..compiler.requests.rules import Reference
 from .reader import Counted, Reader
 
 Row = Sequence[str]
@@ -68,11 +68,13 @@ def chosen(rules: list[Counted], words: str, book: RuleBook) -> list[Counted]:
     return [
         c for c in rules
         if (kind is None or c.rule.kind == kind)
-        and (not which or which == str(c.rule.id) and kind or which.lower() == c.rule.name.lower())
+        and (not which or (which == str(c.rule.id) and kind) or which.lower() == c.rule.name.lower())
     ]  # fmt: skip
 
 
-def statistics(reader: Reader, before: dict[str, int] | None, seconds: float) -> tuple[str, dict[str, int]]:
+def statistics(
+    reader: Reader, before: dict[str, int] | None, seconds: float
+) -> tuple[str, dict[str, int]]:
     """Events and rules that counted anything, with rates where there is a `before`; and the counts,
     for the next time."""
     now: dict[str, int] = {}

@@ -12,9 +12,9 @@ from ..lang.source import Source
 from . import faults
 
 if TYPE_CHECKING:
-    from ..compiler.columns import Columns
+    from ..compiler.requests.columns import Columns
     from ..compiler.manifest import Manifest
-    from ..compiler.rulebook import RuleBook
+    from ..compiler.requests.rulebook import RuleBook
 
 #: What a file's ending says it holds.
 FORMATS = {".req": "text", ".txt": "text", ".yaml": "yaml", ".yml": "yaml",
@@ -29,12 +29,12 @@ def read_request(path: Path, manifest: Manifest, book: RuleBook, kind: str) -> R
         help_ = f"its name must end with one of {', '.join(FORMATS)}"
         raise faults.refused(faults.unknown_file(str(path), help_))
     if form == "hpr":
-        from ..compiler.columns import load
+        from ..compiler.requests.columns import load
 
         return load(_octets(path), str(path))
     source = _text(path)
     if form == "yaml":
-        from ..compiler.request_yaml import read_yaml
+        from ..compiler.requests.yaml_requests import read_yaml
 
         return read_yaml(source, manifest)
     if form == "csv":
@@ -45,7 +45,7 @@ def read_request(path: Path, manifest: Manifest, book: RuleBook, kind: str) -> R
 
 
 def _csv(path: Path, source: Source, book: RuleBook, kind: str) -> Columns:
-    from ..compiler.csv_columns import read_csv
+    from ..compiler.requests.csv_columns import read_csv
 
     wanted = (kind or path.stem).lower()
     found = next((k for name, k in book.kinds.items() if name.lower() == wanted), None)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..compiler.manifest import Manifest, RuleKind
-from ..compiler.rules import Rule
+from ..compiler.requests.rules import Rule
 from .codec import KindCodec, NextHopOf
 from .directory import Directory
 from .maps import BPF_NOEXIST, Map

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..compiler.environment import Environment, Outcome
-from ..compiler.environment import Port as EnvironmentPort
-from ..compiler.rules import Rule
+from ..compiler.interpreter.environment import Environment, Outcome
+from ..compiler.interpreter.environment import Port as EnvironmentPort
+from ..compiler.requests.rules import Rule
 from . import faults
 from .bundle import Bundle
 from .handles import BpfError, Map, Object
@@ -87,9 +87,9 @@ class PrivateRun:
             Port(
                 p.number, p.name, roles.index(p.role), "", _NO_INTERFACE + p.number, p.mtu, p.mac,
                 p.address, p.vlan, 0,
-            )  # fmt: skip
+            )
             for p in environment.ports
-        ]
+        ]  # fmt: skip
         # Loopback takes no redirected frame, but the devmap has to have something.
         write_ports(self.maps, ports, egress=_LOOPBACK)
         write_local(self.maps, environment.local)

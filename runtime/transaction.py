@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ..compiler.manifest import Manifest
-from ..compiler.rules import Rule
+from ..compiler.requests.rules import Rule
 from . import faults
 from .bulk import Staging
 from .directory import DirectoryFull, NoVersion, Retired
@@ -22,7 +22,7 @@ from .handles import BpfError, Map
 from .tables import EPOCHS, SLOT, NoRoom, Table
 
 if TYPE_CHECKING:
-    from ..compiler.block import Block
+    from ..compiler.requests.block import Block
 
 #: An epoch never runs further ahead of a cell that is not settled (cells compare 16 bits).
 FARTHEST = 1 << 14
@@ -276,7 +276,9 @@ class Writer:
 
         hop = self.next_hops.next_hop
         for (table, cell), rule in zip(list(staged.cells), created, strict=True):
-            slot = table.write(table.codec.record(rule, cell_of, hop), table.codec.image(rule, cell))
+            slot = table.write(
+                table.codec.record(rule, cell_of, hop), table.codec.image(rule, cell)
+            )
             staged.slots.append((table, slot))
             staged.created.append((table, rule, cell, slot))
         for old, new in changed:

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from helioc.compiler import phases
-from helioc.compiler.rulebook import RuleBook
-from helioc.compiler.rules import Matcher, Reference, Rule
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.rules import Matcher, Reference, Rule
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle
@@ -122,7 +122,9 @@ def changes(
     return Changes(created, changed, removed)
 
 
-def udp(src: str, dst: str, sport: int = 1000, dport: int = 2000, payload: bytes = b"x" * 18) -> bytes:
+def udp(
+    src: str, dst: str, sport: int = 1000, dport: int = 2000, payload: bytes = b"x" * 18
+) -> bytes:
     """An Ethernet frame of a UDP datagram; its checksums are right (UDP's is absent)."""
     body = struct.pack("!HHHH", sport, dport, 8 + len(payload), 0) + payload
     head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, 17, 0, ip(src), ip(dst))

@@ -12,13 +12,25 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
-from helioc.compiler.environment import Environment, Port
-from helioc.compiler.rules import Reference, Rule
+from helioc.compiler.interpreter.environment import Environment, Port
+from helioc.compiler.requests.rules import Reference, Rule
 from helioc.runtime.grace import online_cpus_grace
 from helioc.runtime.recovery import recover
 from helioc.runtime.testrun import PrivateRun
 from helioc.runtime.transaction import Changes, Writer
-from linx_maps import DROP, PASS, Nowhere, bare_maps, bundle, changes, far, hash_keys, pdr, udp, wanted_keys
+from linx_maps import (
+    DROP,
+    PASS,
+    Nowhere,
+    bare_maps,
+    bundle,
+    changes,
+    far,
+    hash_keys,
+    pdr,
+    udp,
+    wanted_keys,
+)
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -102,7 +114,9 @@ def test_a_packet_loop_would_see_half_a_request() -> None:
     with pytest.raises(AssertionError, match="saw half"):
         with running(*fars, rule) as run, packets(run, FRAME, "drop") as enough:
             for i in range(400):
-                turned = [replace(f, values=(("action", DROP + PASS - f.values[0][1]),)) for f in fars]
+                turned = [
+                    replace(f, values=(("action", DROP + PASS - f.values[0][1]),)) for f in fars
+                ]
                 moved = replace(rule, target=Reference("FAR", 2 - i % 2))
                 run.writer.apply(changes(changed=tuple(zip(fars, turned, strict=True))))
                 run.writer.apply(changes(changed=((rule, moved),)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.rules import Matcher, Member, Reference, Rule
+from helioc.compiler.requests.rules import Matcher, Member, Reference, Rule
 from helioc.runtime.codec import KindCodec, TooLong, prefixes
 from hypothesis import given
 from hypothesis import strategies as st

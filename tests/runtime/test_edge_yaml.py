@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 from linx_maps import bundle
 
 HOST = Host(
-    tuple(Link(i + 1, n, "", 1500, bytes(6), 0, 0, 0) for i, n in enumerate(("lo", "eth0", "eth1", "eth2"))),
+    tuple(
+        Link(i + 1, n, "", 1500, bytes(6), 0, 0, 0)
+        for i, n in enumerate(("lo", "eth0", "eth1", "eth2"))
+    ),
     (Address(2, 0xC000020A, 0xC00002FF),),
 )
 GOOD = """\
@@ -70,7 +73,11 @@ def test_all_that_can_be_said() -> None:
     config, warnings = read(GOOD)
     assert not warnings
     assert config.ports == (Wanted(1, "LAN", 0, "eth1", 0), Wanted(7, "WAN1", 1, "eth2", 200))
-    assert (config.default, config.mode, config.control) == ("drop", "generic", ("eth0", 0xC000020A))
+    assert (config.default, config.mode, config.control) == (
+        "drop",
+        "generic",
+        ("eth0", 0xC000020A),
+    )
     overlay, rules = config.requests
     (item,) = overlay.changes[0].items
     assert item.kind == "OVERLAY" and item.name == "GRE-WAN1"  # type: ignore[union-attr]

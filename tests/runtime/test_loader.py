@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 import pytest
 from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime import attach, loader, lock
@@ -34,7 +36,9 @@ def name() -> Iterator[str]:
     """A pipeline's name of this test's own, of which nothing may be left."""
     chosen = f"ht{os.getpid()}-{next(_numbers)}"
     yield chosen
-    left = [str(path) for path in (loader.ROOT / chosen, lock.RUN / f"{chosen}.lock") if path.exists()]
+    left = [
+        str(path) for path in (loader.ROOT / chosen, lock.RUN / f"{chosen}.lock") if path.exists()
+    ]
     if left:
         loader.remove_pinned(chosen)
         (lock.RUN / f"{chosen}.lock").unlink(missing_ok=True)
@@ -52,7 +56,7 @@ def edge(lab: Lab) -> Namespace:
     return made
 
 
-def request(text: str):  # type: ignore[no-untyped-def]
+def request(text: str) -> Request:
     return parse_request(Source("<test>", text))
 
 
@@ -165,7 +169,6 @@ def test_another_program_on_one_of_the_interfaces(edge: Namespace, name: str) ->
     with Object.open(build(SMALL), name="small") as small:
         small.load()
 
-
         def inside() -> list[Diagnostic]:
             with Netlink() as netlink:
                 number = next(x.index for x in netlink.links() if x.name == "wan0")
@@ -197,7 +200,7 @@ def test_an_attachment_that_fails_half_way(
             raise BpfError("attach", 34, mend="its MTU is too large for XDP")
         return real(program, ifindex, mode)
 
-    monkeypatch.setattr(attach.Link, "attach_xdp", fails)
+    monkeypatch.setattr(Link, "attach_xdp", fails)
     assert [d.code for d in _load(edge, name, config())] == ["H0727"]
 
 
@@ -281,7 +284,7 @@ def test_a_bundle_that_is_none(tmp_path: Path) -> None:
 
 def test_names_that_are_none(name: str) -> None:
     for bad in ("../x", "a.b", "", "-x", "x" * 65, "a/b"):
-        wanted = bad or "."
-        assert refused(lambda w=wanted: Loaded.load(bundle(), config(), w))[0].code == "H0707"
+        load = partial(Loaded.load, bundle(), config(), bad or ".")
+        assert refused(load)[0].code == "H0707"
     assert refused(lambda: Loaded.open(name))[0].code == "H0706"
     assert refused(lambda: loader.unload(name))[0].code == "H0706"

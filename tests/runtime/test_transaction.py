@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.directory import Tuple
 from helioc.runtime.recovery import recover
 from helioc.runtime.tables import EPOCHS, SLOT
 from helioc.runtime.transaction import FARTHEST, Writer
@@ -228,7 +229,7 @@ def test_the_next_writer_finds_everything() -> None:
             again.agree()
 
 
-def _tuples(writer: Writer) -> list[object]:
+def _tuples(writer: Writer) -> list[Tuple]:
     directory = writer.tables["PDR"].directory
     assert directory is not None
     return [t for same in directory.by_mask.values() for t in same]
