@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import workload as w
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.phases import Bundle
-from helioc.compiler.rules import Rule
+from helioc.compiler.requests.rules import Rule
 from helioc.runtime.handles import Map, Object, Program
 from helioc.runtime.transaction import Changes, Writer
 from workload import Workload

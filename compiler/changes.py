@@ -9,7 +9,7 @@ from ..lang.source import Span
 from . import faults_files, faults_headers, model
 from . import faults_stages as faults
 from .flow import Debt, Scope, State, World, roles_of
-from .graph import writable
+from .graph import reachable, ways, writable
 from .packets import PacketNames
 from .stage_names import Program, StageNames
 from .values import KINDS
@@ -38,8 +38,34 @@ def pop(program: Program, statement: tree.Pop, state: State, scope: Scope) -> Ch
     if not StageNames(program, state, scope).present(node.name, statement.node.span):
         program.unsure = True
         return Changed(None, state)
+    if not _can_be_popped(program, node, state, statement):
+        return Changed(None, state)
     worlds = frozenset(_popped(program, node, w, statement.span) for w in state)
     return Changed(model.Pop(node.name, statement.span), worlds)
+
+
+def _can_be_popped(program: Program, node: model.Node, state: State, statement: tree.Pop) -> bool:
+    """Generated code knows by the port role alone what a pop removes."""
+    if node.header.link:
+        what, help = "popping to a link header", "pop to a node behind the link headers"
+    elif any(_ways_meet(program, node, role) for role in roles_of(state)):
+        what = "popping where several ways lead to the node on one port role"
+        help = "give the node another name on each way: `-> … as other`"
+    else:
+        return True
+    program.report(faults_files.unsupported(statement.span, what, help))
+    return False
+
+
+def _ways_meet(program: Program, node: model.Node, role: str) -> bool:
+    graph = program.checked.graph
+    reached, at = reachable(graph, role), node.name
+    while True:
+        sources = {e.source for e in graph.entering(at, role) if e.source in reached}
+        inner = [s for s in sources if not graph.node(s).header.link]
+        if not inner or len(sources) > 1:
+            return bool(inner)
+        at = inner[0]
 
 
 def _popped(program: Program, node: model.Node, world: World, span: Span) -> World:
@@ -50,7 +76,8 @@ def _popped(program: Program, node: model.Node, world: World, span: Span) -> Wor
     while not node.header.link and order[keep].header.link:
         keep += 1
     gone = sum(program.bit(n.name) for n in order[keep:at])
-    left = world._replace(present=world.present & ~gone)
+    done = (*world.changes, f"pop to {node.name}") if gone else world.changes
+    left = world._replace(present=world.present & ~gone, changes=done)
     if not gone or not keep:
         return left
     return announced(program, left, order[keep - 1].name, node.name, span, popped=True)
@@ -100,6 +127,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     strange = [w for w in state if not _has_ipv4(program, w)]
     if strange and not program.unsure:
         program.report(faults.not_ipv4(statement.span, roles_of(strange)))
+    _announced_on_link(program, statement.span, state)
     passing = [e for e in AT_FORWARD if _hook(program, e) == "pass"]
     if passing:
         hooks = [
@@ -111,6 +139,30 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     if port is None or not isinstance(via, model.Packet | model.Attribute):
         return Changed(None, frozenset())
     return Changed(model.Forward(port, via, statement.span), frozenset())
+
+
+def _announced_on_link(program: Program, span: Span, state: State) -> None:
+    """The new link header must announce what stands first behind it, the same on each port role."""
+    graph = program.checked.graph
+    firsts: dict[str, set[str]] = {}
+    for world in state:
+        order = [n for n in program.order(world.present) if not n.header.link]
+        if order and not writable(graph, graph.entry.name, order[0].name):
+            what = "would stand behind the link header of the egress port"
+            program.report(faults.no_edge(span, graph.entry.name, order[0].name, (), what))
+            return
+        if not world.changes:
+            firsts.setdefault(world.role, set())
+    for role, names in firsts.items():
+        for way in ways(graph, role):
+            came = [n for n in program.order(way) if not n.header.link]
+            names.update(n.name for n in came[:1] if n.header.protocol == "ipv4")
+        if len(names) > 1:
+            what = (
+                f"forwarding where {faults_files.listed(sorted(names), 'or')} comes first on {role}"
+            )
+            program.report(faults_files.unsupported(span, what, "lead both ways to one node"))
+            return
 
 
 def _has_ipv4(program: Program, world: World) -> bool:

@@ -51,7 +51,7 @@ def compile_c(text: str, name: str, span: Span) -> bytes:
         out.with_name(source.file).write_text(source.text, encoding="utf-8")
         out.with_name(f"{name}.bpf.c").write_text(text, encoding="utf-8")
         shutil.copy(TEMPLATES / "helio.bpf.h", scratch)
-        command = [clang.path, *flags("."), "-fdebug-compilation-dir=.", f"{name}.bpf.c", "-o", out]
+        command = [clang.path, *flags("."), "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, cwd=scratch, timeout=60)
         except subprocess.TimeoutExpired:

@@ -189,7 +189,7 @@ def graph(file: Path, out: Path | None) -> None:
 def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
     """Run a pipeline's packet tests, on the interpreter and on the kernel; both must agree."""
     from ..lang.parser import read
-    from .packet_tests import read_tests
+    from .packettests.cases import read_tests
     from .phases import lower_pipeline, manifest_of
     from .report import run_packet_tests
 

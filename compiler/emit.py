@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from .lowered import Line, Unit
+from .lowered import ARGUMENTS_MOST, Line, Unit
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
@@ -35,10 +35,17 @@ def emit(unit: Unit, lines: bool) -> str:
         records={r.table: r for r in unit.records},
         nodes={f"{n.name}_at": n for n in unit.nodes},
         slots={f"{b.name}_slot": b for b in unit.bound},
+        arguments=arguments,
+        arguments_most=ARGUMENTS_MOST,
         words=max([t.key.words for t in unit.tables if t.key] or [1]),
         stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
     )
     return _numbered(text, unit.name)
+
+
+def arguments(words: int) -> str:
+    """What a look-up function takes beside the epoch: the key's words, if registers hold them."""
+    return "".join(f", u64 k{i}" for i in range(words)) if words <= ARGUMENTS_MOST else ""
 
 
 def _numbered(text: str, name: str) -> str:

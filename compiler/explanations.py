@@ -51,8 +51,9 @@ BUILD: dict[str, Explanation] = {
 def all_explanations() -> dict[str, Explanation]:
     """By code. Reads every room's table, so only when asked."""
     from ..lang import faults as lang_faults
-    from . import explain_runtime, packet_faults
+    from ..runtime import explanations as explain_runtime
     from . import faults as checker_faults
+    from .packettests import faults as packet_faults
 
     tables = (
         lang_faults.EXPLANATIONS, checker_faults.EXPLANATIONS, BUILD, packet_faults.EXPLANATIONS,

@@ -206,6 +206,15 @@ def bad_before(span: Span, why: str, help: str) -> Diagnostic:
     return error("H0287", "there is no place for this push", (span, why), help=help)
 
 
+def changed_unlike(span: Span, role: str, several: Sequence[str]) -> Diagnostic:
+    return error(
+        "H0269",
+        "packets that were changed unlike meet behind this",
+        (span, f"on {role}: {'; '.join(several)}"),
+        help="end the packet where it was changed, or change it on every way",
+    )
+
+
 def pushed_read(span: Span, node: str, push: Span) -> Diagnostic:
     return error(
         "H0288",

@@ -23,13 +23,14 @@ class Debt(NamedTuple):
 
 class World(NamedTuple):
     """One sort of packet. `present` and `pushed`: nodes, as bits by position in the graph; `bound`:
-    names of rules."""
+    names of rules; `changes`: its pops and pushes so far, by the nodes they name."""
 
     role: str
     present: int
     pushed: int = 0
     bound: frozenset[str] = frozenset()
     owed: frozenset[Debt] = frozenset()
+    changes: tuple[str, ...] = ()
 
 
 State = frozenset[World]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from .environment import Environment, Outcome, Rules
-from .icmp_reply import reply
+from .interpreter.environment import Environment, Outcome, Rules
+from .interpreter.icmp_reply import reply
+from .interpreter.parse_packet import PacketParser
+from .interpreter.scope import Done, Scope
 from .model import (
     Block,
     Choose,
@@ -29,9 +31,7 @@ from .model import (
     Statement,
     Verdict,
 )
-from .parse_packet import PacketParser
-from .scope import Done, Scope
-from .spread import slot, spread_slots
+from .requests.spread import slot, spread_slots
 
 _DEFAULT_HOOKS = {"unresolved": "pass"}
 

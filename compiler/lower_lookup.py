@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .layout import Container, Key, Table
 from .lower_values import Binding, Site, field_value, value
+from .lowered import ARGUMENTS_MOST
 from .model import Choose, Find, IfGives
 
 Fill = Callable[[Site], None]
@@ -41,15 +42,19 @@ def _look_up(site: Site, table: Table, group: str | None) -> tuple[str, str]:
     w = site.writer
     name, key = table.manifest.prefix, table.key
     assert key is not None
-    words, slot = w.fresh("key"), w.fresh("slot")
+    words, found, slot = w.fresh("key"), w.fresh("found"), w.fresh("slot")
     site.uses.add("epoch")
-    w.put(f"u64 {words}[{key.words}] = {{}};", f"u32 {slot};")
+    w.put(f"u64 {words}[{key.words}] = {{}};")
     if group is not None:
         w.put(f"{words}[0] = bpf_htonl({group});")
     _fill(site, key, words)
-    w.put(*(f"st->scratch->key[{i}] = {words}[{i}];" for i in range(key.words)))
-    w.put(f"{slot} = {name}_find(st->epoch);")
-    return slot, "st->scratch->best_cell"
+    arguments = ""
+    if key.words <= ARGUMENTS_MOST:
+        arguments = "".join(f", {words}[{i}]" for i in range(key.words))
+    else:
+        w.put(*(f"st->scratch->key[{i}] = {words}[{i}];" for i in range(key.words)))
+    w.put(f"u64 {found} = {name}_find(st->epoch{arguments});", f"u32 {slot} = {found};")
+    return slot, f"{found} >> 32"
 
 
 # ---- keys -----------------------------------------------------------------------------------

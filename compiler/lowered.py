@@ -14,6 +14,10 @@ from ..lang.source import NOWHERE, Span
 from .layout import Table
 from .manifest import Counter
 
+#: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
+#: record. A BPF function has five arguments, and one is the epoch.
+ARGUMENTS_MOST = 4
+
 
 @dataclass(frozen=True)
 class Line:
@@ -75,7 +79,9 @@ class Record:
 @dataclass(frozen=True)
 class Program:
     """An XDP program: the functions it runs one after the other. `slot` is its index in the
-    PROG_ARRAY of its role (None: the entry); `next` the slot it tail-calls (None: none)."""
+    PROG_ARRAY of its role (None: the entry); `next` the slot it tail-calls (None: none). Of a fused
+    program, `merge`: its parser's state goes through memory, so that the verifier follows one way
+    from there on, not each; else `keeps` goes there, which global functions read."""
 
     name: str
     role: str
@@ -83,6 +89,8 @@ class Program:
     functions: tuple[Function, ...]
     slot: int | None
     next: int | None
+    merge: bool = False
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,8 @@ def _pushed(
     bits = sum(program.bit(n.name) for n in path)
     order = program.order(world.present)
     at = order.index(before) if before in order else 0
-    after = world._replace(present=world.present | bits, pushed=world.pushed | bits)
+    done = (*world.changes, "push " + " / ".join(n.name for n in path))
+    after = world._replace(present=world.present | bits, pushed=world.pushed | bits, changes=done)
     if not at:
         return after
     previous = order[at - 1]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from ..lang.diagnostics import Diagnostic, Label, Refused
 from ..lang.source import NOWHERE, Span
 from .model import Pipeline
-from .packet_tests import Case
+from .packettests.cases import Case
 from .phases import Bundle, compile_pipeline
 
 if TYPE_CHECKING:
-    from .packet_runs import Backend
+    from .packettests.runs import Backend
 
 # ---- figures --------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ def run_packet_tests(
     say: Callable[[str], None],
 ) -> bool:
     """Run the cases and say how it went. True if all hold."""
-    from .packet_runs import Interpreted, run_tests
+    from .packettests.runs import Interpreted, run_tests
 
     with ExitStack() as stack:
         backends: list[Backend] = []

@@ -34,10 +34,28 @@ def block(
         state = changed.state
         if changed.statement is None:
             continue
+        _check_join(program, each, state)
         made.append(changed.statement)
         if ends(changed.statement):
             ending = each.span
     return model.Block(tuple(made), ending is not None), state
+
+
+def _check_join(program: Program, written: tree.Statement, state: State) -> None:
+    """Behind a branch all packets of a port role must have been changed alike."""
+    if not isinstance(written, tree.If | tree.MatchOn | tree.Find | tree.Choose) or program.unsure:
+        return
+    by_role: dict[str, set[tuple[str, ...]]] = {}
+    for world in state:
+        by_role.setdefault(world.role, set()).add(world.changes)
+    for role, several in by_role.items():
+        if len(several) > 1:
+            program.report(
+                faults.changed_unlike(
+                    written.span, role, sorted(", ".join(c) or "unchanged" for c in several)
+                )
+            )
+            program.unsure = True
 
 
 def ends(statement: model.Statement) -> bool:

@@ -20,8 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..compiler.requests.columns import Columns
 from ..compiler.manifest import Manifest, ManifestError, from_json
+from ..compiler.requests.columns import Columns
 from ..compiler.requests.rulebook import Plan, RuleBook
 from ..lang.diagnostics import Refused
 from ..lang.request import Request

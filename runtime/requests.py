@@ -12,8 +12,8 @@ from ..lang.source import Source
 from . import faults
 
 if TYPE_CHECKING:
-    from ..compiler.requests.columns import Columns
     from ..compiler.manifest import Manifest
+    from ..compiler.requests.columns import Columns
     from ..compiler.requests.rulebook import RuleBook
 
 #: What a file's ending says it holds.

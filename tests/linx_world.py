@@ -8,11 +8,11 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from helioc.compiler.check import check
-from helioc.compiler.environment import Environment, Port
+from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.model import Pipeline
 from helioc.compiler.phases import lower_pipeline, manifest_of
-from helioc.compiler.rules import Matcher, Member, Reference, Rule
+from helioc.compiler.requests.rules import Matcher, Member, Reference, Rule
 from helioc.lang.parser import parse, read
 
 PIPELINES = Path(__file__).parents[1] / "pipelines"

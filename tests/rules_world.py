@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from helioc.compiler.rulebook import Plan, RuleBook
+from helioc.compiler.requests.rulebook import Plan, RuleBook
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from linx_manifest import IFINDEXES, PORTS, linx

@@ -151,10 +151,11 @@ __noinline int overlay_consider(u32 cell, u64 rank, u32 epoch)
 	return 0;
 }
 
-/* The record slot of the best rule for the key in the scratch record; 0 if none matches. Global
- * functions, what is found so far in memory, and one branch in the loop: so the verifier walks the loop
- * once, not once for each way that leads to it. */
-__noinline u32 overlay_find(u32 epoch)
+/* The record slot of the best rule for the key in the scratch record that is there at this epoch; 0 if
+ * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
+ * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
+ * each way that leads to it. */
+__noinline u32 overlay_search(u32 epoch)
 {
 	u32 version = overlay_slot_of(0, epoch);
 	struct overlay_directory *directory;
@@ -187,6 +188,53 @@ __noinline u32 overlay_find(u32 epoch)
 			overlay_consider(entry->cell, entry->rank, epoch);
 	}
 	return s->best;
+}
+
+/* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
+ * in the loop, and the cell looked at behind it: see overlay_search, which also knows what to do where
+ * the best rule is not there yet, or not any more. */
+__noinline u64 overlay_find(u32 epoch, u64 k0, u64 k1)
+{
+	u32 version = overlay_slot_of(0, epoch), slot;
+	struct overlay_directory *directory = bpf_map_lookup_elem(&overlay_tuples, &version);
+	u64 best = 0, cell = 0;
+	struct scratch *s;
+	if (!directory)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < 8; i++) {
+		u64 masked[2];
+		struct entry *entry;
+
+		if (i >= directory->count)
+			break;
+		if (BEATS(best, directory->tuple[i].rank))
+			break;
+		masked[0] = k0 & directory->tuple[i].mask[0];
+		masked[1] = k1 & directory->tuple[i].mask[1];
+		masked[1] |= directory->tuple[i].tag;
+		entry = bpf_map_lookup_elem(&overlay_entries, masked);
+		if (entry) {
+			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
+
+			OPAQUE(better); /* all ones or 0: a choice without a branch */
+			best ^= (best ^ rank) & better;
+			cell ^= (cell ^ entry->cell) & better;
+		}
+	}
+	if (!cell)
+		return 0;
+	slot = overlay_slot_of(cell, epoch);
+	if (!slot) {
+		s = scratch_of();
+		if (!s)
+			return 0;
+		s->key[0] = k0;
+		s->key[1] = k1;
+		slot = overlay_search(epoch);
+		cell = s->best_cell;
+	}
+	return cell << 32 | slot;
 }
 
 struct pdr_record {
@@ -251,10 +299,11 @@ __noinline int pdr_consider(u32 cell, u64 rank, u32 epoch)
 	return 0;
 }
 
-/* The record slot of the best rule for the key in the scratch record; 0 if none matches. Global
- * functions, what is found so far in memory, and one branch in the loop: so the verifier walks the loop
- * once, not once for each way that leads to it. */
-__noinline u32 pdr_find(u32 epoch)
+/* The record slot of the best rule for the key in the scratch record that is there at this epoch; 0 if
+ * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
+ * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
+ * each way that leads to it. */
+__noinline u32 pdr_search(u32 epoch)
 {
 	u32 version = pdr_slot_of(0, epoch);
 	struct pdr_directory *directory;
@@ -289,6 +338,55 @@ __noinline u32 pdr_find(u32 epoch)
 			pdr_consider(entry->cell, entry->rank, epoch);
 	}
 	return s->best;
+}
+
+/* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
+ * in the loop, and the cell looked at behind it: see pdr_search, which also knows what to do where
+ * the best rule is not there yet, or not any more. */
+__noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2)
+{
+	u32 version = pdr_slot_of(0, epoch), slot;
+	struct pdr_directory *directory = bpf_map_lookup_elem(&pdr_tuples, &version);
+	u64 best = 0, cell = 0;
+	struct scratch *s;
+	if (!directory)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < 256; i++) {
+		u64 masked[3];
+		struct entry *entry;
+
+		if (i >= directory->count)
+			break;
+		if (BEATS(best, directory->tuple[i].rank))
+			break;
+		masked[0] = k0 & directory->tuple[i].mask[0];
+		masked[1] = k1 & directory->tuple[i].mask[1];
+		masked[2] = k2 & directory->tuple[i].mask[2];
+		masked[2] |= directory->tuple[i].tag;
+		entry = bpf_map_lookup_elem(&pdr_entries, masked);
+		if (entry) {
+			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
+
+			OPAQUE(better); /* all ones or 0: a choice without a branch */
+			best ^= (best ^ rank) & better;
+			cell ^= (cell ^ entry->cell) & better;
+		}
+	}
+	if (!cell)
+		return 0;
+	slot = pdr_slot_of(cell, epoch);
+	if (!slot) {
+		s = scratch_of();
+		if (!s)
+			return 0;
+		s->key[0] = k0;
+		s->key[1] = k1;
+		s->key[2] = k2;
+		slot = pdr_search(epoch);
+		cell = s->best_cell;
+	}
+	return cell << 32 | slot;
 }
 
 struct far_record {
@@ -378,10 +476,11 @@ __noinline int lbr_consider(u32 cell, u64 rank, u32 epoch)
 	return 0;
 }
 
-/* The record slot of the best rule for the key in the scratch record; 0 if none matches. Global
- * functions, what is found so far in memory, and one branch in the loop: so the verifier walks the loop
- * once, not once for each way that leads to it. */
-__noinline u32 lbr_find(u32 epoch)
+/* The record slot of the best rule for the key in the scratch record that is there at this epoch; 0 if
+ * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
+ * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
+ * each way that leads to it. */
+__noinline u32 lbr_search(u32 epoch)
 {
 	u32 version = lbr_slot_of(0, epoch);
 	struct lbr_directory *directory;
@@ -412,6 +511,51 @@ __noinline u32 lbr_find(u32 epoch)
 			lbr_consider(entry->cell, entry->rank, epoch);
 	}
 	return s->best;
+}
+
+/* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
+ * in the loop, and the cell looked at behind it: see lbr_search, which also knows what to do where
+ * the best rule is not there yet, or not any more. */
+__noinline u64 lbr_find(u32 epoch, u64 k0)
+{
+	u32 version = lbr_slot_of(0, epoch), slot;
+	struct lbr_directory *directory = bpf_map_lookup_elem(&lbr_tuples, &version);
+	u64 best = 0, cell = 0;
+	struct scratch *s;
+	if (!directory)
+		return 0;
+#pragma clang loop unroll(disable)
+	for (u32 i = 0; i < 64; i++) {
+		u64 masked[1];
+		struct entry *entry;
+
+		if (i >= directory->count)
+			break;
+		if (BEATS(best, directory->tuple[i].rank))
+			break;
+		masked[0] = k0 & directory->tuple[i].mask[0];
+		masked[0] |= directory->tuple[i].tag;
+		entry = bpf_map_lookup_elem(&lbr_entries, masked);
+		if (entry) {
+			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
+
+			OPAQUE(better); /* all ones or 0: a choice without a branch */
+			best ^= (best ^ rank) & better;
+			cell ^= (cell ^ entry->cell) & better;
+		}
+	}
+	if (!cell)
+		return 0;
+	slot = lbr_slot_of(cell, epoch);
+	if (!slot) {
+		s = scratch_of();
+		if (!s)
+			return 0;
+		s->key[0] = k0;
+		slot = lbr_search(epoch);
+		cell = s->best_cell;
+	}
+	return cell << 32 | slot;
 }
 /* ---- a packet's state ------------------------------------------------------------------------- */
 
@@ -684,7 +828,6 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	u64 key_1[3] = {};
-	u32 slot_2;
 	key_1[0] |= (u64)RAW64(st->user_h, 12);
 	key_1[1] |= (u64)RAW8(st->user_h, 1) << 48;
 	key_1[1] |= (u64)RAW8(st->user_h, 9) << 56;
@@ -693,12 +836,10 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 		key_1[1] |= (u64)RAW16(st->vlan_h, 0) << 32;
 		key_1[2] |= 0x1ULL;
 	}
-	st->scratch->key[0] = key_1[0];
-	st->scratch->key[1] = key_1[1];
-	st->scratch->key[2] = key_1[2];
-	slot_2 = pdr_find(st->epoch);
-	st->pdr_slot = slot_2;
-	st->pdr_rule = slot_2 ? bpf_map_lookup_elem(&pdr_records, &slot_2) : 0;
+	u64 found_2 = pdr_find(st->epoch, key_1[0], key_1[1], key_1[2]);
+	u32 slot_3 = found_2;
+	st->pdr_slot = slot_3;
+	st->pdr_rule = slot_3 ? bpf_map_lookup_elem(&pdr_records, &slot_3) : 0;
 	if (!st->pdr_rule) {
 		count_event(14);
 		{
@@ -706,7 +847,7 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&pdr_counts, st->scratch->best_cell, st->length);
+		count_rule(&pdr_counts, found_2 >> 32, st->length);
 	}
 	return CONTINUE;
 }
@@ -879,26 +1020,25 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 	st->far_rule = 0;
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
-		u32 slot_3;
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
 		if (!st->user_h) {
 			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
 		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
-		st->scratch->key[0] = key_2[0];
-		slot_3 = lbr_find(st->epoch);
-		struct lbr_record *lbr_4 =
-			slot_3 ? bpf_map_lookup_elem(&lbr_records, &slot_3) : 0;
-		u32 word_5[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->l4 >> 0) << 8 | (u32)(u8)((u16)(st->l4 >> 16)) << 24, (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
-		if (lbr_4) {
-			chosen_1 = lbr_4->slots[jhash_words(word_5, 4) >> 24];
+		u64 found_3 = lbr_find(st->epoch, key_2[0]);
+		u32 slot_4 = found_3;
+		struct lbr_record *lbr_5 =
+			slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
+		u32 word_6[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->l4 >> 0) << 8 | (u32)(u8)((u16)(st->l4 >> 16)) << 24, (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
+		if (lbr_5) {
+			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
 		}
 	}
 	if (chosen_1) {
-		u32 slot_6 = far_slot_of(chosen_1, st->epoch);
-		st->far_slot = slot_6;
-		st->far_rule = slot_6 ? bpf_map_lookup_elem(&far_records, &slot_6) : 0;
+		u32 slot_7 = far_slot_of(chosen_1, st->epoch);
+		st->far_slot = slot_7;
+		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
 	if (!st->far_rule) {
 		count_event(15);
@@ -909,40 +1049,40 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 	else {
 		count_rule(&far_counts, chosen_1, st->length);
 	}
-	u64 value_7 = st->far_rule->action;
-	if (value_7 == 3) {
+	u64 value_8 = st->far_rule->action;
+	if (value_8 == 3) {
 		{
 			return verdict(1, XDP_DROP);
 		}
 	}
-	else if (value_7 == 2) {
+	else if (value_8 == 2) {
 		{
 			return verdict(0, XDP_PASS);
 		}
 	}
-	else if (value_7 == 1) {
+	else if (value_8 == 1) {
 		if (st->far_rule->interface_tag == 1) {
-			u32 referred_8 = st->far_rule->interface;
-			struct overlay_record *overlay_9 = overlay_at(referred_8, st->epoch);
-			if (!overlay_9) {
+			u32 referred_9 = st->far_rule->interface;
+			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
+			if (!overlay_10) {
 				count_event(12);
 				return verdict(1, XDP_DROP);
 			}
-			count_rule(&overlay_counts, referred_8, st->length);
-			u32 value_10 = overlay_9->local_ip;
-			u32 value_11 = overlay_9->remote_ip;
-			u8 value_12 = RAW8(st->user_h, 1);
-			u32 value_13 = overlay_9->key;
-			u8 given_14 = overlay_9->has_key;
+			count_rule(&overlay_counts, referred_9, st->length);
+			u32 value_11 = overlay_10->local_ip;
+			u32 value_12 = overlay_10->remote_ip;
+			u8 value_13 = RAW8(st->user_h, 1);
+			u32 value_14 = overlay_10->key;
+			u8 given_15 = overlay_10->has_key;
 			{
-				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_14 ? 4 : 0);
+				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
 				struct next_hop hop;
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
 					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
 				}
-				hop = overlay_9->next_hop;
-				if (!hop.resolved && !next_hop_of(ctx, overlay_9->interface, overlay_9->remote_ip, &hop)) {
+				hop = overlay_10->next_hop;
+				if (!hop.resolved && !next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &hop)) {
 					count_event(8);
 					return verdict(0, XDP_PASS);
 				}
@@ -962,27 +1102,27 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				__builtin_memcpy(data, hop.mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *outer_15 = data + 14;
-				PUT8(outer_15, 0, ((u8)(0x4) << 4 | 0x5));
-				PUT8(outer_15, 1, value_12);
-				PUT16(outer_15, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_14 ? 4 : 0))));
-				PUT16(outer_15, 4, bpf_ntohs(0x0));
-				PUT16(outer_15, 6, bpf_ntohs((u16)(0x1) << 14));
-				PUT8(outer_15, 8, 0x40);
-				PUT8(outer_15, 9, 0x2f);
-				PUT32(outer_15, 12, value_10);
-				PUT32(outer_15, 16, value_11);
-				PUT16(outer_15, 10, fold(((u64)(u8)(((u8)(0x4) << 4 | 0x5))) + ((u64)(u8)(value_12) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_14 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs((u16)(0x1) << 14)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_10) + (u64)(u32)(value_11)));
-				void *gre_16 = data + 14 + 20;
-				PUT16(gre_16, 0, bpf_ntohs((u16)(given_14) << 13));
-				PUT16(gre_16, 2, bpf_ntohs(0x800));
-				if (given_14) {
-					void *group_17 = gre_16 + 4;
-					if (group_17 + 4 > end) {
+				void *outer_16 = data + 14;
+				PUT8(outer_16, 0, ((u8)(0x4) << 4 | 0x5));
+				PUT8(outer_16, 1, value_13);
+				PUT16(outer_16, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
+				PUT16(outer_16, 4, bpf_ntohs(0x0));
+				PUT16(outer_16, 6, bpf_ntohs((u16)(0x1) << 14));
+				PUT8(outer_16, 8, 0x40);
+				PUT8(outer_16, 9, 0x2f);
+				PUT32(outer_16, 12, value_11);
+				PUT32(outer_16, 16, value_12);
+				PUT16(outer_16, 10, fold(((u64)(u8)(((u8)(0x4) << 4 | 0x5))) + ((u64)(u8)(value_13) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs((u16)(0x1) << 14)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_11) + (u64)(u32)(value_12)));
+				void *gre_17 = data + 14 + 20;
+				PUT16(gre_17, 0, bpf_ntohs((u16)(given_15) << 13));
+				PUT16(gre_17, 2, bpf_ntohs(0x800));
+				if (given_15) {
+					void *group_18 = gre_17 + 4;
+					if (group_18 + 4 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
 					}
-					PUT32(group_17, 0, value_13);
+					PUT32(group_18, 0, value_14);
 				}
 				void *front = data + 14 + pushed;
 				if (front + 20 > end) {
@@ -1001,7 +1141,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
-			u32 referred_18 = st->far_rule->interface;
+			u32 referred_19 = st->far_rule->interface;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 				struct next_hop hop;
@@ -1009,7 +1149,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(6);
 					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
 				}
-				if (!next_hop_of(ctx, referred_18, RAW32(st->user_h, 16), &hop)) {
+				if (!next_hop_of(ctx, referred_19, RAW32(st->user_h, 16), &hop)) {
 					count_event(8);
 					return verdict(0, XDP_PASS);
 				}
@@ -1495,13 +1635,12 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	u64 key_1[2] = {};
-	u32 slot_2;
 	if (st->gre_h) {
-		void *group_3 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 63);
-		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_3 + 4 > limit_of(ctx))
-			group_3 = 0;
-		if (group_3) {
-			key_1[0] |= (u64)RAW32(group_3, 0);
+		void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 63);
+		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
+			group_4 = 0;
+		if (group_4) {
+			key_1[0] |= (u64)RAW32(group_4, 0);
 			key_1[1] |= 0x100000000ULL;
 		}
 	}
@@ -1511,11 +1650,10 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	}
 	key_1[0] |= (u64)RAW32(st->outer_h, 12) << 32;
 	key_1[1] |= (u64)RAW32(st->outer_h, 16);
-	st->scratch->key[0] = key_1[0];
-	st->scratch->key[1] = key_1[1];
-	slot_2 = overlay_find(st->epoch);
-	st->overlay_slot = slot_2;
-	st->overlay_rule = slot_2 ? bpf_map_lookup_elem(&overlay_records, &slot_2) : 0;
+	u64 found_2 = overlay_find(st->epoch, key_1[0], key_1[1]);
+	u32 slot_3 = found_2;
+	st->overlay_slot = slot_3;
+	st->overlay_rule = slot_3 ? bpf_map_lookup_elem(&overlay_records, &slot_3) : 0;
 	if (!st->overlay_rule) {
 		count_event(13);
 		{
@@ -1523,7 +1661,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&overlay_counts, st->scratch->best_cell, st->length);
+		count_rule(&overlay_counts, found_2 >> 32, st->length);
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
 		if (!st->outer_h) {
@@ -1544,22 +1682,19 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_4[3] = {};
-	u32 slot_5;
-	key_4[0] |= (u64)RAW64(st->user_h, 12);
-	key_4[1] |= (u64)RAW8(st->user_h, 1) << 48;
-	key_4[1] |= (u64)RAW8(st->user_h, 9) << 56;
-	key_4[1] |= (u64)st->l4;
+	u64 key_5[3] = {};
+	key_5[0] |= (u64)RAW64(st->user_h, 12);
+	key_5[1] |= (u64)RAW8(st->user_h, 1) << 48;
+	key_5[1] |= (u64)RAW8(st->user_h, 9) << 56;
+	key_5[1] |= (u64)st->l4;
 	if (st->vlan_h) {
-		key_4[1] |= (u64)RAW16(st->vlan_h, 0) << 32;
-		key_4[2] |= 0x1ULL;
+		key_5[1] |= (u64)RAW16(st->vlan_h, 0) << 32;
+		key_5[2] |= 0x1ULL;
 	}
-	st->scratch->key[0] = key_4[0];
-	st->scratch->key[1] = key_4[1];
-	st->scratch->key[2] = key_4[2];
-	slot_5 = pdr_find(st->epoch);
-	st->pdr_slot = slot_5;
-	st->pdr_rule = slot_5 ? bpf_map_lookup_elem(&pdr_records, &slot_5) : 0;
+	u64 found_6 = pdr_find(st->epoch, key_5[0], key_5[1], key_5[2]);
+	u32 slot_7 = found_6;
+	st->pdr_slot = slot_7;
+	st->pdr_rule = slot_7 ? bpf_map_lookup_elem(&pdr_records, &slot_7) : 0;
 	if (!st->pdr_rule) {
 		count_event(14);
 		{
@@ -1567,7 +1702,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&pdr_counts, st->scratch->best_cell, st->length);
+		count_rule(&pdr_counts, found_6 >> 32, st->length);
 	}
 	return CONTINUE;
 }
@@ -1764,26 +1899,25 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 	st->far_rule = 0;
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
-		u32 slot_3;
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
 		if (!st->user_h) {
 			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
 		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
-		st->scratch->key[0] = key_2[0];
-		slot_3 = lbr_find(st->epoch);
-		struct lbr_record *lbr_4 =
-			slot_3 ? bpf_map_lookup_elem(&lbr_records, &slot_3) : 0;
-		u32 word_5[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->l4 >> 0) << 8 | (u32)(u8)((u16)(st->l4 >> 16)) << 24, (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
-		if (lbr_4) {
-			chosen_1 = lbr_4->slots[jhash_words(word_5, 4) >> 24];
+		u64 found_3 = lbr_find(st->epoch, key_2[0]);
+		u32 slot_4 = found_3;
+		struct lbr_record *lbr_5 =
+			slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
+		u32 word_6[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->l4 >> 0) << 8 | (u32)(u8)((u16)(st->l4 >> 16)) << 24, (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
+		if (lbr_5) {
+			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
 		}
 	}
 	if (chosen_1) {
-		u32 slot_6 = far_slot_of(chosen_1, st->epoch);
-		st->far_slot = slot_6;
-		st->far_rule = slot_6 ? bpf_map_lookup_elem(&far_records, &slot_6) : 0;
+		u32 slot_7 = far_slot_of(chosen_1, st->epoch);
+		st->far_slot = slot_7;
+		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
 	if (!st->far_rule) {
 		count_event(15);
@@ -1800,13 +1934,13 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 	else {
 		count_rule(&far_counts, chosen_1, st->length);
 	}
-	u64 value_7 = st->far_rule->action;
-	if (value_7 == 3) {
+	u64 value_8 = st->far_rule->action;
+	if (value_8 == 3) {
 		{
 			return verdict(1, XDP_DROP);
 		}
 	}
-	else if (value_7 == 2) {
+	else if (value_8 == 2) {
 		{
 			if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
 				return verdict(1, XDP_DROP);
@@ -1814,29 +1948,29 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	else if (value_7 == 1) {
+	else if (value_8 == 1) {
 		if (st->far_rule->interface_tag == 1) {
-			u32 referred_8 = st->far_rule->interface;
-			struct overlay_record *overlay_9 = overlay_at(referred_8, st->epoch);
-			if (!overlay_9) {
+			u32 referred_9 = st->far_rule->interface;
+			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
+			if (!overlay_10) {
 				count_event(12);
 				return verdict(1, XDP_DROP);
 			}
-			count_rule(&overlay_counts, referred_8, st->length);
-			u32 value_10 = overlay_9->local_ip;
-			u32 value_11 = overlay_9->remote_ip;
-			u8 value_12 = RAW8(st->user_h, 1);
-			u32 value_13 = overlay_9->key;
-			u8 given_14 = overlay_9->has_key;
+			count_rule(&overlay_counts, referred_9, st->length);
+			u32 value_11 = overlay_10->local_ip;
+			u32 value_12 = overlay_10->remote_ip;
+			u8 value_13 = RAW8(st->user_h, 1);
+			u32 value_14 = overlay_10->key;
+			u8 given_15 = overlay_10->has_key;
 			{
-				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_14 ? 4 : 0);
+				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
 				struct next_hop hop;
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
 					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
 				}
-				hop = overlay_9->next_hop;
-				if (!hop.resolved && !next_hop_of(ctx, overlay_9->interface, overlay_9->remote_ip, &hop)) {
+				hop = overlay_10->next_hop;
+				if (!hop.resolved && !next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &hop)) {
 					count_event(8);
 					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
@@ -1859,27 +1993,27 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				__builtin_memcpy(data, hop.mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *outer_15 = data + 14;
-				PUT8(outer_15, 0, ((u8)(0x4) << 4 | 0x5));
-				PUT8(outer_15, 1, value_12);
-				PUT16(outer_15, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_14 ? 4 : 0))));
-				PUT16(outer_15, 4, bpf_ntohs(0x0));
-				PUT16(outer_15, 6, bpf_ntohs((u16)(0x1) << 14));
-				PUT8(outer_15, 8, 0x40);
-				PUT8(outer_15, 9, 0x2f);
-				PUT32(outer_15, 12, value_10);
-				PUT32(outer_15, 16, value_11);
-				PUT16(outer_15, 10, fold(((u64)(u8)(((u8)(0x4) << 4 | 0x5))) + ((u64)(u8)(value_12) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_14 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs((u16)(0x1) << 14)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_10) + (u64)(u32)(value_11)));
-				void *gre_16 = data + 14 + 20;
-				PUT16(gre_16, 0, bpf_ntohs((u16)(given_14) << 13));
-				PUT16(gre_16, 2, bpf_ntohs(0x800));
-				if (given_14) {
-					void *group_17 = gre_16 + 4;
-					if (group_17 + 4 > end) {
+				void *outer_16 = data + 14;
+				PUT8(outer_16, 0, ((u8)(0x4) << 4 | 0x5));
+				PUT8(outer_16, 1, value_13);
+				PUT16(outer_16, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
+				PUT16(outer_16, 4, bpf_ntohs(0x0));
+				PUT16(outer_16, 6, bpf_ntohs((u16)(0x1) << 14));
+				PUT8(outer_16, 8, 0x40);
+				PUT8(outer_16, 9, 0x2f);
+				PUT32(outer_16, 12, value_11);
+				PUT32(outer_16, 16, value_12);
+				PUT16(outer_16, 10, fold(((u64)(u8)(((u8)(0x4) << 4 | 0x5))) + ((u64)(u8)(value_13) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs((u16)(0x1) << 14)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_11) + (u64)(u32)(value_12)));
+				void *gre_17 = data + 14 + 20;
+				PUT16(gre_17, 0, bpf_ntohs((u16)(given_15) << 13));
+				PUT16(gre_17, 2, bpf_ntohs(0x800));
+				if (given_15) {
+					void *group_18 = gre_17 + 4;
+					if (group_18 + 4 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
 					}
-					PUT32(group_17, 0, value_13);
+					PUT32(group_18, 0, value_14);
 				}
 				void *front = data + 14 + pushed;
 				if (front + 20 > end) {
@@ -1898,7 +2032,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
-			u32 referred_18 = st->far_rule->interface;
+			u32 referred_19 = st->far_rule->interface;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 				struct next_hop hop;
@@ -1906,7 +2040,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(6);
 					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
 				}
-				if (!next_hop_of(ctx, referred_18, RAW32(st->user_h, 16), &hop)) {
+				if (!next_hop_of(ctx, referred_19, RAW32(st->user_h, 16), &hop)) {
 					count_event(8);
 					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
@@ -1976,47 +2110,8 @@ int linx_lan(struct xdp_md *ctx)
 	result = stage_lan_parser(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	/* Through memory, so that to the verifier all ways through the parser are one. */
-	s->epoch = st.epoch;
-	s->l4 = st.l4;
-	s->length = st.length;
 	s->link = st.link;
-	s->tcp_at = st.tcp_h ? st.tcp_at : ABSENT;
 	s->user_at = st.user_h ? st.user_at : ABSENT;
-	s->vlan_at = st.vlan_h ? st.vlan_at : ABSENT;
-
-	asm volatile("" ::: "memory");
-	st.epoch = s->epoch;
-	st.l4 = s->l4;
-	st.length = s->length;
-	st.link = s->link;
-	at = s->tcp_at;
-	st.tcp_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.tcp_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-	at = s->vlan_at;
-	st.vlan_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 4 > end)
-			return XDP_ABORTED;
-		st.vlan_h = h;
-	}
 
 	result = stage_lan_classifier(ctx, &st);
 	if (result != CONTINUE)
@@ -2050,67 +2145,10 @@ int linx_wan(struct xdp_md *ctx)
 	result = stage_wan_parser(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	/* Through memory, so that to the verifier all ways through the parser are one. */
-	s->epoch = st.epoch;
 	s->gre_at = st.gre_h ? st.gre_at : ABSENT;
-	s->l4 = st.l4;
-	s->length = st.length;
 	s->link = st.link;
 	s->outer_at = st.outer_h ? st.outer_at : ABSENT;
-	s->tcp_at = st.tcp_h ? st.tcp_at : ABSENT;
 	s->user_at = st.user_h ? st.user_at : ABSENT;
-	s->vlan_at = st.vlan_h ? st.vlan_at : ABSENT;
-
-	asm volatile("" ::: "memory");
-	st.epoch = s->epoch;
-	at = s->gre_at;
-	st.gre_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 4 > end)
-			return XDP_ABORTED;
-		st.gre_h = h;
-	}
-	st.l4 = s->l4;
-	st.length = s->length;
-	st.link = s->link;
-	at = s->outer_at;
-	st.outer_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.outer_h = h;
-	}
-	at = s->tcp_at;
-	st.tcp_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.tcp_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-	at = s->vlan_at;
-	st.vlan_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 4 > end)
-			return XDP_ABORTED;
-		st.vlan_h = h;
-	}
 
 	result = stage_wan_classifier(ctx, &st);
 	if (result != CONTINUE)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from helioc.compiler.environment import Outcome, Rules
 from helioc.compiler.interpret import Interpreter
+from helioc.compiler.interpreter.environment import Outcome, Rules
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import compile_pipeline
-from helioc.compiler.rulebook import RuleBook
+from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.environment import Outcome
 from helioc.compiler.interpret import Interpreter
+from helioc.compiler.interpreter.environment import Outcome
 from linx_world import (
     HOST_MAC,
     LAN,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from helioc.compiler.environment import Outcome
 from helioc.compiler.interpret import Interpreter
-from helioc.compiler.octets import checksum, ones_sum, updated
-from helioc.compiler.parse_packet import parse_packet
+from helioc.compiler.interpreter.environment import Outcome
+from helioc.compiler.interpreter.octets import checksum, ones_sum, updated
+from helioc.compiler.interpreter.parse_packet import parse_packet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_packets import anything, frames, mutated

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from helioc.compiler.clang import compile_c
 from helioc.compiler.emit import emit
 from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline

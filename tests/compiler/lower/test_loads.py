@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from helioc.compiler.clang import CANDIDATES, find_clang
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import check_file, compile_pipeline

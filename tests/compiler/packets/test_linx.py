@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.packet_runs import Interpreted, run_case
-from helioc.compiler.packet_tests import Case, read_tests
+from helioc.compiler.packettests.cases import Case, read_tests
+from helioc.compiler.packettests.runs import Interpreted, run_case
 from helioc.lang.source import Source
 from linx_world import PIPELINES, linx, linx_manifest
 

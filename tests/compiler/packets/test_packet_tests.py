@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from helioc.compiler.environment import Outcome
-from helioc.compiler.packet_faults import EXPLANATIONS
-from helioc.compiler.packet_runs import Interpreted, Run, run_case, run_tests
-from helioc.compiler.packet_tests import Case, read_tests
+from helioc.compiler.interpreter.environment import Outcome
+from helioc.compiler.packettests.cases import Case, read_tests
+from helioc.compiler.packettests.faults import EXPLANATIONS
+from helioc.compiler.packettests.runs import Interpreted, Run, run_case, run_tests
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.source import Source
 from hypothesis import given, settings

@@ -7,12 +7,12 @@ from typing import Any
 
 import helioc
 import pytest
-from helioc.compiler.ie_values import Fault
 from helioc.compiler.manifest import Match
 from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.rule_text import format_rule
-from helioc.compiler.rulebook import RuleBook, StalePlan
-from helioc.compiler.rules import Matcher, Member, Reference
+from helioc.compiler.requests.ie_values import Fault
+from helioc.compiler.requests.rule_text import format_rule
+from helioc.compiler.requests.rulebook import RuleBook, StalePlan
+from helioc.compiler.requests.rules import Matcher, Member, Reference
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request import IE, Change, Request, RuleItem
 from helioc.lang.request_parser import parse_request
@@ -198,13 +198,13 @@ def test_priorities(say: Say) -> None:
 def test_matchers_are_canonical(
     element: str, kind: str, cell: tuple[str, str, str], meant: Matcher | None
 ) -> None:
-    from helioc.compiler.ie_values import Codec
+    from helioc.compiler.requests.ie_values import Codec
 
     codec = Codec(next(e for e in ELEMENTS if e.name == element))
     made = codec.matcher(kind, *cell)  # type: ignore[arg-type]
     assert made == meant
     if meant is not None:
-        from helioc.compiler.rule_text import _split
+        from helioc.compiler.requests.rule_text import _split
 
         ie = _split(codec, codec.matcher_text(kind, meant))
         assert codec.matcher(kind, ie.form, ie.value, ie.other) == meant
@@ -212,7 +212,7 @@ def test_matchers_are_canonical(
 
 @pytest.mark.parametrize("text", ["010.0.0.1", "10.0.0.256", "10.0.1", "1.2.3.4.5"])
 def test_addresses_are_spelled_in_one_way(text: str) -> None:
-    from helioc.compiler.ie_values import Codec
+    from helioc.compiler.requests.ie_values import Codec
 
     with pytest.raises(Fault):
         Codec(ELEMENTS[0]).number(text)

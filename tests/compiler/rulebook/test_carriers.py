@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helioc.compiler.columns import dump, load
-from helioc.compiler.csv_columns import read_csv
-from helioc.compiler.request_yaml import read_yaml
-from helioc.compiler.rulebook import RuleBook
-from helioc.compiler.wire import Codecs, decode, encode
+from helioc.compiler.requests.columns import dump, load
+from helioc.compiler.requests.csv_columns import read_csv
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.wire import Codecs, decode, encode
+from helioc.compiler.requests.yaml_requests import read_yaml
 from helioc.lang.diagnostics import Refused
 from helioc.lang.render import render_all
 from helioc.lang.request_parser import parse_request

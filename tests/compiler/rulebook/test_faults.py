@@ -9,8 +9,8 @@ from pathlib import Path
 
 import helioc
 import pytest
-from helioc.compiler.request_explanations import CARRIERS, EXPLANATIONS
-from helioc.compiler.rulebook import RuleBook
+from helioc.compiler.requests.explanations import CARRIERS, EXPLANATIONS
+from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.render import render_all
 from helioc.lang.request_parser import parse_request

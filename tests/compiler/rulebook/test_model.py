@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from helioc.compiler.planner import Planner
-from helioc.compiler.quick import quick_plan
-from helioc.compiler.rulebook import Plan, RuleBook
+from helioc.compiler.requests.planner import Planner
+from helioc.compiler.requests.quick import quick_plan
+from helioc.compiler.requests.rulebook import Plan, RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source

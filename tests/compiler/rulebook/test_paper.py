@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.rulebook import RuleBook
-from helioc.compiler.rules import Matcher, Reference
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.rules import Matcher, Reference
 from rules_world import Say
 
 WHOLE = (
@@ -127,8 +127,8 @@ def test_an_lbr_is_deleted_as_it_was_said(book: RuleBook, say: Say) -> None:
 
 
 def test_a_mac_address_travels_as_u64() -> None:
-    from helioc.compiler.ie_values import Codec
     from helioc.compiler.manifest import Element
+    from helioc.compiler.requests.ie_values import Codec
 
     codec = Codec(Element("station", 1, "mac", 48, "mac", {}, ()))
     codec.check_length("u64")

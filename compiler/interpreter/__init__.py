@@ -1,0 +1,1 @@
+"""What `interpret.py` stands on: packets, expressions, matching and rewriting on octets."""

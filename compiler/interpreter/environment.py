@@ -1,0 +1,79 @@
+"""What surrounds a running pipeline (ports, the host's addresses, neighbours); what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ..requests.rules import Rule
+
+Fate = Literal["pass", "drop", "redirect", "tx"]
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port instance. `mtu` in octets of the network layer; `mac` 6 octets; `address` IPv4 (0:
+    none); `vlan` the tag that frames leave with (0: untagged)."""
+
+    number: int
+    name: str
+    role: str
+    ifindex: int
+    mtu: int
+    mac: bytes
+    address: int = 0
+    vlan: int = 0
+
+
+@dataclass(frozen=True)
+class Environment:
+    """`local`: the host's IPv4 addresses and their directed broadcast addresses. `neighbours`: MAC
+    address by port number and IPv4 address. `default`: in place of the pipeline's, if given."""
+
+    ports: tuple[Port, ...]
+    local: frozenset[int] = frozenset()
+    neighbours: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
+    default: Literal["pass", "drop"] | None = None
+
+    def port(self, number: int) -> Port | None:
+        return next((p for p in self.ports if p.number == number), None)
+
+    def named(self, name: str) -> Port | None:
+        return next((p for p in self.ports if p.name == name), None)
+
+    def is_local(self, address: int) -> bool:
+        return is_multicast(address) or is_broadcast(address) or address in self.local
+
+
+def is_multicast(address: int) -> bool:
+    """224.0.0.0/4 (RFC 1112)."""
+    return address >> 28 == 0xE
+
+
+def is_broadcast(address: int) -> bool:
+    """255.255.255.255 (RFC 919)."""
+    return address == 0xFFFFFFFF
+
+
+class Rules(Protocol):
+    """What the interpreter asks of a rule store."""
+
+    def rules(self, kind: str) -> Iterable[Rule]:
+        """The live rules of a kind."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a frame. `frame`: as handed to the kernel or sent; None if dropped.
+    `egress`: number of the port it leaves by, if it does. `events`: (group, reason) as
+    docs/semantics.md names them; `counted`: (kind, sequence) of the rules that were counted;
+    `parsed`: (node, offset). A backend that cannot tell leaves `parsed` and `trace` empty."""
+
+    verdict: Fate
+    frame: bytes | None
+    egress: int | None = None
+    events: tuple[tuple[str, str], ...] = ()
+    counted: tuple[tuple[str, int], ...] = ()
+    parsed: tuple[tuple[str, int], ...] = ()
+    trace: tuple[str, ...] = ()

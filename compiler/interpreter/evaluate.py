@@ -1,0 +1,67 @@
+"""Values of model expressions and truth of conditions, given how to read their leaves.
+
+Arithmetic is that of unsigned 64-bit numbers, as the generated programs have it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+from ..model import (
+    And,
+    Arithmetic,
+    Compare,
+    Condition,
+    Const,
+    Expr,
+    Not,
+    Or,
+)
+
+#: Reads a leaf: a field, an attribute, a layer 4 port, a hash.
+Read = Callable[[Expr], int]
+#: Decides a leaf condition: presence, locality, the port's role.
+Ask = Callable[[Condition], bool]
+
+_WRAP = (1 << 64) - 1
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "<<": lambda a, b: a << (b & 63),
+    ">>": lambda a, b: a >> (b & 63),
+}
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def evaluate(expr: Expr, read: Read) -> int:
+    """The expression's value."""
+    if isinstance(expr, Const):
+        return expr.value
+    if isinstance(expr, Arithmetic):
+        left, right = evaluate(expr.left, read), evaluate(expr.right, read)
+        return _ARITHMETIC[expr.operator](left, right) & _WRAP
+    return read(expr)
+
+
+def holds(condition: Condition, read: Read, ask: Ask) -> bool:
+    """Whether the condition is true; operands from left to right, no further than needed."""
+    if isinstance(condition, Compare):
+        left, right = evaluate(condition.left, read), evaluate(condition.right, read)
+        return _COMPARE[condition.operator](left, right)
+    if isinstance(condition, Not):
+        return not holds(condition.operand, read, ask)
+    if isinstance(condition, And):
+        return all(holds(c, read, ask) for c in condition.operands)
+    if isinstance(condition, Or):
+        return any(holds(c, read, ask) for c in condition.operands)
+    return ask(condition)

@@ -1,0 +1,162 @@
+"""Octets to headers by a pipeline's parse graph: docs/semantics.md, "Parsing"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from ..model import Condition, Edge, Expr, Graph, Header, Node, Own, Test
+from .evaluate import evaluate, holds
+from .octets import Octets, Value
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A header of a packet: its node, where it starts, its octets (its size), and where what
+    belongs to it ends: its extent, or the frame's end. All counted in octets of the frame."""
+
+    node: Node
+    offset: int
+    size: int
+    end: int
+    octets: Octets
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def header(self) -> Header:
+        return self.node.header
+
+    @property
+    def behind(self) -> int:
+        """Where the next header starts."""
+        return self.offset + self.size
+
+    @property
+    def fields(self) -> dict[str, Value]:
+        return self.octets.fields
+
+    def reread(self, frame: bytes) -> Layer:
+        """The same header after the frame's octets changed."""
+        octets = Octets(self.header, frame[self.offset : self.behind])
+        return Layer(self.node, self.offset, self.size, self.end, octets)
+
+
+@dataclass(frozen=True, eq=False)
+class Parsed:
+    """`reason` says of a malformed packet which node and why (`gre: truncated`). `limit`: octets
+    of the frame that belong to headers and their payload; what lies behind is padding."""
+
+    layers: tuple[Layer, ...]
+    result: Literal["ok", "malformed"]
+    reason: str
+    limit: int
+
+    @cached_property
+    def by_name(self) -> dict[str, Layer]:
+        return {layer.name: layer for layer in self.layers}
+
+    @property
+    def nodes(self) -> tuple[tuple[str, int], ...]:
+        """(node, offset) in order."""
+        return tuple((layer.name, layer.offset) for layer in self.layers)
+
+
+class _Malformed(Exception):
+    pass
+
+
+def parse_packet(graph: Graph, role: str, frame: bytes) -> Parsed:
+    """Parse a frame that arrived on a port of `role`."""
+    return PacketParser(graph).parse(role, frame)
+
+
+class PacketParser:
+    """The parser of one graph; keeps what it found out about the graph between packets."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._nodes = {node.name: node for node in graph.nodes}
+        self._leaving: dict[tuple[str, str], tuple[Edge, ...]] = {}
+
+    def parse(self, role: str, frame: bytes) -> Parsed:
+        layers: list[Layer] = []
+        node: Node | None = self._graph.entry
+        offset, limit = 0, len(frame)
+        while node is not None:
+            try:
+                layer, limit = _layer(node, frame, offset, limit)
+            except _Malformed as damage:
+                return Parsed(tuple(layers), "malformed", f"{node.name}: {damage}", limit)
+            if layer is None:
+                break
+            layers.append(layer)
+            offset, node = layer.behind, self._next(layer, role)
+        return Parsed(tuple(layers), "ok", "", limit)
+
+    def _next(self, layer: Layer, role: str) -> Node | None:
+        if not all(_holds(c, layer.octets) for c in layer.header.payload):
+            return None
+        key = layer.name, role
+        if key not in self._leaving:
+            self._leaving[key] = self._graph.leaving(*key)
+        for edge in self._leaving[key]:
+            if all(_passes(test, layer.octets) for test in edge.tests):
+                return self._nodes[edge.target]
+        return None
+
+
+def _layer(node: Node, frame: bytes, offset: int, limit: int) -> tuple[Layer | None, int]:
+    """The header at `offset` and the limit behind it; None if the node does not accept it."""
+    header = node.header
+    if offset + header.minimum > limit:
+        raise _Malformed("truncated")
+    octets = Octets(header, frame[offset : offset + header.minimum])
+    if not all(_holds(c, octets) for c in header.accept):
+        return None, limit
+    size = octets.sum_of_parts
+    if header.size is not None:
+        size, least = evaluate(header.size, _reader(octets)), size
+        if size < least:
+            raise _Malformed("length")
+    if offset + size > limit:
+        raise _Malformed("truncated")
+    octets = Octets(header, frame[offset : offset + size])
+    if not all(_holds(c, octets) for c in header.require):
+        raise _Malformed("invalid")
+    if header.extent is not None:
+        extent = evaluate(header.extent, _reader(octets))
+        if extent < size or offset + extent > limit:
+            raise _Malformed("length")
+        limit = offset + extent
+    end = limit if header.extent is not None else len(frame)
+    return Layer(node, offset, size, end, octets), limit
+
+
+def _reader(octets: Octets) -> Callable[[Expr], int]:
+    def read(expr: Expr) -> int:
+        assert isinstance(expr, Own), expr
+        return octets.number(expr.field)
+
+    return read
+
+
+def _holds(condition: Condition, octets: Octets) -> bool:
+    return holds(condition, _reader(octets), _no_question)
+
+
+def _no_question(condition: Condition) -> bool:
+    raise AssertionError(f"a header's clause cannot ask {condition}")
+
+
+def _passes(test: Test, octets: Octets) -> bool:
+    value = octets.get(test.field)
+    if not isinstance(value, int):
+        return False
+    if test.mask is not None:
+        value &= test.mask
+    return any(low <= value <= high for low, high in test.ranges)

@@ -1,0 +1,264 @@
+"""A packet on its way through the stages: pops, pushes, and the octets that leave in the end.
+
+docs/semantics.md, "Changing a packet".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..model import Derived, Graph, Header, Pipeline
+from .build_packet import Heading, build
+from .environment import Port
+from .octets import Octets, Value, put, updated
+from .parse_packet import Layer, Parsed
+
+_HEADER_CHECKSUM = Derived("checksum", frozenset({"header"}))
+CE = 3  # Congestion Experienced (RFC 3168 section 5)
+_MSS_KIND, _MSS_LENGTH, _NOP = 2, 4, 1
+
+
+class Rewriting:
+    """`frame` is the frame as it came, but for fields that were changed in place. `chain` is what
+    the packet will consist of: headers that came, and headings to be pushed, outermost first."""
+
+    def __init__(self, pipeline: Pipeline, frame: bytes, parsed: Parsed) -> None:
+        self.graph: Graph = pipeline.graph
+        self.frame = frame
+        self.chain: list[Layer | Heading] = list(parsed.layers)
+        self.popped: list[Layer] = []
+
+    # ---- what is there ----------------------------------------------------------------------
+
+    def layer(self, node: str) -> Layer | None:
+        """The header of a node that came with the packet and is still there."""
+        return next((x for x in self.layers if x.name == node), None)
+
+    @property
+    def layers(self) -> list[Layer]:
+        return [x for x in self.chain if isinstance(x, Layer)]
+
+    @property
+    def links(self) -> list[Layer]:
+        """The leading link headers."""
+        found = []
+        for item in self.chain:
+            if not isinstance(item, Layer) or not item.header.link:
+                break
+            found.append(item)
+        return found
+
+    @property
+    def front(self) -> Layer | None:
+        """The outermost IPv4 header that was not pushed."""
+        return next((x for x in self.layers if x.header.protocol == "ipv4"), None)
+
+    @property
+    def pushed(self) -> int:
+        """Octets that pushes will add."""
+        return sum(x.size for x in self.chain if isinstance(x, Heading))
+
+    @property
+    def fragment(self) -> bool:
+        """Whether the innermost IPv4 header is of a fragment (RFC 791)."""
+        for layer in reversed(self.layers):
+            if layer.header.protocol == "ipv4":
+                return is_fragment(layer.octets)
+        return False
+
+    # ---- changes ----------------------------------------------------------------------------
+
+    def pop(self, node: str) -> bool:
+        """Remove what lies between the link headers and `node`. False if ECN says drop."""
+        at = self._index(node)
+        target = self.chain[at]
+        assert isinstance(target, Layer)
+        start = 0 if target.header.link else len(self.links)
+        removed = [x for x in self.chain[start:at] if isinstance(x, Layer)]
+        self.popped += removed
+        del self.chain[start:at]
+        outer = next((x for x in reversed(removed) if x.header.protocol == "ipv4"), None)
+        if outer and target.header.protocol == "ipv4" and outer.octets.number("ecn") == CE:
+            if not target.octets.number("ecn"):
+                return False
+            self.assign(node, "ecn", CE)
+        return True
+
+    def push(self, elements: Sequence[tuple[str, Mapping[str, Value]]], before: str) -> None:
+        """Insert headers, outermost first, in front of `before`."""
+        at = self._index(before)
+        following = [node for node, _ in elements[1:]] + [before]
+        target = self.chain[at]
+        self.chain[at:at] = [
+            self.heading(node, self._with_ecn(node, values, target), after)
+            for (node, values), after in zip(elements, following, strict=True)
+        ]
+
+    def heading(self, node: str, values: Mapping[str, Value], following: str) -> Heading:
+        """A header in front of `following`, announcing it as the edge between them says."""
+        return Heading(node, self.graph.node(node).header, values, self._writes(node, following))
+
+    def assign(self, node: str, field: str, value: int) -> None:
+        """Change a field in place; a checksum over the header is kept incrementally."""
+        layer = self.layer(node)
+        assert layer is not None
+        octets = _assigned(layer.octets, field, value)
+        self._patch(layer.offset, octets)
+
+    def clamp_mss(self, most: int) -> None:
+        """Lower the MSS option of a SYN to `most` (RFC 9293 section 3.7.1)."""
+        tcp = next((x for x in self.layers if x.header.protocol == "tcp"), None)
+        if tcp is None or self.fragment or not tcp.octets.number("syn"):
+            return
+        data = tcp.octets.data
+        at = find_mss(data)
+        if at is None or int.from_bytes(data[at : at + 2], "big") <= most:
+            return
+        new = data[:at] + most.to_bytes(2, "big") + data[at + 2 :]
+        total = updated(tcp.octets.number("checksum"), *_changed_words(data, new))
+        self._patch(tcp.offset, Octets(tcp.header, _put(tcp.header, new, "checksum", total)))
+
+    # ---- the octets that leave --------------------------------------------------------------
+
+    def unpushed(self) -> None:
+        """Forget the pushes: a hook sees the packet without them."""
+        self.chain = [x for x in self.chain if isinstance(x, Layer)]
+
+    def with_own_link(self) -> bytes:
+        """The frame behind its own link headers, the last of them announcing what follows."""
+        links = self.links
+        link = b"".join(x.octets.data for x in links)
+        rest = self.chain[len(links) :]
+        changed = self.popped or len(self.layers) != len(self.chain)
+        if links and rest and changed:
+            last = links[-1]
+            start = link[: len(link) - last.size]
+            link = start + _written(last, self._writes(last.name, rest[0].name))
+        return link + self.behind_link() if rest else self.frame
+
+    def with_link_of(self, port: Port, to: bytes) -> bytes:
+        """The frame behind a fresh Ethernet header of `port` towards the MAC address `to`."""
+        first = self.chain[len(self.links)].name
+        tag = b"\x81\x00" + port.vlan.to_bytes(2, "big") if port.vlan else b""
+        kind = dict(self._writes(self.graph.entry.name, first)).get("type", 0)
+        return to + port.mac + tag + kind.to_bytes(2, "big") + self.behind_link()
+
+    def behind_link(self) -> bytes:
+        """Everything behind the link headers, padding included."""
+        out, belongs, added = b"", 0, 0  # `belongs`: octets of `out` that are not padding
+        following = ""
+        for run in reversed(_runs(self.chain[len(self.links) :])):
+            if isinstance(run[0], Heading):
+                data = build([x for x in run if isinstance(x, Heading)], out[:belongs])
+                added += len(data)
+                belongs += len(data)
+            else:
+                layers = [x for x in run if isinstance(x, Layer)]
+                data = self._kept(layers, added, following)
+                first = layers[0]
+                belongs = len(data) + len(out)
+                if first.header.extent is not None:
+                    belongs = first.end - first.offset + added
+            out, following = data + out, run[0].name
+        return out
+
+    def _kept(self, layers: list[Layer], added: int, following: str) -> bytes:
+        """Headers that came and stay; `added` octets were pushed behind them."""
+        if not following:  # the innermost: with payload and padding
+            return self.frame[layers[0].offset :]
+        last = layers[-1]
+        changed = _written(last, self._writes(last.name, following))
+        data = [x.octets for x in layers[:-1]] + [Octets(last.header, changed)]
+        return b"".join(_grown(x, added) for x in data)
+
+    def _index(self, node: str) -> int:
+        return next(i for i, x in enumerate(self.chain) if x.name == node)
+
+    def _writes(self, node: str, following: str) -> tuple[tuple[str, int], ...]:
+        """What `node` says of `following`, whatever the port's role."""
+        for edge in self.graph.leaving(node):
+            if edge.target == following and edge.writes is not None:
+                return edge.writes
+        return ()
+
+    def _with_ecn(
+        self, node: str, values: Mapping[str, Value], target: Layer | Heading
+    ) -> Mapping[str, Value]:
+        """RFC 6040 section 4.1, normal mode: ECN is copied unless the push says what it is."""
+        outer = self.graph.node(node).header.protocol == target.header.protocol == "ipv4"
+        if not outer or {"tos", "dscp", "ecn"} & values.keys():
+            return values
+        inner = target.octets if isinstance(target, Layer) else Octets(target.header, target.plain)
+        return {**values, "ecn": inner.number("ecn")}
+
+    def _patch(self, offset: int, octets: Octets) -> None:
+        self.frame = self.frame[:offset] + octets.data + self.frame[offset + len(octets.data) :]
+        self.chain = [x.reread(self.frame) if isinstance(x, Layer) else x for x in self.chain]
+
+
+def is_fragment(ip: Octets) -> bool:
+    """More fragments to come, or not the first (RFC 791)."""
+    return bool(ip.number("more_fragments") or ip.number("fragment_offset"))
+
+
+def find_mss(tcp: bytes) -> int | None:
+    """Octet of the value of the MSS option in a TCP header with its options."""
+    at = 20
+    while at + 2 <= len(tcp) and tcp[at]:
+        length = 1 if tcp[at] == _NOP else tcp[at + 1]
+        if tcp[at] == _MSS_KIND and length == _MSS_LENGTH:
+            return at + 2 if at + 4 <= len(tcp) else None
+        if tcp[at] != _NOP and length < 2:
+            return None
+        at += length
+    return None
+
+
+def _runs(items: list[Layer | Heading]) -> list[list[Layer | Heading]]:
+    """The chain cut where headers that came and headers that are pushed meet."""
+    runs: list[list[Layer | Heading]] = []
+    for item in items:
+        if runs and isinstance(runs[-1][0], Heading) == isinstance(item, Heading):
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    return runs
+
+
+def _written(layer: Layer, writes: tuple[tuple[str, int], ...]) -> bytes:
+    octets = layer.octets
+    for field, value in writes:
+        octets = _assigned(octets, field, value)
+    return octets.data
+
+
+def _grown(octets: Octets, added: int) -> bytes:
+    """The header with `added` octets more behind it."""
+    for field in octets.header.fields:
+        if isinstance(field.default, Derived) and field.default.what == "length":
+            octets = _assigned(octets, field.name, octets.number(field.name) + added)
+    return octets.data
+
+
+def _assigned(octets: Octets, field: str, value: int) -> Octets:
+    new = _put(octets.header, octets.data, field, value)
+    for other in octets.header.fields:
+        derived = other.default
+        if derived == _HEADER_CHECKSUM and other.name != field:
+            total = updated(octets.number(other.name), *_changed_words(octets.data, new))
+            new = _put(octets.header, new, other.name, total)
+    return Octets(octets.header, new)
+
+
+def _put(header: Header, data: bytes, field: str, value: int) -> bytes:
+    found = header.field(field)
+    at = Octets(header, data).offset(found)
+    return data if at is None else put(data, at, found.width, value)
+
+
+def _changed_words(old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """The 16-bit words in which two headers of the same length differ."""
+    differ = [i for i in range(0, len(old), 2) if old[i : i + 2] != new[i : i + 2]]
+    pick = (b"".join(data[i : i + 2] for i in differ) for data in (old, new))
+    before, after = pick
+    return before, after

@@ -1,0 +1,179 @@
+"""What a statement sees while a packet is interpreted: its fields, bound rules, ports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..model import (
+    Attribute,
+    Condition,
+    Expr,
+    Hash,
+    IsFragment,
+    IsLocal,
+    Layer4,
+    Match,
+    Packet,
+    Pipeline,
+    PortIs,
+    Present,
+)
+from ..requests.rules import Reference, Rule
+from ..requests.spread import jhash
+from .environment import Environment, Fate, Port, Rules
+from .evaluate import evaluate, holds
+from .matching import best_rule
+from .octets import Value
+from .parse_packet import Parsed
+from .rewrite import Rewriting, is_fragment
+
+
+class Done(Exception):
+    """The packet has its verdict."""
+
+    def __init__(
+        self, verdict: Fate, frame: bytes | None = None, egress: int | None = None
+    ) -> None:
+        super().__init__(verdict)
+        self.verdict, self.frame, self.egress = verdict, frame, egress
+
+
+class Scope:
+    """State of one packet's way. `bound`: rules by the name they are bound under."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        environment: Environment,
+        rules: Rules,
+        arrival: Port,
+        frame: bytes,
+        parsed: Parsed,
+    ) -> None:
+        self.pipeline, self.environment, self.rules = pipeline, environment, rules
+        self.arrival, self.parsed = arrival, parsed
+        self.packet = Rewriting(pipeline, frame, parsed)
+        self.clamp = False
+        self.bound: dict[str, Rule] = {}
+        self.ports: dict[str, int] = {}
+        self.events: list[tuple[str, str]] = []
+        self.counted: list[tuple[str, int]] = []
+        self.trace: list[str] = []
+
+    # ---- account ----------------------------------------------------------------------------
+
+    def event(self, group: str, reason: str) -> None:
+        self.events.append((group, reason))
+        self.note(f"{group}: {reason}")
+
+    def note(self, text: str) -> None:
+        self.trace.append(text)
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def best(self, kind: str, group: int | None) -> Rule | None:
+        """The best match; of a grouped kind, among the rules with the id `group`."""
+        rules = self.rules.rules(kind)
+        if group is not None:
+            rules = (r for r in rules if r.id == group)
+        return best_rule(self.pipeline.rule(kind), rules, self._look)
+
+    def by_id(self, kind: str, id: int) -> Rule | None:
+        return next((r for r in self.rules.rules(kind) if r.id == id), None)
+
+    def referred(self, reference: Reference) -> Rule | None:
+        return self.by_id(reference.kind, reference.id)
+
+    def bind(self, name: str, rule: Rule) -> None:
+        self.bound[name] = rule
+        self.note(f"{name} is {rule.kind} {rule.name or rule.id}")
+        if self.pipeline.rule(rule.kind).counts:
+            self.counted.append((rule.kind, rule.sequence))
+
+    def unbind(self, name: str) -> None:
+        self.bound.pop(name, None)
+
+    def rule(self, name: str) -> Rule:
+        return self.bound[name]
+
+    def _look(self, match: Match) -> int | None:
+        if isinstance(match.operand, Layer4):
+            return self.value(match.operand)
+        layer = self.packet.layer(match.operand.node)
+        value = layer.octets.get(match.operand.field) if layer else None
+        return value if isinstance(value, int) else None
+
+    # ---- expressions ------------------------------------------------------------------------
+
+    def value(self, expr: Expr) -> int:
+        return evaluate(expr, self._read)
+
+    def holds(self, condition: Condition) -> bool:
+        return holds(condition, self._read, self._ask)
+
+    def given(self, values: tuple[tuple[str, Expr], ...]) -> Mapping[str, Value]:
+        """A push's values; one from an element that the rule leaves out is none."""
+        found: dict[str, Value] = {}
+        for name, expr in values:
+            left_out = isinstance(expr, Attribute) and expr.optional
+            if not left_out or self._attribute(expr) is not None:
+                found[name] = self.value(expr)
+        return found
+
+    def reference(self, attribute: Attribute) -> Reference | None:
+        """What an element of a bound rule refers to."""
+        return dict(self.bound[attribute.binding].references).get(attribute.element)
+
+    def _attribute(self, expr: Expr) -> int | None:
+        assert isinstance(expr, Attribute)
+        rule = self.bound[expr.binding]
+        matcher = dict(rule.match).get(expr.element)
+        if matcher is not None:
+            return matcher.value
+        return dict(rule.values).get(expr.element)
+
+    def _read(self, expr: Expr) -> int:
+        match expr:
+            case Packet():
+                layer = self.packet.layer(expr.node)
+                return layer.octets.number(expr.field) if layer else 0
+            case Layer4():
+                return self._layer4(expr.which)
+            case Attribute():
+                return self._attribute(expr) or 0
+            case Hash():
+                return jhash(b"".join(self._octets(a) for a in expr.arguments))
+        raise AssertionError(f"{expr} stands outside of a header")
+
+    def _octets(self, expr: Expr) -> bytes:
+        """A hash argument in whole octets, network order."""
+        size = (width_of(expr) + 7) // 8
+        return (self.value(expr) & ((1 << size * 8) - 1)).to_bytes(size, "big")
+
+    def _layer4(self, which: str) -> int:
+        """The port in the innermost TCP or UDP header; 0 if there is none, and in fragments."""
+        fragment, port = False, 0
+        for layer in self.packet.layers:
+            if layer.header.protocol == "ipv4":
+                fragment = is_fragment(layer.octets)
+            elif layer.header.protocol in ("tcp", "udp"):
+                port = 0 if fragment else layer.octets.number(which)
+        return port
+
+    def _ask(self, condition: Condition) -> bool:
+        match condition:
+            case Present():
+                return any(x.name == condition.node for x in self.packet.chain)
+            case IsLocal():
+                return self.environment.is_local(self.value(condition.address))
+            case IsFragment():
+                layer = self.packet.layer(condition.node)
+                return layer is not None and is_fragment(layer.octets)
+            case PortIs():
+                return self.arrival.role == condition.role
+        raise AssertionError(f"{condition} is no leaf")
+
+
+def width_of(expr: Expr) -> int:
+    """Bits of an expression's value; arithmetic is 64 bits wide."""
+    return getattr(expr, "width", 64)

@@ -1,0 +1,1 @@
+"""Packet tests of a pipeline: reading them, running them, saying what differs."""

@@ -1,0 +1,242 @@
+"""Packet tests of a pipeline (`X.test.yaml`): what rules, which packet, what must become of it.
+
+Reading a file checks all of it: names, values, packets, requests. `packet_runs` carries it out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import yaml
+
+from ...lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
+from ...lang.request import Request
+from ...lang.request_parser import parse_request
+from ...lang.source import Source, Span
+from ..events import VERDICTS, Events
+from ..interpreter.environment import Environment, Outcome
+from ..manifest import Manifest
+from ..model import Pipeline
+from ..requests.rulebook import RuleBook
+from . import faults as faults
+from .notation import Notation, Written
+from .ports import KEYS as SURROUNDINGS
+from .ports import Surroundings
+from .yaml_text import Entry, Yaml
+
+_TOP = ("define", *SURROUNDINGS, "rules", "cases")
+_CASE = ("name", *SURROUNDINGS, "rules", "port", "packet", "expect")
+_NEEDED = ("name", "port", "packet", "expect")
+_EXPECT = ("verdict", "port", "out", "events", "counted")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What must come out; None where the case does not say. `events` without the verdict's own;
+    `counted`: (kind, id or name, or "" for any rule of the kind). `out_port`: a port's number."""
+
+    verdict: str
+    out_port: int | None
+    out: Written | None
+    events: tuple[tuple[str, str], ...] | None
+    counted: tuple[tuple[str, str], ...] | None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test. `requests` are what `book` has been given, in order."""
+
+    name: str
+    span: Span
+    environment: Environment
+    requests: tuple[Request, ...]
+    book: RuleBook
+    port: int
+    frame: bytes
+    expected: Expected
+
+
+def read_tests(pipeline: Pipeline, manifest: Manifest, source: Source) -> tuple[Case, ...]:
+    """The cases of a packet test file. Raises `Refused` with everything that is wrong in it."""
+    found = Diagnostics()
+    cases = _Reader(pipeline, manifest, Yaml(source, found)).cases()
+    found.stop_if_errors()
+    return cases
+
+
+class _Reader:
+    def __init__(self, pipeline: Pipeline, manifest: Manifest, text: Yaml) -> None:
+        self._pipeline = pipeline
+        self._manifest = manifest
+        self._yaml = text
+        self._notation = Notation(pipeline.graph, text)
+        self._names: dict[str, Span] = {}
+        self._requests: dict[int, Request | None] = {}
+
+    def cases(self) -> tuple[Case, ...]:
+        root = self._yaml.root()
+        if root is None:
+            return ()
+        top = self._yaml.mapping(root, "a packet test file", _TOP)
+        surroundings = Surroundings(self._yaml, self._pipeline).with_entries(top)
+        rules = [top["rules"]] if "rules" in top else []
+        self._need(top, "cases", "a packet test file", root)
+        nodes = self._yaml.sequence(top["cases"].value) if "cases" in top else []
+        cases = [self._case(node, surroundings, rules) for node in nodes]
+        return tuple(c for c in cases if c is not None)
+
+    def _case(self, node: yaml.Node, around: Surroundings, rules: list[Entry]) -> Case | None:
+        entries = self._yaml.mapping(node, "a case", _CASE)
+        needed = [self._need(entries, key, "a case", node) for key in _NEEDED]
+        name = self._name(entries)
+        environment = around.with_entries(entries).environment()
+        asked = [*rules, *([entries["rules"]] if "rules" in entries else [])]
+        book, requests = self._book(environment, asked)
+        if not all(needed) or name is None:
+            return None
+        port = self._port(entries["port"].value, environment)
+        written = self._notation.packet(entries["packet"].value)
+        frame = written.frame if written else b""
+        expected = self._expected(entries["expect"], environment, frame, book)
+        if port is None or expected is None:
+            return None
+        return Case(name, self._yaml.span(entries["name"].value), environment, requests, book,
+                    port, frame, expected)  # fmt: skip
+
+    def _need(self, entries: dict[str, Entry], key: str, of: str, node: yaml.Node) -> bool:
+        if key in entries or not isinstance(node, yaml.MappingNode):
+            return key in entries
+        if len(node.value) == len(entries):  # else a misspelt key has been reported: this one?
+            self._yaml.found.add(faults.missing_key(self._yaml.span(node), key, of))
+        return False
+
+    def _name(self, entries: dict[str, Entry]) -> str | None:
+        node = entries["name"].value if "name" in entries else None
+        name = self._yaml.text(node)
+        if node is None or name is None:
+            return None
+        span = self._yaml.span(node)
+        if name in self._names:
+            self._yaml.found.add(faults.twice(self._names[name], span, name, "the case"))
+        self._names.setdefault(name, span)
+        return name
+
+    def _port(self, node: yaml.Node, environment: Environment) -> int | None:
+        name = self._yaml.one_of(node, [p.name for p in environment.ports], "port")
+        port = environment.named(name) if name is not None else None
+        return port.number if port else None
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def _book(
+        self, environment: Environment, asked: list[Entry]
+    ) -> tuple[RuleBook, tuple[Request, ...]]:
+        """A rule book that has been asked for these rules."""
+        ports = {p.name: p.number for p in environment.ports}
+        book = RuleBook(self._manifest, ports, {p.number: p.ifindex for p in environment.ports})
+        requests = []
+        for entry in asked:
+            try:
+                request = self._request(entry.value)
+                if request is not None:
+                    book.commit(book.plan(request))
+                    requests.append(request)
+            except Refused as refused:
+                by, _ = _extent(self._yaml.source, entry.value)
+                for diagnostic in refused.diagnostics:
+                    self._yaml.found.add(_moved(diagnostic, self._yaml.source, by))
+        return book, tuple(requests)
+
+    def _request(self, node: yaml.Node) -> Request | None:
+        if id(node) not in self._requests:
+            text = self._yaml.text(node)
+            self._requests[id(node)] = None
+            if text is not None:
+                whole = self._yaml.source
+                start, end = _extent(whole, node)
+                source = Source(whole.name, whole.text[start:end], whole.path)
+                self._requests[id(node)] = parse_request(source)
+        return self._requests[id(node)]
+
+    # ---- what is expected -------------------------------------------------------------------
+
+    def _expected(
+        self, entry: Entry, environment: Environment, sent: bytes, book: RuleBook
+    ) -> Expected | None:
+        entries = self._yaml.mapping(entry.value, "`expect`", _EXPECT)
+        if not self._need(entries, "verdict", "`expect`", entry.value):
+            return None
+        verdict = self._yaml.one_of(entries["verdict"].value, VERDICTS, "verdict")
+        port = self._port(entries["port"].value, environment) if "port" in entries else None
+        out = self._out(entries["out"].value, sent) if "out" in entries else None
+        if verdict == "pass" and "out" not in entries:
+            out = Written(sent)  # what passes is the packet as it came, unless the case says else
+        events = self._events(entries["events"].value) if "events" in entries else None
+        counted = self._counted(entries["counted"].value, book) if "counted" in entries else None
+        return None if verdict is None else Expected(verdict, port, out, events, counted)
+
+    def _out(self, node: yaml.Node, sent: bytes) -> Written | None:
+        if isinstance(node, yaml.ScalarNode):
+            same = self._yaml.one_of(node, ["same"], "packet")
+            return Written(sent) if same else None
+        return self._notation.packet(node, sent)
+
+    def _events(self, node: yaml.Node) -> tuple[tuple[str, str], ...]:
+        """`[{miss: OVERLAY}, {hook: too_big}]`"""
+        known: dict[str, list[str]] = {}
+        for counter in Events(self._pipeline).counters:
+            if counter.group != "verdict":
+                known.setdefault(counter.group, []).append(counter.reason)
+        events = []
+        for item in self._yaml.flat(node):
+            for group, entry in self._yaml.mapping(item, "an event", known).items():
+                reason = self._yaml.one_of(entry.value, known[group], f"`{group}` event")
+                if reason is not None:
+                    events.append((group, reason))
+        return tuple(events)
+
+    def _counted(self, node: yaml.Node, book: RuleBook) -> tuple[tuple[str, str], ...]:
+        """`[PDR 1, FAR, OVERLAY GRE-WAN1]`"""
+        kinds = {r.name: r for r in self._pipeline.rules}
+        counted = []
+        for item in self._yaml.flat(node):
+            text = self._yaml.text(item)
+            if text is None:
+                continue
+            kind, _, which = text.partition(" ")
+            where = self._yaml.span(item)
+            if kind not in kinds:
+                self._yaml.found.add(faults.unknown_name(where, kind, "rule kind", kinds))
+                continue
+            known = [n for r in book.rules(kind) for n in (str(r.id), r.name) if n]
+            if which and which not in known:
+                self._yaml.found.add(faults.unknown_name(where, which, kind, known))
+                continue
+            counted.append((kind, which))
+        return tuple(counted)
+
+
+# ---- request text inside YAML ---------------------------------------------------------------
+
+
+def _extent(source: Source, node: yaml.Node) -> tuple[int, int]:
+    """Where the text of a scalar stands in the file: without quotes, behind the `|`."""
+    start, end = node.start_mark.index, node.end_mark.index
+    style = node.style if isinstance(node, yaml.ScalarNode) else None
+    if style in ("|", ">"):
+        start = source.text.find("\n", start) + 1 or end
+    elif style in ("'", '"'):
+        start, end = start + 1, end - 1
+    return start, max(start, end)
+
+
+def _moved(diagnostic: Diagnostic, source: Source, by: int) -> Diagnostic:
+    """The same, shown in the file where the request stands."""
+    labels = tuple(
+        Label(source.span(label.span.start + by, label.span.end + by), label.text)
+        for label in diagnostic.labels
+    )
+    return replace(diagnostic, labels=labels)
+
+
+__all__ = ["Case", "Expected", "Outcome", "read_tests"]

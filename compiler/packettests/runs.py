@@ -1,0 +1,223 @@
+"""Packet tests carried out on backends, and what differs, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..interpret import Interpreter
+from ..interpreter.environment import Environment, Outcome
+from ..interpreter.octets import Octets, Value
+from ..interpreter.parse_packet import parse_packet
+from ..model import Pipeline
+from .cases import Case
+from .notation import Part, Written
+
+Run = Callable[[bytes, int], Outcome]
+
+
+class Backend(Protocol):
+    """Something that runs packets: the interpreter, the kernel. `prepare` sets a case's ports and
+    rules up and gives a function of (frame, arrival port's number); leaving it clears them away.
+    `shortest`: octets of the shortest frame that it runs."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def shortest(self) -> int: ...
+
+    def prepare(self, case: Case) -> AbstractContextManager[Run]: ...
+
+
+class Interpreted:
+    """The reference interpreter as a backend."""
+
+    name = "interpreter"
+    shortest = 0
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    @contextmanager
+    def prepare(self, case: Case) -> Iterator[Run]:
+        interpreter = Interpreter(self._pipeline, case.environment)
+        yield lambda frame, port: interpreter.run(case.book, frame, port)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A case and what was wrong, a line each; none if it holds. `backends`: who ran it (not one
+    for which the frame is too short)."""
+
+    case: Case
+    backends: tuple[str, ...]
+    problems: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def run_tests(
+    pipeline: Pipeline, cases: Iterable[Case], backends: Sequence[Backend] = ()
+) -> Iterator[Result]:
+    """Run each case on every backend (the interpreter if none is given); they must agree."""
+    backends = backends or (Interpreted(pipeline),)
+    for case in cases:
+        yield run_case(pipeline, case, backends)
+
+
+def run_case(pipeline: Pipeline, case: Case, backends: Sequence[Backend]) -> Result:
+    outcomes = []
+    problems: list[str] = []
+    backends = [b for b in backends if len(case.frame) >= b.shortest]
+    for backend in backends:
+        with backend.prepare(case) as run:
+            outcome = run(case.frame, case.port)
+        problems += (f"{backend.name}: {p}" for p in differences(pipeline, case, outcome))
+        outcomes.append(outcome)
+    for backend, outcome in list(zip(backends, outcomes, strict=True))[1:]:
+        names = f"{backend.name} and {backends[0].name} disagree"
+        problems += (f"{names}: {p}" for p in disagreements(pipeline, case, outcomes[0], outcome))
+    names_run = tuple(b.name for b in backends)
+    return Result(case, names_run, tuple(problems), tuple(outcomes))
+
+
+# ---- against what the case expects ----------------------------------------------------------
+
+
+def differences(pipeline: Pipeline, case: Case, outcome: Outcome) -> list[str]:
+    """In which ways an outcome is not what the case expects, a line each."""
+    expected, environment = case.expected, case.environment
+    problems = []
+    if outcome.verdict != expected.verdict:
+        problems.append(f"verdict: expected {expected.verdict}, got {outcome.verdict}")
+    if expected.out_port is not None and outcome.egress != expected.out_port:
+        wanted, got = (_port(environment, n) for n in (expected.out_port, outcome.egress))
+        problems.append(f"port: expected {wanted}, got {got}")
+    if expected.out is not None:
+        problems += _frame_differences(pipeline, case, expected.out, outcome)
+    if expected.events is not None:
+        events = [e for e in outcome.events if e[0] != "verdict"]
+        if sorted(events) != sorted(expected.events):
+            problems.append(f"events: expected {_said(expected.events)}, got {_said(events)}")
+    if expected.counted is not None:
+        problems += _counted_differences(case, expected.counted, outcome)
+    return problems
+
+
+def _counted_differences(
+    case: Case, expected: Sequence[tuple[str, str]], outcome: Outcome
+) -> list[str]:
+    rules = {(r.kind, r.sequence): r for k in case.book.kinds for r in case.book.rules(k)}
+    left = [rules[c] for c in outcome.counted if c in rules]
+    got = ", ".join(f"{r.kind} {r.name or r.id}" for r in left) or "none"
+    missing = False
+    for kind, which in expected:
+        fitting = [r for r in left if r.kind == kind and which in ("", str(r.id), r.name)]
+        missing = missing or not fitting
+        if fitting:
+            left.remove(fitting[0])
+    if not missing and not left:
+        return []
+    wanted = ", ".join(f"{kind} {which}".strip() for kind, which in expected) or "none"
+    return [f"counted: expected {wanted}, got {got}"]
+
+
+def _frame_differences(
+    pipeline: Pipeline, case: Case, expected: Written, outcome: Outcome
+) -> list[str]:
+    if outcome.frame == expected.frame:
+        return []
+    if outcome.frame is None:
+        return ["packet: expected one, got none"]
+    role = _role(case, outcome)
+    parts = expected.parts or _parts(pipeline, role, expected.frame)
+    return frame_differences(expected.frame, outcome.frame, parts)
+
+
+def frame_differences(expected: bytes, got: bytes, parts: Sequence[Part]) -> list[str]:
+    """Where two frames differ, by header and field of `parts`, then by octet."""
+    lines = []
+    for part in parts:
+        wanted, found = expected[part.start : part.end], got[part.start : part.end]
+        if wanted != found:
+            lines += _field_differences(part, wanted, found)
+    end = max((p.end for p in parts), default=0)
+    if len(expected) != len(got):
+        lines.append(f"length: expected {len(expected)} octets, got {len(got)}")
+    at = next((i for i, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), None)
+    if at is not None and (at >= end or not lines):
+        left, right = (frame[at : at + 8].hex(" ") for frame in (expected, got))
+        lines.append(f"octet {at}: expected {left}, got {right}")
+    return lines
+
+
+def _field_differences(part: Part, wanted: bytes, found: bytes) -> list[str]:
+    left, right = Octets(part.header, wanted), Octets(part.header, found)
+    lines = []
+    for field in part.header.fields:
+        if field.part_of is None:
+            a, b = left.get_field(field), right.get_field(field)
+            if a != b:
+                said = [_shown(v, field.kind) for v in (a, b)]
+                lines.append(f"{part.name}.{field.name}: expected {said[0]}, got {said[1]}")
+    return lines
+
+
+def _shown(value: Value | None, kind: str) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bytes):
+        return value.hex() or "nothing"
+    if kind == "ip4":
+        return ".".join(str(b) for b in value.to_bytes(4, "big"))
+    if kind == "mac":
+        return value.to_bytes(6, "big").hex(":")
+    return str(value) if value < 10 else f"{value} ({value:#x})"
+
+
+def _parts(pipeline: Pipeline, role: str, frame: bytes) -> tuple[Part, ...]:
+    layers = parse_packet(pipeline.graph, role, frame).layers
+    return tuple(Part(x.name, x.header, x.offset, x.behind) for x in layers)
+
+
+def _role(case: Case, outcome: Outcome) -> str:
+    port = case.environment.port(outcome.egress or case.port)
+    return port.role if port else ""
+
+
+def _port(environment: Environment, number: int | None) -> str:
+    port = environment.port(number) if number is not None else None
+    return port.name if port else "none"
+
+
+def _said(events: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{group}: {reason}" for group, reason in events) or "none"
+
+
+# ---- backends against each other ------------------------------------------------------------
+
+
+def disagreements(pipeline: Pipeline, case: Case, first: Outcome, other: Outcome) -> list[str]:
+    """In which ways two backends' outcomes differ; "expected" is the first one's."""
+    lines = [
+        f"{what}: {getattr(first, what)} and {getattr(other, what)}"
+        for what in ("verdict", "egress")
+        if getattr(first, what) != getattr(other, what)
+    ]
+    for what in ("events", "counted"):
+        a, b = sorted(getattr(first, what)), sorted(getattr(other, what))
+        if a != b:
+            lines.append(f"{what}: {a} and {b}")
+    if first.frame != other.frame:
+        if first.frame is None or other.frame is None:
+            lines.append("only one of them has a packet left")
+        else:
+            parts = _parts(pipeline, _role(case, first), first.frame)
+            lines += frame_differences(first.frame, other.frame, parts)
+    return lines

@@ -1,0 +1,1 @@
+"""Rules and requests: what both planes understand of them. The runtime may import this room."""

@@ -1,0 +1,233 @@
+"""Which rule belongs to which: a request's flat lists, as the paper writes them, made into a tree.
+
+`create PDR: (IP address, …), FAR: (action, …), (interface, …)` says a PDR, an element, a FAR, two
+elements. An element belongs to the innermost open rule that has it; a rule to the innermost open
+one that can hold it. A FAR or LBR without an id that follows a PDR which gives nothing yet is that
+PDR's, in the whole request. `LBR: FAR` means the FAR that the request described last; if that was a
+PDR's, the LBR takes its place there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...lang.diagnostics import did_you_mean
+from ...lang.request import IE, Change, Operation, Request, RuleItem
+from .ie_values import Fault, fold
+from .rulekinds import Kind
+
+
+class Node:
+    """A rule of the request with what belongs to it. `same`: a bare word stands for that rule."""
+
+    __slots__ = ("children", "id", "ies", "item", "kind", "operation", "parent", "rule", "same")
+
+    def __init__(self, kind: Kind, item: RuleItem, operation: Operation) -> None:
+        self.kind, self.item, self.operation = kind, item, operation
+        self.ies: list[IE] = []
+        self.children: list[Node] = []
+        self.parent: Node | None = None
+        self.same: Node | None = None
+        self.id = 0  # of the rule, once planned
+        self.rule: object = None
+
+    def described(self) -> bool:
+        """More than a reference: something is said about the rule."""
+        return bool(self.ies or self.children)
+
+
+class Arranged:
+    """An arranged change."""
+
+    __slots__ = ("change", "nodes")
+
+    def __init__(self, change: Change) -> None:
+        self.change = change
+        self.nodes: list[Node] = []
+
+
+class Misplaced(Fault):
+    """A fault with its place: an item of the request."""
+
+    def __init__(self, fault: Fault, item: RuleItem | IE) -> None:
+        super().__init__(fault.code, fault.title, fault.part, fault.text, fault.help)
+        self.item = item
+
+
+def find_kind(kinds: Mapping[str, Kind], item: RuleItem) -> Kind:
+    """The kind of that name, which `kinds` holds folded."""
+    kind = kinds.get(fold(item.kind))
+    if kind is not None:
+        return kind
+    names = [k.name for k in kinds.values()]
+    help_ = did_you_mean(item.kind, names) or f"the pipeline has {', '.join(names)}"
+    title = f"`{item.kind}` is no kind of rule"
+    raise Misplaced(Fault("H0410", title, "kind", "not declared", help_), item)
+
+
+class Arranger:
+    """Arranges one request. `faults`: what stood nowhere."""
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self.kinds = kinds
+        self.faults: list[Misplaced] = []
+        self.last: dict[str, Node] = {}  # by kind: the rule described last
+        self.waiting: Node | None = None  # the last top rule that may take one that follows
+
+    def arrange(self, request: Request) -> list[Arranged]:
+        return [self._change(change) for change in request.changes]
+
+    def _change(self, change: Change) -> Arranged:
+        made = Arranged(change)
+        if self.waiting is not None and self.waiting.operation != change.operation:
+            self.waiting = None
+        self._list(change.items, None, change.operation, made.nodes)
+        return made
+
+    def _list(
+        self, items: tuple[RuleItem | IE, ...], owner: Node | None, operation: Operation,
+        top: list[Node],
+    ) -> None:  # fmt: skip
+        """Arrange a list under `owner` (whose brackets it stands in) or, without one, in `top`."""
+        open_ = [owner] if owner is not None else []
+        for item in items:
+            if isinstance(item, IE):
+                self._element(item, open_)
+                continue
+            try:
+                node = Node(find_kind(self.kinds, item), item, operation)
+            except Misplaced as fault:
+                self.faults.append(fault)
+                if not item.block:
+                    open_ = []  # its elements would be misread as another's
+                    return
+                continue
+            self._rule(node, open_, owner, top)
+            if item.block:
+                self._list(item.items, node, operation, top)
+            else:
+                open_.append(node)
+
+    def _element(self, ie: IE, open_: list[Node]) -> None:
+        if not open_:
+            fault = Fault("H0438", "this element belongs to no rule", "ie", "no rule before it",
+                          "write the rule first: create FAR [(action, u8, DROP)]")  # fmt: skip
+            self.faults.append(Misplaced(fault, ie))
+            return
+        for node in reversed(open_):
+            member = (
+                node.parent.kind
+                if node.parent is not None and node.kind.name in (node.parent.kind.children)
+                else None
+            )
+            if node.kind.has(ie, member):
+                node.ies.append(ie)
+                break
+        else:
+            node = open_[-1]
+            node.ies.append(ie)
+        del open_[open_.index(node) + 1 :]
+        if node.item.id is None or node.operation != "delete":
+            self.last[node.kind.name] = node
+
+    def _rule(self, node: Node, open_: list[Node], owner: Node | None, top: list[Node]) -> None:
+        for holder in reversed(open_):
+            if _can_hold(holder, node):
+                self._put(holder, node)
+                del open_[open_.index(holder) + 1 :]
+                return
+        if owner is not None:
+            title = f"a {node.kind.name} cannot stand within a {owner.kind.name}"
+            holds = " or ".join(dict.fromkeys(owner.kind.children))
+            help_ = f"a {owner.kind.name} holds {holds}" if holds else (
+                f"give the {node.kind.name} a change of its own")  # fmt: skip
+            full = node.kind.name in owner.kind.children
+            if full:
+                title = f"a {owner.kind.name} gives one rule, and this is the second"
+                help_ = "leave one of them out"
+            code = "H0433" if full else "H0434"
+            self.faults.append(Misplaced(Fault(code, title, "kind", "", help_), node.item))
+            return
+        del open_[:]
+        waiting = self.waiting
+        if waiting is not None and _follows(waiting, node):
+            self._put(waiting, node)
+            return
+        top.append(node)
+        if node.kind.alternatives:
+            self.waiting = node
+        self.last[node.kind.name] = node
+
+    def _put(self, holder: Node, node: Node) -> None:
+        item = node.item
+        if (
+            holder.kind.spread is not None
+            and item.id is None
+            and item.name is None
+            and (not item.block)
+        ):
+            self._stand_for(holder, node)
+        node.parent = holder
+        holder.children.append(node)
+        if node.same is None and item.id is None:
+            self.last[node.kind.name] = node
+
+    def _stand_for(self, holder: Node, node: Node) -> None:
+        """A bare `FAR` in an LBR, unless elements follow: the one before it in the request."""
+        before = self.last.get(node.kind.name)
+        if before is None or before.operation != node.operation:
+            return
+        node.same = before
+
+    def settle(self, changes: list[Arranged]) -> None:
+        """A bare word that was described after all stands for itself; where it stands for a rule
+        that a PDR owns, the spread takes that rule over, and the PDR gives the spread."""
+        for change in changes:
+            for node in list(change.nodes):
+                self._settle(node, change.nodes)
+
+    def _settle(self, node: Node, top: list[Node]) -> None:
+        for child in list(node.children):
+            self._settle(child, top)
+        for i, child in enumerate(node.children):
+            if child.same is None:
+                continue
+            if child.described():
+                child.same = None
+                continue
+            other = child.same
+            if other.parent is not None and other.item.id is None and other.parent is not node:
+                self._take_over(node, i, other, top)
+
+    @staticmethod
+    def _take_over(node: Node, index: int, other: Node, top: list[Node]) -> None:
+        giver = other.parent
+        assert giver is not None
+        if node.kind.name not in giver.kind.alternatives or node not in top:
+            return
+        giver.children[giver.children.index(other)] = node
+        top.remove(node)
+        node.parent, other.parent = giver, node
+        node.children[index] = other
+
+
+def _can_hold(holder: Node, node: Node) -> bool:
+    """By kind and by number: one alternative, any number of members."""
+    kind = holder.kind
+    if kind.spread is not None and node.kind.name == kind.spread.kind:
+        return True
+    return node.kind.name in kind.alternatives and not _gives(holder)
+
+
+def _gives(node: Node) -> bool:
+    return any(child.kind.name in node.kind.alternatives for child in node.children)
+
+
+def _follows(waiting: Node, node: Node) -> bool:
+    return (
+        node.item.id is None
+        and node.item.name is None
+        and node.operation == waiting.operation
+        and node.kind.name in waiting.kind.alternatives
+        and not _gives(waiting)
+    )

@@ -1,0 +1,361 @@
+"""Packed columns to a plan: the checks of `planner.py` on whole columns at a time.
+
+The rules stay packed in the book (`block.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...lang.diagnostics import Diagnostic, Label, Refused
+from .block import Block, Ids, Rows
+from .columns import Array, Column, Columns
+from .drafting import Draft
+from .ie_values import Fault, fold
+from .plan import Plan
+from .rulekinds import MATCH, PRIORITY, REFERENCE, Field, Kind
+from .rules import Reference
+from .ruletable import Table
+
+if TYPE_CHECKING:
+    from .rulebook import RuleBook
+
+_ALLOWED = {
+    "exact": (1,), "optional": (0, 1), "lpm": (0, 1, 2), "ternary": (0, 1, 3), "range": (0, 1, 4),
+}  # fmt: skip
+_FAULTS_SHOWN = 5
+
+
+class _Wrong(Exception):
+    """Rows that are wrong in one way."""
+
+    def __init__(self, fault: Fault, rows: Array, column: str) -> None:
+        super().__init__(fault.title)
+        self.fault, self.rows, self.column = fault, rows, column
+
+
+class Bulk(Draft):
+    """The planning of one set of columns."""
+
+    def __init__(self, book: RuleBook, columns: Columns) -> None:
+        super().__init__(book)
+        self.columns = columns
+        self.errors: list[Diagnostic] = []
+
+    def plan(self) -> Plan:
+        """Create these rules. Raises `Refused`; changes nothing."""
+        columns, book = self.columns, self.book
+        kind = book.folded_kinds.get(fold(columns.kind))
+        try:
+            if kind is None or kind.spread is not None or kind.grouped:
+                why = "is no kind of rule" if kind is None else "has members: use a request"
+                raise self._all_rows("H0470", f"{columns.kind} {why}")
+            table = book.tables[kind.name]
+            if len(table.rules) + columns.count > kind.rule.capacity:
+                raise self._full(kind, len(table.rules) + columns.count)
+            block = Block(kind, columns.count, self.sequence)
+            self._fill(block)
+            self._complete(block)
+            self._ids(block, table)
+            self._keys(block, table)
+        except _Wrong as wrong:
+            self._report(wrong)
+        if self.errors:
+            raise Refused(self.errors)
+        return Plan(
+            Rows(block), (), (), Ids(block), (), (block,), (block,), book.revision,
+            self.sequence + columns.count,
+        )  # fmt: skip
+
+    def _all_rows(self, code: str, title: str, help_: str = "") -> _Wrong:
+        return _Wrong(Fault(code, title, "", "", help_), np.zeros(1, np.intp), "")
+
+    def _full(self, kind: Kind, count: int) -> _Wrong:
+        capacity = kind.rule.capacity
+        first = np.array([max(0, self.columns.count - (count - capacity))])
+        help_ = f"delete {count - capacity} first, or raise rule {kind.name} [{capacity}]"
+        title = f"{kind.name} is full: it holds {capacity} rules"
+        return _Wrong(Fault("H0454", title, "", f"{count} rules", help_), first, "")
+
+    def _report(self, wrong: _Wrong) -> None:
+        fault = wrong.fault
+        for row in wrong.rows[:_FAULTS_SHOWN].tolist():
+            place = self.columns.place(row, wrong.column)
+            label = Label(place.span, fault.text)
+            self.errors.append(Diagnostic(fault.code, fault.title, (label,), fault.help))
+
+    # ---- columns ----------------------------------------------------------------------------
+
+    def _fill(self, block: Block) -> None:
+        for column in self.columns.columns:
+            field = block.kind.fields.get(fold(column.name))
+            if column.name == "id":
+                block.ids = column.values
+            elif column.name == "name" and block.kind.rule.named:
+                words = ["", *column.words]
+                block.names = [words[i] for i in column.values.tolist()]
+            elif column.name in block.kind.alternatives:
+                self._target(block, column)
+            elif field is None or not _fits(field, column):
+                title = f"{block.kind.name} has no column `{column.name}` of this kind"
+                raise self._all_rows("H0470", title)
+            elif field.role == REFERENCE:
+                self._reference(block, field, column)
+            elif field.role == MATCH:
+                self._matcher(field, column)
+                block.matchers[column.name] = column
+            else:
+                self._value(field, column)
+                if field.role == PRIORITY:
+                    block.priorities = column.values
+                else:
+                    block.values[column.name] = column
+
+    def _bad(self, rows: Array, column: Column, fault: Fault) -> None:
+        if rows.any():
+            raise _Wrong(fault, np.flatnonzero(rows), column.name)
+
+    def _value(self, field: Field, column: Column) -> None:
+        codec = field.codec
+        assert column.forms is not None
+        title = f"a value does not fit `{codec.name}`, which has {codec.width} bits"
+        self._bad(column.values > codec.full, column, Fault("H0416", title, "", "too large"))
+        if codec.values:
+            known = np.isin(column.values, list(codec.values)) | (column.forms == 0)
+            names = ", ".join(f"{n} = {v}" for n, v in codec.element.symbols.items())
+            title = f"this is none of the values of `{codec.name}`"
+            self._bad(~known, column, Fault("H0417", title, "", "", f"it takes {names}"))
+        self._bad(column.forms > 1, column, Fault("H0472", "the file is damaged", ""))
+
+    def _matcher(self, field: Field, column: Column) -> None:
+        """Every row is one of the matchers that the codec would have made."""
+        codec, match = field.codec, field.match
+        forms, values, others = column.forms, column.values, column.others
+        assert match is not None and forms is not None and others is not None
+        wide = (values > codec.full) | (others > codec.full)
+        title = f"a value does not fit `{codec.name}`, which has {codec.width} bits"
+        self._bad(wide, column, Fault("H0416", title, "", "too large"))
+        title = f"this form does not fit `{codec.name}`, which matches {match.kind}"
+        self._bad(~np.isin(forms, _ALLOWED[match.kind]), column, Fault("H0418", title, ""))
+        v, o = values.astype(np.uint64), others.astype(np.uint64)
+        wrong = (forms == 0) & ((v != 0) | (o != 0)) | (forms == 1) & (o != 0)
+        if 2 in _ALLOWED[match.kind]:
+            length = np.minimum(o, np.uint64(codec.width))
+            host = (np.uint64(1) << (np.uint64(codec.width) - length)) - np.uint64(1)
+            prefix = (o == 0) | (o >= codec.width) | (v & host != 0)
+            wrong |= (forms == 2) & prefix
+        wrong |= (forms == 3) & ((o == 0) | (o == codec.full) | (v & ~o != 0))
+        wrong |= (forms == 4) & ((v >= o) | ((v == 0) & (o == codec.full)))
+        title = f"`{codec.name}` is not packed as it must be"
+        self._bad(wrong, column, Fault("H0472", title, "", "", "make the file anew from its CSV"))
+        if codec.values:
+            known = np.isin(values, list(codec.values)) | (forms != 1)
+            self._bad(
+                ~known, column, Fault("H0417", f"this is none of the values of `{codec.name}`", "")
+            )
+
+    def _meaning(self, block: Block, column: Column, field: Field) -> Array:
+        """References by row, as indices into `block.meant`."""
+        codes = [0]
+        for i, word in enumerate(column.words):
+            reference: Reference | None
+            try:
+                raw: int | str = int(word) if word.isdecimal() and len(word) < 12 else word
+                reference = self.resolve(field, raw, None)
+            except Fault as fault:
+                rows = np.flatnonzero(column.values == i + 1)
+                if len(rows):
+                    raise _Wrong(fault, rows, column.name) from None
+                reference = None
+            block.meant.append(reference)
+            codes.append(len(block.meant) - 1)
+        return np.array(codes, np.uint32)[column.values]
+
+    def _reference(self, block: Block, field: Field, column: Column) -> None:
+        block.references[column.name] = self._meaning(block, column, field)
+
+    def _target(self, block: Block, column: Column) -> None:
+        kind = self.book.kinds[column.name]
+        codec = next(iter(block.kind.codecs.values()))
+        field = Field(REFERENCE, 0, codec, references=(kind.name,))
+        try:
+            targets = self._meaning(block, column, field)
+        except _Wrong as wrong:
+            word = column.words[int(column.values[wrong.rows[0]]) - 1]
+            wrong.fault.title = f"there is no {kind.name} {word}"
+            raise
+        if block.targets is not None:
+            both = (block.targets != 0) & (targets != 0)
+            self._bad(
+                both, column, Fault("H0433", f"a {block.kind.name} gives one rule", "", "a second")
+            )
+            targets = np.where(targets != 0, targets, block.targets)
+        block.targets = targets
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def _complete(self, block: Block) -> None:
+        kind, count = block.kind, block.count
+        for field in kind.exact:
+            column = block.matchers.get(field.codec.name)
+            if column is None or column.forms is None or (column.forms != 1).any():
+                title = f"{kind.name} rules need `{field.codec.name}`"
+                rows = np.zeros(1, np.intp) if column is None else np.flatnonzero(column.forms != 1)
+                raise _Wrong(Fault("H0431", title, "", "left out"), rows, field.codec.name)
+        for _, when, kinds, requirement in kind.requires:
+            needed = np.ones(count, bool)
+            for i, wanted in when:
+                column = block.values.get(kind.rule.gives[i])
+                needed &= (
+                    np.isin(column.values, list(wanted)) & (column.forms == 1) if column else False
+                )
+            self._required(block, requirement.element, needed, kinds)
+        if kind.ifindex is not None and kind.rule.gives[kind.ifindex[0]] in block.values:
+            self._ifindex(block, *kind.ifindex)
+        for i, j in kind.overlaps:
+            self._overlap(block, kind.match[i], kind.match[j])
+
+    def _required(self, block: Block, name: str, needed: Array, kinds: frozenset[str]) -> None:
+        column, references = block.values.get(name), block.references.get(name)
+        if column is not None:
+            assert column.forms is not None
+            needed = needed & (column.forms == 0)
+        elif references is not None:
+            good = np.array([r is not None and (not kinds or r.kind in kinds) for r in block.meant])
+            needed = needed & ~good[references]
+        if needed.any():
+            fault = Fault("H0430", f"{block.kind.name} rules need `{name}` here", "", "left out")
+            raise _Wrong(fault, np.flatnonzero(needed), name)
+
+    def _ifindex(self, block: Block, number: int, interface: int) -> None:
+        """Each distinct pair of interface and number must agree."""
+        gives = block.kind.rule.gives
+        column, references = block.values[gives[number]], block.references.get(gives[interface])
+        assert column.forms is not None
+        meant = references if references is not None else np.zeros(block.count, np.uint32)
+        pairs = np.stack([meant.astype(np.uint64), column.values.astype(np.uint64)])
+        distinct, inverse = np.unique(pairs[:, column.forms == 1], axis=1, return_inverse=True)
+        rows = np.flatnonzero(column.forms == 1)
+        for i, (code, value) in enumerate(distinct.T.tolist()):
+            reference = block.meant[code]
+            if reference is None or not self._agrees(reference, value):
+                what = (
+                    self.describe(reference) if reference else "any interface: name one beside it"
+                )
+                fault = Fault("H0443", f"ifindex {value} is not {what}", "")
+                raise _Wrong(fault, rows[inverse.ravel() == i], column.name)
+
+    def _overlap(self, block: Block, one: Field, two: Field) -> None:
+        a, b = block.matchers.get(one.codec.name), block.matchers.get(two.codec.name)
+        if a is None or b is None:
+            return
+        assert one.match is not None and two.match is not None
+        base = min(one.match.position, two.match.position)
+        (v1, m1), (v2, m2) = _bits(a, one, base), _bits(b, two, base)
+        bad = ((v1 ^ v2) & m1 & m2) != 0
+        title = f"`{a.name}` and `{b.name}` contradict each other: no packet has both"
+        self._bad(bad, b, Fault("H0424", title, "", f"not with this {a.name}"))
+
+    def _ids(self, block: Block, table: Table) -> None:
+        ids, rules = block.ids, table.rules
+        given = ids[ids != 0].tolist()
+        taken = set(given)
+        if len(taken) < len(given) or (taken & rules.keys()):
+            seen: set[int] = set()
+            for row, id_ in enumerate(ids.tolist()):
+                if id_ and (id_ in rules or id_ in seen):
+                    title = f"{block.kind.name} {id_} exists"
+                    raise _Wrong(Fault("H0451", title, "", "in use"), np.array([row]), "id")
+                seen.add(id_)
+        if len(given) < block.count:
+            found = _lowest(table, taken, block.count - len(given))
+            block.ids = ids.copy()
+            block.ids[ids == 0] = found
+        if block.names:
+            self._names_free(block, table)
+
+    def _names_free(self, block: Block, table: Table) -> None:
+        seen: set[str] = set(table.names)
+        for row, name in enumerate(block.names):
+            if name and (fold(name) in seen or len(name.encode()) > 63 or not name.isprintable()):
+                fault = Fault("H0453", f"the name `{name}` is in use, or no name", "")
+                raise _Wrong(fault, np.array([row]), "name")
+            seen.add(fold(name))
+
+    def _keys(self, block: Block, table: Table) -> None:
+        """The match images, and that no two are equal."""
+        kind = block.kind
+        if not kind.keyed:
+            return
+        image = np.zeros((block.count, kind.key_size), np.uint8)
+        for field in kind.match:
+            column = block.matchers.get(field.codec.name)
+            if column is not None:
+                _image(image, field, column)
+        if block.priorities is not None:
+            end = kind.key_size - kind.priority_shift // 8
+            image[:, end - 8 : end] = _octets(block.priorities, 8)
+        size, octets = kind.key_size, image.tobytes()
+        keys = [octets[i : i + size] for i in range(0, len(octets), size)]
+        distinct = set(keys)
+        if len(distinct) < len(keys) or not distinct.isdisjoint(table.keys):
+            raise self._twice(block, table, keys)
+        block.keys = keys
+
+    def _twice(self, block: Block, table: Table, keys: list[bytes]) -> _Wrong:
+        first: dict[bytes, int] = {}
+        for row, key in enumerate(keys):
+            if key in table.keys or key in first:
+                other = f"{block.kind.name} {table.keys[key]!r}" if key in table.keys else (
+                    f"rule {first[key] + 1} of this file")  # fmt: skip
+                fault = Fault("H0452", f"{other} matches the same already", "", "a duplicate")
+                return _Wrong(fault, np.array([row]), "")
+            first[key] = row
+        raise LookupError("no duplicate")
+
+
+def _fits(field: Field, column: Column) -> bool:
+    wanted = {MATCH: "matcher", REFERENCE: "reference"}.get(field.role, "value")
+    return column.kind == wanted
+
+
+def _lowest(table: Table, taken: set[int], count: int) -> Array:
+    """That many lowest ids that neither the table nor the file has."""
+    rules = table.rules
+    found = [i for i in sorted(set(table.free)) if i not in rules and i not in taken][:count]
+    top = table.top
+    while len(found) < count:
+        more = count - len(found)
+        found.extend(i for i in range(top, top + more) if i not in rules and i not in taken)
+        top += more
+    return np.array(found, np.uint32)
+
+
+def _octets(values: Array, size: int) -> Array:
+    wide = values.astype(">u8").view(np.uint8).reshape(len(values), 8)
+    return wide[:, 8 - size :]
+
+
+def _image(image: Array, field: Field, column: Column) -> None:
+    size = field.codec.octets
+    end = image.shape[1] - field.shift // 8
+    assert column.forms is not None and column.others is not None
+    image[:, end - size : end] = _octets(column.others, size)
+    image[:, end - 2 * size : end - size] = _octets(column.values, size)
+    image[:, end - 2 * size - 1] = column.forms
+
+
+def _bits(column: Column, field: Field, base: int) -> tuple[Any, Any]:
+    """Value and mask of each row, `base` bits below their place in the lookup key (modulo 2^64:
+    beyond that nothing overlaps the field that stands at `base`)."""
+    assert field.match is not None and column.forms is not None and column.others is not None
+    values, others = column.values.astype(np.uint64), column.others.astype(np.uint64)
+    full = np.uint64(field.codec.full)
+    host = full >> np.minimum(others, np.uint64(63))
+    mask = np.select(
+        [column.forms == 1, column.forms == 2, column.forms == 3], [full, full ^ host, others], 0
+    ).astype(np.uint64)
+    shift = np.uint64(field.match.position - base)
+    return values << shift, mask << shift

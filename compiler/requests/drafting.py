@@ -1,0 +1,180 @@
+"""The staged tables of a plan, and what the references of a request refer to in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lang.diagnostics import did_you_mean
+from .ie_values import Fault, fold
+from .rulekinds import Field, Kind, Parts
+from .rules import Reference
+from .ruletable import Staged
+
+if TYPE_CHECKING:
+    from .rulebook import RuleBook
+
+
+class Draft:
+    """The staged tables of one plan, and the next sequence."""
+
+    def __init__(self, book: RuleBook) -> None:
+        self.book = book
+        self.stages: dict[str, Staged] = {}
+        self.sequence = book.sequence
+
+    def staged(self, kind: str) -> Staged:
+        found = self.stages.get(kind)
+        if found is None:
+            found = self.stages[kind] = Staged(self.book.tables[kind])
+        return found
+
+    # ---- references -------------------------------------------------------------------------
+
+    def given(
+        self, kind: Kind, parts: Parts, values: dict[int, int], references: dict[int, Reference]
+    ) -> tuple[dict[int, int], dict[int, Reference]]:
+        """The elements that a rule gives, over those it had: references resolved, ifindex
+        agreed."""
+        values.update(parts.values)
+        companion = kind.ifindex
+        number = None
+        if companion is not None:
+            number = parts.values.get(companion[0])
+            if number is not None and companion[1] not in parts.references:
+                # The number alone names the interface.
+                self._by_number(kind, number, parts, references, companion[1])
+            elif number is None and companion[1] in parts.references:
+                values.pop(companion[0], None)
+        for index, (raw, ie) in parts.references.items():
+            try:
+                field = kind.gives[index]
+                asked = number if companion is not None and companion[1] == index else None
+                references[index] = self.resolve(field, raw, asked)
+            except Fault as fault:
+                fault.ie = ie
+                raise
+        if number is not None and companion is not None:
+            reference = references[companion[1]]
+            if not self._agrees(reference, number):
+                title = f"ifindex {number} is not {self.describe(reference)}"
+                help_ = "leave the ifindex out, or make them agree"
+                raise Fault("H0443", title, "rule", "", help_)
+        return values, references
+
+    def _by_number(
+        self, kind: Kind, number: int, parts: Parts, references: dict[int, Reference], index: int
+    ) -> None:
+        now = references.get(index)
+        if now is not None and self._agrees(now, number):
+            return
+        field = kind.gives[index]
+        if "port" in field.references and number not in self.book.port_names:
+            for port, ifindex in self.book.ifindexes.items():
+                if ifindex == number and not self._numbered(field, number):
+                    references[index] = Reference("port", port)
+                    return
+        references[index] = self.resolve(field, number, None)
+
+    def _numbered(self, field: Field, number: int) -> list[Reference]:
+        """What a number may mean: a rule of that id, a port of that number."""
+        return [
+            Reference(kind, number)
+            for kind in field.references
+            if (
+                number in self.book.port_names
+                if kind == "port"
+                else self.staged(kind).exists(number)
+            )
+        ]
+
+    def resolve(self, field: Field, raw: int | str, ifindex: int | None) -> Reference:
+        """What a reference refers to, by number or by name. A number that several of the kinds have
+        means the first of them, as declared, unless an ifindex beside it says which."""
+        name = field.codec.name
+        kinds = " or ".join("a port" if k == "port" else f"an {k}" if k[0] in "AEIO" else f"a {k}"
+                            for k in field.references)  # fmt: skip
+        if isinstance(raw, int):
+            found = self._numbered(field, raw)
+            if ifindex is not None and len(found) > 1:
+                found = [r for r in found if self._agrees(r, ifindex)] or found
+            if not found:
+                title = f"`{name}` refers to {raw}, but there is no such rule or port"
+                raise Fault("H0441", title, "value", f"neither {kinds}" if " or " in kinds else
+                            f"not {kinds}", self._choices(field))  # fmt: skip
+            return self._not_owned(found[0], "value")
+        word = raw[1:-1] if raw[:1] == '"' else raw
+        for kind in field.references:
+            if kind == "port":
+                number = self.book.ports.get(word)
+                if number is None:
+                    near = self.book.folded_ports.get(fold(word), ())
+                    number = near[0] if len(near) == 1 else None
+                if number is not None:
+                    return Reference("port", number)
+            else:
+                id_ = self.staged(kind).named(word)
+                if id_ is not None:
+                    return self._not_owned(Reference(kind, id_), "value")
+        exact = self._spelled(field, word)
+        if exact is not None:
+            return self._not_owned(exact, "value")
+        title = f"`{word}` is not the name of {kinds}"
+        help_ = did_you_mean(word, self._names(field)) or self._choices(field)
+        raise Fault("H0440", title, "value", "nothing has this name", help_)
+
+    def _spelled(self, field: Field, word: str) -> Reference | None:
+        """`OVERLAY.3`, `port.2`: a number that says of what."""
+        kind, dot, digits = word.rpartition(".")
+        if not dot or not digits.isdecimal() or len(digits) > 10:
+            return None
+        found = [r for r in self._numbered(field, int(digits)) if fold(r.kind) == fold(kind)]
+        return found[0] if found else None
+
+    def _names(self, field: Field) -> list[str]:
+        names: list[str] = []
+        for kind in field.references:
+            if kind == "port":
+                names.extend(self.book.ports)
+            elif self.book.kinds[kind].rule.named:
+                names.extend(r.name for r in self.book.tables[kind] if r.name)
+                staged = self.staged(kind)
+                names.extend(r.name for r in staged.rules.values() if r is not None and r.name)
+        return names
+
+    def _choices(self, field: Field) -> str:
+        names = sorted(set(self._names(field)))[:8]
+        if names:
+            return f"there are {', '.join(names)}"
+        return f"create it first: create {field.references[0]} […]"
+
+    def _not_owned(self, reference: Reference, part: str) -> Reference:
+        rules = (
+            self.staged(reference.kind).with_id(reference.id) if reference.kind != "port" else []
+        )
+        for rule in rules:
+            if rule.owner:
+                title = f"{rule.kind} {rule.id} belongs to another rule, which alone may use it"
+                help_ = f"create a {rule.kind} with an id of its own for sharing"
+                raise Fault("H0445", title, part, "owned", help_)
+        return reference
+
+    def _agrees(self, reference: Reference, number: int) -> bool:
+        """A number that may stand beside an interface: its own, or that of the port under it."""
+        if number == reference.id:
+            return True
+        if reference.kind == "port":
+            return self.book.ifindexes.get(reference.id) == number
+        return any(
+            self._agrees(under, number)
+            for rule in self.staged(reference.kind).with_id(reference.id)
+            for _, under in rule.references
+            if under.kind == "port"
+        )
+
+    def describe(self, reference: Reference) -> str:
+        """`OVERLAY 1 (GRE-WAN1)`, `port 2 (eth1)`: for messages."""
+        if reference.kind == "port":
+            name = self.book.port_names.get(reference.id, "")
+        else:
+            name = next((r.name for r in self.staged(reference.kind).with_id(reference.id)), "")
+        return f"{reference.kind} {reference.id}" + (f" ({name})" if name else "")

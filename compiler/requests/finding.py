@@ -1,0 +1,206 @@
+"""Which rules a request means, and their removal."""
+
+from __future__ import annotations
+
+from ...lang.diagnostics import did_you_mean
+from .arrange import Node
+from .drafting import Draft
+from .ie_values import Fault
+from .rulecheck import decode
+from .rulekinds import Kind, Parts
+from .rules import Reference, Rule
+from .ruletable import Staged
+
+_POINTERS_NAMED = 3
+
+
+class Finder(Draft):
+    """Finds rules by id, name and match among the staged, and stages removals."""
+
+    def _decoded(self, node: Node) -> Parts:
+        try:
+            return decode(node)
+        except Fault as fault:
+            fault.node = node
+            raise
+
+    @staticmethod
+    def _at(node: Node, fault: Fault) -> Fault:
+        fault.node = node
+        return fault
+
+    @staticmethod
+    def _with_key(staged: Staged, key: bytes) -> Rule | None:
+        handle = staged.find(key)
+        return None if handle is None else staged.get(handle)
+
+    def _shared(self, node: Node) -> Rule:
+        """The rule that a bare `FAR 17` within another rule refers to."""
+        item, kind = node.item, node.kind
+        staged = self.staged(kind.name)
+        id_ = item.id if item.id is not None else staged.named(item.name or "")
+        found = staged.with_id(id_) if id_ is not None else []
+        if not found:
+            said = item.id if item.id is not None else f"`{item.name}`"
+            title = f"there is no {kind.name} {said}"
+            help_ = (
+                f"create it first, or describe it here: {kind.name} {said} [(type, length, value)]"
+            )
+            code = "H0441" if item.id is not None else "H0440"
+            raise self._at(node, Fault(code, title, "id", "no such rule", help_))
+        try:
+            self._not_owned(Reference(kind.name, found[0].id), "id")
+        except Fault as fault:
+            raise self._at(node, fault) from None
+        return found[0]
+
+    def locate(self, node: Node, parts: Parts) -> list[Rule]:
+        """The rules that an update or delete means: by id, by name or by match. Never none."""
+        kind, item = node.kind, node.item
+        if item.id is None and item.name is None:
+            return self._by_match(node, parts)
+        staged = self.staged(kind.name)
+        id_ = item.id
+        if id_ is None:
+            id_ = staged.named(item.name or "")
+        elif item.name is not None and staged.named(item.name) != id_:
+            title = f"{kind.name} {id_} does not have the name `{item.name}`"
+            raise Fault("H0450", title, "id", "", "write the id or the name alone")
+        found = staged.with_id(id_) if id_ is not None else []
+        if not found:
+            said = item.id if item.id is not None else f"`{item.name}`"
+            title = f"there is no {kind.name} {said}"
+            names = [r.name for r in staged.table if r.name] if kind.rule.named else []
+            help_ = did_you_mean(item.name or "", names)
+            raise Fault("H0450", title, "id", "no such rule", help_)
+        if parts.named:
+            same = [rule for rule in found if rule.match == parts.match]
+            if not same:
+                raise self._match_fixed(found[0]) if not kind.grouped else self._no_match(node)
+            found = same
+        return found
+
+    def _by_match(self, node: Node, parts: Parts) -> list[Rule]:
+        kind = node.kind
+        staged = self.staged(kind.name)
+        if not kind.keyed or not (parts.named or not node.kind.match or node.item.block):
+            title = f"which {kind.name}?"
+            by = "its id" + (" or name" if kind.rule.named else "") + (
+                ", or what it matches" if kind.match else "")  # fmt: skip
+            raise Fault("H0460", title, "kind", "nothing says which", f"write {by}")
+        if kind.grouped or kind.has_priority:
+            return self._search(node, parts, staged)
+        found = self._with_key(staged, kind.key(parts.bits, 0, 0))
+        if found is None:
+            raise self._no_match(node)
+        return [found]
+
+    def _search(self, node: Node, parts: Parts, staged: Staged) -> list[Rule]:
+        """Rules by match alone where the image holds more. Looks at every rule of the kind."""
+        kind = node.kind
+        if parts.priority is not None and not kind.grouped:
+            exact = self._with_key(staged, kind.key(parts.bits, 0, parts.priority))
+            if exact is not None:
+                return [exact]
+        handles = dict.fromkeys([*staged.table.rules, *staged.rules])
+        live = [rule for h in handles if (rule := staged.get(h)) is not None]
+        match = parts.match
+        found = [rule for rule in live if rule.match == match]
+        if not found:
+            raise self._no_match(node)
+        if len(found) > 1:
+            raise self._several(node, found)
+        return found
+
+    # ---- removal ----------------------------------------------------------------------------
+
+    def remove(self, rule: Rule) -> None:
+        """Stage the removal of a rule and of what it owns."""
+        kind = self.book.kinds[rule.kind]
+        staged = self.staged(rule.kind)
+        last = not kind.grouped or len(staged.group(rule.id)) == 1
+        if last and staged.points(rule.id):
+            raise self._pointed_at(rule)
+        staged.remove(rule)
+        self._point(rule, -1)
+        self._remove_owned(kind, rule)
+
+    def _remove_owned(self, kind: Kind, rule: Rule) -> None:
+        for reference in kind.owned_by(rule):
+            for owned in self.staged(reference.kind).with_id(reference.id):
+                if owned.owner == rule.sequence:
+                    self.remove(owned)
+
+    def _point(self, rule: Rule, by: int) -> None:
+        """Count the references that a rule makes (or, with -1, made)."""
+        for _, reference in rule.references:
+            if reference.kind != "port":
+                self.staged(reference.kind).point(reference.id, by)
+        if rule.target is not None:
+            self.staged(rule.target.kind).point(rule.target.id, by)
+        if rule.members:
+            spread = self.book.kinds[rule.kind].spread
+            assert spread is not None
+            into = self.staged(spread.kind)
+            for member in rule.members:
+                into.point(member.id, by)
+
+    def _pointed_at(self, rule: Rule) -> Fault:
+        wanted = Reference(rule.kind, rule.id)
+        names: list[str] = []
+        more = 0
+        for name, kind in self.book.kinds.items():
+            staged = self.staged(name)
+            for handle in dict.fromkeys([*staged.table.rules, *staged.rules]):
+                other = staged.get(handle)
+                if other is None or wanted not in kind.owned_by(other):
+                    continue
+                if len(names) < _POINTERS_NAMED:
+                    names.append(f"{other.kind} {other.id}")
+                else:
+                    more += 1
+        who = ", ".join(names) + (f" and {more} more" if more else "")
+        title = f"{rule.kind} {rule.id} is still pointed at by {who}"
+        help_ = f"delete {names[0]} first, in the same request if need be" if names else ""
+        return Fault("H0455", title, "id", "still in use", help_)
+
+    # ---- faults -----------------------------------------------------------------------------
+
+    @staticmethod
+    def _duplicate(other: Rule) -> Fault:
+        title = f"{other.kind} {other.id} matches the same already"
+        help_ = f"update {other.kind} {other.id}, or make the match differ"
+        return Fault("H0452", title, "rule", "a duplicate", help_)
+
+    @staticmethod
+    def _match_fixed(rule: Rule) -> Fault:
+        title = f"{rule.kind} {rule.id} matches something else, and an update cannot change that"
+        help_ = "leave the match out, or delete the rule and create it anew"
+        return Fault("H0456", title, "rule", "not its match", help_)
+
+    @staticmethod
+    def _no_match(node: Node) -> Fault:
+        title = f"no {node.kind.name} matches exactly that"
+        help_ = "all of its match must be said; or write its id"
+        return Fault("H0450", title, "rule", "no such rule", help_)
+
+    @staticmethod
+    def _several(node: Node, found: list[Rule]) -> Fault:
+        kind = node.kind
+        title = f"{len(found)} {kind.name} rules are meant"
+        ids = ", ".join(dict.fromkeys(str(rule.id) for rule in found[:8]))
+        what = "its match too" if kind.grouped else "its id"
+        return Fault("H0457", title, "rule", f"ids {ids}", f"say which one: write {what}")
+
+    @staticmethod
+    def members_fit(kind: Kind, count: int) -> None:
+        spread = kind.spread
+        assert spread is not None
+        if spread.least <= count <= spread.most:
+            return
+        title = (
+            f"{kind.name} spreads over {spread.least} to {spread.most} {spread.kind}s, not {count}"
+        )
+        few = count < spread.least
+        help_ = f"name a {spread.kind} in it: {spread.kind} 1" if few else "leave some out"
+        raise Fault("H0435", title, "rule", "too few" if few else "too many", help_)

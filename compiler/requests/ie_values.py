@@ -1,0 +1,254 @@
+"""Values of information elements: a request's spelling to canonical matchers, and back.
+
+Everything wrong with an element is a `Fault`: it knows which part of the IE is meant, not where
+that stands; `rulecheck.py` turns it into a diagnostic.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address
+from typing import Any
+
+from ...lang.diagnostics import did_you_mean
+from ...lang.request import IE, Form, unquoted
+from ..manifest import Element
+from .rules import Matcher
+
+LENGTHS = {"u8": 8, "u16": 16, "u32": 32, "u48": 48, "u64": 64, "u128": 128}
+
+#: A plain ToS or traffic class value leaves ECN alone, which is not the sender's to set
+#: (RFC 3168 section 5); who means all eight bits says `184 & 0xff`.
+IMPLIED_MASKS = {"tos": 0xFC, "trafficclass": 0xFC}
+
+_FORM_NAMES: dict[Form, str] = {
+    "value": "a value", "prefix": "a prefix", "mask": "a value under a mask", "range": "a range",
+}  # fmt: skip
+_FORMS_ALLOWED: dict[str, tuple[Form, ...]] = {
+    "exact": ("value",),
+    "optional": ("value",),
+    "lpm": ("value", "prefix", "mask"),
+    "ternary": ("value", "mask"),
+    "range": ("value", "range"),
+}
+_FORM_HELP = {
+    "exact": "an `exact` element takes one value",
+    "optional": "an `optional` element takes one value, or is left out",
+    "lpm": "an `lpm` element takes a value or a prefix: 10.1.0.0/16",
+    "ternary": "a `ternary` element takes a value or a value under a mask: 184 & 0xfc",
+    "range": "a `range` element takes a value or a range: 1000..2000",
+}
+
+
+class Fault(Exception):
+    """Something wrong with a rule. `part`: type, length, value, other, values (value and other),
+    ie, kind, id or rule. `ie` and `node` say which element of which rule, once somebody knows."""
+
+    def __init__(self, code: str, title: str, part: str, text: str = "", help: str = "") -> None:
+        super().__init__(title)
+        self.code, self.title, self.part, self.text, self.help = code, title, part, text, help
+        self.ie: IE | None = None
+        self.node: Any = None
+
+
+_FOLD = str.maketrans("", "", " -_")
+
+
+def fold(name: str) -> str:
+    """Names ignore case, spaces, `-` and `_`."""
+    return name.translate(_FOLD).lower()
+
+
+class Codec:
+    """One element's values. `lengths` are the IE lengths that fit it, the usual one first."""
+
+    __slots__ = ("element", "full", "implied_mask", "kind", "lengths", "name", "symbols",
+                 "values", "width")  # fmt: skip
+
+    def __init__(self, element: Element) -> None:
+        self.element = element
+        self.name, self.width, self.kind = element.name, element.width, element.kind
+        self.full = (1 << element.width) - 1
+        self.symbols = {fold(name): value for name, value in element.symbols.items()}
+        self.values = frozenset(element.symbols.values())
+        fitting = next(name for name, width in LENGTHS.items() if width >= element.width)
+        # Schema 1 has MAC addresses travel as u64.
+        self.lengths = (fitting, "u64") if element.kind == "mac" else (fitting,)
+        implied = IMPLIED_MASKS.get(fold(element.name)) if element.width == 8 else None
+        self.implied_mask = implied
+
+    @property
+    def octets(self) -> int:
+        """Of a value on the wire and in images."""
+        return LENGTHS[self.lengths[0]] // 8
+
+    def check_length(self, length: str) -> None:
+        if length.lower() in self.lengths or not length:  # YAML leaves lengths to the manifest
+            return
+        wanted = " or ".join(f"`{name}`" for name in self.lengths)
+        title = f"`{self.name}` has length {wanted}, not `{length}`"
+        help_ = f"write ({self.name}, {self.lengths[0]}, …)"
+        if length.lower() not in LENGTHS:
+            help_ += "; lengths are u8, u16, u32, u64, u48 and u128"
+        raise Fault("H0414", title, "length", f"expected {wanted}", help_)
+
+    def number(self, literal: str | int, part: str = "value", enumerated: bool = True) -> int:
+        """The value of a literal: decimal, 0x, an address of the element's kind, or a symbol."""
+        value = literal if isinstance(literal, int) else self._parse(literal, part)
+        if not 0 <= value <= self.full:
+            title = f"{_short(literal)} does not fit `{self.name}`, which has {self.width} bits"
+            raise Fault("H0416", title, part, "too large", f"the largest is {self.full}")
+        if enumerated and self.values and value not in self.values:
+            names = ", ".join(f"{n} = {v}" for n, v in self.element.symbols.items())
+            title = f"{literal} is none of the values of `{self.name}`"
+            raise Fault("H0417", title, part, "not in the enumeration", f"it takes {names}")
+        return value
+
+    def _parse(self, text: str, part: str) -> int:
+        if text[:1].isdigit() or ":" in text:
+            value = literal_number(text, self.kind)
+            if value is not None:
+                return value
+        else:
+            symbol = self.symbols.get(fold(unquoted(text)))
+            if symbol is not None:
+                return symbol
+        raise self._not_one(text, part)
+
+    def _not_one(self, text: str, part: str) -> Fault:
+        is_name = not (text[:1].isdigit() or ":" in text)
+        text = _short(text)
+        if is_name and self.symbols:
+            names = ", ".join(self.element.symbols)
+            help_ = did_you_mean(unquoted(text), self.element.symbols) or f"it takes {names}"
+            title = f"`{text}` is none of the values of `{self.name}`"
+            return Fault("H0417", title, part, "not in the enumeration", help_)
+        what, example = {
+            "ip4": ("an IPv4 address", "10.1.0.1, or 167837697"),
+            "ip6": ("an IPv6 address", "2001:db8::1"),
+            "mac": ("a MAC address", "02:00:00:00:00:01, or a number"),
+        }.get(self.kind, ("a number", "46, or 0x2e"))
+        title = f"`{text}` is not {what}, which `{self.name}` takes"
+        return Fault("H0415", title, part, f"expected {what}", f"write for example {example}")
+
+    def format(self, value: int) -> str:
+        """The canonical spelling."""
+        if self.kind == "ip4":
+            return format_ip4(value)
+        if self.kind == "ip6":
+            return str(IPv6Address(value))
+        if self.kind == "mac":
+            return ":".join(f"{octet:02x}" for octet in value.to_bytes(6, "big"))
+        for name, known in self.element.symbols.items():
+            if known == value:
+                return name
+        return str(value)
+
+    # ---- matchers ---------------------------------------------------------------------------
+
+    def matcher(self, kind: str, form: Form, value: str | int, other: str | int) -> Matcher | None:
+        """The canonical matcher, or None for one that matches anything."""
+        if form not in _FORMS_ALLOWED[kind]:
+            title = f"`{self.name}` does not match {_FORM_NAMES[form]}"
+            raise Fault("H0418", title, "values", f"this is {_FORM_NAMES[form]}", _FORM_HELP[kind])
+        if form == "value":
+            number = self.number(value)
+            if kind == "ternary" and self.implied_mask is not None:
+                return _mask(number, self.implied_mask, self.full)
+            return Matcher("value", number)
+        low = self.number(value, enumerated=False)
+        if form == "prefix":
+            return self._prefix(low, other)
+        high = self.number(other, "other", enumerated=False)
+        if form == "mask":
+            return self._lpm_mask(low, high) if kind == "lpm" else _mask(low, high, self.full)
+        if low > high:
+            title = f"the range {value}..{other} is empty"
+            what = "the upper end is below the lower"
+            raise Fault("H0422", title, "values", what, f"write {other}..{value}")
+        if low == high:
+            return Matcher("value", low)
+        return None if low == 0 and high == self.full else Matcher("range", low, high)
+
+    def prefix_length(self, other: str | int) -> int:
+        length = other if isinstance(other, int) else literal_number(other, "uint")
+        if length is None or not 0 <= length <= self.width:
+            help_ = f"a prefix of `{self.name}` has 0 to {self.width} bits"
+            title = f"/{_short(other)} is no prefix length"
+            raise Fault("H0420", title, "other", "out of range", help_)
+        return length
+
+    def _prefix(self, value: int, other: str | int) -> Matcher | None:
+        length = self.prefix_length(other)
+        host = (1 << (self.width - length)) - 1
+        if value & host:
+            network = f"{self.format(value & ~host)}/{length}"
+            title = f"{self.format(value)}/{length} has bits set behind the prefix"
+            help_ = f"write {network}, or {self.format(value)} for the one address"
+            raise Fault("H0421", title, "values", f"the prefix is {network}", help_)
+        if length == self.width:
+            return Matcher("value", value)
+        return Matcher("prefix", value, length) if length else None
+
+    def _lpm_mask(self, value: int, mask: int) -> Matcher | None:
+        host = self.full ^ mask
+        if host & (host + 1):
+            title = f"the mask of `{self.name}` is not contiguous"
+            raise Fault("H0423", title, "other", "ones and zeros mixed", _FORM_HELP["lpm"])
+        return self._prefix(value & mask, mask.bit_count())
+
+    def matcher_text(self, kind: str, matcher: Matcher) -> str:
+        """A matcher as a request spells it; reading it gives the same one."""
+        form, value, other = matcher
+        if form == "value":
+            plain = kind == "ternary" and self.implied_mask is not None
+            return f"{value} & {self.full:#x}" if plain else self.format(value)
+        if form == "prefix":
+            return f"{self.format(value)}/{other}"
+        if form == "mask":
+            if other == self.implied_mask and (not self.values or value in self.values):
+                return self.format(value)
+            return f"{value} & {other:#x}"
+        return f"{value}..{other}"
+
+
+def _short(literal: str | int) -> str:
+    text = str(literal) if isinstance(literal, str) or literal.bit_length() < 256 else "this"
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _mask(value: int, mask: int, full: int) -> Matcher | None:
+    if mask == full:
+        return Matcher("value", value)
+    return Matcher("mask", value & mask, mask) if mask else None
+
+
+def literal_number(text: str, kind: str) -> int | None:
+    """The number that a literal spells, if it is one for elements of this kind."""
+    try:
+        if ":" in text:
+            if kind == "mac" and len(text) == 17 and text.count(":") == 5:
+                return int(text.replace(":", ""), 16)
+            return int(IPv6Address(text)) if kind == "ip6" else None
+        if "." in text:
+            return _ip4(text) if kind == "ip4" else None
+        if len(text) > 50:
+            return 1 << 160
+        return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
+    except (ValueError, OSError):
+        return None
+
+
+#: Octets as they must be spelled: without leading zeros, which some read as octal.
+_OCTETS = {str(octet): octet for octet in range(256)}
+
+
+def _ip4(text: str) -> int | None:
+    try:
+        a, b, c, d = text.split(".")
+        return _OCTETS[a] << 24 | _OCTETS[b] << 16 | _OCTETS[c] << 8 | _OCTETS[d]
+    except (KeyError, ValueError):
+        return None
+
+
+def format_ip4(value: int) -> str:
+    return f"{value >> 24}.{value >> 16 & 255}.{value >> 8 & 255}.{value & 255}"

@@ -1,0 +1,35 @@
+"""What a request comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ...lang.diagnostics import Diagnostic
+from .rules import Reference, Rule
+
+if TYPE_CHECKING:
+    from .block import Block
+    from .rulebook import RuleBook
+
+
+class Effect(Protocol):
+    """A part of a plan that knows how to be made so."""
+
+    def commit(self, book: RuleBook) -> None: ...
+
+
+class Plan(NamedTuple):
+    """The net effect of a request. `results`: the rules that it created, in the order written (an
+    owner before what it owns). `blocks`: rules that were planned packed; they are in `created` too.
+    `warnings` need no answer. The rest is the book's."""
+
+    created: Sequence[Rule]
+    changed: Sequence[tuple[Rule, Rule]]
+    removed: Sequence[Rule]
+    results: Sequence[Reference]
+    warnings: Sequence[Diagnostic] = ()
+    blocks: tuple[Block, ...] = ()
+    effects: Sequence[Effect] = ()
+    revision: int = 0
+    sequence: int = 0  # the next one

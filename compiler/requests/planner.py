@@ -1,0 +1,235 @@
+"""A request to a plan: every rule checked against the manifest and against what is in force.
+
+The planner works on `Staged` tables laid over the book's, so that what a request says later sees
+what it said earlier, and a refused request leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.request import IE, Request, RuleItem, request_text
+from ...lang.source import Source
+from .arrange import Arranged, Arranger, Misplaced, Node
+from .changing import Changer
+from .ie_values import Fault
+from .plan import Plan
+from .rulecheck import decode, diagnostic, every_fault
+from .rulekinds import Parts
+from .rules import Rule
+
+if TYPE_CHECKING:
+    from .rulebook import RuleBook
+
+_ERRORS_SHOWN = 20
+
+
+class Planner(Changer):
+    """One request's planning."""
+
+    def plan(self, request: Request) -> Plan:
+        single = self._single(request)
+        if single is not None:
+            self._run(single)
+        else:
+            self._all(request)
+        if not self.errors:
+            self._capacities()
+        if self.errors:
+            raise self._refused(request)
+        warnings: tuple[Diagnostic, ...] = ()
+        if self.warnings:
+            located = _located(request, self.book)
+            if located is request:
+                warnings = tuple(diagnostic(f, i, request, "warning") for f, i in self.warnings)
+        return self._plan(warnings)
+
+    def _single(self, request: Request) -> Node | None:
+        """The one rule of a request that says no more than its IEs: no need to arrange it."""
+        if len(request.changes) != 1:
+            return None
+        change = request.changes[0]
+        items = change.items
+        if len(items) != 1 or change.operation == "replace":
+            return None
+        item = items[0]
+        if type(item) is not RuleItem:
+            return None
+        for inner in item.items:
+            if type(inner) is not IE:
+                return None
+        kind = self.book.kinds.get(item.kind)
+        if kind is None:
+            return None
+        node = Node(kind, item, change.operation)
+        node.ies = item.items  # type: ignore[assignment]
+        return node
+
+    def _all(self, request: Request) -> None:
+        arranger = Arranger(self.book.folded_kinds)
+        changes = arranger.arrange(request)
+        arranger.settle(changes)
+        self.errors.extend((fault, fault.item) for fault in arranger.faults)
+        for change in changes:
+            if len(self.errors) >= _ERRORS_SHOWN:
+                return
+            if change.change.operation == "replace":
+                self._replace(change)
+                continue
+            for node in change.nodes:
+                self._run(node)
+
+    def _run(self, node: Node) -> None:
+        try:
+            if node.operation == "create":
+                self.create(node)
+            elif node.operation == "update":
+                self.update(node)
+            else:
+                self.delete(node)
+        except Fault as fault:
+            self._fault(fault, node)
+
+    def _fault(self, fault: Fault, node: Node) -> None:
+        """Note what was wrong with a rule, and with the elements of those within it."""
+        culprit = fault.node or node
+        if fault.ie is None:
+            item = fault.item if isinstance(fault, Misplaced) else culprit.item
+            self.errors.append((fault, item))
+        elif fault.code[:4] in ("H041", "H042"):
+            for each, ie in every_fault(culprit, fault):
+                self.errors.append((each, ie if ie is not None else culprit.item))
+        else:
+            self.errors.append((fault, fault.ie))
+        todo = [node]
+        while todo:
+            within = todo.pop()
+            todo.extend(within.children)
+            try:
+                if within is not culprit:
+                    decode(within)
+            except Fault as other:
+                for each, ie in every_fault(within, other):
+                    self.errors.append((each, ie if ie is not None else within.item))
+
+    # ---- replace ----------------------------------------------------------------------------
+
+    def _replace(self, change: Arranged) -> None:
+        """Make each kind that is named exactly what the change says."""
+        kept: dict[str, set[int]] = {}
+        for node in change.nodes:
+            item = node.item
+            staying = kept.setdefault(node.kind.name, set())
+            empty = not item.block and not node.described() and item.id is None and not item.name
+            if empty:
+                continue
+            try:
+                staying.add(self._put(node))
+            except Fault as fault:
+                self._fault(fault, node)
+        if self.errors:
+            return
+        for kind in reversed(self.book.manifest.rules):
+            if kind.name in kept:
+                self._leave_only(change, kind.name, kept[kind.name])
+
+    def _leave_only(self, change: Arranged, kind: str, staying: set[int]) -> None:
+        staged = self.staged(kind)
+        node = next(n for n in change.nodes if n.kind.name == kind)
+        for handle in [*staged.table.rules, *staged.rules]:
+            rule = staged.get(handle)
+            if rule is None or rule.owner or rule.sequence in staying:
+                continue
+            try:
+                self.remove(rule)
+            except Fault as fault:
+                self._fault(fault, node)
+
+    def _put(self, node: Node) -> int:
+        """Create the rule, or make the one with its match (or id) so; its sequence."""
+        try:
+            parts = decode(node)
+            old = self._standing(node, parts)
+            if old is not None and old.match == parts.match:
+                self._remake(node, parts, old)
+                return old.sequence
+            if old is not None:
+                self.remove(old)
+            sequence = self.sequence
+            self._create(node, parts, 0)
+            return sequence
+        except Fault as fault:
+            if fault.node is None:
+                fault.node = node
+            raise
+
+    def _standing(self, node: Node, parts: Parts) -> Rule | None:
+        """The rule that a replace means to keep: of this id, this name or this match."""
+        kind, item = node.kind, node.item
+        staged = self.staged(kind.name)
+        id_ = item.id if item.id is not None else staged.named(item.name) if item.name else None
+        if kind.grouped:
+            return None if id_ is None else staged.get(
+                kind.key(parts.bits, id_, parts.priority or 0))  # fmt: skip
+        if id_ is not None and (found := staged.get(id_)) is not None:
+            return found
+        if id_ is not None or not kind.keyed:
+            return None
+        return self._with_key(staged, kind.key(parts.bits, 0, parts.priority or 0))
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def _capacities(self) -> None:
+        for name, staged in self.stages.items():
+            capacity = staged.table.kind.rule.capacity
+            if staged.size > capacity and staged.place is not None:
+                item = staged.place
+                assert isinstance(item, RuleItem)
+                title = f"{name} is full: it holds {capacity} rules"
+                help_ = f"delete {staged.size - capacity} first, or raise rule {name} [{capacity}]"
+                fault = Fault("H0454", title, "kind", f"{staged.size} rules", help_)
+                self.errors.append((fault, item))
+
+    def _plan(self, warnings: tuple[Diagnostic, ...]) -> Plan:
+        created, changed, removed = [], [], []
+        for staged in self.stages.values():
+            table = staged.table
+            for handle, new in staged.rules.items():
+                old = table.get(handle)
+                if old is new:
+                    continue
+                if old is None:
+                    created.append(new)
+                elif new is None:
+                    removed.append(old)
+                elif old.sequence == new.sequence:
+                    if old != new:
+                        changed.append((old, new))
+                else:
+                    removed.append(old)
+                    created.append(new)
+        return Plan(
+            tuple(created), tuple(changed), tuple(removed),  # type: ignore[arg-type]
+            self.results, warnings, (), tuple(self.stages.values()), self.book.revision,
+            self.sequence,
+        )  # fmt: skip
+
+    def _refused(self, request: Request) -> Refused:
+        if request.source is None:
+            try:
+                Planner(self.book).plan(_located(request, self.book))
+            except Refused as refused:
+                return refused
+        found = [diagnostic(fault, item, request) for fault, item in self.errors]
+        found.sort(key=lambda d: d.labels[0].span.start)
+        return Refused(list(dict.fromkeys(found))[:_ERRORS_SHOWN])
+
+
+def _located(request: Request, book: RuleBook) -> Request:
+    """The request with places: its text, where it came without one."""
+    if request.source is not None:
+        return request
+    from ...lang.request_parser import parse_request
+
+    return parse_request(Source("<request>", request_text(request)))

@@ -1,0 +1,140 @@
+"""Rules back to requests: the canonical text of a rule, and requests in canonical form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ...lang.diagnostics import Refused
+from ...lang.request import IE, Change, Request, RuleItem, item_text, quoted
+from ..manifest import Manifest
+from .arrange import Arranger, Node
+from .ie_values import Codec, Fault, fold
+from .rulecheck import diagnostic
+from .rulekinds import POSITION, Kind
+from .rules import Reference, Rule
+
+if TYPE_CHECKING:
+    from .rulebook import RuleBook
+
+
+def format_rule(rule: Rule, manifest: Manifest, book: RuleBook | None = None) -> str:
+    """The request text of a rule: `create` before it makes the same rule again.
+
+    With the book it has names for numbers, and what the rule owns stands within it; without it
+    references are `OVERLAY.3`, `port.2`."""
+    kinds = book.kinds if book is not None else {r.name: Kind(manifest, r) for r in manifest.rules}
+    return item_text(rule_item(rule, kinds, book))
+
+
+def rule_item(
+    rule: Rule, kinds: Mapping[str, Kind], book: RuleBook | None = None, nested: bool = False
+) -> RuleItem:
+    """A rule as an item of a request. `nested`: within its owner, so without its id."""
+    kind = kinds[rule.kind]
+    items: list[RuleItem | IE] = []
+    matchers = dict(rule.match)
+    for field in kind.match:
+        matcher = matchers.get(field.codec.name)
+        if matcher is not None and field.match is not None:
+            items.append(_split(field.codec, field.codec.matcher_text(field.match.kind, matcher)))
+    if kind.rule.priority is not None:
+        items.append(_ie(kind.fields[fold(kind.rule.priority[1])].codec, str(rule.priority)))
+    given: dict[str, IE] = {}
+    for name, value in rule.values:
+        codec = kind.fields[fold(name)].codec
+        given[name] = _ie(codec, codec.format(value))
+    for name, reference in rule.references:
+        codec = kind.fields[fold(name)].codec
+        given[name] = _ie(codec, reference_text(reference, book))
+    items.extend(given[name] for name in kind.rule.gives if name in given)
+    if rule.target is not None:
+        items.append(_within(rule, rule.target, kinds, book, ()))
+    for member in rule.members:
+        assert kind.spread is not None
+        weight: tuple[IE, ...] = ()
+        if kind.weight is not None and member.weight != 1:
+            weight = (_ie(kind.weight.codec, str(member.weight)),)
+        reference = Reference(kind.spread.kind, member.id)
+        items.append(_within(rule, reference, kinds, book, weight))
+    id_ = None if nested else rule.id
+    return RuleItem(rule.kind, id_, rule.name or None, tuple(items))
+
+
+def _within(
+    rule: Rule, reference: Reference, kinds: Mapping[str, Kind], book: RuleBook | None,
+    weight: tuple[IE, ...],
+) -> RuleItem:  # fmt: skip
+    target = book.get(*reference) if book is not None else None
+    if target is not None and target.owner == rule.sequence:
+        item = rule_item(target, kinds, book, nested=True)
+        return item._replace(items=(*item.items, *weight))
+    return RuleItem(reference.kind, reference.id, None, weight, bool(weight))
+
+
+def reference_text(reference: Reference, book: RuleBook | None) -> str:
+    """By name where the book knows one that means this and nothing else, else `KIND.number`."""
+    numbered = f"{reference.kind}.{reference.id}"
+    if book is None:
+        return numbered
+    if reference.kind == "port":
+        name = book.port_names.get(reference.id, "")
+        taken = any(book.by_name(k, name) for k, kind in book.kinds.items() if kind.rule.named)
+        return quoted(name) if name and not taken else numbered
+    rule = book.get(*reference)
+    return quoted(rule.name) if rule is not None and rule.name else numbered
+
+
+def _ie(codec: Codec, text: str) -> IE:
+    return IE(codec.name, codec.lengths[0], "value", text)
+
+
+def _split(codec: Codec, text: str) -> IE:
+    """The IE of a matcher's text."""
+    if " & " in text:
+        value, other = text.split(" & ")
+        return IE(codec.name, codec.lengths[0], "mask", value, other)
+    if "/" in text:
+        value, other = text.split("/")
+        return IE(codec.name, codec.lengths[0], "prefix", value, other)
+    if ".." in text:
+        value, other = text.split("..")
+        return IE(codec.name, codec.lengths[0], "range", value, other)
+    return _ie(codec, text)
+
+
+# ---- requests in canonical form -------------------------------------------------------------
+
+
+def canonical(request: Request, kinds: Mapping[str, Kind]) -> Request:
+    """The request with every list nested in brackets and every element by its declared name.
+
+    Raises `Refused` if something stands nowhere. Places stay where they were."""
+    arranger = Arranger(kinds)
+    arranged = arranger.arrange(request)
+    arranger.settle(arranged)
+    faults: list[tuple[Fault, RuleItem | IE]] = [(f, f.item) for f in arranger.faults]
+    changes: list[Change] = []
+    for change in arranged:
+        items = tuple([_canonical(node, faults) for node in change.nodes])
+        changes.append(change.change._replace(items=items))
+    if faults:
+        raise Refused([diagnostic(fault, item, request) for fault, item in faults])
+    return Request(tuple(changes), request.source)
+
+
+def _canonical(node: Node, faults: list[tuple[Fault, RuleItem | IE]]) -> RuleItem:
+    items: list[RuleItem | IE] = []
+    taken: set[str] = set()
+    for ie in node.ies:
+        try:
+            field = node.kind.field(ie, node.parent.kind if node.parent is not None else None)
+            if field.role == POSITION:
+                field = node.kind.positioned(ie, taken)
+            taken.add(field.codec.name)
+            items.append(ie._replace(type=field.codec.name))
+        except Fault as fault:
+            faults.append((fault, ie))
+    items.extend(_canonical(child, faults) for child in node.children)
+    block = node.item.block or bool(items)
+    return node.item._replace(kind=node.kind.name, items=tuple(items), block=block)

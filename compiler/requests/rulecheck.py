@@ -1,0 +1,93 @@
+"""Where in a request its faults stand, and what a finished rule must have."""
+
+from __future__ import annotations
+
+from ...lang.diagnostics import Diagnostic, Label, Severity
+from ...lang.request import IE, Request, RuleItem
+from ...lang.source import Span
+from .arrange import Node
+from .ie_values import Fault
+from .rulekinds import Kind, Parts
+from .rules import Reference
+
+_PARTS = {"type": (0, 1), "length": (2, 3), "value": (4, 5), "other": (6, 7), "values": (4, 7)}
+
+
+def place(item: RuleItem | IE, part: str, request: Request) -> Span:
+    """The characters of the request that a fault is about."""
+    at = item.at
+    if isinstance(item, IE):
+        start, end = _PARTS.get(part, (8, 9))
+        return request.span(at[start], at[end])
+    if part == "kind":
+        return request.span(at[0], at[0] + len(item.kind))
+    return request.span(at[0], at[1])
+
+
+def diagnostic(
+    fault: Fault, item: RuleItem | IE, request: Request, severity: Severity = "error"
+) -> Diagnostic:
+    label = Label(place(item, fault.part, request), fault.text)
+    return Diagnostic(fault.code, fault.title, (label,), fault.help, severity)
+
+
+def decode(node: Node) -> Parts:
+    """What the IEs of a rule say. Raises the first `Fault`, its IE in `.ie`."""
+    parent = node.parent
+    member = None
+    if parent is not None and parent.kind.spread is not None:
+        member = parent.kind if parent.kind.spread.kind == node.kind.name else None
+    return node.kind.decode(node.ies, member)
+
+
+def every_fault(node: Node, first: Fault) -> list[tuple[Fault, IE | None]]:
+    """All that is wrong with the IEs of a rule, each looked at alone besides what was found
+    first."""
+    found: list[tuple[Fault, IE | None]] = [(first, first.ie)]
+    parent = node.parent
+    member = parent.kind if parent is not None and parent.kind.spread is not None else None
+    for ie in node.ies:
+        try:
+            node.kind.decode((ie,), member)
+        except Fault as fault:
+            if ie is not found[0][1]:
+                found.append((fault, ie))
+    return found
+
+
+def complete(kind: Kind, values: dict[int, int], references: dict[int, Reference]) -> None:
+    """Raise `Fault` unless a rule with these elements can be carried out."""
+    for index, when, kinds, requirement in kind.requires:
+        for i, wanted in when:
+            if values.get(i) not in wanted:
+                break
+        else:
+            if index in values:
+                continue
+            reference = references.get(index)
+            if reference is None:
+                raise _missing(kind, requirement.element, when)
+            if kinds and reference.kind not in kinds:
+                title = f"`{requirement.element}` of this {kind.name} cannot be a {reference.kind}"
+                raise Fault(
+                    "H0444", title, "rule", "", f"it must be a {' or a '.join(sorted(kinds))}"
+                )
+
+
+def _missing(kind: Kind, element: str, when: tuple[tuple[int, frozenset[int]], ...]) -> Fault:
+    because = " and ".join(
+        f"`{codec.name}` is {' or '.join(map(codec.format, sorted(values)))}"
+        for codec, values in ((kind.gives[i].codec, values) for i, values in when)
+    )
+    title = f"this {kind.name} lacks `{element}`" + (f", needed where {because}" if because else "")
+    codec = kind.gives[kind.rule.gives.index(element)].codec
+    return Fault("H0430", title, "rule", f"no `{element}`",
+                 f"add ({element}, {codec.lengths[0]}, …)")  # fmt: skip
+
+
+def has_keys(kind: Kind, parts: Parts) -> None:
+    for field in kind.exact:
+        if field.nth not in parts.pairs:
+            name, length = field.codec.name, field.codec.lengths[0]
+            title = f"this {kind.name} lacks `{name}`, which it matches exactly"
+            raise Fault("H0431", title, "rule", f"no `{name}`", f"add ({name}, {length}, …)")

@@ -1,0 +1,357 @@
+"""A rule kind of the manifest, prepared so that checking a rule costs lookups only."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import NamedTuple
+
+from ...lang.diagnostics import did_you_mean
+from ...lang.request import IE
+from ..manifest import Manifest, Match, RuleKind
+from .ie_values import Codec, Fault, fold
+from .rules import Form, Matcher, Reference, Rule
+
+MATCH, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION = range(6)
+
+FORM_CODES: dict[Form, int] = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
+#: Distinct spellings of values kept decoded, for each kind.
+_KEPT = 1 << 16
+
+Pair = tuple[str, Matcher]
+
+
+class Field(NamedTuple):
+    """An element as a rule kind uses it. `shift`: of its bits in the match image."""
+
+    role: int
+    nth: int
+    codec: Codec
+    match: Match | None = None
+    shift: int = 0
+    references: tuple[str, ...] = ()
+
+
+class Hit(NamedTuple):
+    """A decoded IE. `payload`: (element, matcher) or None for any; a number; or an unresolved
+    reference, a number or a name. `bits`: what the matcher adds to the match image."""
+
+    role: int
+    nth: int
+    payload: Pair | int | str | None
+    bits: int
+    field: Field
+
+
+class Parts:
+    """What the IEs of one rule say."""
+
+    __slots__ = ("bits", "named", "pairs", "priority", "references", "values", "weight")
+
+    def __init__(self) -> None:
+        self.pairs: dict[int, Pair] = {}
+        self.named = 0  # a bit for each match element that the IEs name, also as any
+        self.bits = 0
+        self.values: dict[int, int] = {}
+        self.references: dict[int, tuple[int | str, IE | None]] = {}
+        self.priority: int | None = None
+        self.weight: int | None = None
+
+    def taken(self, kind: Kind) -> set[str]:
+        """The names of the elements given so far."""
+        names = {f.codec.name for f in kind.match if self.named >> f.nth & 1}
+        return names | {kind.rule.gives[i] for i in (*self.values, *self.references)}
+
+    @property
+    def match(self) -> tuple[Pair, ...]:
+        pairs = self.pairs
+        return tuple([pairs[i] for i in sorted(pairs)])
+
+
+class Kind:
+    """One rule kind. The match image holds, for each match element from the last octet on, the
+    upper value, the value and the form; then the id (grouped kinds) and the priority."""
+
+    def __init__(self, manifest: Manifest, rule: RuleKind) -> None:
+        self.rule, self.name, self.number = rule, rule.name, rule.number
+        self.fields: dict[str, Field] = {}
+        self.match: list[Field] = []
+        self.gives: list[Field] = []
+        self.grouped, self.spread = rule.grouped, rule.spread
+        self.alternatives = rule.alternatives
+        self.children = (*rule.alternatives, *([rule.spread.kind] if rule.spread else []))
+        self.weight: Field | None = None
+        self.elements = {fold(e.name): e.name for e in manifest.elements}
+        self.numbers = {str(e.number): e.name for e in manifest.elements}
+        self.codecs = {e.name: Codec(e) for e in manifest.elements}
+        self.cache: dict[tuple[str | int, ...], Hit] = {}
+        shift = 0
+        for i, match in enumerate(rule.match):
+            codec = self.codecs[match.element]
+            field = Field(MATCH, i, codec, match, shift)
+            self._add(field)
+            self.match.append(field)
+            shift += 8 + 16 * codec.octets
+        self._fixed_sizes(shift)
+        for i, name in enumerate(rule.gives):
+            self._add_given(i, name)
+        if rule.priority is not None:
+            self._add(Field(PRIORITY, 0, self.codecs[rule.priority[1]]))
+        if rule.spread is not None and rule.spread.weight is not None:
+            self.weight = Field(WEIGHT, 0, self.codecs[rule.spread.weight])
+        self._requirements()
+        self.exact = [f for f in self.match if f.match and f.match.kind == "exact"]
+        self.overlaps = list(_overlapping(self.match))
+        self.ifindex = self._companion()
+
+    def _fixed_sizes(self, shift: int) -> None:
+        self.id_shift = shift
+        shift += 32 if self.grouped else 0
+        self.priority_shift = shift
+        self.has_priority = self.rule.priority is not None
+        shift += 64 if self.has_priority else 0
+        self.key_size = shift // 8
+        self.keyed = bool(self.match) or self.grouped
+
+    def _add(self, field: Field) -> None:
+        self.fields.setdefault(fold(field.codec.name), field)
+
+    def _add_given(self, index: int, name: str) -> None:
+        codec = self.codecs[name]
+        references = codec.element.references
+        for requirement in self.rule.requires:
+            if requirement.element == name and not requirement.when and requirement.references:
+                references = tuple(r for r in references if r in requirement.references)
+        role = REFERENCE if references else VALUE
+        field = Field(role, index, codec, references=references)
+        self._add(field)
+        self.gives.append(field)
+
+    def _requirements(self) -> None:
+        index = {name: i for i, name in enumerate(self.rule.gives)}
+        self.requires = [
+            (
+                index[r.element],
+                tuple((index[name], frozenset(values)) for name, values in r.when),
+                frozenset(r.references),
+                r,
+            )
+            for r in self.rule.requires
+            if r.element in index
+        ]
+        self.named_requires = [
+            (r.element, tuple((name, frozenset(values)) for name, values in r.when),
+             frozenset(r.references))
+            for r in self.rule.requires if r.element in index
+        ]  # fmt: skip
+
+    def _companion(self) -> tuple[int, int] | None:
+        """(ifindex, interface): Schema 1 gives an interface's number beside its name."""
+        number = self.fields.get("ifindex")
+        if number is None or number.role != VALUE:
+            return None
+        for field in self.gives:
+            if field.role == REFERENCE and "port" in field.codec.element.references:
+                return number.nth, field.nth
+        return None
+
+    # ---- IEs --------------------------------------------------------------------------------
+
+    def has(self, ie: IE, member: Kind | None = None) -> bool:
+        """The kind has that element. `member`: the kind that spreads over rules of this one."""
+        name = fold(self.numbers.get(ie.type, ie.type))
+        if name in self.fields or self._alias(name) in self.fields:
+            return True
+        if name in ("ipaddress", "macaddress"):
+            return bool(self._positional(name))
+        return (
+            member is not None
+            and member.weight is not None
+            and (fold(member.weight.codec.name) == name)
+        )
+
+    def _alias(self, name: str) -> str:
+        return "ifindex" if name == "interfaceindex" else name
+
+    def _positional(self, name: str) -> list[Field]:
+        kinds = ("ip4", "ip6") if name == "ipaddress" else ("mac",)
+        return [f for f in [*self.match, *self.gives] if f.codec.kind in kinds]
+
+    def field(self, ie: IE, member: Kind | None) -> Field:
+        """The field that an IE's type names; `Fault` if there is none."""
+        name = fold(self.numbers.get(ie.type, ie.type))
+        field = self.fields.get(name) or self.fields.get(self._alias(name))
+        if field is not None:
+            return field
+        weight = member.weight if member is not None else None
+        if weight is not None and fold(weight.codec.name) == name:
+            return weight
+        if name in ("ipaddress", "macaddress") and (found := self._positional(name)):
+            return Field(POSITION, 0, found[0].codec)
+        raise self._unknown(ie, name)
+
+    def _unknown(self, ie: IE, name: str) -> Fault:
+        own = [f.codec.name for f in self.fields.values()]
+        takes = f"{self.name} takes {', '.join(own)}" if own else f"{self.name} takes no elements"
+        if name in self.elements:
+            title = f"{self.name} has no `{self.elements[name]}`"
+            return Fault("H0412", title, "type", "an element of other rules", takes)
+        title = f"`{ie.type}` is no information element"
+        return Fault("H0411", title, "type", "not declared", did_you_mean(ie.type, own) or takes)
+
+    def decode(self, ies: Iterable[IE], member: Kind | None = None) -> Parts:
+        """What the IEs say; `Fault` (with `.ie`) at the first that is wrong."""
+        parts = Parts()
+        cache = self.cache
+        for ie in ies:
+            hit = cache.get(ie[:5])
+            try:
+                if hit is None:
+                    hit = self.decoded(ie, member)
+                if hit[0] == POSITION:
+                    field = self.positioned(ie, parts.taken(self))
+                    hit = self.decoded(ie._replace(type=field.codec.name), None)
+                self._take(parts, hit, ie)
+            except Fault as fault:
+                fault.ie = ie
+                raise
+        for i, j in self.overlaps:
+            if i in parts.pairs and j in parts.pairs:
+                self.agree(parts.pairs[i], parts.pairs[j], self.match[i], self.match[j])
+        return parts
+
+    @staticmethod
+    def _take(parts: Parts, hit: Hit, ie: IE) -> None:
+        role, index, payload, bits, field = hit
+        if role == MATCH:
+            bit = 1 << index
+            if not parts.named & bit:
+                parts.named |= bit
+                if payload is not None:
+                    parts.pairs[index] = payload  # type: ignore[assignment]
+                    parts.bits |= bits
+                return
+        elif role == VALUE:
+            if index not in parts.values:
+                parts.values[index] = payload  # type: ignore[assignment]
+                return
+        elif role == REFERENCE:
+            if index not in parts.references:
+                parts.references[index] = (payload, ie)  # type: ignore[assignment]
+                return
+        elif role == PRIORITY:
+            if parts.priority is None:
+                parts.priority = payload  # type: ignore[assignment]
+                return
+        elif parts.weight is None:
+            parts.weight = payload  # type: ignore[assignment]
+            return
+        title = f"`{field.codec.name}` is given twice"
+        raise Fault("H0413", title, "ie", "the second time", "leave one of them out")
+
+    def positioned(self, ie: IE, taken: Container[str]) -> Field:
+        """`IP address` is the rule's next element of that kind: the first that is not `taken`."""
+        found = self._positional(fold(ie.type))
+        for field in found:
+            if field.codec.name not in taken:
+                return field
+        names = ", ".join(f.codec.name for f in found)
+        title = f"{self.name} has {len(found)} elements that are an `{ie.type}`"
+        raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
+
+    def decoded(self, ie: IE, member: Kind | None) -> Hit:
+        field = self.field(ie, member)
+        field.codec.check_length(ie.length)
+        hit = self._hit(field, ie)
+        if field.role != WEIGHT:  # which only members of a spread have
+            if len(self.cache) >= _KEPT:
+                self.cache.clear()
+            self.cache[ie[:5]] = hit
+        return hit
+
+    def _hit(self, field: Field, ie: IE) -> Hit:
+        codec = field.codec
+        if field.role == POSITION:
+            return Hit(POSITION, 0, None, 0, field)
+        if field.role == MATCH:
+            assert field.match is not None
+            matcher = codec.matcher(field.match.kind, ie.form, ie.value, ie.other)
+            if matcher is None:
+                if field.match.kind == "exact":
+                    raise Fault("H0418", f"`{codec.name}` must have a value", "values")
+                return Hit(MATCH, field.nth, None, 0, field)
+            return Hit(MATCH, field.nth, (codec.name, matcher), matcher_bits(field, matcher), field)
+        if ie.form != "value":
+            title = f"`{codec.name}` takes one value"
+            raise Fault("H0419", title, "values", "more than a value", "write the value alone")
+        if field.role == REFERENCE and isinstance(ie.value, str) and not ie.value[:1].isdigit():
+            return Hit(REFERENCE, field.nth, ie.value, 0, field)
+        number = codec.number(ie.value)
+        if field.role == WEIGHT and number == 0:
+            raise Fault("H0437", "a member of weight 0 gets no flows", "value", "",
+                        "leave the member out, or delete it from the rule")  # fmt: skip
+        return Hit(field.role, field.nth, number, 0, field)
+
+    @staticmethod
+    def agree(one: Pair, two: Pair, first: Field, second: Field) -> None:
+        """Two elements on the same bits of the packet must be able to hold together."""
+        assert first.match is not None and second.match is not None
+        (v1, m1), (v2, m2) = (
+            tuple(x << f.match.position for x in _under_mask(p[1], f.codec))  # type: ignore[union-attr]
+            for p, f in ((one, first), (two, second))
+        )
+        if (v1 ^ v2) & m1 & m2:
+            title = f"`{one[0]}` and `{two[0]}` contradict each other: no packet has both"
+            raise Fault("H0424", title, "rule", "these are the same bits of the packet",
+                        "leave one of them out")  # fmt: skip
+
+    # ---- images -----------------------------------------------------------------------------
+
+    def key(self, bits: int, id_: int, priority: int) -> bytes:
+        """The match image: what two rules of the kind may not share."""
+        if self.grouped:
+            bits |= id_ << self.id_shift
+        if self.has_priority:
+            bits |= priority << self.priority_shift
+        return bits.to_bytes(self.key_size, "big")
+
+    def key_of(self, rule: Rule) -> bytes:
+        bits = 0
+        for name, matcher in rule.match:
+            bits |= matcher_bits(self.fields[fold(name)], matcher)
+        return self.key(bits, rule.id, rule.priority)
+
+    def owned_by(self, rule: Rule) -> Iterable[Reference]:
+        """Every rule that this one points at."""
+        for _, reference in rule.references:
+            if reference.kind != "port":
+                yield reference
+        if rule.target is not None:
+            yield rule.target
+        if rule.members and self.spread is not None:
+            for member in rule.members:
+                yield Reference(self.spread.kind, member.id)
+
+
+def matcher_bits(field: Field, matcher: Matcher) -> int:
+    wide = 8 * field.codec.octets
+    form, value, other = matcher
+    return ((FORM_CODES[form] << wide | value) << wide | other) << field.shift
+
+
+def _overlapping(fields: list[Field]) -> Iterable[tuple[int, int]]:
+    for i, first in enumerate(fields):
+        for j in range(i + 1, len(fields)):
+            one, two = first.match, fields[j].match
+            assert one is not None and two is not None
+            if one.position < two.position + two.width and two.position < one.position + one.width:
+                yield i, j
+
+
+def _under_mask(matcher: Matcher, codec: Codec) -> tuple[int, int]:
+    """Value and mask of a matcher; a range says nothing of single bits."""
+    form, value, other = matcher
+    if form == "value":
+        return value, codec.full
+    if form == "prefix":
+        return value, codec.full ^ ((1 << (codec.width - other)) - 1)
+    return (value, other) if form == "mask" else (0, 0)

@@ -1,0 +1,247 @@
+"""Requests as octets: how a controller in another language, and our own client, sends them.
+
+All numbers are in network order.
+
+    request   version u8 = 1, changes u32, then the changes
+    change    operation u8 (1 create, 2 update, 3 delete, 4 replace), items u16, then the items
+    item      u8: 1 an IE, 2 a rule; IEs come first
+    IE        type u16, form u8, length u8 of the value, value, then for form
+              0 value, nothing; 1 prefix, its length u8; 2 mask, the mask; 3 range, the upper end
+              (as long as the value); 4 name: the value is a UTF-8 name, of a rule or a port
+    rule      kind u16 (its number in the manifest), flags u8 (1 id, 2 name, 4 brackets, even
+              empty ones), [id u32], [length u8, UTF-8 name], items u16, then the items
+
+A value's length is that of its element: 1, 2, 4, 6, 8 or 16. An absent IE means any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from struct import pack
+
+from ...lang.diagnostics import Diagnostic, Label, Refused
+from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, unquoted
+from ...lang.source import Source
+from ..manifest import Manifest
+from .ie_values import LENGTHS, Fault, fold
+from .rule_text import canonical
+from .rulecheck import diagnostic
+from .rulekinds import REFERENCE, Field, Kind
+
+VERSION = 1
+DEPTH = 16
+_OPERATIONS: tuple[Operation, ...] = ("create", "update", "delete", "replace")
+_FORMS: tuple[Form, ...] = ("value", "prefix", "mask", "range")
+_NAME = 4
+_ID, _NAMED, _BLOCK = 1, 2, 4
+_LENGTH_NAMES = {width // 8: name for name, width in LENGTHS.items()}
+
+
+class Codecs:
+    """What encoding and decoding need of a manifest; make it once."""
+
+    def __init__(self, manifest: Manifest, kinds: Mapping[str, Kind] | None = None) -> None:
+        made = kinds or {r.name: Kind(manifest, r) for r in manifest.rules}
+        self.kinds = {fold(name): kind for name, kind in made.items()}
+        self.by_number = {kind.number: kind for kind in made.values()}
+        self.elements = {e.number: e.name for e in manifest.elements}
+        self.numbers = {e.name: e.number for e in manifest.elements}
+        self.references = {e.number for e in manifest.elements if e.references}
+
+
+# ---- to octets ------------------------------------------------------------------------------
+
+
+def encode(request: Request, codecs: Codecs) -> bytes:
+    """The request as octets. Raises `Refused` where it says what has none: unknown rules, elements
+    and symbols, values that do not fit. References by name stay names."""
+    request = canonical(request, codecs.kinds)
+    out = bytearray(pack("!BI", VERSION, len(request.changes)))
+    faults: list[tuple[Fault, RuleItem | IE]] = []
+    for change in request.changes:
+        out += pack("!BH", _OPERATIONS.index(change.operation) + 1, _count(change.items))
+        for item in change.items:
+            assert isinstance(item, RuleItem)
+            _put_rule(out, item, None, codecs, faults)
+    if faults:
+        raise Refused([diagnostic(fault, item, request) for fault, item in faults])
+    return bytes(out)
+
+
+def _count(items: tuple[RuleItem | IE, ...]) -> int:
+    return min(len(items), 0xFFFF)
+
+
+def _put_rule(
+    out: bytearray, item: RuleItem, member: Kind | None, codecs: Codecs,
+    faults: list[tuple[Fault, RuleItem | IE]],
+) -> None:  # fmt: skip
+    kind = codecs.kinds[fold(item.kind)]
+    name = (item.name or "").encode()
+    flags = _BLOCK * item.block | _ID * (item.id is not None) | _NAMED * (item.name is not None)
+    out += pack("!BHB", 2, kind.number, flags)
+    if item.id is not None:
+        if item.id >> 32:
+            faults.append((Fault("H0458", f"{item.id} is no id", "id", "out of range"), item))
+        out += pack("!I", item.id & 0xFFFFFFFF)
+    if item.name is not None:
+        if len(name) > 255:
+            faults.append((Fault("H0459", "the name is too long", "id", "63 octets at most"), item))
+        out += pack("!B", len(name[:255])) + name[:255]
+    out += pack("!H", _count(item.items))
+    for inner in item.items:
+        if isinstance(inner, RuleItem):
+            _put_rule(out, inner, kind, codecs, faults)
+            continue
+        try:
+            _put_ie(out, inner, kind.field(inner, member), codecs)
+        except Fault as fault:
+            faults.append((fault, inner))
+
+
+def _put_ie(out: bytearray, ie: IE, field: Field, codecs: Codecs) -> None:
+    codec = field.codec
+    number = codecs.numbers[codec.name]
+    codec.check_length(ie.length)
+    named = isinstance(ie.value, str) and not ie.value[:1].isdigit()
+    if field.role == REFERENCE and named:
+        name = unquoted(str(ie.value)).encode()[:255]
+        out += pack("!BHBB", 1, number, _NAME, len(name)) + name
+        return
+    size = LENGTHS[ie.length.lower() or codec.lengths[0]] // 8
+    value = codec.number(ie.value, enumerated=ie.form == "value")
+    out += pack("!BHBB", 1, number, _FORMS.index(ie.form), size) + value.to_bytes(size, "big")
+    if ie.form == "prefix":
+        length = codec.prefix_length(ie.other)
+        out += pack("!B", length)
+    elif ie.form != "value":
+        out += codec.number(ie.other, "other", enumerated=False).to_bytes(size, "big")
+
+
+# ---- from octets ----------------------------------------------------------------------------
+
+
+def decode(data: bytes, codecs: Codecs, name: str = "<request>") -> Request:
+    """Octets to a request without places. Raises `Refused` (H0480, H0481) for anything else than
+    `encode` writes; the diagnostic shows the octets."""
+    reader = _Reader(data, codecs)
+    try:
+        return reader.request()
+    except _Bad as bad:
+        raise Refused([_hostile(data, name, bad)]) from None
+
+
+class _Bad(Exception):
+    def __init__(self, at: int, what: str, code: str = "H0481") -> None:
+        super().__init__(what)
+        self.at, self.what, self.code = at, what, code
+
+
+class _Reader:
+    def __init__(self, data: bytes, codecs: Codecs) -> None:
+        self.data, self.codecs, self.at = data, codecs, 0
+
+    def take(self, size: int, what: str) -> int:
+        return int.from_bytes(self.octets(size, what), "big")
+
+    def octets(self, size: int, what: str) -> bytes:
+        found = self.data[self.at : self.at + size]
+        if len(found) < size:
+            raise _Bad(len(self.data), f"the octets end within {what}", "H0480")
+        self.at += size
+        return found
+
+    def text(self, what: str) -> str:
+        start = self.at
+        try:
+            text = self.octets(self.take(1, what), what).decode()
+        except UnicodeDecodeError:
+            raise _Bad(start, f"{what} is not UTF-8") from None
+        if not text or '"' in text or not text.isprintable():
+            raise _Bad(start, f"{what} has characters that no name has")
+        return text
+
+    def request(self) -> Request:
+        version = self.take(1, "the version")
+        if version != VERSION:
+            raise _Bad(0, f"version {version} is not the {VERSION} that this release reads")
+        changes = []
+        for _ in range(self.take(4, "the number of changes")):
+            changes.append(self.change())
+        if self.at < len(self.data):
+            raise _Bad(self.at, "octets are left behind the last change")
+        if not changes:
+            raise _Bad(1, "the request is empty")
+        return Request(tuple(changes))
+
+    def change(self) -> Change:
+        operation = self.take(1, "an operation")
+        if not 1 <= operation <= 4:
+            raise _Bad(self.at - 1, f"{operation} is no operation (1 create to 4 replace)")
+        items = self.items(0)
+        if any(isinstance(item, IE) for item in items):
+            raise _Bad(self.at, "an element belongs to no rule")
+        if not items:
+            raise _Bad(self.at, "the change names no rule")
+        return Change(_OPERATIONS[operation - 1], items)
+
+    def items(self, depth: int) -> tuple[RuleItem | IE, ...]:
+        if depth > DEPTH:
+            raise _Bad(self.at, f"rules are nested more than {DEPTH} deep")
+        found: list[RuleItem | IE] = []
+        for _ in range(self.take(2, "the number of items")):
+            tag = self.take(1, "an item")
+            if tag not in (1, 2):
+                raise _Bad(self.at - 1, f"{tag} is no item (1 an element, 2 a rule)")
+            if tag == 1 and found and isinstance(found[-1], RuleItem):
+                raise _Bad(self.at - 1, "elements come before the rules within a rule")
+            found.append(self.ie() if tag == 1 else self.rule(depth))
+        return tuple(found)
+
+    def rule(self, depth: int) -> RuleItem:
+        number = self.take(2, "a rule's kind")
+        kind = self.codecs.by_number.get(number)
+        if kind is None:
+            raise _Bad(self.at - 2, f"{number} is no kind of rule")
+        flags = self.take(1, "a rule's flags")
+        if flags & ~(_ID | _NAMED | _BLOCK):
+            raise _Bad(self.at - 1, f"flags {flags:#x} are not known")
+        id_ = self.take(4, "an id") if flags & _ID else None
+        name = self.text("a name") if flags & _NAMED else None
+        items = self.items(depth + 1)
+        if items and not flags & _BLOCK:
+            raise _Bad(self.at, "items follow a rule that has none")
+        return RuleItem(kind.name, id_, name, items, bool(flags & _BLOCK))
+
+    def ie(self) -> IE:
+        number = self.take(2, "an element's type")
+        element = self.codecs.elements.get(number)
+        if element is None:
+            raise _Bad(self.at - 2, f"{number} is no information element")
+        form = self.take(1, "a form")
+        if form == _NAME:
+            if number not in self.codecs.references:
+                raise _Bad(self.at - 1, f"`{element}` has no names")
+            return IE(element, "u32", "value", f'"{self.text("a name")}"')
+        if form > _NAME:
+            raise _Bad(self.at - 1, f"{form} is no form (0 value to 4 name)")
+        size = self.take(1, "a length")
+        if size not in _LENGTH_NAMES:
+            raise _Bad(self.at - 1, f"{size} is no length of a value")
+        length, value = _LENGTH_NAMES[size], self.take(size, "a value")
+        if form == 0:
+            return IE(element, length, "value", value)
+        other = self.take(1 if form == 1 else size, "a value")
+        return IE(element, length, _FORMS[form], value, other)
+
+
+def _hostile(data: bytes, name: str, bad: _Bad) -> Diagnostic:
+    """The octets around the place, as the source line."""
+    first = max(0, bad.at // 16 * 16 - 16)
+    shown = data[first : first + 48]
+    text = shown.hex(" ")
+    start = min((bad.at - first) * 3, max(0, len(text) - 2))
+    label = Label(Source(name, text).span(start, min(start + 2, len(text))), f"octet {bad.at}")
+    help_ = "the octets are described in helioc.compiler.requests.wire; was the message cut short?" if (
+        bad.code == "H0480") else "the octets are described in helioc.compiler.requests.wire"  # fmt: skip
+    return Diagnostic(bad.code, bad.what, (label,), help_)

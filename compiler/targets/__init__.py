@@ -1,1 +1,0 @@
-"""What each target allows, and how it joins stages."""
