@@ -7,9 +7,9 @@ from ..lang.explain import Explanation
 CHANGES: dict[str, Explanation] = {
     "H0269": Explanation(
         "packets that were changed unlike meet",
-        "Behind a branch, all packets that came in by one port role must have had the same pops and "
-        "pushes: what comes later is compiled once for each role. Give a verdict in the branch that "
-        "changes the packet, or change it in every branch.",
+        "Behind a branch, all packets that came in by one port role must have had the same "
+        "pops and pushes: what comes later is compiled once for each role. Give a verdict in "
+        "the branch that changes the packet, or change it in every branch.",
         "stage main {\n"
         "  if not user { pass }\n"
         "  if port is wan { if user.tos = 1 { pop to user } }\n"
