@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from lab import Namespace, Wire
+from lab import PATIENCE, Namespace, Wire
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import GRE, Ether
 
@@ -17,17 +17,18 @@ class Capture:
     def __init__(self, room: Namespace, device: str) -> None:
         self._wire: Wire = room.wire(device)
 
-    def frames(self, quiet: float = 0.1) -> list[Any]:
-        """What has come, until nothing comes for `quiet` seconds. Ends the capture."""
-        caught = []
-        while (octets := self._wire.receive(quiet)) is not None:
+    def frames(self, least: int = 0) -> list[Any]:
+        """What has come: until nothing comes for 0.1 s, but `least` frames are waited for longer.
+        Ends the capture."""
+        caught: list[Any] = []
+        while (octets := self._wire.receive(PATIENCE if len(caught) < least else 0.1)) is not None:
             caught.append(Ether(octets))
         self._wire.close()
         return caught
 
-    def tunnelled(self) -> list[Any]:
+    def tunnelled(self, least: int = 0) -> list[Any]:
         """The GRE packets among them, from the outer IPv4 header on."""
-        return [frame[IP] for frame in self.frames() if GRE in frame]
+        return [frame[IP] for frame in self.frames(least) if GRE in frame]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ import socket
 import subprocess
 from dataclasses import dataclass
 
-from lab import Background, LabError, Namespace, until
+from lab import PATIENCE, Background, LabError, Namespace, until
 
+SO_RCVBUFFORCE = 33  # of asm-generic/socket.h; beyond net.core.rmem_max, for root
 TOS_EF = 184  # the ToS byte of DSCP EF (RFC 3246)
 
 
@@ -19,6 +20,7 @@ def udp_socket(room: Namespace, address: str = "0.0.0.0", port: int = 0) -> sock
     def make() -> socket.socket:
         made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
+            made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
             made.bind((address, port))
         except OSError:
             made.close()
@@ -29,22 +31,32 @@ def udp_socket(room: Namespace, address: str = "0.0.0.0", port: int = 0) -> sock
 
 
 def udp_round_trips(
-    client: Namespace, server: Namespace, address: str, count: int, *, tos: int = 0, port: int = 7
+    client: Namespace,
+    server: Namespace,
+    address: str,
+    count: int,
+    *,
+    tos: int = 0,
+    port: int = 7,
+    seconds: float = PATIENCE,
 ) -> tuple[int, int]:
-    """Send `count` datagrams, each answered in turn: (arrived at the server, answers)."""
+    """Send `count` datagrams, each answered in turn: (arrived at the server, answers). One that has
+    not come after `seconds` is lost."""
     with udp_socket(client) as one, udp_socket(server, address, port) as other:
         one.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
         for number in range(count):
             one.sendto(b"%d" % number, (address, port))
-        arrived = _drain(other, count)
+        arrived = drain(other, count, seconds)
         for octets, sender in arrived:
             other.sendto(octets, sender)
-        return len(arrived), len(_drain(one, len(arrived)))
+        return len(arrived), len(drain(one, len(arrived), seconds))
 
 
-def _drain(receiver: socket.socket, count: int) -> list[tuple[bytes, tuple[str, int]]]:
-    """Up to `count` datagrams; fewer when nothing comes for half a second."""
-    receiver.settimeout(0.5)
+def drain(
+    receiver: socket.socket, count: int, seconds: float = PATIENCE
+) -> list[tuple[bytes, tuple[str, int]]]:
+    """Up to `count` datagrams and their senders; fewer when nothing comes for so long."""
+    receiver.settimeout(seconds)
     got: list[tuple[bytes, tuple[str, int]]] = []
     try:
         while len(got) < count:
@@ -114,7 +126,7 @@ def read_pings(said: str) -> Pings:
 
 def ping(room: Namespace, address: str, count: int = 3, *options: str) -> Pings:
     """Ping and wait; loss is no failure."""
-    words = room.inside("ping", "-q", "-n", "-c", str(count), "-i", "0.01", "-W", "1", *options)
+    words = room.inside("ping", "-q", "-n", "-c", str(count), "-i", "0.01", "-W", "2", *options)
     done = subprocess.run((*words, address), capture_output=True, text=True, timeout=60)
     return read_pings(done.stdout)
 
@@ -122,7 +134,7 @@ def ping(room: Namespace, address: str, count: int = 3, *options: str) -> Pings:
 def start_pings(room: Namespace, address: str, count: int, seconds: float) -> Background:
     """Pings at even intervals for `seconds`; `read_pings(process.wait())` has what came of them."""
     between = str(seconds / count)
-    return room.start("ping", "-q", "-n", "-c", str(count), "-i", between, "-W", "1", address)
+    return room.start("ping", "-q", "-n", "-c", str(count), "-i", between, "-W", "5", address)
 
 
 @dataclass(frozen=True)
