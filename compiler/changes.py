@@ -131,7 +131,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     passing = [e for e in AT_FORWARD if _hook(program, e) == "pass"]
     if passing:
         hooks = [
-            (program.hook_spans[e], "the hook passes it")
+            (program.hook_spans[e], "passes it, with its own link header")
             for e in passing
             if e in program.hook_spans
         ]

@@ -226,10 +226,13 @@ def pushed_read(span: Span, node: str, push: Span) -> Diagnostic:
 
 
 def not_announced(span: Span, source: str, target: str, change: Span, hooks: Labels) -> Diagnostic:
+    says = f"the packet leaves behind the `{source}` that it came with"
+    if span.text.startswith("forward"):
+        says = f"a packet that cannot be forwarded is passed behind its own `{source}`"
     return error(
         "H0289",
         f"`{source}` has no way to announce `{target}`",
-        (span, f"the packet leaves behind the `{source}` that it came with"),
+        (span, says),
         (change, f"puts `{target}` behind `{source}`"),
         *hooks,
         help=f"add an edge `{source} -> {target} when …` to the parser, or `forward` the packet",

@@ -66,7 +66,14 @@ def shown(test: Test) -> str:
 
 
 def shown_ranges(ranges: Ranges) -> str:
-    return " | ".join(f"{low}" if low == high else f"{low}..{high}" for low, high in ranges)
+    return " | ".join(
+        _number(low) if low == high else f"{_number(low)}..{_number(high)}" for low, high in ranges
+    )
+
+
+def _number(value: int) -> str:
+    """Small numbers decimal, as protocols are written; types and the like hexadecimal."""
+    return f"{value:#06x}" if value > 0xFF else str(value)
 
 
 def matched(test: Test, value: int) -> bool:
