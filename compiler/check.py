@@ -7,16 +7,17 @@ from typing import Literal, TypeVar
 from ..lang import tree
 from ..lang.diagnostics import Diagnostics
 from ..lang.source import Span
-from . import faults_files, faults_stages, model
-from .edges import CheckedGraph, check_graph
-from .elements import Elements
-from .flow import Scope, State, at_arrival
-from .headers import CheckedHeader, check_header
-from .kinds import Rules, collect_kinds
-from .requirements import finish_rules
+from . import model
+from .checking import faults_files, faults_stages
+from .checking.edges import CheckedGraph, check_graph
+from .checking.elements import Elements
+from .checking.flow import Scope, State, at_arrival
+from .checking.headers import CheckedHeader, check_header
+from .checking.kinds import Rules, collect_kinds
+from .checking.requirements import finish_rules
+from .checking.stage_names import Program
+from .checking.statements import block
 from .resolve import Known, Load, load_file, visible_headers
-from .stage_names import Program
-from .statements import block
 
 Hook = Literal["pass", "drop", "reply icmp"]
 HOOKS: dict[model.Event, Hook] = {

@@ -7,11 +7,11 @@ them in `explain_*.py`, so that a check does not load them.
 from __future__ import annotations
 
 from ..lang.explain import Explanation
-from .explain_changes import CHANGES
-from .explain_files import FILES
-from .explain_graph import GRAPH
-from .explain_headers import HEADERS
-from .explain_rules import RULES
-from .explain_stages import STAGES
+from .checking.explain_changes import CHANGES
+from .checking.explain_files import FILES
+from .checking.explain_graph import GRAPH
+from .checking.explain_headers import HEADERS
+from .checking.explain_rules import RULES
+from .checking.explain_stages import STAGES
 
 EXPLANATIONS: dict[str, Explanation] = {**FILES, **GRAPH, **HEADERS, **RULES, **STAGES, **CHANGES}

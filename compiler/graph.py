@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import guards, model
+from . import model
+from .checking import guards
 
 
 def reachable(graph: model.Graph, role: str) -> frozenset[str]:

@@ -7,13 +7,13 @@ from typing import Literal
 
 from .events import Events
 from .layout import Table, tables
-from .lower_parser import lower_parser, reachable
-from .lower_rewrite import Shape
-from .lower_stages import lower_block
-from .lower_values import Binding, Helper, Site
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
+from .lowering.parser import lower_parser, reachable
+from .lowering.reads import _walk, reads
+from .lowering.rewrite import Shape
+from .lowering.stages import lower_block
+from .lowering.values import Binding, Helper, Site
 from .model import Choose, Find, Pipeline, Stage
-from .reads import _walk, reads
 
 Join = Literal["staged", "fused"]
 

@@ -12,8 +12,8 @@ from . import manifest as m
 from .check import check
 from .layout import MAX_PORTS
 from .lower import Join, lower
-from .lower_rewrite import Unsupported
 from .lowered import Unit
+from .lowering.rewrite import Unsupported
 from .model import Pipeline
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..lang import tree
 from ..lang.diagnostics import Diagnostics, Refused
 from ..lang.source import Source
-from . import faults_files as faults
+from .checking import faults_files as faults
 
 #: Reads and parses the file at a path; raises `Refused`.
 Load = Callable[[Path], tree.Program]

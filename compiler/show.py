@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import guards
 from . import model as m
+from .checking import guards
 
 
 def show_model(pipeline: m.Pipeline) -> str:

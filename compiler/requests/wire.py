@@ -242,6 +242,7 @@ def _hostile(data: bytes, name: str, bad: _Bad) -> Diagnostic:
     text = shown.hex(" ")
     start = min((bad.at - first) * 3, max(0, len(text) - 2))
     label = Label(Source(name, text).span(start, min(start + 2, len(text))), f"octet {bad.at}")
-    help_ = "the octets are described in helioc.compiler.requests.wire; was the message cut short?" if (
-        bad.code == "H0480") else "the octets are described in helioc.compiler.requests.wire"  # fmt: skip
+    help_ = f"the octets are described in {__name__}"
+    if bad.code == "H0480":
+        help_ += "; was the message cut short?"
     return Diagnostic(bad.code, bad.what, (label,), help_)

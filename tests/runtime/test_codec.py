@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from helioc.compiler.requests.rules import Matcher, Member, Reference, Rule
-from helioc.runtime.codec import KindCodec, TooLong, prefixes
+from helioc.runtime.codec import KindCodec, prefixes
+from helioc.runtime.images import ImageCodec, TooLong
 from hypothesis import given
 from hypothesis import strategies as st
 from linx_maps import bundle
@@ -35,21 +36,25 @@ def codec(kind: str) -> KindCodec:
     return KindCodec(bundle().manifest, bundle().manifest.rule(kind))
 
 
+def images(kind: str) -> ImageCodec:
+    return ImageCodec(bundle().manifest, bundle().manifest.rule(kind))
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: f"{r.kind} {r.id}")
 def test_an_image_is_the_whole_rule(rule: Rule) -> None:
-    image = codec(rule.kind).image(rule, 77)
-    assert len(image) <= codec(rule.kind).kind.image_size
-    assert codec(rule.kind).rule_of(image) == (rule, 77)
+    image = images(rule.kind).image(rule, 77)
+    assert len(image) <= images(rule.kind).kind.image_size
+    assert images(rule.kind).rule_of(image) == (rule, 77)
 
 
 def test_an_empty_image_is_no_rule() -> None:
     with pytest.raises(ValueError, match="no rule"):
-        codec("FAR").rule_of(bytes(codec("FAR").kind.image_size))
+        images("FAR").rule_of(bytes(images("FAR").kind.image_size))
 
 
 def test_a_name_that_does_not_fit_is_refused() -> None:
     with pytest.raises(TooLong):
-        codec("OVERLAY").image(Rule("OVERLAY", 1, 1, "ü" * 33), 1)
+        images("OVERLAY").image(Rule("OVERLAY", 1, 1, "ü" * 33), 1)
 
 
 @given(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from check_frame import checked, framed
-from helioc.compiler import faults_files
+from helioc.compiler.checking import faults_files
 from helioc.compiler.faults import EXPLANATIONS
 
 WITH_EXAMPLES = sorted(code for code, e in EXPLANATIONS.items() if e.wrong)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from helioc.compiler import guards, model
+from helioc.compiler import model
+from helioc.compiler.checking import guards
+from helioc.compiler.checking.requirements import merged
 from helioc.compiler.model import Requirement
-from helioc.compiler.requirements import merged
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,0 +1,218 @@
+"""Guards of edges, from what is written to tests, and what a push writes to meet them."""
+
+from __future__ import annotations
+
+from ...lang import tree
+from ...lang.diagnostics import Diagnostics
+from ...lang.source import Span
+from .. import model
+from . import faults_files, faults_headers, guards
+from . import faults_graph as faults
+from .headers import CheckedHeader
+from .values import WIDEST, Value, fits, literal
+
+
+class EdgeGuards:
+    """Checks guards against the fields of the header that the edge leaves."""
+
+    def __init__(self, found: Diagnostics) -> None:
+        self.found = found
+
+    def guard(self, edge: tree.Edge, header: CheckedHeader) -> tuple[model.Test, ...] | None:
+        tests: list[model.Test] = []
+        seen: dict[str, Span] = {}
+        whole = True
+        for test in edge.guard:
+            field = self.tested_field(test, header)
+            made = self.test(test, field) if field else None
+            if made is None:
+                whole = False
+                continue
+            if made.field in seen:
+                self.found.add(faults.tested_twice(test.field.span, seen[made.field], made.field))
+                whole = False
+            seen[made.field] = test.field.span
+            tests.append(made)
+        return tuple(tests) if whole else None
+
+    def tested_field(self, test: tree.Test, header: CheckedHeader) -> model.Field | None:
+        name = test.field
+        if name.text in header.broken:
+            return None
+        field = next((f for f in header.header.fields if f.name == name.text), None)
+        if field is None:
+            names = [f.name for f in header.header.fields if f.name[0] != "_"]
+            self.found.add(
+                faults_files.unknown(
+                    f"field of `{header.header.name}`",
+                    name,
+                    names,
+                    f"its fields are {', '.join(names[:8])}",
+                )
+            )
+            return None
+        if field.group:
+            self.found.add(
+                faults.may_be_left_out(
+                    name.span,
+                    field.name,
+                    header.header.name,
+                    field.span,
+                    "a guard compares fields outside `when` groups",
+                )
+            )
+            return None
+        if field.kind == "bytes" or field.width > WIDEST:
+            self.found.add(faults_files.unsupported(name.span, "testing more than 64 bits"))
+            return None
+        return field
+
+    def test(self, test: tree.Test, field: model.Field) -> model.Test | None:
+        ranges: list[tuple[int, int]] = []
+        masks: set[int | None] = set()
+        for alternative in test.alternatives:
+            made = self.alternative(alternative, field)
+            if made is None:
+                return None
+            low, high, mask = made
+            ranges.append((low, high))
+            masks.add(mask)
+        if len(masks) > 1:
+            self.found.add(
+                faults_files.unsupported(
+                    test.span, "several masks in one test", "use the same mask, or an edge for each"
+                )
+            )
+            return None
+        mask = next(iter(masks))
+        if mask is None or mask == (1 << field.width) - 1:
+            return model.Test(field.name, _joined(ranges))
+        return model.Test(field.name, tuple(dict.fromkeys(ranges)), mask)
+
+    def alternative(
+        self, alternative: tree.Range, field: model.Field
+    ) -> tuple[int, int, int | None] | None:
+        low = self.constant(alternative.low, field)
+        high = self.constant(alternative.high, field) if alternative.high else low
+        mask = self.constant(alternative.mask, field, masking=True) if alternative.mask else None
+        if low is None or high is None or (alternative.mask and mask is None):
+            return None
+        if mask is not None and low & ~mask:
+            self.found.add(faults.outside_mask(alternative.span, low, mask))
+            return None
+        if low > high:
+            self.found.add(faults.empty_range(alternative.span, low, high))
+            return None
+        return low, high, mask
+
+    def constant(self, expr: tree.Expr, field: model.Field, masking: bool = False) -> int | None:
+        if not isinstance(expr, tree.Number | tree.Address):
+            self.found.add(
+                faults_headers.wrong_kind(
+                    expr.span,
+                    "an expression",
+                    "a number or an address",
+                    help="a guard compares with plain values",
+                )
+            )
+            return None
+        value = literal(expr)
+        if masking and value.kind == "uint":
+            value = Value(
+                value.expr, value.width, field.kind, value.low, value.high, value.span, value.what
+            )
+        if not fits(value, field.width, field.kind, f"`{field.name}`", field.span, self.found):
+            return None
+        return value.low
+
+    def writes(
+        self, edge: tree.Edge, tests: tuple[model.Test, ...], header: CheckedHeader
+    ) -> tuple[tuple[str, int], ...] | None:
+        """What a push assigns to the source's fields, or None if the guard is too wide for that."""
+        if not edge.write:
+            values = [guards.only_value(t) for t in tests]
+            return (
+                None
+                if None in values
+                else tuple(
+                    (t.field, v) for t, v in zip(tests, values, strict=True) if v is not None
+                )
+            )
+        if len(edge.write) != len(tests):
+            guard = edge.guard[0].span.to(edge.guard[-1].span) if edge.guard else edge.source.span
+            self.found.add(
+                faults.wrong_write(
+                    edge.write[0].span.to(edge.write[-1].span),
+                    "`write` gives a value for each test of the guard",
+                    guard,
+                    f"tests {len(tests)} fields",
+                    f"write {len(tests)} values" if tests else "leave `write` out",
+                )
+            )
+            return None
+        written = []
+        fields = {f.name: f for f in header.header.fields}
+        for test, said, expr in zip(tests, edge.guard, edge.write, strict=True):
+            value = self.constant(expr, fields[test.field])
+            if value is None:
+                return None
+            if not guards.matched(test, value):
+                self.found.add(
+                    faults.wrong_write(
+                        expr.span,
+                        "what this edge writes, it would not read",
+                        said.span,
+                        f"matches {guards.shown(test)}",
+                        f"write a value out of {guards.shown(test)}",
+                    )
+                )
+                return None
+            written.append((test.field, value))
+        return tuple(written)
+
+
+def _joined(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The ranges in order, overlapping and adjacent ones joined."""
+    out: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if out and low <= out[-1][1] + 1:
+            out[-1] = (out[-1][0], max(high, out[-1][1]))
+        else:
+            out.append((low, high))
+    return tuple(out)
+
+
+def shown_guard(edge: model.Edge) -> str:
+    if not edge.tests:
+        return "every packet"
+    if len(edge.tests) == 1:
+        return guards.shown(edge.tests[0])
+    return " and ".join(f"{t.field} = {guards.shown(t)}" for t in edge.tests)
+
+
+def shown_common(first: model.Edge, second: model.Edge) -> str:
+    """What both match, where that is easily said; else what the second matches."""
+    if len(first.tests) == len(second.tests) == 1 and first.tests[0].field == second.tests[0].field:
+        one, other = first.tests[0], second.tests[0]
+        if one.mask is None and other.mask is None:
+            alone = guards.without(other.ranges, one.ranges)
+            return guards.shown_ranges(guards.without(other.ranges, alone))
+    return shown_guard(second)
+
+
+def mend(first: model.Edge, second: model.Edge) -> str:
+    """How one of two overlapping edges could give way."""
+    if not (first.tests and second.tests):
+        return "give both edges a guard, or read them on different ports: `on …`"
+    if len(first.tests) == len(second.tests) == 1 and first.tests[0].field == second.tests[0].field:
+        one, other = first.tests[0], second.tests[0]
+        if one.mask is None and other.mask is None:
+            if left := guards.without(other.ranges, one.ranges):
+                return f"narrow the range to {guards.shown_ranges(left)}"
+            if left := guards.without(one.ranges, other.ranges):
+                return f"narrow the first edge to {guards.shown_ranges(left)}"
+            return "both match the same: remove one, or read them on different ports: `on …`"
+    fields = {t.field for t in first.tests} ^ {t.field for t in second.tests}
+    if fields:
+        return f"test {faults_files.listed(sorted(fields))} in both, with different values"
+    return "choose values that no packet has both of"

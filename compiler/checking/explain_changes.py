@@ -1,0 +1,234 @@
+"""What `helioc explain` says about pushes, pops and ways out."""
+
+from __future__ import annotations
+
+from ...lang.explain import Explanation
+
+CHANGES: dict[str, Explanation] = {
+    "H0269": Explanation(
+        "packets that were changed unlike meet",
+        "Behind a branch, all packets that came in by one port role must have had the same "
+        "pops and pushes: what comes later is compiled once for each role. Give a verdict in "
+        "the branch that changes the packet, or change it in every branch.",
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  if port is wan { if user.tos = 1 { pop to user } }\n"
+        "  pass\n"
+        "}",
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  if port is wan { if user.tos = 1 { pop to user  pass } }\n"
+        "  pass\n"
+        "}",
+    ),
+    "H0284": Explanation(
+        "no edge can be written",
+        "A header is announced by a field of the one in front: what to write there is read off "
+        "the edge between them. It needs an edge whose guard leaves one value, or that says "
+        "`write`. Writing ignores the roles that an edge is read on.",
+        "parser {\n"
+        "  ethernet -> ipv4 as user when type = 0x0800 on lan\n"
+        "  ethernet -> ipv4 as outer when type = 0x0800 on wan\n"
+        "  outer -> user when protocol = 4 | 94\n"
+        "}\n"
+        "stage main {\n"
+        "  if port is wan or not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 }\n"
+        "  pass\n"
+        "}",
+        "parser {\n"
+        "  ethernet -> ipv4 as user when type = 0x0800 on lan\n"
+        "  ethernet -> ipv4 as outer when type = 0x0800 on wan\n"
+        "  outer -> user when protocol = 4 | 94 write 4\n"
+        "}\n"
+        "stage main {\n"
+        "  if port is wan or not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 }\n"
+        "  pass\n"
+        "}",
+    ),
+    "H0285": Explanation(
+        "two edges could be written",
+        "Two edges lead from one node to the other and would write different values.",
+        "parser {\n"
+        "  ethernet -> ipv4 as user when type = 0x0800 on lan\n"
+        "  ethernet -> ipv4 as outer when type = 0x0800 on wan\n"
+        "  outer -> gre when protocol = 47\n"
+        "  gre -> user when protocol = 0x0800 on wan\n"
+        "  gre -> user when protocol = 0x0801 on lan\n"
+        "}\n"
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  pass\n"
+        "}",
+        "parser {\n"
+        "  ethernet -> ipv4 as user when type = 0x0800 on lan\n"
+        "  ethernet -> ipv4 as outer when type = 0x0800 on wan\n"
+        "  outer -> gre when protocol = 47\n"
+        "  gre -> user when protocol = 0x0800 on wan\n"
+        "  gre -> user when protocol = 0x0801 write 0x0801 on lan\n"
+        "}\n"
+        "stage main {\n"
+        "  pass\n"
+        "}",
+    ),
+    "H0286": Explanation(
+        "a node that is there cannot be pushed",
+        "A packet has each node once. Where some packets that get to the push have it already, "
+        "end or narrow those, or `pop` the node first.",
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  drop\n"
+        "}",
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  if port is wan { pop to user }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  drop\n"
+        "}",
+    ),
+    "H0287": Explanation(
+        "there is no place for a push",
+        "A push goes in front of a node behind the link headers: the one named by `before`, or "
+        "the outermost one that the last pushed header has an edge to. Every packet must have "
+        "it, and it must be the same one.",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  drop\n"
+        "}",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  drop\n"
+        "}",
+    ),
+    "H0288": Explanation(
+        "a pushed header is read",
+        "Pushes are carried out when the packet leaves: until then there is nothing to read.",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  if outer.src = 10.0.0.1 { drop }\n"
+        "  drop\n"
+        "}",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  drop\n"
+        "}",
+    ),
+    "H0289": Explanation(
+        "the link header cannot announce what follows",
+        "`forward` builds a new link header. Everything else keeps the one that the packet "
+        "came with: its type must say what a pop or push has put behind it, and that is read "
+        "off an edge.",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  pass\n"
+        "}",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user or vlan { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  pass\n"
+        "}",
+    ),
+    "H0290": Explanation(
+        "a push leaves a field without a value",
+        "A field of a pushed header has the value that the push gives, that the edge to the "
+        "next header writes, or its default. One has none of them.",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1 } / gre\n"
+        "  drop\n"
+        "}",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"
+        "  drop\n"
+        "}",
+    ),
+    "H0291": Explanation(
+        "a field is kept right by the compiler",
+        "Lengths, checksums, the field that tells the header's size and the flags of optional "
+        "groups follow from the rest. A group is there when one of its fields is given.",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre { key_present = 1 }\n"
+        "  drop\n"
+        "}",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre { key = 7 }\n"
+        "  drop\n"
+        "}",
+    ),
+    "H0292": Explanation(
+        "`forward` needs a port",
+        "A port is bound by an arm (`port p => …`) or is what an element refers to. Which "
+        "rules must refer to a port follows, and is asked of the controller.",
+        "stage main {\n"
+        "  if port is wan { pass }\n"
+        "  if not user { pass }\n"
+        "  forward lan via user.dst\n"
+        "}",
+        "action apply(FAR) {\n"
+        "  forward FAR.interface via user.dst\n"
+        "}\n"
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  find PDR else { default }\n"
+        "  if port is wan { pop to user }\n"
+        "  if PDR gives FAR { apply(FAR) }\n"
+        "  drop\n"
+        "}",
+    ),
+    "H0293": Explanation(
+        "`forward` needs an IPv4 packet",
+        "`forward` decrements the time to live of the outermost IPv4 header that came with the "
+        "packet, so every packet must have one there.",
+        "parser {\n"
+        "  ethernet -> arp when type = 0x0806\n"
+        "}\n"
+        "ie way = 20, port\n"
+        "ie hop = 21, ip4\n"
+        "ie peer = 22, ip4\n"
+        "rule NEXT [16] {\n"
+        "  match peer exact arp.target_ip\n"
+        "  gives way, hop\n"
+        "}\n"
+        "stage main {\n"
+        "  if not arp { pass }\n"
+        "  find NEXT else { pass }\n"
+        "  forward NEXT.way via NEXT.hop\n"
+        "}",
+        "parser {\n"
+        "  ethernet -> ipv4 when type = 0x0800\n"
+        "}\n"
+        "ie way = 20, port\n"
+        "ie hop = 21, ip4\n"
+        "ie peer = 22, ip4\n"
+        "rule NEXT [16] {\n"
+        "  match peer exact ipv4.dst\n"
+        "  gives way, hop\n"
+        "}\n"
+        "stage main {\n"
+        "  if not ipv4 { pass }\n"
+        "  find NEXT else { pass }\n"
+        "  forward NEXT.way via NEXT.hop\n"
+        "}",
+    ),
+}

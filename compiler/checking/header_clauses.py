@@ -1,0 +1,127 @@
+"""Clauses of headers: `size`, `extent`, `accept` … over the header's own fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+from ...lang import tree
+from ...lang.diagnostics import Diagnostics
+from .. import model
+from . import faults_files, faults_graph
+from . import faults_headers as faults
+from .values import WIDEST, Expressions, Value, of_width
+
+
+class HeaderClauses:
+    """Checks what a header says about itself. `broken`: fields of which nothing more is said."""
+
+    def __init__(
+        self,
+        header: tree.Header,
+        fields: Sequence[model.Field],
+        broken: Set[str],
+        found: Diagnostics,
+    ) -> None:
+        self.header = header
+        self.fields = fields
+        self.broken = broken
+        self.found = found
+        self.expressions = Expressions(self.own, self.no_call, found)
+
+    def single(self, clause: type[tree.Size] | type[tree.Extent]) -> Value | None:
+        """The value of the only clause of its sort."""
+        said = [m for m in self.header.members if isinstance(m, clause)]
+        for again in said[1:]:
+            word = "size" if clause is tree.Size else "extent"
+            self.found.add(faults_files.twice_in_pipeline(f"`{word}`", again.span, said[0].span))
+        value = self.expressions.value(said[0].value) if said else None
+        if value and value.kind != "uint":
+            self.found.add(faults.wrong_kind(value.span, "an address", "a number of octets"))
+            return None
+        return value
+
+    def conditions(
+        self, clause: type[tree.Accept] | type[tree.Require] | type[tree.Payload]
+    ) -> tuple[model.Condition, ...]:
+        made = (self.condition(m.condition) for m in self.header.members if isinstance(m, clause))
+        return tuple(c for c in made if c is not None)
+
+    def condition(self, expr: tree.Expr) -> model.Condition | None:
+        match expr:
+            case tree.Unary(operand=operand):
+                inner = self.condition(operand)
+                return model.Not(inner) if inner else None
+            case tree.Binary(operator="and" | "or" as operator):
+                sides = (self.condition(expr.left), self.condition(expr.right))
+                if sides[0] is None or sides[1] is None:
+                    return None
+                return (
+                    model.And((sides[0], sides[1]))
+                    if operator == "and"
+                    else model.Or((sides[0], sides[1]))
+                )
+            case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
+                return self.expressions.compare(expr)
+            case tree.Is() | tree.Gives():
+                self.found.add(
+                    faults.clause_reads(
+                        expr.span,
+                        "anything but its own fields",
+                        "not a comparison",
+                        "compare fields of this header",
+                    )
+                )
+                return None
+            case _:
+                if self.expressions.value(expr) is not None:
+                    self.found.add(faults.no_condition(expr.span, f"write `{expr.span.text} = 1`"))
+                return None
+
+    def own(self, path: tree.Path) -> Value | None:
+        name = path.parts[0]
+        if len(path.parts) > 1:
+            self.found.add(
+                faults.clause_reads(
+                    path.span,
+                    "other headers",
+                    "a field of something else",
+                    "only fields of this header, by their plain names",
+                )
+            )
+            return None
+        if name.text in self.broken:
+            return None
+        own = next((f for f in self.fields if f.name == name.text), None)
+        if own is None:
+            names = [f.name for f in self.fields if f.name[0] != "_"]
+            self.found.add(
+                faults_files.unknown(
+                    "field", name, names, f"`{self.header.name.text}` has {', '.join(names[:8])}"
+                )
+            )
+            return None
+        if own.group:
+            self.found.add(
+                faults_graph.may_be_left_out(
+                    path.span,
+                    own.name,
+                    self.header.name.text,
+                    own.span,
+                    "read only fields outside `when` groups",
+                )
+            )
+            return None
+        if own.kind == "bytes" or own.width > WIDEST:
+            self.found.add(
+                faults.clause_reads(
+                    path.span, "more than 64 bits", "too wide", "compare fields of up to 64 bits"
+                )
+            )
+            return None
+        return of_width(
+            model.Own(own.name), own.width, own.kind, path.span, f"`{own.name}`", own.span
+        )
+
+    def no_call(self, call: tree.Call) -> Value | None:
+        self.found.add(faults.no_such_function(call.function, []))
+        return None

@@ -1,0 +1,284 @@
+"""Headers: fields to offsets, clauses to conditions, sizes to bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...lang import tree
+from ...lang.diagnostics import Diagnostics, did_you_mean
+from ...lang.source import Span
+from .. import model
+from ..resolve import Known
+from . import faults_files
+from . import faults_headers as faults
+from .header_clauses import HeaderClauses
+from .header_fields import default, type_of
+from .values import WIDEST
+
+PROTOCOLS = ("ethernet", "vlan", "arp", "ipv4", "tcp", "udp", "icmp", "gre")
+LARGEST = 32_767
+
+
+@dataclass
+class _Layout:
+    """What has been laid out so far of the fixed part or of a group."""
+
+    group: str | None = None
+    at: int = 0
+    fields: list[model.Field] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CheckedHeader:
+    """`broken`: fields whose type is wrong, so that nothing more is said about them; `whole` is
+    False if anything of the header is wrong."""
+
+    header: model.Header
+    broken: frozenset[str]
+    whole: bool
+
+
+def check_header(known: Known, found: Diagnostics) -> CheckedHeader:
+    before = len(found.errors)
+    checker = _HeaderChecker(known.header, found)
+    header = checker.check(known.header.name.text if known.standard else "")
+    return CheckedHeader(header, frozenset(checker.broken), len(found.errors) == before)
+
+
+class _HeaderChecker:
+    def __init__(self, header: tree.Header, found: Diagnostics) -> None:
+        self.header = header
+        self.found = found
+        self.fixed = _Layout()
+        self.groups: list[tuple[tree.Group, _Layout]] = []
+        self.names: dict[str, Span] = {}
+        self.broken: set[str] = set()
+        self.rest: tree.Field | None = None
+        self.derived_length: Span | None = None
+
+    def check(self, name: str) -> model.Header:
+        members = self.header.members
+        for member in members:
+            match member:
+                case tree.Field():
+                    self.top_field(member)
+                case tree.Group():
+                    self.group(member)
+        self.whole_octets(self.fixed, self.header.name.span, "the header")
+        layouts = [self.fixed, *(g for _, g in self.groups)]
+        fields = [f for layout in layouts for f in layout.fields]
+        clauses = HeaderClauses(self.header, fields, self.broken, self.found)
+        size = clauses.single(tree.Size)
+        extent = clauses.single(tree.Extent)
+        if self.rest and not any(isinstance(m, tree.Size) for m in members):
+            self.found.add(
+                faults.out_of_place(
+                    self.rest.span,
+                    "`bytes[rest]`",
+                    "nothing says where it ends",
+                    None,
+                    "add a line `size …` that gives the header's octets",
+                )
+            )
+        fixed = self.fixed.at
+        most = size.high if size else (fixed + sum(g.at for _, g in self.groups)) // 8
+        most = max(most, fixed // 8)
+        if most > LARGEST:
+            self.found.add(
+                faults.too_big_header(size.span if size else self.header.name.span, most, LARGEST)
+            )
+        return model.Header(
+            name=self.header.name.text,
+            link=self.header.link,
+            fields=tuple(fields),
+            groups=tuple(model.Group(g.flag.text, layout.at) for g, layout in self.groups),
+            fixed=fixed,
+            minimum=fixed // 8,
+            maximum=most,
+            size=size.expr if size else None,
+            extent=extent.expr if extent else None,
+            accept=clauses.conditions(tree.Accept),
+            require=clauses.conditions(tree.Require),
+            payload=clauses.conditions(tree.Payload),
+            protocol=name if name in PROTOCOLS else "",
+            doc=self.header.doc,
+            span=self.header.name.span,
+        )
+
+    # ---- fields ------------------------------------------------------------------------------
+
+    def top_field(self, member: tree.Field) -> None:
+        if self.rest is not None:
+            self.found.add(
+                faults.out_of_place(
+                    member.span,
+                    "this field",
+                    "behind `bytes[rest]`",
+                    self.rest.span,
+                    "`bytes[rest]` is the last field of a header",
+                )
+            )
+        elif self.groups and not _is_rest(member.type):
+            self.found.add(
+                faults.out_of_place(
+                    member.span,
+                    "this field",
+                    "behind optional fields",
+                    self.groups[0][0].span,
+                    "put it in front of them, or into a group of its own",
+                )
+            )
+        self.place(member, self.fixed)
+
+    def group(self, member: tree.Group) -> None:
+        if self.rest is not None:
+            self.found.add(
+                faults.out_of_place(
+                    member.flag.span,
+                    "an optional group",
+                    "behind `bytes[rest]`",
+                    self.rest.span,
+                    "`bytes[rest]` is the last field of a header",
+                )
+            )
+        self.flag(member)
+        layout = _Layout(member.flag.text)
+        for each in member.fields:
+            self.place(each, layout)
+        self.groups.append((member, layout))
+        self.whole_octets(layout, member.flag.span, "this group")
+
+    def flag(self, member: tree.Group) -> None:
+        name = member.flag.text
+        one_bit = [f.name for f in self.fixed.fields if f.width == 1 and f.name[0] != "_"]
+        flag = next((f for f in self.fixed.fields if f.name == name), None)
+        if flag is None:
+            if name not in self.broken:
+                help = did_you_mean(name, one_bit) or f"declare `{name} : u1` above"
+                self.found.add(
+                    faults.bad_flag(member.flag.span, "no field above has this name", None, help)
+                )
+        elif flag.width != 1:
+            self.found.add(
+                faults.bad_flag(
+                    member.flag.span,
+                    f"{flag.width} bits wide",
+                    flag.span,
+                    "a flag is a field of one bit, `u1`",
+                )
+            )
+        for other, _ in self.groups:
+            if other.flag.text == name:
+                self.found.add(
+                    faults_files.declared_twice(
+                        "the group of",
+                        member.flag,
+                        other.flag.span,
+                        "put all its fields into one group",
+                    )
+                )
+
+    def place(self, member: tree.Field, layout: _Layout) -> None:
+        """Lay out a field, and its parts beside it."""
+        typed = type_of(self.found, member)
+        if typed is None:
+            if member.name:
+                self.broken.add(member.name.text)
+                self.declare(member.name)
+            self.broken.update(p.name.text for p in member.parts if p.name)
+            return
+        kind, width = typed
+        if kind == "bytes" and not width:
+            self.rest = member
+        whole = self.add(member, layout, kind, width, layout.at, None)
+        if member.parts:
+            self.parts(member, layout, whole)
+        layout.at += width
+
+    def parts(self, member: tree.Field, layout: _Layout, whole: model.Field) -> None:
+        at = layout.at
+        if whole.kind != "uint":
+            self.found.add(
+                faults_files.unsupported(
+                    member.span, f"dividing a field of type {member.type.name.text}"
+                )
+            )
+            return
+        for part in member.parts:
+            typed = type_of(self.found, part)
+            if typed is None:
+                self.broken.update({part.name.text} if part.name else ())
+                return
+            if typed[0] != "uint" or part.parts:
+                self.found.add(
+                    faults_files.unsupported(
+                        part.span, "dividing a part again, or into anything but numbers"
+                    )
+                )
+                return
+            if part.default is not None and member.default is not None:
+                self.found.add(
+                    faults.bad_default(
+                        part.default.span,
+                        "the whole and a part have a default",
+                        "a second default",
+                        "give the default to the whole or to all parts",
+                    )
+                )
+            self.add(part, layout, *typed, at, whole.name)
+            at += typed[1]
+        if at - layout.at != whole.width:
+            self.found.add(
+                faults.parts_do_not_fill(
+                    member.type.span,
+                    whole.width,
+                    at - layout.at,
+                    member.parts[0].span.to(member.parts[-1].span),
+                )
+            )
+
+    def add(
+        self,
+        member: tree.Field,
+        layout: _Layout,
+        kind: model.Kind,
+        width: int,
+        at: int,
+        whole: str | None,
+    ) -> model.Field:
+        if kind != "uint" and at % 8:
+            self.found.add(faults.misaligned(member.span, member.type.name.text, at))
+        elif kind == "uint" and at % 8 + width > WIDEST:
+            self.found.add(
+                faults_files.unsupported(member.span, "a number spread over nine octets")
+            )
+        if member.name is None:
+            name = f"_{layout.group}_{at}" if layout.group else f"_{at}"
+        else:
+            name = member.name.text
+            self.declare(member.name)
+        placed = model.Field(
+            name,
+            at,
+            width,
+            kind,
+            default(self.found, member, kind, width),
+            layout.group,
+            whole,
+            (member.name or member).span,
+        )
+        layout.fields.append(placed)
+        return placed
+
+    def declare(self, name: tree.Name) -> None:
+        first = self.names.setdefault(name.text, name.span)
+        if first is not name.span:
+            self.found.add(faults_files.declared_twice("field", name, first))
+
+    def whole_octets(self, layout: _Layout, span: Span, what: str) -> None:
+        if layout.at % 8 and not self.broken:
+            self.found.add(faults.not_octets(span, what, layout.at))
+
+
+def _is_rest(type_: tree.Type) -> bool:
+    return isinstance(type_.count, tree.Path) and type_.count.text == "rest"

@@ -1,0 +1,314 @@
+"""`push`: where it goes, what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...lang import tree
+from ...lang.source import Span
+from .. import model
+from ..graph import writable
+from . import faults_files, faults_headers
+from . import faults_stages as faults
+from .changes import Changed, announced, pushed_before
+from .flow import Scope, State, World, roles_of
+from .packets import PacketNames
+from .stage_names import Program, StageNames
+from .values import fits
+
+
+def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> Changed:
+    packets = PacketNames(program.checked, program.found)
+    nodes = [packets.node(e.node) for e in statement.path]
+    path = [n for n in nodes if n is not None]
+    if len(path) < len(nodes):
+        program.unsure = True
+        return Changed(None, state)
+    span = statement.span
+    if pushed_before(program, span, "a second `push`", state) or not _can_be_pushed(
+        program, statement, path, state
+    ):
+        return Changed(None, state)
+    before = _before(program, statement, path[-1], state, scope)
+    if before is None:
+        return Changed(None, state)
+    for (source, target), element in zip(
+        zip(path, [*path[1:], before], strict=True), statement.path, strict=True
+    ):
+        _needs_edge(program, source.name, target.name, element.node.span)
+    elements = tuple(
+        _element(program, e, n, t, state, scope)
+        for e, n, t in zip(statement.path, path, [*path[1:], before], strict=True)
+    )
+    worlds = frozenset(_pushed(program, path, before, w, span) for w in state)
+    for each in path:
+        program.pushes[each.name] = span
+    return Changed(model.Push(elements, before.name, span), worlds)
+
+
+def _can_be_pushed(
+    program: Program, statement: tree.Push, path: list[model.Node], state: State
+) -> bool:
+    for i, (element, node) in enumerate(zip(statement.path, path, strict=True)):
+        bit = program.bit(node.name)
+        having = [w for w in state if w.present & bit]
+        if node in path[:i]:
+            program.report(
+                faults_files.declared_twice(
+                    "node",
+                    element.node,
+                    statement.path[path.index(node)].node.span,
+                    "push each node once",
+                )
+            )
+        elif node.header.link:
+            program.report(faults_files.unsupported(element.node.span, "pushing a link header"))
+        elif having and not program.unsure:
+            program.report(
+                faults.present_already(
+                    element.node.span,
+                    node.name,
+                    len(having) == len(state),
+                    roles_of(having),
+                    node.span,
+                )
+            )
+        else:
+            continue
+        return False
+    return True
+
+
+def _before(
+    program: Program, statement: tree.Push, last: model.Node, state: State, scope: Scope
+) -> model.Node | None:
+    """The node that the push goes in front of; the same for every packet here."""
+    if statement.before is not None:
+        node = PacketNames(program.checked, program.found).node(statement.before)
+        if node is None:
+            return None
+        if node.header.link:
+            program.report(
+                faults.bad_before(
+                    statement.before.span,
+                    "a link header",
+                    "push in front of a node behind the link headers",
+                )
+            )
+            return None
+        present = StageNames(program, state, scope).present(node.name, statement.before.span)
+        return node if present else None
+    graph = program.checked.graph
+    targets = {e.target for e in graph.leaving(last.name)}
+    outermost = {
+        next((n for n in program.order(w.present) if not n.header.link and n.name in targets), None)
+        for w in state
+    }
+    if len(outermost) == 1 and None not in outermost:
+        return outermost.pop()
+    if not state:
+        return next((n for n in graph.nodes if n.name in targets), None)
+    _report_no_place(program, statement, last, targets, outermost)
+    return None
+
+
+def _report_no_place(
+    program: Program,
+    statement: tree.Push,
+    last: model.Node,
+    targets: Iterable[str],
+    outermost: set[model.Node | None],
+) -> None:
+    span = statement.path[-1].node.span
+    names = sorted(n.name for n in outermost if n is not None)
+    if not targets:
+        program.report(
+            faults.bad_before(
+                span,
+                f"no edge leaves `{last.name}`",
+                f"add an edge `{last.name} -> … when …` to the parser",
+            )
+        )
+    elif len(names) > 1:
+        program.report(
+            faults.bad_before(
+                span,
+                f"in front of {' or '.join(names)}, as the packet has it",
+                "say which: `push … before NODE`",
+            )
+        )
+    elif not program.unsure:
+        wanted = faults_files.listed(sorted(targets))
+        program.report(
+            faults.bad_before(
+                span,
+                f"some packets here have nothing that `{last.name}` announces ({wanted})",
+                f"narrow with `if {sorted(targets)[0]} {{…}}`",
+            )
+        )
+
+
+def _needs_edge(program: Program, source: str, target: str, span: Span) -> None:
+    graph = program.checked.graph
+    edges = writable(graph, source, target)
+    if len(edges) > 1:
+        program.report(
+            faults.two_edges(span, source, target, [(e.span, "this one?") for e in edges])
+        )
+    elif not edges and program.checked.sound:
+        wide = [
+            (e.span, "does not say what to write")
+            for e in graph.leaving(source)
+            if e.target == target
+        ]
+        program.report(
+            faults.no_edge(span, source, target, wide, f"would stand in front of `{target}`")
+        )
+
+
+def _pushed(
+    program: Program, path: list[model.Node], before: model.Node, world: World, span: Span
+) -> World:
+    bits = sum(program.bit(n.name) for n in path)
+    order = program.order(world.present)
+    at = order.index(before) if before in order else 0
+    done = (*world.changes, "push " + " / ".join(n.name for n in path))
+    after = world._replace(present=world.present | bits, pushed=world.pushed | bits, changes=done)
+    if not at:
+        return after
+    previous = order[at - 1]
+    if previous.header.link:
+        return announced(program, after, previous.name, path[0].name, span, popped=False)
+    _needs_edge(program, previous.name, path[0].name, span)
+    return after
+
+
+# ---- what a push writes -----------------------------------------------------------------------
+
+
+def _element(
+    program: Program,
+    element: tree.PushElement,
+    node: model.Node,
+    target: model.Node,
+    state: State,
+    scope: Scope,
+) -> model.PushElement:
+    values: list[tuple[str, model.Expr]] = []
+    given: dict[str, Span] = {}
+    for assign in element.fields:
+        made = _assign(program, assign, node, given, state, scope)
+        if made is not None:
+            values.append(made)
+    edges = writable(program.checked.graph, node.name, target.name)
+    by_edge = {name for name, _ in edges[0].writes or ()} if edges else set()
+    if edges:
+        _check_complete(program, element, node, set(given) | by_edge)
+    return model.PushElement(node.name, tuple(values))
+
+
+def _assign(
+    program: Program,
+    assign: tree.Assign,
+    node: model.Node,
+    given: dict[str, Span],
+    state: State,
+    scope: Scope,
+) -> tuple[str, model.Expr] | None:
+    if len(assign.target.parts) != 1:
+        program.report(
+            faults_headers.wrong_kind(
+                assign.target.span,
+                "a longer path",
+                f"a field of `{node.name}`",
+                help="give fields by their plain names",
+            )
+        )
+        return None
+    name = assign.target.parts[0]
+    field = PacketNames(program.checked, program.found).field_of(node, name)
+    first = given.setdefault(name.text, name.span)
+    if first is not name.span:
+        program.report(faults_files.declared_twice("the value of", name, first))
+    bare = isinstance(assign.value, tree.Path)
+    use = StageNames(program, state, scope, "group" if bare and field and field.group else "value")
+    value = use.expressions.value(assign.value)
+    if field is None or _kept_right(program, name, node, field) or value is None:
+        return None
+    if field.kind == "bytes":
+        program.report(faults_files.unsupported(name.span, "writing a run of octets"))
+        return None
+    if not fits(value, field.width, field.kind, f"`{field.name}`", field.span, program.found):
+        return None
+    return field.name, value.expr
+
+
+def _kept_right(program: Program, name: tree.Name, node: model.Node, field: model.Field) -> bool:
+    header = node.header
+    if isinstance(field.default, model.Derived):
+        why = f"derived: `{field.default.what}(…)`"
+    elif any(g.flag == field.name for g in header.groups):
+        why = "set when a field of its group is given"
+    elif header.size is not None and field.name in _own_fields(header.size):
+        why = "follows from the size of the header"
+    else:
+        return False
+    program.report(faults.kept_right(name, node.name, why, field.span))
+    return True
+
+
+def _own_fields(expr: model.Expr) -> set[str]:
+    match expr:
+        case model.Own(name):
+            return {name}
+        case model.Arithmetic(_, left, right):
+            return _own_fields(left) | _own_fields(right)
+    return set()
+
+
+def _check_complete(
+    program: Program, element: tree.PushElement, node: model.Node, given: set[str]
+) -> None:
+    """Every field has a value: given, written by the edge, derived, or by default."""
+    fields = node.header.fields
+    groups = {f.group for f in fields if f.name in given and f.group}
+    flags = {g.flag for g in node.header.groups}
+    parts: dict[str, list[str]] = {}
+    for field in fields:
+        if field.part_of:
+            parts.setdefault(field.part_of, []).append(field.name)
+    valued = given | flags | {f.name for f in fields if f.default is not None or f.name[0] == "_"}
+    missing = [
+        f
+        for f in fields
+        if f.name not in valued
+        and not f.part_of
+        and f.width
+        and (f.group is None or f.group in groups)
+        and not (f.name in parts and all(p in valued for p in parts[f.name]))
+    ]
+    for whole, pieces in parts.items():
+        both = [p for p in pieces if p in given]
+        if whole in given and both:
+            name = next(a.target.parts[0] for a in element.fields if a.target.text == both[0])
+            other = next(a.target.span for a in element.fields if a.target.text == whole)
+            program.report(
+                faults_files.declared_twice(
+                    "the value of",
+                    name,
+                    other,
+                    f"`{both[0]}` is a part of `{whole}`: give one of them",
+                )
+            )
+    if missing and not program.checked.headers[node.name].broken and not _misspelt(element, fields):
+        program.report(
+            faults.value_missing(
+                element.node.span, node.name, [f.name for f in missing], missing[0].span
+            )
+        )
+
+
+def _misspelt(element: tree.PushElement, fields: tuple[model.Field, ...]) -> bool:
+    """A field was named wrongly: what seems missing is likely it."""
+    names = {f.name for f in fields}
+    return any(a.target.text not in names for a in element.fields)

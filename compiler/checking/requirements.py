@@ -1,0 +1,79 @@
+"""What the stages taught about rule kinds: what rules must give, what a packet may lack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+from .. import model
+from ..model import Requirement
+from . import faults_rules
+from .stage_names import Program
+
+
+def finish_rules(program: Program) -> tuple[model.RuleKind, ...]:
+    """The rule kinds with requirements, `grouped` and `maybe_absent` filled in."""
+    for kind, span in program.chosen.items():
+        if kind in program.alone:
+            program.report(faults_rules.grouped_found(program.alone[kind], kind, span))
+    return tuple(
+        replace(
+            kind,
+            match=tuple(
+                replace(m, maybe_absent=_maybe_absent(program, kind, m)) for m in kind.match
+            ),
+            grouped=kind.name in program.chosen,
+            requires=merged(program.required.get(kind.name, [])),
+        )
+        for kind in program.rules.known.values()
+    )
+
+
+def _maybe_absent(program: Program, kind: model.RuleKind, match: model.Match) -> bool:
+    """Whether some packet lacks the field at some look-up of the kind."""
+    operand = match.operand
+    if isinstance(operand, model.Layer4):
+        return False
+    if program.checked.graph.node(operand.node).header.field(operand.field).group:
+        return True
+    bit = program.bit(operand.node)
+    states = program.lookups.get(kind.name, [])
+    return not states or any(not w.present & bit for state in states for w in state)
+
+
+def merged(requirements: list[Requirement]) -> tuple[Requirement, ...]:
+    """The fewest requirements that say the same, in a stable order."""
+    kept: list[Requirement] = []
+    for one in _joined(requirements):
+        if not any(_implies(other, one) for other in kept):
+            kept = [k for k in kept if not _implies(one, k)] + [one]
+    return tuple(sorted(kept, key=_key))
+
+
+def _key(one: Requirement) -> tuple[str, tuple[tuple[str, tuple[int, ...]], ...], tuple[str, ...]]:
+    return one.element, one.when, one.references
+
+
+def _joined(requirements: list[Requirement]) -> list[Requirement]:
+    """Those that differ only in the values of one condition become one."""
+    out: list[Requirement] = []
+    alike = sorted(requirements, key=lambda r: (r.element, r.references, [w[0] for w in r.when]))
+    for _, group in groupby(alike, lambda r: (r.element, r.references, [w[0] for w in r.when])):
+        several = list(group)
+        if len(several[0].when) == 1:
+            name = several[0].when[0][0]
+            values = tuple(sorted({v for r in several for v in r.when[0][1]}))
+            out.append(replace(several[0], when=((name, values),)))
+        else:
+            out += several
+    return out
+
+
+def _implies(one: Requirement, other: Requirement) -> bool:
+    """Whether every rule that meets `one` meets `other`."""
+    if one.element != other.element or (other.references and one.references != other.references):
+        return False
+    conditions = dict(other.when)
+    return all(
+        name in conditions and set(conditions[name]) <= set(values) for name, values in one.when
+    )

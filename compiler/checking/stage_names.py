@@ -1,0 +1,230 @@
+"""Names inside a stage: fields of nodes that are surely there, elements of rules surely bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ...lang import tree
+from ...lang.diagnostics import Diagnostic, Diagnostics
+from ...lang.source import Span
+from .. import model
+from . import faults_files, faults_headers
+from . import faults_stages as faults
+from .edges import CheckedGraph
+from .elements import Elements
+from .flow import Bound, Scope, State, roles_of
+from .kinds import Rules
+from .packets import PacketNames, hash_call
+from .values import Expressions, Value, of_width
+
+#: How an attribute is read: as a value, as one that may be left out, to match on, as a port.
+Use = Literal["value", "group", "match", "port"]
+
+
+@dataclass
+class Program:
+    """All that the stages may name, and what is learnt from them on the way."""
+
+    checked: CheckedGraph
+    elements: Elements
+    rules: Rules
+    actions: dict[str, tree.Action]
+    roles: tuple[str, ...]
+    hooks: dict[model.Event, model.Verdict | None]
+    hook_spans: dict[str, Span]
+    found: Diagnostics
+    required: dict[str, list[model.Requirement]] = field(default_factory=dict)
+    lookups: dict[str, list[State]] = field(default_factory=dict)
+    alone: dict[str, Span] = field(default_factory=dict)  # kinds whose rules are reached one by one
+    chosen: dict[str, Span] = field(default_factory=dict)  # kinds reached by `choose`
+    missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up
+    pushes: dict[str, Span] = field(default_factory=dict)  # where a node was pushed
+    applied: set[str] = field(default_factory=set)
+    steps: int = 0  # statements of inlined actions
+    unsure: bool = False  # something was left out: do not hold what is missing against the user
+    said: set[tuple[str, Span]] = field(default_factory=set)
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        """Once for each place, however often an action is inlined."""
+        assert diagnostic.span is not None
+        key = diagnostic.code, diagnostic.span
+        if key not in self.said:
+            self.said.add(key)
+            self.found.add(diagnostic)
+
+    def bit(self, node: str) -> int:
+        return 1 << next(i for i, n in enumerate(self.checked.graph.nodes) if n.name == node)
+
+    def order(self, present: int) -> list[model.Node]:
+        """The nodes of a packet, outermost first."""
+        return [n for i, n in enumerate(self.checked.graph.nodes) if present >> i & 1]
+
+
+@dataclass(frozen=True)
+class StageNames:
+    """Names at one place of a stage."""
+
+    program: Program
+    state: State
+    scope: Scope
+    use: Use = "value"
+
+    @property
+    def expressions(self) -> Expressions:
+        return Expressions(self.name, self.call, self.program.found)
+
+    def call(self, call: tree.Call) -> Value | None:
+        return hash_call(call, self.expressions, self.program.found)
+
+    def name(self, path: tree.Path) -> Value | None:
+        first = path.parts[0].text
+        if first in self.scope.names or first in self.program.rules.known:
+            return self.attribute(path)
+        packets = PacketNames(self.program.checked, self.program.found)
+        if first != "l4" and first not in packets.nodes:
+            self.unknown(path.parts[0])
+            return None
+        value = packets.field(path)
+        if value is not None and isinstance(value.expr, model.Packet):
+            self.present(value.expr.node, path.span)
+        return value
+
+    def unknown(self, name: tree.Name) -> None:
+        program = self.program
+        if not program.checked.sound:
+            return
+        nodes = [n.name for n in program.checked.graph.nodes]
+        for owner in program.elements.known.values():
+            if name.text in dict(owner.symbols):
+                use = f"`match RULE.{owner.name} {{ {name.text} => … }}`"
+                help = f"it is a symbol of `{owner.name}`: {use}"
+                program.report(faults_files.unknown("node or rule", name, (), help))
+                return
+        program.report(
+            faults_files.unknown(
+                "node or rule",
+                name,
+                [*nodes, *program.rules.known, *self.scope.names],
+                f"the parse graph has {', '.join(nodes)}",
+            )
+        )
+
+    def present(self, node: str, span: Span) -> bool:
+        """Whether every packet here has the node, as it came; reports if not."""
+        program, bit = self.program, self.program.bit(node)
+        pushed = [w for w in self.state if w.pushed & bit]
+        if pushed:
+            program.report(faults.pushed_read(span, node, program.pushes[node]))
+            return False
+        without = [w for w in self.state if not w.present & bit]
+        if without and not program.unsure:
+            program.report(
+                faults.maybe_absent(span, node, roles_of(without), len(without) == len(self.state))
+            )
+        return not without
+
+    # ---- rules -------------------------------------------------------------------------------
+
+    def bound(self, name: tree.Name) -> Bound | None:
+        """The rule that a name stands for, surely bound here; reports if not."""
+        program, known = self.program, self.scope.names.get(name.text)
+        if known is None:
+            if name.text not in program.rules.known:
+                self.unknown_rule(name)
+                return None
+            known = Bound(name.text, name.text, program.rules.known[name.text].span)
+        elif known.kind == "port":
+            return known
+        if not all(known.name in w.bound for w in self.state) and not program.unsure:
+            program.report(faults.not_bound(name.span, name.text, program.missed.get(known.name)))
+            return None
+        return known
+
+    def unknown_rule(self, name: tree.Name) -> None:
+        self.program.report(
+            faults_files.unknown(
+                "rule",
+                name,
+                [*self.program.rules.known, *self.scope.names],
+                "declare the kind: `rule NAME [CAPACITY] {…}`",
+            )
+        )
+
+    def attribute(self, path: tree.Path) -> Value | None:
+        """An element of a bound rule."""
+        bound = self.bound(path.parts[0])
+        if bound is None:
+            return None
+        if bound.kind == "port" or len(path.parts) != 2:
+            what = (
+                "a port"
+                if bound.kind == "port"
+                else "a rule"
+                if len(path.parts) == 1
+                else "a longer path"
+            )
+            self.program.report(
+                faults_headers.wrong_kind(
+                    path.span, what, "a value", help="name an element of a rule, as in `FAR.action`"
+                )
+            )
+            return None
+        kind, name = self.program.rules.known[bound.kind], path.parts[1]
+        for match in kind.match:
+            if match.element.name == name.text:
+                return self.matched(path, bound, match)
+        element = next((e for e in kind.gives if e.name == name.text), None)
+        if element is None:
+            self.no_element(name, kind)
+            return None
+        if element.references and self.use in ("value", "group"):
+            self.program.report(_reference_read(path.span, element))
+            return None
+        if self.use != "group":
+            self.require(bound, element)
+        return self.made(path, bound, element, self.use == "group")
+
+    def no_element(self, name: tree.Name, kind: model.RuleKind) -> None:
+        if name.text in self.program.elements.broken:
+            return
+        names = [e.name for e in kind.gives] + [m.element.name for m in kind.match]
+        declared = name.text in self.program.elements.known
+        self.program.report(faults.not_given(name, kind.name, kind.span, names, declared))
+
+    def matched(self, path: tree.Path, bound: Bound, match: model.Match) -> Value | None:
+        if match.kind not in ("exact", "optional") or (
+            match.kind == "optional" and self.use == "match"
+        ):
+            self.program.report(
+                faults.no_single_value(path.span, path.text, match.kind, match.span)
+            )
+            return None
+        return self.made(path, bound, match.element, match.kind == "optional")
+
+    def made(self, path: tree.Path, bound: Bound, element: model.Element, optional: bool) -> Value:
+        expr = model.Attribute(
+            bound.name, bound.kind, element.name, element.width, element.kind, optional
+        )
+        return of_width(
+            expr, element.width, element.kind, path.span, f"`{path.text}`", element.span
+        )
+
+    def require(self, bound: Bound, element: model.Element) -> None:
+        """What is read here every rule must give, where it has the values of the arms around."""
+        when = tuple((f.element, f.values) for f in self.scope.facts if f.binding == bound.name)
+        references = ("port",) if self.use == "port" else ()
+        required = model.Requirement(element.name, when, references)
+        known = self.program.required.setdefault(bound.kind, [])
+        if required not in known:
+            known.append(required)
+
+
+def _reference_read(span: Span, element: model.Element) -> Diagnostic:
+    return faults_headers.wrong_kind(
+        span,
+        "a reference",
+        "a value",
+        element.span,
+        "`match` on it: each arm binds what it refers to",
+    )

@@ -1,0 +1,100 @@
+"""`reply icmp` (RFC 792, RFC 1122 section 3.2.2, RFC 1191): the way back is the way it came."""
+
+from __future__ import annotations
+
+from ..model import Header
+from .headers_out import HeaderOut, put_headers
+from .lookup import group_pointer
+from .rewrite import announce, constant_size, drop, link_paths, save, writable
+from .values import Site, Value, field_value
+
+ICMP_TYPE = {"ttl_expired": (11, 0), "too_big": (3, 4)}
+ADDED = 20 + 8  # IPv4 and ICMP
+
+
+def reply(site: Site, event: str, front: str, mtu: str) -> None:
+    """Answer the sender of `front`, an IPv4 node; `mtu` is C text of the next hop's. The answer is
+    a function of its own, for each shape of packet one: it is long and seldom run."""
+    kind, code = ICMP_TYPE[event]
+    name = site.helper("reply", lambda inner: _reply(inner, front))
+    site.writer.put(f"return {name}(ctx, {kind << 8 | code:#06x}, {mtu}) & 7;")
+
+
+def _reply(site: Site, front: str) -> None:
+    """The body: `a` is ICMP type and code, `b` the next hop's MTU."""
+    w, x = site.writer, site.node(front)
+    with w.nest(f"if (!may_answer(ctx, {x})) {{"):
+        w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
+    w.put(
+        f"u32 sender = RAW32({x}, 12), asker = arrival_address(ctx), quoted = quote({x});",
+        f"u32 where = {site.offset(front)};",
+        "if (!asker)",
+        f"\treturn verdict({site.events('verdict', 'drop')}, XDP_DROP);",
+    )
+    back = _back(site)
+    pushed = " + ".join(h.size_text() for h in back) or "0"
+    w.put(
+        f"u32 again = {pushed}; /* octets of the tunnel headers that go back */",
+        "int surplus = (int)(where + quoted) - (int)frame_length(ctx);",
+    )
+    for nodes, size in link_paths(site):
+        with w.nest(f"if ({site.state('link')} == {size}) {{"):
+            _answer(site, front, back, nodes[-1], size)
+    drop(site, "internal")
+
+
+def _answer(site: Site, front: str, back: tuple[HeaderOut, ...], link: str, size: int) -> None:
+    """Trim the frame to what is quoted, make room, write link header, tunnel headers and error."""
+    w = site.writer
+    saved = save(site, size)
+    start = f"(int)where - {size + ADDED} - (int)again"
+    with w.nest(f"if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, {start})) {{"):
+        drop(site, "internal")
+    w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
+    with w.nest(f"if (data + {size + constant_size(back)} > end) {{"):
+        drop(site, "internal")
+    w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
+    w.put("swap_macs(data);")
+    announce(site, link, back[0].node if back else front, size)
+    put_headers(w, back, size, f"{ADDED} + quoted", lambda: drop(site, "internal"))
+    with w.nest(f"if (!put_icmp(ctx, {size} + again, sender, asker, quoted, a, b)) {{"):
+        drop(site, "internal")
+    w.put(f"return verdict({site.events('verdict', 'tx')}, XDP_TX);")
+
+
+def _back(site: Site) -> tuple[HeaderOut, ...]:
+    """The popped headers as they go back: source and destination exchanged, the rest as a push
+    would write it, but what has no default stays as it came."""
+    out = []
+    popped = site.shape.popped
+    following = (*popped, site.shape.fronts[0])[1:]
+    for node, after in zip(popped, following, strict=True):
+        header = site.header(node)
+        edge = writable(site, node, after)
+        given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()})
+        out.append(HeaderOut(node, header, given, edge.writes or ()))
+    return tuple(out)
+
+
+def _exchanged(site: Site, node: str, header: Header, written: set[str]) -> dict[str, Value]:
+    w, pointer = site.writer, site.node(node)
+    other = {"src": "dst", "dst": "src"}
+    given: dict[str, Value] = {}
+    for f in header.fields:
+        if f.default is not None or f.name in written or not f.width or f.part_of:
+            continue
+        if any(g.flag == f.name for g in header.groups) or f.name.startswith("_"):
+            continue
+        name = w.fresh("back")
+        if f.group is not None:
+            group = group_pointer(site, node, f.group)
+            v = field_value(group, header.field(f.name))
+            has = w.fresh("given")
+            w.put(f"u8 {has} = {group} != 0;")
+            w.put(f"u{v.octets * 8} {name} = {has} ? {v.text} : 0;")
+            given[f.name] = Value(name, v.width, v.raw, has)
+        else:
+            v = field_value(pointer, header.field(other.get(f.name, f.name)))
+            w.put(f"u{v.octets * 8} {name} = {v.text};")
+            given[f.name] = Value(name, v.width, v.raw)
+    return given

@@ -1,0 +1,231 @@
+"""`find`, `choose … from` and references as C: keys, cells, records, counting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..layout import Container, Key, Table
+from ..lowered import ARGUMENTS_MOST
+from ..model import Choose, Find, IfGives
+from .values import Binding, Site, field_value, value
+
+Fill = Callable[[Site], None]
+
+
+def find(site: Site, statement: Find, miss: Fill) -> None:
+    """Look the kind up with the packet's own fields; `miss` lowers what happens otherwise."""
+    w, table = site.writer, site.tables[statement.rule]
+    name = table.manifest.prefix
+    site.sets.add(f"{name}_slot")
+    slot, cell = _look_up(site, table, None)
+    w.put(f"st->{name}_slot = {slot};")
+    w.put(f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;")
+    with w.nest(f"if (!st->{name}_rule) {{"):
+        w.put(f"count_event({site.events('miss', statement.rule)});")
+        miss(site)
+    with w.nest("else {"):
+        bind(site, statement.rule, f"st->{name}_rule", cell)
+
+
+def bind(site: Site, rule: str, record: str, cell: str, name: str | None = None) -> None:
+    """From here on the rule is bound (under its kind's name or another); it is counted once."""
+    site.bindings[name or rule] = Binding(record, rule)
+    if site.tables[rule].rule.counts:
+        site.writer.put(
+            f"count_rule(&{site.tables[rule].manifest.prefix}_counts, {cell}, "
+            f"{site.state('length')});"
+        )
+
+
+def _look_up(site: Site, table: Table, group: str | None) -> tuple[str, str]:
+    """C names of the record slot (0: none) and the cell of the best matching rule."""
+    w = site.writer
+    name, key = table.manifest.prefix, table.key
+    assert key is not None
+    words, found, slot = w.fresh("key"), w.fresh("found"), w.fresh("slot")
+    site.uses.add("epoch")
+    w.put(f"u64 {words}[{key.words}] = {{}};")
+    if group is not None:
+        w.put(f"{words}[0] = bpf_htonl({group});")
+    _fill(site, key, words)
+    arguments = ""
+    if key.words <= ARGUMENTS_MOST:
+        arguments = "".join(f", {words}[{i}]" for i in range(key.words))
+    else:
+        w.put(*(f"st->scratch->key[{i}] = {words}[{i}];" for i in range(key.words)))
+    w.put(f"u64 {found} = {name}_find(st->epoch{arguments});", f"u32 {slot} = {found};")
+    return slot, f"{found} >> 32"
+
+
+# ---- keys -----------------------------------------------------------------------------------
+
+
+def _fill(site: Site, key: Key, words: str) -> None:
+    """Copy each container into the key; a node that may be absent under a test of its own."""
+    w = site.writer
+    absent = {(node, group): bit for node, group, bit in key.presence}
+    owners = dict.fromkeys((c.node, c.group) for c in key.containers)
+    for node, group in owners:
+        containers = [c for c in key.containers if (c.node, c.group) == (node, group)]
+        if node == "l4":
+            _copy(w.put, words, f"{site.state('l4')}", containers, state=True)
+        elif node not in site.reachable:
+            continue
+        elif group is not None:
+            _group(site, key, words, node, group, containers, absent[node, group])
+        elif (node, None) in absent:
+            with w.nest(f"if ({site.pointer(node)}) {{"):
+                _copy(w.put, words, site.pointer(node), containers)
+                w.put(_present(key, words, absent[node, None]))
+        else:
+            _copy(w.put, words, site.node(node), containers)
+
+
+def _present(key: Key, words: str, bit: int) -> str:
+    """Set a presence bit: `bit` counts from the key's least significant (last) octet."""
+    octet = key.size - 1 - bit // 8
+    return f"{words}[{octet // 8}] |= {1 << (octet % 8 * 8 + bit % 8):#x}ULL;"
+
+
+def _copy(
+    put: Callable[..., None],
+    words: str,
+    source: str,
+    containers: list[Container],
+    state: bool = False,
+) -> None:
+    """Raw octets into the key's words, neighbouring ones together."""
+    for at, offset, size in _pieces(containers):
+        if state:  # the 32-bit pair of ports, already in a register
+            text = source if size == 4 else f"(u16)({source} >> {offset * 8})"
+        else:
+            text = f"RAW{size * 8}({source}, {offset})"
+        shift = at % 8 * 8
+        moved = f"(u64){text} << {shift}" if shift else f"(u64){text}"
+        put(f"{words}[{at // 8}] |= {moved};")
+
+
+def _pieces(containers: list[Container]) -> list[tuple[int, int, int]]:
+    """(octet of the key, octet of the header, size) with size a power of two, none across a word;
+    containers that are neighbours in both are read at once."""
+    runs: list[list[int]] = []
+    for c in sorted(containers, key=lambda c: c.at):
+        if runs and runs[-1][0] + runs[-1][2] == c.at and runs[-1][1] + runs[-1][2] == c.offset:
+            runs[-1][2] += c.size
+        else:
+            runs.append([c.at, c.offset, c.size])
+    pieces = []
+    for at, offset, size in runs:
+        while size:
+            piece = next(n for n in (8, 4, 2, 1) if n <= size and at % 8 + n <= 8)
+            pieces.append((at, offset, piece))
+            at, offset, size = at + piece, offset + piece, size - piece
+    return pieces
+
+
+def _group(
+    site: Site,
+    key: Key,
+    words: str,
+    node: str,
+    group: str,
+    containers: list[Container],
+    bit: int,
+) -> None:
+    """Containers in an optional group, which starts behind the fixed part and earlier groups."""
+    w = site.writer
+    with w.nest(f"if ({site.pointer(node)}) {{"):
+        pointer = group_pointer(site, node, group)
+        with w.nest(f"if ({pointer}) {{"):
+            _copy(w.put, words, pointer, containers)
+            w.put(_present(key, words, bit))
+
+
+def group_pointer(site: Site, node: str, group: str) -> str:
+    """C name of a pointer to an optional group of a present node; null where it is absent."""
+    w, header, base = site.writer, site.header(node), site.pointer(node)
+    name = w.fresh("group")
+    parts = [str(header.fixed // 8)]
+    width = 0
+    for g in header.groups:
+        flag = field_value(base, header.field(g.flag)).text
+        if g.flag == group:
+            width = g.width // 8
+            break
+        parts.append(f"({flag} ? {g.width // 8} : 0)")
+    w.put(
+        f"void *{name} = {base} + (({' + '.join(parts)}) & 63);",
+        f"if (!{flag} || {name} + {width} > limit_of(ctx))",
+        f"\t{name} = 0;",
+    )
+    return name
+
+
+# ---- references -----------------------------------------------------------------------------
+
+
+def dereference(site: Site, rule: str, cell: str, absent: Fill) -> str:
+    """C name of the record that a cell of the kind holds for this packet's epoch."""
+    w, name = site.writer, site.tables[rule].manifest.prefix
+    record = w.fresh(name)
+    site.uses.add("epoch")
+    w.put(f"struct {name}_record *{record} = {name}_at({cell}, st->epoch);")
+    with w.nest(f"if (!{record}) {{"):
+        absent(site)
+    return record
+
+
+def gives_test(site: Site, statement: IfGives) -> str:
+    record = site.bindings[statement.binding].text
+    table = site.tables[statement.rule]
+    tag = 1 + table.rule.alternatives.index(statement.given)
+    return f"{record}->target_tag == {tag}"
+
+
+def bind_given(site: Site, statement: IfGives, absent: Fill) -> None:
+    """Bind the rule that `PDR gives FAR` found, inside its branch."""
+    if site.tables[statement.given].rule.grouped:
+        return  # a group is not one rule: `choose` picks in it
+    record, cell = site.bindings[statement.binding].text, site.writer.fresh("cell")
+    site.writer.put(f"u32 {cell} = {record}->target;")
+    found = dereference(site, statement.given, cell, absent)
+    bind(site, statement.given, found, cell)
+
+
+def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
+    """The group's best match, its spread, the member in the hash's slot."""
+    w = site.writer
+    group, member = site.tables[statement.group], site.tables[statement.rule]
+    origin = site.bindings[statement.binding].text
+    tag = 1 + site.tables[statement.binding_rule].rule.alternatives.index(statement.group)
+    name, chosen = member.manifest.prefix, w.fresh("chosen")
+    site.sets.add(f"{name}_slot")
+    w.put(f"u32 {chosen} = 0;", f"st->{name}_rule = 0;")
+    with w.nest(f"if ({origin}->target_tag == {tag}) {{"):
+        _choose_member(site, statement, group, f"{origin}->target", chosen)
+    with w.nest(f"if ({chosen}) {{"):
+        slot = w.fresh("slot")
+        w.put(
+            f"u32 {slot} = {name}_slot_of({chosen}, st->epoch);",
+            f"st->{name}_slot = {slot};",
+            f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;",
+        )
+    with w.nest(f"if (!st->{name}_rule) {{"):
+        w.put(f"count_event({site.events('miss', statement.group)});")
+        otherwise(site)
+    with w.nest("else {"):
+        bind(site, statement.rule, f"st->{name}_rule", chosen)
+
+
+def _choose_member(site: Site, statement: Choose, group: Table, id_: str, chosen: str) -> None:
+    w, name = site.writer, group.manifest.prefix
+    assert group.rule.spread is not None
+    slot, _ = _look_up(site, group, id_)
+    record = w.fresh(name)
+    w.put(
+        f"struct {name}_record *{record} =",
+        f"\t{slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;",
+    )
+    hashed = value(site, group.rule.spread.hash)
+    with w.nest(f"if ({record}) {{"):
+        w.put(f"{chosen} = {record}->slots[{hashed.text} >> 24];")

@@ -1,0 +1,152 @@
+"""The parse graph as C, for one port role: a label a node, a jump an edge."""
+
+from __future__ import annotations
+
+from ..lowered import Function
+from ..model import And, Edge, Graph, Header, Node, Test
+from .values import Site, condition, field_value, value
+
+
+def reachable(graph: Graph, role: str) -> frozenset[str]:
+    """Nodes that a packet of that role can have."""
+    found = {graph.entry.name}
+    for node in graph.nodes:  # topological order: one pass is enough
+        if node.name in found:
+            found |= {e.target for e in graph.leaving(node.name, role)}
+    return frozenset(found)
+
+
+def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
+    """`wanted` are the state members that the stages use; only those are set."""
+    w, graph = site.writer, site.pipeline.graph
+    nodes = [n for n in graph.nodes if n.name in site.reachable]
+    w.put(
+        "void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;",
+        "u32 at = 0, limit = frame_length(ctx), size, event;",
+    )
+    if "l4" in wanted and any(n.header.protocol in ("tcp", "udp") for n in nodes):
+        w.put("u16 fragment = 0;")
+    w.put("", "st->length = limit;")
+    bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`
+    for node in nodes:
+        entering = graph.entering(node.name, site.role)
+        if any(e.source in bounded or graph.node(e.source).header.extent for e in entering):
+            bounded.add(node.name)
+        with w.at(entering[0].span if entering else node.span):
+            _node(site, node, wanted, node.name in bounded, labelled=bool(entering))
+    w.put("done:", "return CONTINUE;", "", "malformed:")
+    w.put("count_event(event);")
+    _malformed(site)
+    stores = sorted(wanted & _sets(nodes))
+    return Function(
+        f"stage_{site.role}_parser",
+        "parser",
+        site.role,
+        tuple(w.lines),
+        (),
+        tuple(stores),
+        graph.entry.span,
+    )
+
+
+def _sets(nodes: list[Node]) -> set[str]:
+    return {f"{n.name}_at" for n in nodes} | {"length", "l4", "link", "epoch"}
+
+
+def _malformed(site: Site) -> None:
+    verdict = site.pipeline.hooks["malformed"]
+    site.writer.put(
+        f"count_event({site.events('hook', 'malformed')});",
+        f"return verdict({site.events('verdict', verdict)}, XDP_{verdict.upper()});",
+    )
+
+
+def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, labelled: bool) -> None:
+    w, header = site.writer, node.header
+    if labelled:
+        w.put("", f"node_{node.name}:")
+    _bound(site, node, str(header.minimum), bounded)
+    for accept in header.accept:
+        w.put(f"if (!({condition(site, accept, ('p', header))}))", "\tgoto done;")
+    _size(site, node, bounded)
+    for require in header.require:
+        _damage(site, f"!({condition(site, require, ('p', header))})", node, "invalid")
+    if header.extent is not None:
+        extent = value(site, header.extent, ("p", header)).host()
+        _damage(site, f"{extent} < size || at + {extent} > limit", node, "length")
+        w.put(f"limit = at + {extent};")
+    _remember(site, node, wanted)
+    _leave(site, node)
+
+
+def _damage(site: Site, broken: str, node: Node, reason: str) -> None:
+    with site.writer.nest(f"if ({broken}) {{"):
+        event = site.events("malformed", f"{node.name}: {reason}")
+        site.writer.put(f"event = {event}; /* {node.name}: {reason} */", "goto malformed;")
+
+
+def _bound(site: Site, node: Node, size: str, bounded: bool) -> None:
+    text = f"p + {size} > end" + (f" || at + {size} > limit" if bounded else "")
+    _damage(site, text, node, "truncated")
+
+
+def _size(site: Site, node: Node, bounded: bool) -> None:
+    """Set `size`; recheck the bounds where it is more than the minimum."""
+    w, header = site.writer, node.header
+    if header.size is not None:
+        w.put(f"size = {value(site, header.size, ('p', header)).host()};")
+        _damage(site, f"size < {header.minimum}", node, "length")
+        _bound(site, node, "size", bounded)
+    elif header.groups:
+        parts = [str(header.fixed // 8)]
+        for group in header.groups:
+            flag = field_value("p", header.field(group.flag)).text
+            parts.append(f"({flag} ? {group.width // 8} : 0)")
+        w.put(f"size = {' + '.join(parts)};")
+        _bound(site, node, "size", bounded)
+    else:
+        w.put(f"size = {header.fixed // 8};")
+
+
+def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
+    w = site.writer
+    if f"{node.name}_at" in wanted:
+        w.put(f"st->{node.name}_h = p;", f"st->{node.name}_at = at;")
+    if node.header.link and "link" in wanted:
+        w.put("st->link = at + size;")
+    if "l4" not in wanted:
+        return
+    if node.header.protocol == "ipv4":
+        w.put("fragment = RAW16(p, 6) & bpf_htons(0x3fff);")
+    elif node.header.protocol in ("tcp", "udp"):
+        w.put("if (!fragment)", "\tst->l4 = RAW32(p, 0);")
+
+
+def _leave(site: Site, node: Node) -> None:
+    w, header = site.writer, node.header
+    edges = site.pipeline.graph.leaving(node.name, site.role)
+    if header.payload and edges:
+        text = condition(site, And(header.payload), ("p", header))
+        w.put(f"if (!({text}))", "\tgoto done;")
+    for edge in edges:
+        _edge(site, edge, header)
+    w.put("goto done;")
+
+
+def _edge(site: Site, edge: Edge, header: Header) -> None:
+    with site.writer.at(edge.span):
+        tests = " && ".join(f"({_test(t, header)})" for t in edge.tests) or "1"
+        with site.writer.nest(f"if ({tests}) {{"):
+            site.writer.put("p += size;", "at += size;", f"goto node_{edge.target};")
+
+
+def _test(test: Test, header: Header) -> str:
+    field = field_value("p", header.field(test.field))
+    parts = []
+    for low, high in test.ranges:
+        text = field.host() if test.mask is None else f"({field.host()} & {test.mask:#x})"
+        if low == high:
+            parts.append(f"{text} == {low:#x}")
+        else:
+            parts.append(f"({text} >= {low:#x} && {text} <= {high:#x})")
+    return " || ".join(parts)

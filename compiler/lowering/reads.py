@@ -1,0 +1,47 @@
+"""What the stages take from rules: the layout of records follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from ..layout import Reads
+from ..model import Attribute, Forward, MatchReference, MatchValue, Pipeline, PortOf
+
+
+def reads(pipeline: Pipeline) -> Reads:
+    """Collect every attribute that a stage reads, by rule kind."""
+    elements, presence = set(), set()
+    references, next_hops = set(), set()
+    for part in _walk(tuple(stage.body for stage in pipeline.stages)):
+        match part:
+            case MatchReference(subject):
+                references.add((subject.rule, subject.element))
+            case MatchValue(subject):
+                elements.add((subject.rule, subject.element))
+            case PortOf(Attribute() as port):
+                references.add((port.rule, port.element))
+            case Forward(PortOf(Attribute() as port), Attribute() as via):
+                if port.binding == via.binding:
+                    next_hops.add((port.rule, port.element, via.element))
+                elements.add((via.rule, via.element))
+            case Attribute() if not pipeline.element(part.element).references:
+                elements.add((part.rule, part.element))
+                if part.optional:
+                    presence.add((part.rule, part.element))
+    return Reads(
+        frozenset(elements), frozenset(presence), frozenset(references), frozenset(next_hops)
+    )
+
+
+def _walk(part: Any) -> Iterator[Any]:
+    """Every model node below `part`, itself first."""
+    if isinstance(part, tuple):
+        for item in part:
+            yield from _walk(item)
+    elif is_dataclass(part) and not isinstance(part, type):
+        yield part
+        for f in fields(part):
+            if f.name != "span":
+                yield from _walk(getattr(part, f.name))

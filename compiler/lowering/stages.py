@@ -1,0 +1,162 @@
+"""Statements of a stage as C, for one port role."""
+
+from __future__ import annotations
+
+from ..model import (
+    Block,
+    Choose,
+    ClampMss,
+    Find,
+    Forward,
+    If,
+    IfGives,
+    Inline,
+    MatchReference,
+    MatchValue,
+    Pop,
+    Push,
+    Statement,
+    Verdict,
+)
+from .lookup import bind, bind_given, choose, dereference, find, gives_test
+from .rewrite import Shape, Unsupported, drop, finish, forward, pop, push
+from .values import Site, condition, present_if, value
+
+
+def lower_block(site: Site, block: Block) -> Shape | None:
+    """Lower the statements in order. Returns the packet's shape behind the block, or None if
+    nothing comes behind it."""
+    for statement in block.statements:
+        with site.writer.at(statement.span):
+            shape = _statement(site, statement)
+        if shape is None:
+            return None
+        site.shape = shape
+    return site.shape
+
+
+def _statement(site: Site, s: Statement) -> Shape | None:
+    match s:
+        case If():
+            return _if(site, s)
+        case IfGives():
+            return _if_gives(site, s)
+        case MatchValue():
+            return _match_value(site, s)
+        case MatchReference():
+            return _match_reference(site, s)
+        case Find() | Choose():
+            return _look_up(site, s)
+        case Push():
+            return push(site, s)
+        case Pop():
+            return pop(site, s)
+        case ClampMss():
+            site.clamp = True
+            return site.shape
+        case Forward():
+            with site.writer.nest("{"):
+                forward(site, s)
+            return None
+        case Verdict(verdict):
+            with site.writer.nest("{"):
+                finish(site, verdict)
+            return None
+        case Inline(_, body):
+            return _scoped(site, body)
+
+
+def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:
+    """A block with bindings of its own."""
+    return lower_block(site.branch(known), block)
+
+
+def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
+    """The shape behind a branch: all ways that go on must agree."""
+    going = [s for s in shapes if s is not None]
+    if not going:
+        return None
+    if any(s != going[0] for s in going):
+        raise Unsupported("the ways through this branch leave different packets behind")
+    return going[0]
+
+
+def _if(site: Site, s: If) -> Shape | None:
+    test = condition(site, s.condition)
+    if isinstance(test, bool):  # the port role decides
+        return _scoped(site, s.then if test else s.otherwise)
+    with site.writer.nest(f"if ({test}) {{"):
+        then = _scoped(site, s.then, present_if(s.condition, True))
+    otherwise: Shape | None = site.shape
+    if s.otherwise.statements:
+        with site.writer.nest("else {"):
+            otherwise = _scoped(site, s.otherwise, present_if(s.condition, False))
+    if then is None:
+        site.known |= present_if(s.condition, False)
+    elif otherwise is None:
+        site.known |= present_if(s.condition, True)
+    return _join(site, [then, otherwise])
+
+
+def _if_gives(site: Site, s: IfGives) -> Shape | None:
+    with site.writer.nest(f"if ({gives_test(site, s)}) {{"):
+        inner = site.branch()
+        bind_given(inner, s, lambda at: drop(at, "internal"))
+        then = lower_block(inner, s.then)
+    otherwise: Shape | None = site.shape
+    if s.otherwise.statements:
+        with site.writer.nest("else {"):
+            otherwise = _scoped(site, s.otherwise)
+    return _join(site, [then, otherwise])
+
+
+def _match_value(site: Site, s: MatchValue) -> Shape | None:
+    w, subject = site.writer, value(site, s.subject).host()
+    chosen = w.fresh("value")
+    w.put(f"u64 {chosen} = {subject};")
+    shapes: list[Shape | None] = []
+    for i, (values, body) in enumerate(s.arms):
+        test = " || ".join(f"{chosen} == {v}" for v in values)
+        with w.nest(f"{'else ' if i else ''}if ({test}) {{"):
+            shapes.append(_scoped(site, body))
+    with w.nest("else {"):  # no other value passes the checks of a request
+        drop(site, "absent reference")
+    return _join(site, shapes)
+
+
+def _match_reference(site: Site, s: MatchReference) -> Shape | None:
+    w, element = site.writer, s.subject.element
+    record = site.bindings[s.subject.binding].text
+    references = site.pipeline.element(element).references
+    shapes: list[Shape | None] = []
+    for i, arm in enumerate(s.arms):
+        tag = 1 + references.index(arm.kind)
+        with w.nest(f"{'else ' if i else ''}if ({record}->{element}_tag == {tag}) {{"):
+            inner, cell = site.branch(), w.fresh("referred")
+            w.put(f"u32 {cell} = {record}->{element};")
+            if arm.kind == "port":
+                inner.ports[arm.binding] = cell
+            else:
+                found = dereference(inner, arm.kind, cell, lambda at: drop(at, "internal"))
+                bind(inner, arm.kind, found, cell, arm.binding)
+            shapes.append(lower_block(inner, arm.body))
+    with w.nest("else {"):
+        drop(site, "absent reference")
+    return _join(site, shapes)
+
+
+def _look_up(site: Site, s: Find | Choose) -> Shape | None:
+    """A look-up; its miss runs `otherwise`, which may go on behind it with the rule unbound."""
+    shapes: list[Shape | None] = []
+
+    def miss(at: Site) -> None:
+        if isinstance(s, Choose) and not s.otherwise.statements:
+            drop(at, "no member")
+        else:
+            shapes.append(_scoped(at, s.otherwise))
+
+    if isinstance(s, Find):
+        find(site, s, miss)
+    else:
+        choose(site, s, miss)
+    return _join(site, [site.shape, *shapes])

@@ -1,0 +1,315 @@
+"""Model expressions and conditions as C, for one function on one port role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..events import Events
+from ..layout import Table
+from ..lowered import Line, Writer
+from ..model import (
+    And,
+    Arithmetic,
+    Attribute,
+    Compare,
+    Condition,
+    Const,
+    Expr,
+    Field,
+    Hash,
+    Header,
+    IsFragment,
+    IsLocal,
+    Layer4,
+    Not,
+    Or,
+    Own,
+    Packet,
+    Pipeline,
+    PortIs,
+    Present,
+)
+
+if TYPE_CHECKING:
+    from .rewrite import Shape
+
+SWAP = {2: "bpf_ntohs", 4: "bpf_ntohl", 8: "bpf_be64_to_cpu"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A C expression of `width` bits; `raw`: whole octets as they stand in the packet, not yet in
+    host order. `given`: a C condition under which there is a value at all ("" for always)."""
+
+    text: str
+    width: int
+    raw: bool = False
+    given: str = ""
+
+    @property
+    def octets(self) -> int:
+        return next(n for n in (1, 2, 4, 8) if n * 8 >= self.width)
+
+    def host(self) -> str:
+        return f"{SWAP[self.octets]}({self.text})" if self.raw and self.octets > 1 else self.text
+
+    def network(self) -> str:
+        """As it must stand in a packet of `octets` octets."""
+        if self.raw or self.octets == 1:
+            return self.text
+        return f"{SWAP[self.octets]}({self.text})"
+
+
+@dataclass
+class Site:
+    """Where a function is being lowered: what is known there, and what it takes from the state."""
+
+    pipeline: Pipeline
+    role: str
+    stage: str
+    tables: dict[str, Table]
+    events: Events
+    writer: Writer
+    reachable: frozenset[str]
+    shape: Shape
+    bindings: dict[str, Binding] = field(default_factory=dict)
+    ports: dict[str, str] = field(default_factory=dict)  # `port p`: C text of its number
+    helpers: dict[str, Helper] = field(default_factory=dict)
+    uses: set[str] = field(default_factory=set)
+    needs: set[str] = field(default_factory=set)  # what helpers take from the scratch record
+    sets: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)  # nodes whose pointers are not null here
+    clamp: bool = False
+
+    def branch(self, known: set[str] | frozenset[str] = frozenset()) -> Site:
+        """The same place for one way of a branch: what it learns stays there. `known`: nodes that
+        the branch's condition found present."""
+        return replace(
+            self,
+            bindings=dict(self.bindings),
+            ports=dict(self.ports),
+            known=self.known | known,
+        )
+
+    def node(self, name: str) -> str:
+        """C text of the pointer to a present node's header. The checker saw that it is present; the
+        verifier sees it by the test that is put here unless one went before."""
+        if name not in self.known:
+            with self.writer.nest(f"if (!{self.pointer(name)}) {{"):
+                self.writer.put(
+                    f"count_event({self.events('drop', 'internal')});",
+                    f"return verdict({self.events('verdict', 'drop')}, XDP_DROP);",
+                )
+            self.known.add(name)
+        return self.pointer(name)
+
+    def pointer(self, name: str) -> str:
+        """C text of the pointer to a node's header; null where the packet lacks the node."""
+        self.uses.add(f"{name}_at")
+        return f"st->{name}_h"
+
+    def offset(self, name: str) -> str:
+        self.uses.add(f"{name}_at")
+        return f"st->{name}_at"
+
+    def helper(self, what: str, lower: Callable[[Site], None]) -> str:
+        """C name of a function for this role and this shape of packet; lowered at its first use. It
+        finds its nodes by the scratch record."""
+        shape = "_".join((self.role, *self.shape.popped, "to", *self.shape.fronts))
+        name = f"{what}_{shape}"
+        if name not in self.helpers:
+            inner = replace(self, writer=Writer(), known=set(), uses=set(), bindings={})
+            inner.writer.span = self.writer.span
+            lower(inner)
+            self.helpers[name] = Helper(name, tuple(inner.writer.lines), frozenset(inner.uses))
+        self.needs |= self.helpers[name].uses
+        return name
+
+    def state(self, member: str) -> str:
+        self.uses.add(member)
+        return f"st->{member}"
+
+    def header(self, node: str) -> Header:
+        return self.pipeline.graph.node(node).header
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A function that stages call for what is long and seldom: its name, body and state."""
+
+    name: str
+    body: tuple[Line, ...]
+    uses: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A bound rule: C text of its record pointer, and its kind."""
+
+    text: str
+    rule: str
+
+
+# ---- fields ---------------------------------------------------------------------------------
+
+
+def field_value(pointer: str, f: Field, base: int = 0) -> Value:
+    """A field of the fixed part (or, with `base`, of a group that starts there)."""
+    start = base * 8 + f.offset
+    first, last = start // 8, (start + f.width - 1) // 8
+    size, shift = last - first + 1, (last + 1) * 8 - (start + f.width)
+    if size in (1, 2, 4, 8) and f.width == size * 8:
+        return Value(f"RAW{f.width}({pointer}, {first})", f.width, raw=size > 1)
+    text = _container(pointer, first, size)
+    if shift:
+        text = f"({text} >> {shift})"
+    return Value(f"({text} & {(1 << f.width) - 1:#x})", f.width)
+
+
+def _container(pointer: str, first: int, size: int) -> str:
+    """`size` octets at `first` as a number in host order."""
+    parts, at = [], 0
+    while at < size:
+        piece = next(n for n in (8, 4, 2, 1) if n <= size - at)
+        text = f"RAW{piece * 8}({pointer}, {first + at})"
+        text = f"{SWAP[piece]}({text})" if piece > 1 else text
+        left = (size - at - piece) * 8
+        parts.append(f"((u64){text} << {left})" if left else text)
+        at += piece
+    return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+
+
+# ---- expressions ----------------------------------------------------------------------------
+
+
+def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Value:
+    """`own` is (pointer, header) where the expression stands in a header's clause."""
+    match expr:
+        case Const(number, width):
+            return Value(str(number) if number < 256 else f"{number:#x}", max(width, 1))
+        case Own(name):
+            assert own is not None
+            return field_value(own[0], own[1].field(name))
+        case Packet(node, name):
+            return field_value(site.node(node), site.header(node).field(name))
+        case Layer4(which):
+            shift = 0 if which == "src" else 16
+            return Value(f"(u16)({site.state('l4')} >> {shift})", 16, raw=True)
+        case Attribute():
+            return attribute(site, expr)
+        case Arithmetic(operator, left, right):
+            a, b = value(site, left, own), value(site, right, own)
+            return Value(f"((u64){a.host()} {operator} {b.host()})", 64)
+        case Hash(arguments):
+            return _hash(site, arguments)
+
+
+def attribute(site: Site, expr: Attribute) -> Value:
+    record = site.bindings[expr.binding].text
+    given = f"{record}->has_{expr.element}" if expr.optional else ""
+    octets = next(n for n in (1, 2, 4, 8) if n * 8 >= expr.width)
+    return Value(f"{record}->{expr.element}", octets * 8, raw=octets > 1, given=given)
+
+
+def _hash(site: Site, arguments: tuple[Expr, ...]) -> Value:
+    """The arguments' octets packed into words of a local array, then jhash."""
+    w = site.writer
+    name = w.fresh("word")
+    octets: list[tuple[int, Value]] = []
+    at = 0
+    for argument in arguments:
+        v = value(site, argument)
+        octets.append((at, v))
+        at += (v.width + 7) // 8
+    count = (at + 3) // 4
+    words: list[list[str]] = [[] for _ in range(count)]
+    for start, v in octets:
+        _pack(words, start, v)
+    texts = [" | ".join(parts) for parts in words]
+    w.put(f"u32 {name}[{count}] = {{ {', '.join(texts)} }};")
+    return Value(f"jhash_words({name}, {count})", 32)
+
+
+def _pack(words: list[list[str]], start: int, v: Value) -> None:
+    """Put a value's network-order octets at octet `start` of an array of 32-bit words."""
+    size = (v.width + 7) // 8
+    if size != v.octets:  # 3, 5 … octets: from the number's most significant one on
+        text = f"bpf_cpu_to_be64((u64){v.host()} << {64 - size * 8})"
+    else:
+        text = v.network()
+    if start % 4 + size <= 4 and size == v.octets:
+        shift = start % 4 * 8
+        words[start // 4].append(f"(u32){text} << {shift}" if shift else f"(u32){text}")
+        return
+    for i in range(size):  # straddles words: octet by octet
+        octet = f"(u32)(u8)({text} >> {i * 8})" if i else f"(u32)(u8)({text})"
+        at = start + i
+        words[at // 4].append(f"{octet} << {at % 4 * 8}" if at % 4 else octet)
+
+
+# ---- conditions -----------------------------------------------------------------------------
+
+
+def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -> str | bool:
+    """C text of a condition, or True or False where the port role decides it."""
+    match c:
+        case PortIs(role):
+            return role == site.role
+        case Present(node):
+            return f"{site.pointer(node)} != 0" if node in site.reachable else False
+        case Compare(operator, left, right):
+            return _compare(operator, value(site, left, own), value(site, right, own))
+        case IsLocal(address):
+            return f"is_local({value(site, address).network()})"
+        case IsFragment(node):
+            return f"(RAW16({site.node(node)}, 6) & bpf_htons(0x3fff)) != 0"
+        case Not(operand):
+            inner = condition(site, operand, own)
+            return not inner if isinstance(inner, bool) else f"!({inner})"
+        case And(operands):
+            return _join(site, operands, own, "&&")
+        case Or(operands):
+            return _join(site, operands, own, "||")
+
+
+def _compare(operator: str, left: Value, right: Value) -> str:
+    c = {"=": "=="}.get(operator, operator)
+    return f"{left.host()} {c} {right.host()}"
+
+
+def _join(
+    site: Site,
+    operands: tuple[Condition, ...],
+    own: tuple[str, Header] | None,
+    operator: str,
+) -> str | bool:
+    deciding = operator == "||"  # the operand value that settles the whole
+    texts: list[str] = []
+    site = site.branch()
+    for operand in operands:
+        inner = condition(site, operand, own)
+        site.known |= present_if(operand, not deciding)
+        if inner is deciding:
+            if not texts:
+                return deciding
+            texts.append("1" if deciding else "0")
+            break
+        if not isinstance(inner, bool):
+            texts.append(f"({inner})")
+    return f" {operator} ".join(texts) if texts else not deciding
+
+
+def present_if(c: Condition, truth: bool) -> frozenset[str]:
+    """Nodes that are surely present where the condition came out as `truth`."""
+    match c:
+        case Present(node):
+            return frozenset({node}) if truth else frozenset()
+        case Not(operand):
+            return present_if(operand, not truth)
+        case And(operands) if truth:
+            return frozenset().union(*(present_if(o, True) for o in operands))
+        case Or(operands) if not truth:
+            return frozenset().union(*(present_if(o, False) for o in operands))
+    return frozenset()

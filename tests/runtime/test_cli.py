@@ -1,0 +1,138 @@
+"""`helioctl`, as a user runs it: in a network namespace, with traffic, and with mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from helioc.runtime import loader
+from lab import Lab, Namespace, until
+from linx_maps import udp, write
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+_numbers = count(1)
+EDGE = """\
+ports:
+  LAN:  {role: lan, interface: lan0}
+  WAN1: {role: wan, interface: wan0}
+overlays:
+  GRE-WAN1: {local_ip: 192.0.2.1, remote_ip: 192.0.2.2, key: 7, interface: WAN1}
+"""
+
+
+class Ctl:
+    """`helioctl` inside a namespace, for one pipeline."""
+
+    def __init__(self, inside: Namespace, name: str, directory: Path) -> None:
+        self.inside, self.name, self.directory = inside, name, directory
+
+    def __call__(self, *words: str, stdin: str = "", status: int = 0) -> str:
+        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", self.name]
+        done = subprocess.run(
+            self.inside.inside(*program, *words), input=stdin, capture_output=True, text=True,
+            cwd=self.directory, timeout=60,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+        assert done.returncode == status, said
+        assert "Traceback" not in said and "error[H0799]" not in said
+        return said
+
+
+@pytest.fixture
+def edge(lab: Lab) -> Namespace:
+    lan, made, wan = (lab.namespace(n) for n in ("lan", "edge", "wan"))
+    lab.wire(lan, "eth0", made, "lan0")
+    lab.wire(wan, "eth0", made, "wan0")
+    made.address("lan0", "10.1.0.1/16")
+    made.address("wan0", "192.0.2.1/24")
+    made.neighbour("wan0", "192.0.2.2", wan.mac("eth0"))
+    return made
+
+
+@pytest.fixture
+def ctl(edge: Namespace, tmp_path: Path) -> Iterator[Ctl]:
+    write(tmp_path / "bundle")
+    (tmp_path / "edge.yaml").write_text(EDGE)
+    made = Ctl(edge, f"ht{os.getpid()}-c{next(_numbers)}", tmp_path)
+    yield made
+    if (loader.ROOT / made.name).exists():
+        loader.unload(made.name)
+
+
+def test_from_load_to_unload_with_traffic(ctl: Ctl, edge: Namespace, lab: Lab) -> None:
+    assert "LAN (lan: lan0), WAN1 (wan: wan0)" in ctl("load", "bundle", "--config", "edge.yaml")
+    ctl("create", "PDR [(dst_ip, u32, 10.2.0.0/16), FAR [(action, u8, REDIRECT), "
+                  "(interface, u32, GRE-WAN1)]]")  # fmt: skip
+    lan, wan = (Namespace(f"{lab.prefix}{n}", lab._stack) for n in ("lan", "wan"))
+    sender, receiver = lan.wire("eth0"), wan.wire("eth0")
+    frame = bytes.fromhex(edge.mac("lan0").replace(":", "")) + udp("10.1.0.10", "10.2.0.5")[6:]
+    sender.send(frame)
+    seen = receiver.expect(lambda f: f[12:14] == b"\x08\x00" and f[23] == 47)
+    assert seen[26:34] == bytes((192, 0, 2, 1, 192, 0, 2, 2))
+    assert seen[34:42].hex() == "2000080000000007"
+    (shown,) = json.loads(ctl("show", "--json", "PDR"))
+    assert (shown["packets"], shown["bytes"]) == (1, len(frame))
+    ctl("update", "FAR 1 [(action, u8, DROP)]")
+    sender.send(frame)
+    until(lambda: json.loads(ctl("stats", "--json"))["events"]["verdict"]["drop"], "a drop")
+    (shown,) = json.loads(ctl("show", "--json", "PDR"))
+    assert shown["packets"] == 2
+    assert "GRE-WAN1" in ctl("show") and "per second" in ctl("stats")
+    assert "next hop" in ctl("refresh")
+    assert f"unloaded {ctl.name}" in ctl("unload")
+    assert "H0706" in ctl("show", status=1)
+
+
+def test_push_takes_every_kind_of_file(ctl: Ctl) -> None:
+    ctl("load", "bundle", "--config", "edge.yaml")
+    at = ctl.directory
+    (at / "a.req").write_text("create FAR 1 [(action, u8, DROP)];\ncreate FAR 2 [(action, u8, PASS)]\n")
+    (at / "b.yaml").write_text("create:\n  FAR: {id: 3, action: DROP}\n")
+    (at / "pdr.csv").write_text("dst_ip,FAR\n10.7.0.0/16,1\n10.8.0.0/16,3\n")
+    for file in ("a.req", "b.yaml", "pdr.csv"):
+        assert "created" in ctl("push", file)
+    assert "deleted 1 rule" in ctl("push", "-", stdin="delete PDR 2")
+    assert len(json.loads(ctl("show", "--json"))) == 5
+    assert "H0452" in ctl("push", "pdr.csv", status=1)
+    assert "H0741" in ctl("push", "edge.conf", status=1)
+    assert "H0740" in ctl("push", "none.req", status=1)
+    (at / "rules.csv").write_text("dst_ip,FAR\n10.9.0.0/16,1\n")
+    assert "H0742" in ctl("push", "rules.csv", status=1)
+    assert "created PDR 2" in ctl("push", "rules.csv", "--kind", "pdr")
+
+
+def test_mistakes_are_said(ctl: Ctl) -> None:
+    (ctl.directory / "bad.yaml").write_text("ports: {LAN: {role: lan, interface: lan9}}\n")
+    assert "did you mean `lan0`?" in ctl("load", "bundle", "--config", "bad.yaml", status=1)
+    assert "H0701" in ctl("load", "nothing", "--config", "edge.yaml", status=1)
+    assert "H0701" in ctl("load", "--config", "edge.yaml", status=1)
+    assert "H0740" in ctl("load", "bundle", "--config", "none.yaml", status=1)
+    assert "H0706" in ctl("create", "FAR 1", status=1)
+    assert "No such command" in ctl("creat", "FAR", status=2)
+    ctl("load", "bundle", "--config", "edge.yaml")
+    assert "H0705" in ctl("load", "bundle", "--config", "edge.yaml", status=1)
+    assert "did you mean" in ctl("create", "FRA 1 [(action, u8, DROP)]", status=1)
+    assert "H0743" in ctl("show", "GRE-WAN2", status=1)
+    assert "H0724" in ctl("explain", "H0724")
+    assert "H0308" in ctl("explain", "H1234", status=1)
+
+
+def test_another_users_program_is_left_alone(ctl: Ctl, edge: Namespace) -> None:
+    ctl("load", "bundle", "--config", "edge.yaml")
+    other = Ctl(edge, f"{ctl.name}x", ctl.directory)
+    said = other("load", "bundle", "--config", "edge.yaml", status=1)
+    assert said.count("H0724") >= 2 and "lan0" in said and "wan0" in said
+    assert not (loader.ROOT / other.name).exists()
+    assert len(json.loads(ctl("show", "--json"))) == 1
+
+
+@pytest.mark.parametrize("words", [("--help",), ("load", "--help"), ("stats", "-h"), ("list",), ("explain",)])
+def test_what_needs_no_pipeline(ctl: Ctl, words: tuple[str, ...]) -> None:
+    assert ctl(*words)
