@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .codec import NAME_OCTETS, SEQUENCE_BITS, octets_of
+from .codec import SEQUENCE_BITS
 from .directory import Directory, Tuple
+from .images import NAME_OCTETS, octets_of
 from .tables import NoRoom, Table
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _images(table: Table, block: Block, cells: Array) -> Array:
     for name in kind.gives:
         fields += [
             (f"tag {name}", "u1"),
-            (f"given {name}", _unsigned(table.codec.given_octets(name))),
+            (f"given {name}", _unsigned(table.image_codec.given[name].octets)),
         ]
     fields += [("target_tag", "u1"), ("target", "<u4")] if kind.alternatives else []
     packed = np.dtype(fields)
@@ -222,7 +223,7 @@ def _given(table: Table, block: Block, out: Array) -> None:
             out[f"tag {name}"] = column.forms != 0
             out[f"given {name}"] = np.where(column.forms != 0, column.values, 0)
         elif to is not None:
-            kinds = table.codec.given_kinds(name)
+            kinds = table.image_codec.given[name].references
             tags = [0 if r is None else 2 + _index(kinds, r.kind) for r in block.meant]
             out[f"tag {name}"] = np.array(tags, np.uint8)[to]
             out[f"given {name}"] = numbers[to]

@@ -1,15 +1,4 @@
-"""A rule as octets, by the manifest: record, image, lookup patterns, and back.
-
-An *image* is the control plane's own copy of a rule, by record slot, little-endian and packed:
-
-    sequence u64, owner u64, id u32, priority u32, flags u32 (1: there is a rule), cell u32
-    name            64 octets of UTF-8, zero-padded                 (kinds with names)
-    a match element form u8 (0: none), value, other                 (octets of its width each)
-    a given element tag u8 (0: none, 1: a value, 2 + n: a reference to its n-th choice), then the
-                    value, or the reference's id
-    target          tag u8 (0: none, else 1 + index), id u32        (kinds with alternatives)
-    members         count u8, then id u32 and weight u32 of each    (spreads)
-"""
+"""A rule as octets, by the manifest: its record and its lookup patterns (its image: images.py)."""
 
 from __future__ import annotations
 
@@ -19,16 +8,9 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ..compiler import manifest as m
-from ..compiler.requests.rules import Matcher, Member, Reference, Rule
+from ..compiler.requests.rules import Reference, Rule
 from ..compiler.requests.spread import spread_slots
 
-NAME_OCTETS = 64
-FORMS = ("value", "prefix", "mask", "range")
-_HEAD = "<QQIIII"
-_NAME_AT = 6
-_LIVE = 1
-_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}
-_FORM_CODE = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 SEQUENCE_BITS = 48
 _YOUNGEST = (1 << SEQUENCE_BITS) - 1
 
@@ -44,10 +26,6 @@ Pattern = tuple[int, int]
 _NOTHING: dict[str, Any] = {}
 
 
-class TooLong(ValueError):
-    """A name has more octets than an image keeps."""
-
-
 class _Field(NamedTuple):
     """Where a match element stands in the key."""
 
@@ -55,14 +33,6 @@ class _Field(NamedTuple):
     position: int
     ones: int
     presence: int
-
-
-class _Given(NamedTuple):
-    """A given element in the image: the field of its tag, its octets, the kinds it may refer to."""
-
-    at: int
-    octets: int
-    references: tuple[str, ...]
 
 
 class KindCodec:
@@ -75,7 +45,6 @@ class KindCodec:
         self._fields = {x.element: _field(x) for x in kind.match}
         self._group = 0 if kind.group_position is None else 0xFFFFFFFF << kind.group_position
         self._members = [self._writer(member) for member in kind.record]
-        self._image_parts()
 
     # ---- lookup -----------------------------------------------------------------------------
 
@@ -153,14 +122,6 @@ class KindCodec:
         """Whether references to this kind are ids, not cells."""
         return kind == "port" or kind in self._grouped
 
-    def given_octets(self, name: str) -> int:
-        """Octets of a given element in the image."""
-        return self._given[name].octets
-
-    def given_kinds(self, name: str) -> tuple[str, ...]:
-        """The kinds that a given element may refer to, as the image numbers them."""
-        return self._given[name].references
-
     @property
     def has_next_hop(self) -> bool:
         return any(member.kind == "next_hop" for member in self.kind.record)
@@ -218,106 +179,6 @@ class KindCodec:
             "reference": reference, "next_hop": next_hop, "slots": slots,
         }[member.kind]  # fmt: skip
 
-    # ---- images -----------------------------------------------------------------------------
-
-    def _image_parts(self) -> None:
-        """One packed structure for the whole image, its fields when there is nothing in them, and
-        where each part begins."""
-        kind, form = self.kind, _HEAD
-        blank: list[Any] = [0, 0, 0, 0, _LIVE, 0]
-        if kind.named:
-            form += f"{NAME_OCTETS}s"
-            blank.append(b"")
-        self._matched = {}
-        for match in kind.match:
-            octets = octets_of(match.width)
-            self._matched[match.element] = len(blank), octets
-            form += "B" + 2 * _LETTERS[octets]
-            blank += (0, _wide(0, octets), _wide(0, octets))
-        self._given = {}
-        for name in kind.gives:
-            element = self._elements[name]
-            octets = max(4, octets_of(element.width))
-            self._given[name] = _Given(len(blank), octets, element.references)
-            form += "B" + _LETTERS[octets]
-            blank += (0, _wide(0, octets))
-        self._target_at = len(blank)
-        if kind.alternatives:
-            form += "BI"
-            blank += (0, 0)
-        self._members_at = len(blank)
-        if kind.spread:
-            form += "B" + "II" * kind.spread.most
-            blank += [0] * (1 + 2 * kind.spread.most)
-        self._image, self._blank, self.image_form = struct.Struct(form), blank, form
-        if self._image.size > kind.image_size:
-            raise m.ManifestError(f"images of {kind.name} do not fit their map")
-
-    def image(self, rule: Rule, cell: int) -> bytes:
-        """The rule's image: what is behind it in its slot is never read. Raises TooLong."""
-        out = self._blank.copy()
-        out[0], out[1], out[2], out[3], out[5] = (
-            rule.sequence, rule.owner, rule.id, rule.priority, cell,
-        )  # fmt: skip
-        if rule.name:
-            name = rule.name.encode()
-            if len(name) > NAME_OCTETS:
-                raise TooLong(rule.name)
-            out[_NAME_AT] = name
-        matched = self._matched
-        for element, (form, value, other) in rule.match:
-            at, octets = matched[element]
-            out[at] = _FORM_CODE[form]
-            out[at + 1], out[at + 2] = (value, other) if octets < 16 else (
-                _wide(value, octets), _wide(other, octets))  # fmt: skip
-        for element, value in rule.values:
-            at, octets, _ = self._given[element]
-            out[at], out[at + 1] = 1, value if octets < 16 else _wide(value, octets)
-        for element, to in rule.references:
-            at, octets, kinds = self._given[element]
-            out[at], out[at + 1] = 2 + kinds.index(to.kind), _wide(to.id, octets)
-        if rule.target is not None:
-            at = self._target_at
-            out[at] = 1 + self.kind.alternatives.index(rule.target.kind)
-            out[at + 1] = rule.target.id
-        if rule.members:
-            at = self._members_at
-            flat = [number for member in rule.members for number in member]
-            out[at : at + 1 + len(flat)] = [len(rule.members), *flat]
-        return self._image.pack(*out)
-
-    def rule_of(self, image: bytes | memoryview) -> tuple[Rule, int]:
-        """An image's rule, and its cell. Raises ValueError where the image holds none."""
-        fields = iter(self._image.unpack_from(image))
-        sequence, owner, number, priority, flags, cell = (next(fields) for _ in range(6))
-        if flags != _LIVE:
-            raise ValueError(f"no rule in this image of {self.kind.name}")
-        name = next(fields).rstrip(b"\0").decode() if self.kind.named else ""
-        match = []
-        for element in self._matched:
-            form, value, other = next(fields), _narrow(next(fields)), _narrow(next(fields))
-            if form:
-                match.append((element, Matcher(FORMS[form - 1], value, other)))  # type: ignore[arg-type]
-        values, references = [], []
-        for element, given in self._given.items():
-            tag, value = next(fields), _narrow(next(fields))
-            if tag == 1:
-                values.append((element, value))
-            elif tag:
-                references.append((element, Reference(given.references[tag - 2], value)))
-        target: Reference | None = None
-        members: tuple[Member, ...] = ()
-        if self.kind.alternatives:
-            tag, to = next(fields), next(fields)
-            target = Reference(self.kind.alternatives[tag - 1], to) if tag else None
-        if self.kind.spread:
-            members = tuple(Member(next(fields), next(fields)) for _ in range(next(fields)))
-        rule = Rule(
-            self.kind.name, number, sequence, name, owner, priority,
-            tuple(match), tuple(values), tuple(references), target, members,
-        )  # fmt: skip
-        return rule, cell
-
 
 class _Context(NamedTuple):
     rule: Rule
@@ -325,11 +186,6 @@ class _Context(NamedTuple):
     references: dict[str, Reference]
     cell_of: CellOf
     next_hop_of: NextHopOf
-
-
-def octets_of(width: int) -> int:
-    """Octets of a value of `width` bits in a record or an image: a power of two."""
-    return next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
 
 
 def _field(match: m.Match) -> _Field:
@@ -345,14 +201,6 @@ def _value_of(rule: Rule, values: dict[str, int], name: str) -> int | None:
         if element == name:
             return matcher.value
     return None
-
-
-def _wide(value: int, octets: int) -> int | bytes:
-    return value.to_bytes(16, "little") if octets == 16 else value
-
-
-def _narrow(value: int | bytes) -> int:
-    return int.from_bytes(value, "little") if isinstance(value, bytes) else value
 
 
 def _joined(mask: int, key: int, ranges: list[list[Pattern]]) -> Iterator[Pattern]:

@@ -218,8 +218,8 @@ def name_too_long(name: str) -> Diagnostic:
 
 def of_tables(error: Exception, kinds: Mapping[str, RuleKind]) -> Diagnostic:
     """Why a transaction could not be staged."""
-    from .codec import TooLong
     from .directory import DirectoryFull
+    from .images import TooLong
     from .tables import NoRoom
 
     if isinstance(error, DirectoryFull):

@@ -11,8 +11,8 @@ from ..compiler.manifest import Counter, Manifest, ManifestError, RuleKind, from
 from ..compiler.requests.rulebook import RuleBook
 from ..compiler.requests.rules import Rule
 from . import faults
-from .codec import KindCodec
 from .handles import BpfError, Map
+from .images import ImageCodec
 from .loader import ROOT, pick, read_about
 from .sums import read_sums
 from .tables import EPOCHS, SLOT
@@ -102,7 +102,7 @@ class Reader:
         sums = None
         if kind.counts:
             sums = read_sums(self.map(f"{kind.prefix}_counts"), int(live[-1]) + 1)
-        codec, images = KindCodec(self.manifest, kind), self._memory(f"{kind.prefix}_images")
+        codec, images = ImageCodec(self.manifest, kind), self._memory(f"{kind.prefix}_images")
         stride = self.map(f"{kind.prefix}_images").spec.stride
         found = []
         for cell in live.tolist():

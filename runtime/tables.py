@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from ..compiler.manifest import Manifest, RuleKind
 from ..compiler.requests.rules import Rule
-from .codec import KindCodec, NextHopOf
+from .codec import CellOf, KindCodec, NextHopOf
 from .directory import Directory
+from .images import ImageCodec
 from .maps import BPF_NOEXIST, Map
 
 SLOT = 0xFFFFFF
@@ -76,6 +77,7 @@ class Table:
 
     def __init__(self, manifest: Manifest, kind: RuleKind, maps: Mapping[str, Map]) -> None:
         self.kind, self.codec = kind, KindCodec(manifest, kind)
+        self.image_codec = ImageCodec(manifest, kind)
         prefix = kind.prefix
         self.cells = maps[f"{prefix}_cells"].mmap().cast("Q")
         self.records = maps[f"{prefix}_records"].mmap()
@@ -111,7 +113,7 @@ class Table:
     def rule_at(self, cell: int) -> Rule:
         """The live rule of a cell, out of its image."""
         at = self.live_slot(cell) * self.image_stride
-        return self.codec.rule_of(self.images[at : at + self.kind.image_size])[0]
+        return self.image_codec.rule_of(self.images[at : at + self.kind.image_size])[0]
 
     def rules(self) -> list[Rule]:
         return [self.rule_at(cell) for cell in self.sequences.values()]
@@ -135,8 +137,10 @@ class Table:
         except IndexError:
             raise NoRoom(self.kind.name, "cells") from None
 
-    def write(self, record: bytes | bytearray, image: bytes) -> int:
-        """A fresh record with its image; its slot."""
+    def write(self, rule: Rule, cell: int, cell_of: CellOf, next_hop_of: NextHopOf) -> int:
+        """A fresh record of the rule, with its image; its slot. Raises NoRoom, TooLong."""
+        record = self.codec.record(rule, cell_of, next_hop_of)
+        image = self.image_codec.image(rule, cell)
         try:
             slot = self.free_slots.take()
         except IndexError:

@@ -19,6 +19,7 @@ from .bulk import Staging
 from .directory import DirectoryFull, NoVersion, Retired
 from .grace import online_cpus_grace
 from .handles import BpfError, Map
+from .images import TooLong
 from .tables import EPOCHS, SLOT, NoRoom, Table
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 #: An epoch never runs further ahead of a cell that is not settled (cells compare 16 bits).
 FARTHEST = 1 << 14
 #: Cells that changed since the last grace period, at most, before the next is taken unasked.
-_MOST_CHANGED = 512
+_MOST_CHANGED = 1024
 _EPOCH, _DIRTY = 0, 2  # u64 words of struct control
 
 
@@ -159,7 +160,7 @@ class Writer:
         """`apply`, with what the maps cannot hold said in the user's terms."""
         try:
             self.apply(plan)
-        except (NoRoom, DirectoryFull, Dangling, BpfError) as error:
+        except (NoRoom, DirectoryFull, Dangling, TooLong, BpfError) as error:
             kinds = {name: table.kind for name, table in self.tables.items()}
             raise faults.refused(faults.of_tables(error, kinds)) from error
 
@@ -276,15 +277,13 @@ class Writer:
 
         hop = self.next_hops.next_hop
         for (table, cell), rule in zip(list(staged.cells), created, strict=True):
-            slot = table.write(
-                table.codec.record(rule, cell_of, hop), table.codec.image(rule, cell)
-            )
+            slot = table.write(rule, cell, cell_of, hop)
             staged.slots.append((table, slot))
             staged.created.append((table, rule, cell, slot))
         for old, new in changed:
             table = tables[new.kind]
             cell = table.sequences[old.sequence]
-            slot = table.write(table.codec.record(new, cell_of, hop), table.codec.image(new, cell))
+            slot = table.write(new, cell, cell_of, hop)
             staged.slots.append((table, slot))
             staged.changed.append((table, cell, slot))
         for rule in removed:

@@ -1,0 +1,166 @@
+"""Images: the control plane's own copy of each rule, by record slot, from which a rule is made again.
+
+Little-endian and packed:
+
+    sequence u64, owner u64, id u32, priority u32, flags u32 (1: there is a rule), cell u32
+    name            64 octets of UTF-8, zero-padded                 (kinds with names)
+    a match element form u8 (0: none), value, other                 (octets of its width each)
+    a given element tag u8 (0: none, 1: a value, 2 + n: a reference to its n-th choice), then the
+                    value, or the reference's id                    (at least 4 octets)
+    target          tag u8 (0: none, else 1 + index), id u32        (kinds with alternatives)
+    members         count u8, then id u32 and weight u32 of each    (spreads)
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, NamedTuple
+
+from ..compiler import manifest as m
+from ..compiler.requests.rules import Matcher, Member, Reference, Rule
+
+NAME_OCTETS = 64
+LIVE = 1
+FORMS = ("value", "prefix", "mask", "range")
+_FORM_CODE = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
+_HEAD = struct.Struct("<QQIIII")
+_ID = struct.Struct("<BI")
+_MEMBER = struct.Struct("<II")
+_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}
+
+
+class TooLong(ValueError):
+    """A name has more octets than an image keeps."""
+
+
+class Matched(NamedTuple):
+    """A match element in the image: where it begins, form and two values, octets of each."""
+
+    at: int
+    form: struct.Struct
+    octets: int
+
+
+class Given(NamedTuple):
+    """A given element in the image: where it begins, tag and value, the value's octets, the kinds
+    that it may refer to."""
+
+    at: int
+    form: struct.Struct
+    octets: int
+    references: tuple[str, ...]
+
+
+class ImageCodec:
+    """The images of one rule kind."""
+
+    def __init__(self, manifest: m.Manifest, kind: m.RuleKind) -> None:
+        self.kind = kind
+        at = _HEAD.size + (NAME_OCTETS if kind.named else 0)
+        self.matched: dict[str, Matched] = {}
+        for match in kind.match:
+            octets = octets_of(match.width)
+            form = struct.Struct("<B" + 2 * _LETTERS[octets])
+            self.matched[match.element] = Matched(at, form, octets)
+            at += form.size
+        self.given: dict[str, Given] = {}
+        for name in kind.gives:
+            element = manifest.element(name)
+            octets = max(4, octets_of(element.width))
+            form = struct.Struct("<B" + _LETTERS[octets])
+            self.given[name] = Given(at, form, octets, element.references)
+            at += form.size
+        self._target_at = at
+        at += _ID.size if kind.alternatives else 0
+        self._members_at = at
+        at += 1 + _MEMBER.size * kind.spread.most if kind.spread else 0
+        if at > kind.image_size:
+            raise m.ManifestError(f"images of {kind.name} do not fit their map")
+        self._targets = {name: 1 + i for i, name in enumerate(kind.alternatives)}
+        self._blank = bytes(at)
+
+    def image(self, rule: Rule, cell: int) -> bytearray:
+        """The rule's image; what lies behind it in its slot is never read. Raises TooLong."""
+        out = bytearray(self._blank)
+        head = rule.sequence, rule.owner, rule.id, rule.priority, LIVE, cell
+        _HEAD.pack_into(out, 0, *head)
+        if rule.name:
+            name = rule.name.encode()
+            if len(name) > NAME_OCTETS:
+                raise TooLong(rule.name)
+            out[_HEAD.size : _HEAD.size + len(name)] = name
+        for element, (form, value, other) in rule.match:
+            at, layout, octets = self.matched[element]
+            if octets == 16:
+                value, other = _wide(value), _wide(other)  # type: ignore[assignment]
+            layout.pack_into(out, at, _FORM_CODE[form], value, other)
+        for element, value in rule.values:
+            at, layout, octets, _ = self.given[element]
+            layout.pack_into(out, at, 1, _wide(value) if octets == 16 else value)
+        for element, to in rule.references:
+            at, layout, octets, kinds = self.given[element]
+            number = _wide(to.id) if octets == 16 else to.id
+            layout.pack_into(out, at, 2 + kinds.index(to.kind), number)
+        if rule.target is not None:
+            _ID.pack_into(out, self._target_at, self._targets[rule.target.kind], rule.target.id)
+        if rule.members:
+            at = self._members_at
+            out[at] = len(rule.members)
+            for i, member in enumerate(rule.members):
+                _MEMBER.pack_into(out, at + 1 + i * _MEMBER.size, *member)
+        return out
+
+    def rule_of(self, image: bytes | bytearray | memoryview) -> tuple[Rule, int]:
+        """An image's rule, and its cell. Raises ValueError where the image holds none."""
+        sequence, owner, number, priority, flags, cell = _HEAD.unpack_from(image)
+        if flags != LIVE:
+            raise ValueError(f"no rule in this image of {self.kind.name}")
+        name = ""
+        if self.kind.named:
+            octets = bytes(image[_HEAD.size : _HEAD.size + NAME_OCTETS])
+            name = octets.rstrip(b"\0").decode()
+        match = []
+        for element, matched in self.matched.items():
+            form, value, other = matched.form.unpack_from(image, matched.at)
+            if form:
+                matcher = Matcher(FORMS[form - 1], _narrow(value), _narrow(other))  # type: ignore[arg-type]
+                match.append((element, matcher))
+        values, references = [], []
+        for element, given in self.given.items():
+            tag, value = given.form.unpack_from(image, given.at)
+            if tag == 1:
+                values.append((element, _narrow(value)))
+            elif tag:
+                reference = Reference(given.references[tag - 2], _narrow(value))
+                references.append((element, reference))
+        rule = Rule(
+            self.kind.name, number, sequence, name, owner, priority, tuple(match), tuple(values),
+            tuple(references), self._target_of(image), self._members_of(image),
+        )  # fmt: skip
+        return rule, cell
+
+    def _target_of(self, image: Any) -> Reference | None:
+        if not self.kind.alternatives:
+            return None
+        tag, number = _ID.unpack_from(image, self._target_at)
+        return Reference(self.kind.alternatives[tag - 1], number) if tag else None
+
+    def _members_of(self, image: Any) -> tuple[Member, ...]:
+        if not self.kind.spread:
+            return ()
+        at = self._members_at
+        starts = (at + 1 + i * _MEMBER.size for i in range(image[at]))
+        return tuple(Member(*_MEMBER.unpack_from(image, start)) for start in starts)
+
+
+def octets_of(width: int) -> int:
+    """Octets of a value of `width` bits in a record or an image: a power of two."""
+    return next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
+
+
+def _wide(value: int) -> bytes:
+    return value.to_bytes(16, "little")
+
+
+def _narrow(value: int | bytes) -> int:
+    return int.from_bytes(value, "little") if isinstance(value, bytes) else value
