@@ -39,8 +39,8 @@ def find_clang() -> Clang | None:
 
 
 def compile_c(text: str, name: str, span: Span) -> bytes:
-    """The object for C `text`. `span` is in the pipeline's file, whose text clang puts into the debug
-    information; no path of this machine gets there, so that an object depends on its sources alone.
+    """The object for C `text`. `span` is in the pipeline's file, whose text clang puts into the
+    debug information; no path of this machine gets there: an object depends on its sources alone.
     Raises `Refused` where clang is missing, fails or hangs."""
     clang = find_clang()
     if clang is None:

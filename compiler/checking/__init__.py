@@ -1,1 +1,1 @@
-"""What `check.py` stands on: headers, edges, elements, rules, statements, and every fault they find."""
+"""What `check.py` stands on: headers, edges, elements, rules, statements, and all their faults."""

@@ -139,7 +139,7 @@ def forward(site: Site, statement: Forward) -> None:
         f"PUT16(data, 12, bpf_htons({_type_of(site, first):#x}));",
     )
     put_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
-    w.put(f"void *front = data + {ETHERNET} + pushed;")
+    w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
     with w.nest("if (front + 20 > end) {"):
         drop(site, "internal")
     w.put("decrement_ttl(front);")

@@ -940,7 +940,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						}
 						PUT32(group_13, 0, value_9);
 					}
-					void *front = data + 14 + pushed;
+					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
@@ -989,7 +989,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					__builtin_memcpy(data, hop.mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *front = data + 14 + pushed;
+					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
@@ -1124,7 +1124,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					}
 					PUT32(group_18, 0, value_14);
 				}
-				void *front = data + 14 + pushed;
+				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
 					count_event(12);
 					return verdict(1, XDP_DROP);
@@ -1169,7 +1169,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				__builtin_memcpy(data, hop.mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *front = data + 14 + pushed;
+				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
 					count_event(12);
 					return verdict(1, XDP_DROP);
@@ -1816,7 +1816,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						}
 						PUT32(group_13, 0, value_9);
 					}
-					void *front = data + 14 + pushed;
+					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
@@ -1868,7 +1868,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					__builtin_memcpy(data, hop.mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *front = data + 14 + pushed;
+					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
@@ -2015,7 +2015,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					}
 					PUT32(group_18, 0, value_14);
 				}
-				void *front = data + 14 + pushed;
+				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
 					count_event(12);
 					return verdict(1, XDP_DROP);
@@ -2063,7 +2063,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				__builtin_memcpy(data, hop.mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *front = data + 14 + pushed;
+				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
 					count_event(12);
 					return verdict(1, XDP_DROP);

@@ -940,7 +940,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						}
 						PUT32(group_13, 0, value_9);
 					}
-					void *front = data + 14 + pushed;
+					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
@@ -989,7 +989,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					__builtin_memcpy(data, hop.mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *front = data + 14 + pushed;
+					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
@@ -1124,7 +1124,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					}
 					PUT32(group_18, 0, value_14);
 				}
-				void *front = data + 14 + pushed;
+				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
 					count_event(12);
 					return verdict(1, XDP_DROP);
@@ -1169,7 +1169,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				__builtin_memcpy(data, hop.mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *front = data + 14 + pushed;
+				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
 					count_event(12);
 					return verdict(1, XDP_DROP);
@@ -1816,7 +1816,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						}
 						PUT32(group_13, 0, value_9);
 					}
-					void *front = data + 14 + pushed;
+					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
@@ -1868,7 +1868,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					__builtin_memcpy(data, hop.mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *front = data + 14 + pushed;
+					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
 						count_event(12);
 						return verdict(1, XDP_DROP);
@@ -2015,7 +2015,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					}
 					PUT32(group_18, 0, value_14);
 				}
-				void *front = data + 14 + pushed;
+				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
 					count_event(12);
 					return verdict(1, XDP_DROP);
@@ -2063,7 +2063,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				__builtin_memcpy(data, hop.mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *front = data + 14 + pushed;
+				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
 					count_event(12);
 					return verdict(1, XDP_DROP);
@@ -2180,8 +2180,9 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	st.epoch = s->epoch;
 	st.l4 = s->l4;
 	st.length = s->length;
-	st.pdr_slot = s->pdr_slot;
-	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &st.pdr_slot);
+	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
+	st.pdr_slot = pdr_slot;
+	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &pdr_slot);
 	if (!st.pdr_rule)
 		return XDP_ABORTED;
 	at = s->tcp_at;
@@ -2225,8 +2226,9 @@ int linx_lan_balancer(struct xdp_md *ctx)
 	st.epoch = s->epoch;
 	st.l4 = s->l4;
 	st.length = s->length;
-	st.pdr_slot = s->pdr_slot;
-	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &st.pdr_slot);
+	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
+	st.pdr_slot = pdr_slot;
+	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &pdr_slot);
 	if (!st.pdr_rule)
 		return XDP_ABORTED;
 	at = s->tcp_at;
@@ -2371,8 +2373,9 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 			return XDP_ABORTED;
 		st.outer_h = h;
 	}
-	st.pdr_slot = s->pdr_slot;
-	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &st.pdr_slot);
+	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
+	st.pdr_slot = pdr_slot;
+	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &pdr_slot);
 	if (!st.pdr_rule)
 		return XDP_ABORTED;
 	at = s->tcp_at;
@@ -2416,8 +2419,9 @@ int linx_wan_balancer(struct xdp_md *ctx)
 	st.epoch = s->epoch;
 	st.l4 = s->l4;
 	st.length = s->length;
-	st.pdr_slot = s->pdr_slot;
-	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &st.pdr_slot);
+	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
+	st.pdr_slot = pdr_slot;
+	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &pdr_slot);
 	if (!st.pdr_rule)
 		return XDP_ABORTED;
 	at = s->tcp_at;
