@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
+from ..lang.diagnostics import Diagnostic, Refused, did_you_mean
 from ..lang.explain import Explanation
-from ..lang.source import NOWHERE
 
 BUILD: dict[str, Explanation] = {
     "H0301": Explanation(
@@ -37,6 +36,10 @@ BUILD: dict[str, Explanation] = {
         "`compile --skeleton` uses bpftool and `graph -o X.svg` graphviz's dot. Everything else "
         "works without them.",
     ),
+    "H0308": Explanation(
+        "an error code that does not exist",
+        "`helioc explain` without a code lists those that do. Codes begin with H and have four digits.",
+    ),
     "H0306": Explanation("a tool failed", "The last line that the tool printed is shown."),
     "H0307": Explanation(
         "the kernel cannot run the packet tests",
@@ -50,15 +53,14 @@ BUILD: dict[str, Explanation] = {
 @cache
 def all_explanations() -> dict[str, Explanation]:
     """By code. Reads every room's table, so only when asked."""
-    from ..lang import faults as lang_faults
-    from ..runtime import explanations as explain_runtime
-    from . import faults as checker_faults
-    from .packettests import faults as packet_faults
+    from ..lang import faults as syntax
+    from ..runtime import explanations as runtime
+    from . import faults as checker
+    from .packettests import faults as packet_tests
+    from .requests import explanations as requests
 
-    tables = (
-        lang_faults.EXPLANATIONS, checker_faults.EXPLANATIONS, BUILD, packet_faults.EXPLANATIONS,
-        explain_runtime.RUNTIME,
-    )  # fmt: skip
+    rooms = (syntax, checker, requests, packet_tests)
+    tables = (*(room.EXPLANATIONS for room in rooms), BUILD, runtime.RUNTIME)
     return dict(sorted(item for table in tables for item in table.items()))
 
 
@@ -69,7 +71,7 @@ def explanation(code: str) -> str:
     if found is None:
         help_ = did_you_mean(code, known) or "`helioc explain` lists the codes"
         title = f"there is no code {code}"
-        raise Refused([Diagnostic("H0308", title, (Label(NOWHERE),), help_)])
+        raise Refused([Diagnostic("H0308", title, (), help_)])
     return found.render(code.upper())
 
 

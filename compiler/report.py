@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..lang.diagnostics import Diagnostic, Label, Refused
-from ..lang.source import NOWHERE, Span
+from ..lang.source import Span
 from .model import Pipeline
 from .packettests.cases import Case
 from .phases import Bundle, compile_pipeline
@@ -81,14 +81,13 @@ PACKAGES = {"bpftool": "bpftool", "dot": "graphviz"}
 def _tool(name: str, *arguments: str, stdin: bytes = b"") -> bytes:
     path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
     if path is None:
-        label = (Label(NOWHERE),)
         help_ = f"apt-get install {PACKAGES[name]}"
-        raise Refused([Diagnostic("H0305", f"`{name}` is not to be found", label, help_)])
+        raise Refused([Diagnostic("H0305", f"`{name}` is not to be found", (), help_)])
     done = subprocess.run([path, *arguments], input=stdin, capture_output=True, timeout=60)
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         title = f"`{name}` failed: {words[-1] if words else done.returncode}"
-        raise Refused([Diagnostic("H0306", title, (Label(NOWHERE),))])
+        raise Refused([Diagnostic("H0306", title, ())])
     return done.stdout
 
 
