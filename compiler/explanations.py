@@ -38,7 +38,7 @@ BUILD: dict[str, Explanation] = {
     ),
     "H0308": Explanation(
         "an error code that does not exist",
-        "`helioc explain` without a code lists those that do. Codes begin with H and have four digits.",
+        "`helioc explain` without a code lists those that do. A code is an H and four digits.",
     ),
     "H0306": Explanation("a tool failed", "The last line that the tool printed is shown."),
     "H0307": Explanation(

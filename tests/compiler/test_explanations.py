@@ -1,4 +1,4 @@
-"""Every code that any room can say has an explanation, and nothing is explained that nobody says."""
+"""Every code that any room can say has an explanation."""
 
 from __future__ import annotations
 

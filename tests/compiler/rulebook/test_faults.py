@@ -81,8 +81,8 @@ def test_every_code_is_explained() -> None:
     root = Path(helioc.__file__).parent
     used: set[str] = set()
     for room in ("lang", "compiler", "runtime"):
-        for path in (root / room).glob("*.py"):
-            if path.name != "request_explanations.py":
+        for path in (root / room).rglob("*.py"):
+            if path.name != "explanations.py":
                 used |= set(re.findall(r'"(H04\d\d)"', path.read_text()))
     assert used == set(EXPLANATIONS)
     assert {"H0432", "H0444", "H0454", *CARRIERS} == set(EXPLANATIONS) - set(EXAMPLES)
