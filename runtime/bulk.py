@@ -316,8 +316,8 @@ def _distinct(masks: Array) -> tuple[Array, Array]:
     padded = np.pad(masks, ((0, 0), (0, -masks.shape[1] % 8)))
     words = padded.view(np.uint64).reshape(len(masks), -1)
     # Sorting whole rows is slow: sort a hash of each, and see that it lost nothing.
-    factors = np.array([0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 | 1 for i in range(words.shape[1])],
-                       np.uint64)  # fmt: skip
+    odd = [0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 | 1 for i in range(words.shape[1])]
+    factors = np.array(odd, np.uint64)
     mixed = words ^ words >> np.uint64(29)
     hashes = (mixed * factors).sum(axis=1, dtype=np.uint64)
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)

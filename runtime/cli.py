@@ -9,14 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from ..lang.diagnostics import Diagnostic, Refused
-
-if TYPE_CHECKING:
-    from .loader import Loaded
 
 _PATH = click.Path(path_type=Path)
 
@@ -110,11 +107,11 @@ def load(name: str, bundle: Path | None, config_path: Path) -> None:
 @click.pass_obj
 def unload(name: str) -> None:
     """Detach a pipeline and remove it with its rules."""
-    from . import loader
+    from .loader import unload as unload_
+    from .releases import pick
 
-    if not name:
-        name = loader.pick(name)
-    loader.unload(name)
+    name = name or pick(name)
+    unload_(name)
     click.echo(f"unloaded {name}")
 
 
@@ -122,7 +119,7 @@ def unload(name: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_(as_json: bool) -> None:
     """The pipelines that are loaded."""
-    from .loader import loaded_names
+    from .releases import loaded_names
 
     names = loaded_names()
     if as_json:
@@ -145,7 +142,7 @@ def _request(operation: str, help_: str) -> click.Command:
         text = f"{operation} {' '.join(request)}"
         parsed = parse_request(Source("<command line>", text))
         with Loaded.open(name) as loaded:
-            _report(loaded, loaded.apply(parsed))
+            _report(loaded.apply(parsed))
 
     context = {"ignore_unknown_options": True}
     return cli.command(name=operation, help=help_, context_settings=context)(command)
@@ -166,20 +163,15 @@ def push(name: str, file: Path, kind: str) -> None:
 
     .req and .txt are text requests (- is standard input), .yaml the same in YAML, .csv and .hpr
     rules in bulk."""
-    from ..lang.request import Request
     from .loader import Loaded
     from .requests import read_request
 
     with Loaded.open(name) as loaded:
         wanted = read_request(file, loaded.manifest, loaded.book, kind)
-        if isinstance(wanted, Request):
-            plan = loaded.apply(wanted)
-        else:
-            plan = loaded.apply_columns(wanted)
-        _report(loaded, plan)
+        _report(loaded.apply(wanted))
 
 
-def _report(loaded: Loaded, plan: Any) -> None:
+def _report(plan: Any) -> None:
     from .report import said_of
 
     if plan.warnings:

@@ -100,6 +100,6 @@ def control_is_port(where: Span, port: Span, name: str) -> Diagnostic:
     labels = (Label(where, "the control interface"), Label(port, "a port, too"))
     return Diagnostic(
         "H0616", f"the control interface `{name}` is also a port", labels,
-        "the controller is then reached through the pipeline: this works while its `pass` rules let "
-        "it; a separate interface is safer", "warning",
+        "the controller is then reached through the pipeline: this works while its rules let it; "
+        "a separate interface is safer", "warning",
     )  # fmt: skip

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import yaml
+from typing import Any
 
 from ..compiler.manifest import Manifest, RuleKind
 from ..lang.diagnostics import Diagnostics, Refused
@@ -19,10 +16,10 @@ from .config import Config
 from .faults import refused, unreadable
 from .netlink import Address, Link
 from .ports import Wanted
+from .yaml_nodes import Entry, Nodes
 
 _FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
 _PORT = ("role", "interface", "vlan", "number")
-_DEEPEST = 16
 _LARGEST = 1 << 20
 
 
@@ -57,7 +54,7 @@ def read_config(source: Source, manifest: Manifest, host: Host) -> tuple[Config,
 def bundle_of(source: Source) -> Path | None:
     """The `bundle` that a configuration names, relative to its own place. Raises `Refused`."""
     found = Diagnostics()
-    nodes = _Nodes(source, found)
+    nodes = Nodes(source, found)
     root = nodes.mapping(nodes.root(), "the edge", None)
     found.stop_if_errors()
     text = nodes.text(root["bundle"].value) if "bundle" in root else None
@@ -66,92 +63,9 @@ def bundle_of(source: Source) -> Path | None:
     return (source.path.parent if source.path else Path()) / text
 
 
-class _Entry(NamedTuple):
-    key: Any
-    value: Any
-
-
-class _Nodes:
-    """YAML nodes; what is wrong with them is collected."""
-
-    def __init__(self, source: Source, found: Diagnostics) -> None:
-        self.source, self.found = source, found
-
-    def root(self) -> Any:
-        text = self.source.text
-        where = self.source.span(0, 0)
-        try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            at = min(mark.index, len(text)) if mark else 0
-            self.found.add(faults.no_yaml(self.source.span(at, at + 1), error.problem or "unclear"))
-            raise Refused(self.found.found) from None
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            deep = isinstance(error, RecursionError)
-            problem = "nested too deep" if deep else str(error).splitlines()[0]
-            self.found.add(faults.no_yaml(where, problem))
-            raise Refused(self.found.found) from None
-        if node is None or _too_deep(node):
-            problem = "the file is empty" if node is None else "nested too deep"
-            self.found.add(faults.no_yaml(where, problem))
-            raise Refused(self.found.found)
-        return node
-
-    def span(self, node: Any) -> Span:
-        """Of a node over several lines, its first."""
-        start, end = node.start_mark.index, node.end_mark.index
-        line_end = self.source.text.find("\n", start)
-        return self.source.span(start, line_end if 0 <= line_end < end else end)
-
-    def mapping(self, node: Any, of: str, known: Iterable[str] | None) -> dict[str, _Entry]:
-        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
-            return {}
-        if not isinstance(node, yaml.MappingNode):
-            self.found.add(faults.wrong_shape(self.span(node), "a mapping"))
-            return {}
-        known = None if known is None else list(known)
-        entries: dict[str, _Entry] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                self.found.add(faults.wrong_shape(self.span(key), "a plain word"))
-            elif key.value in entries:
-                first = self.span(entries[key.value].key)
-                self.found.add(faults.twice(first, self.span(key), key.value))
-            elif known is not None and key.value not in known:
-                self.found.add(faults.unknown_key(self.span(key), key.value, of, known))
-            else:
-                entries[key.value] = _Entry(key, value)
-        return entries
-
-    def text(self, node: Any) -> str | None:
-        if not isinstance(node, yaml.ScalarNode) or node.tag.endswith(":null"):
-            self.found.add(faults.wrong_shape(self.span(node), "a single value"))
-            return None
-        return str(node.value)
-
-    def number(self, node: Any, what: str, least: int, most: int) -> int | None:
-        text = self.text(node)
-        if text is None:
-            return None
-        if not (
-            text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most
-        ):
-            self.found.add(faults.bad_number(self.span(node), text, what, least, most))
-            return None
-        return int(text)
-
-    def word(self, node: Any, what: str, known: Iterable[str]) -> str | None:
-        text, known = self.text(node), list(known)
-        if text is not None and text not in known:
-            self.found.add(faults.unknown_word(self.span(node), text, what, known))
-            return None
-        return text
-
-
 class _Reader:
     def __init__(self, source: Source, found: Diagnostics, manifest: Manifest, host: Host) -> None:
-        self.nodes, self.found, self.source = _Nodes(source, found), found, source
+        self.nodes, self.found, self.source = Nodes(source, found), found, source
         self.manifest, self.host = manifest, host
         self.spans: dict[int, Span] = {}
         self.by_interface: dict[str, Span] = {}
@@ -177,7 +91,7 @@ class _Reader:
 
     # ---- ports ------------------------------------------------------------------------------
 
-    def _ports(self, entry: _Entry | None, whole: Span) -> list[Wanted]:
+    def _ports(self, entry: Entry | None, whole: Span) -> list[Wanted]:
         nodes = self.nodes
         named = nodes.mapping(entry.value, "`ports`", None) if entry else {}
         if not named:
@@ -210,7 +124,7 @@ class _Reader:
             )
         return found
 
-    def _port(self, name: str, entry: _Entry) -> dict[str, Any]:
+    def _port(self, name: str, entry: Entry) -> dict[str, Any]:
         nodes, draft = self.nodes, dict[str, Any]()
         where = nodes.span(entry.key)
         if not 0 < len(name.encode()) < 64 or not name.isprintable() or name.isdigit():
@@ -251,7 +165,7 @@ class _Reader:
 
     # ---- control ----------------------------------------------------------------------------
 
-    def _control(self, entry: _Entry) -> tuple[str, int] | None:
+    def _control(self, entry: Entry) -> tuple[str, int] | None:
         nodes = self.nodes
         given = nodes.mapping(entry.value, "`control`", ("interface", "address"))
         for key, example in (("interface", "eth0"), ("address", "192.0.2.10")):
@@ -282,7 +196,7 @@ class _Reader:
 
     # ---- rules ------------------------------------------------------------------------------
 
-    def _named(self, kind: RuleKind, entry: _Entry) -> Request:
+    def _named(self, kind: RuleKind, entry: Entry) -> Request:
         """`overlays: {NAME: {element: value}}` as the request that creates them."""
         nodes, items = self.nodes, []
         for name, each in nodes.mapping(entry.value, f"`{kind.prefix}s`", None).items():
@@ -300,7 +214,7 @@ class _Reader:
         changes = (Change("create", tuple(items), (verb.start, verb.end)),) if items else ()
         return Request(changes, self.source)
 
-    def _ie(self, element: str, entry: _Entry) -> IE:
+    def _ie(self, element: str, entry: Entry) -> IE:
         """YAML leaves the lengths to the manifest. An interface of a port may be named, too."""
         text = str(entry.value.value)
         if element in {e.name for e in self.manifest.elements if "port" in e.references}:
@@ -331,17 +245,3 @@ class _Reader:
         except Refused as error:
             self.found.extend(error.diagnostics)
             return []
-
-
-def _too_deep(node: Any) -> bool:
-    """Deeper than a person writes; an alias of itself is infinitely deep."""
-    level, nodes = 0, {id(node): node}
-    while nodes and level <= _DEEPEST:
-        inner: dict[int, Any] = {}
-        for each in nodes.values():
-            if isinstance(each, yaml.MappingNode):
-                inner |= {id(x): x for pair in each.value for x in pair}
-            elif isinstance(each, yaml.SequenceNode):
-                inner |= {id(x): x for x in each.value}
-        level, nodes = level + 1, inner
-    return bool(nodes)

@@ -1,4 +1,4 @@
-"""What `helioc explain` and `helioctl explain` say about the edge's YAML, bundles, loading, tables."""
+"""What `explain` says about the edge's YAML, bundles, loading and tables (H06xx, H07xx)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ _PORTS = "ports:\n  LAN: {role: lan, interface: eth1}"
 EDGE: dict[str, Explanation] = {
     "H0601": Explanation(
         "the edge's file is no YAML",
-        "The file that `helioctl load --config` reads is YAML 1.1. The place shown is where the reader "
-        "gave up; the cause may stand before it: a bracket that is never closed, a tab for spaces.",
+        "The file that `helioctl load --config` reads is YAML 1.1. The place shown is where the "
+        "reader gave up; the cause may stand before it: a bracket that is never closed, a tab "
+        "for spaces.",
         "ports: {LAN: {role: lan, interface: eth1}",
         "ports: {LAN: {role: lan, interface: eth1}}",
     ),
@@ -22,15 +23,16 @@ EDGE: dict[str, Explanation] = {
     ),
     "H0603": Explanation(
         "a key stands twice",
-        "Of two equal keys YAML readers keep one without a word. A port or an overlay would be lost.",
+        "Of two equal keys YAML readers keep one without a word. A port or an overlay would be "
+        "lost.",
         "ports:\n  LAN: {role: lan, interface: eth1}\n  LAN: {role: lan, interface: eth2}",
         "ports:\n  LAN1: {role: lan, interface: eth1}\n  LAN2: {role: lan, interface: eth2}",
     ),
     "H0604": Explanation(
         "a key is unknown",
-        "The keys are `bundle`, `ports`, `rules`, `default`, `control`, `mode`, and for each named rule "
-        "kind its plural: `overlays` for OVERLAY. A port has `role`, `interface`, `vlan` and `number`; "
-        "a rule its own elements and `id`.",
+        "The keys are `bundle`, `ports`, `rules`, `default`, `control`, `mode`, and for each "
+        "named rule kind its plural: `overlays` for OVERLAY. A port has `role`, `interface`, "
+        "`vlan` and `number`; a rule its own elements and `id`.",
         "prots: {LAN: {role: lan, interface: eth1}}",
         "ports: {LAN: {role: lan, interface: eth1}}",
     ),
@@ -42,20 +44,20 @@ EDGE: dict[str, Explanation] = {
     ),
     "H0606": Explanation(
         "a word is none of those that are known here",
-        "Roles are those that the pipeline declares with `ports`; `default` is `pass` or `drop`; `mode` "
-        "is `native` or `generic`.",
+        "Roles are those that the pipeline declares with `ports`; `default` is `pass` or "
+        "`drop`; `mode` is `native` or `generic`.",
         "ports: {LAN: {role: lann, interface: eth1}}",
         _PORTS,
     ),
     "H0607": Explanation(
         "an interface does not exist",
-        "Interfaces are those of the network namespace in which `helioctl` runs (`ip link`). In another "
-        "one it is started by `nsenter --net=/run/netns/NAME helioctl …`.",
+        "Interfaces are those of the network namespace in which `helioctl` runs (`ip link`). In "
+        "another one it is started by `nsenter --net=/run/netns/NAME helioctl …`.",
     ),
     "H0608": Explanation(
         "two ports have the same interface",
-        "A packet arrives by one port. Where one wire carries several networks, make an interface of "
-        "each (a VLAN, a macvlan).",
+        "A packet arrives by one port. Where one wire carries several networks, make an "
+        "interface of each (a VLAN, a macvlan).",
     ),
     "H0609": Explanation(
         "a number is out of range",
@@ -65,8 +67,8 @@ EDGE: dict[str, Explanation] = {
     ),
     "H0610": Explanation(
         "two ports have the same number",
-        "Numbers are how rules refer to ports. Without `number` a port gets the lowest that is free, in "
-        "the order of the file.",
+        "Numbers are how rules refer to ports. Without `number` a port gets the lowest that is "
+        "free, in the order of the file.",
     ),
     "H0611": Explanation(
         "a text is no IPv4 address",
@@ -74,7 +76,10 @@ EDGE: dict[str, Explanation] = {
         "control: {interface: eth0, address: 192.0.2.1/24}",
         "control: {interface: eth0, address: 192.0.2.1}",
     ),
-    "H0612": Explanation("there are too many ports", "A pipeline has at most 63 ports."),
+    "H0612": Explanation(
+        "there are too many ports",
+        "A pipeline has at most 63 ports.",
+    ),
     "H0613": Explanation(
         "no ports are named",
         "A pipeline without a port meets no packet.",
@@ -83,25 +88,27 @@ EDGE: dict[str, Explanation] = {
     ),
     "H0614": Explanation(
         "an interface does not have this address",
-        "`control` names the interface and the address by which the controller reaches this edge; the "
-        "address must be there when the pipeline is loaded (`ip address`).",
+        "`control` names the interface and the address by which the controller reaches this "
+        "edge; the address must be there when the pipeline is loaded (`ip address`).",
     ),
     "H0615": Explanation(
         "a name cannot be used",
-        "Names of ports have 1 to 63 printable octets and are not numbers: in a request a number in the "
-        "place of a port is the port's number.",
+        "Names of ports have 1 to 63 printable octets and are not numbers: in a request a "
+        "number in the place of a port is the port's number.",
     ),
     "H0616": Explanation(
         "the control interface is also a port",
-        "Then the controller's packets go through the pipeline. They reach this host because what is "
-        "addressed to it passes, but a rule that is wrong may cut the edge off from its controller.",
+        "Then the controller's packets go through the pipeline. They reach this host because "
+        "what is addressed to it passes, but a rule that is wrong may cut the edge off from its "
+        "controller.",
     ),
 }
 
 LOADING: dict[str, Explanation] = {
     "H0701": Explanation(
         "a directory is no bundle",
-        "`helioc compile X.hp -o DIRECTORY` writes manifest.json and X.bpf.o; `helioctl load` needs both.",
+        "`helioc compile X.hp -o DIRECTORY` writes manifest.json and X.bpf.o; `helioctl load` "
+        "needs both.",
     ),
     "H0702": Explanation(
         "a manifest cannot be used",
@@ -109,7 +116,8 @@ LOADING: dict[str, Explanation] = {
     ),
     "H0703": Explanation(
         "manifest and object do not belong together",
-        "The manifest has the SHA-256 of the object that it describes. One of the two was replaced.",
+        "The manifest has the SHA-256 of the object that it describes. One of the two was "
+        "replaced.",
     ),
     "H0704": Explanation(
         "the object lacks what its manifest promises",
@@ -117,18 +125,18 @@ LOADING: dict[str, Explanation] = {
     ),
     "H0705": Explanation(
         "a pipeline of this name is loaded already",
-        "Names are those of the pipeline, or given by `helioctl --name`. They are unique on a machine, "
-        "over all its network namespaces.",
+        "Names are those of the pipeline, or given by `helioctl --name`. They are unique on a "
+        "machine, over all its network namespaces.",
     ),
     "H0706": Explanation(
         "no such pipeline is loaded",
-        "`helioctl list` shows what is loaded. Without `--name` only pipelines of this network namespace "
-        "are meant. Nothing stays loaded over a reboot.",
+        "`helioctl list` shows what is loaded. Without `--name` only pipelines of this network "
+        "namespace are meant. Nothing stays loaded over a reboot.",
     ),
     "H0707": Explanation(
         "a pipeline cannot have this name",
-        "The name becomes a directory in /sys/fs/bpf/helio, where the kernel keeps names with dots for "
-        "itself.",
+        "The name becomes a directory in /sys/fs/bpf/helio, where the kernel keeps names with "
+        "dots for itself.",
     ),
     "H0708": Explanation(
         "several pipelines are loaded",
@@ -136,8 +144,8 @@ LOADING: dict[str, Explanation] = {
     ),
     "H0709": Explanation(
         "another program is changing the pipeline",
-        "One writer works at a time: it holds a lock in /run/helio that ends with it, however it ends. "
-        "`helioctl show` and `stats` need no lock.",
+        "One writer works at a time: it holds a lock in /run/helio that ends with it, however "
+        "it ends. `helioctl show` and `stats` need no lock.",
     ),
     "H0710": Explanation(
         "what is pinned cannot be read",
@@ -145,82 +153,90 @@ LOADING: dict[str, Explanation] = {
     ),
     "H0711": Explanation(
         "the pipeline is of another network namespace",
-        "Interfaces, addresses, routes and neighbours are those of a network namespace; rules can only "
-        "be resolved in the one where the pipeline was loaded.",
+        "Interfaces, addresses, routes and neighbours are those of a network namespace; rules "
+        "can only be resolved in the one where the pipeline was loaded.",
     ),
     "H0720": Explanation(
         "the privilege is missing",
-        "Loading programs needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and a kernel that does "
-        "not forbid bpf() (lockdown, seccomp in a container).",
+        "Loading programs needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and a kernel "
+        "that does not forbid bpf() (lockdown, seccomp in a container).",
     ),
     "H0721": Explanation(
         "no bpf file system is mounted",
-        "Pipelines outlive `helioctl` by names in /sys/fs/bpf. `ip netns exec` hides that mount: use "
-        "`nsenter --net=/run/netns/NAME`.",
+        "Pipelines outlive `helioctl` by names in /sys/fs/bpf. `ip netns exec` hides that "
+        "mount: use `nsenter --net=/run/netns/NAME`.",
     ),
     "H0722": Explanation(
         "the kernel refuses",
-        "Helio needs Linux 6.1 or newer, with BPF, its JIT and XDP. The kernel's reason is in the message.",
+        "Helio needs Linux 6.1 or newer, with BPF, its JIT and XDP. The kernel's reason is in "
+        "the message.",
     ),
     "H0723": Explanation(
         "the verifier refuses a program",
-        "The kernel proves of every program that it ends and stays within its memory. What `helioc check` "
-        "accepts should pass, so this is a fault of helioc; the line is that of the pipeline's source.",
+        "The kernel proves of every program that it ends and stays within its memory. What "
+        "`helioc check` accepts should pass, so this is a fault of helioc; the line is that of "
+        "the pipeline's source.",
     ),
     "H0724": Explanation(
         "another XDP program is attached",
-        "An interface runs one XDP program. `bpftool net` and `ip link` show which; a program that is "
-        "held by a link goes when its owner ends or lets go.",
+        "An interface runs one XDP program. `bpftool net` and `ip link` show which; a program "
+        "that is held by a link goes when its owner ends or lets go.",
     ),
     "H0725": Explanation(
         "an interface has no native XDP",
-        "Native XDP runs in the driver. `mode: generic` runs behind it, on every interface, at the cost "
-        "of a socket buffer for each packet.",
+        "Native XDP runs in the driver. `mode: generic` runs behind it, on every interface, at "
+        "the cost of a socket buffer for each packet.",
     ),
     "H0726": Explanation(
         "an interface takes no redirected frames",
-        "Forwarding hands frames to the driver of the port they leave by. A veth takes them only while "
-        "its other end polls: with GRO on, or with a native XDP program. Otherwise they would be lost "
-        "without a trace, so the load is refused.",
+        "Forwarding hands frames to the driver of the port they leave by. A veth takes them "
+        "only while its other end polls: with GRO on, or with a native XDP program. Otherwise "
+        "they would be lost without a trace, so the load is refused.",
     ),
     "H0727": Explanation(
         "a program cannot be attached",
-        "The kernel's reason is in the message; for most drivers the MTU must leave room for a packet in "
-        "one page.",
+        "The kernel's reason is in the message; for most drivers the MTU must leave room for a "
+        "packet in one page.",
     ),
 }
 
 TABLES: dict[str, Explanation] = {
     "H0730": Explanation(
         "a lookup table is full",
-        "Each rule takes a key, and a range one for each power-of-two block that it comes to: 1024..2047 "
-        "one, 1000..2000 nine. Nothing of the request was done.",
+        "Each rule takes a key, and a range one for each power-of-two block that it comes to: "
+        "1024..2047 one, 1000..2000 nine. Nothing of the request was done.",
         "create PDR [(dst_port, u16, 1000..2000), FAR 1]",
         "create PDR [(dst_port, u16, 1024..2047), FAR 1]",
     ),
     "H0731": Explanation(
         "the rules use too many different masks",
-        "The data path looks once under each mask: each combination of elements and prefix lengths that "
-        "rules use. A range uses as many as it has different block sizes, two ranges their product. "
-        "Nothing of the request was done.",
+        "The data path looks once under each mask: each combination of elements and prefix "
+        "lengths that rules use. A range uses as many as it has different block sizes, two "
+        "ranges their product. Nothing of the request was done.",
     ),
     "H0732": Explanation(
         "a request changes too many rules at once",
-        "Old and new versions of all changed rules lie side by side until the request is in force. There "
-        "is room for the whole capacity of a kind, but not for more. Nothing of the request was done.",
+        "Old and new versions of all changed rules lie side by side until the request is in "
+        "force. There is room for the whole capacity of a kind, but not for more. Nothing of "
+        "the request was done.",
     ),
     "H0733": Explanation(
         "a rule refers to one that does not exist",
         "Nothing of the request was done.",
     ),
-    "H0734": Explanation("a rule's name is too long", "Names have at most 63 octets of UTF-8."),
+    "H0734": Explanation(
+        "a rule's name is too long",
+        "Names have at most 63 octets of UTF-8.",
+    ),
     "H0740": Explanation(
-        "a file cannot be read", "It does not exist, or its permissions forbid it."
+        "a file cannot be read",
+        "It does not exist, or its permissions forbid it.",
     ),
     "H0741": Explanation(
         "a file's ending does not say what it holds",
-        "`helioctl push` reads .req and .txt (requests as text), .yaml and .yml (the same in YAML), .csv "
-        "(rules of one kind, a line each), .hpr (packed columns), and - (text on standard input).",
+        "`helioctl push` reads .req and .txt (requests as text), .yaml and .yml (the same in "
+        "YAML), .csv (rules of one kind, a line each), .hpr (packed columns), and - (text on "
+        "standard input).",
     ),
     "H0742": Explanation(
         "whose rules a CSV holds is not clear",
@@ -232,7 +248,8 @@ TABLES: dict[str, Explanation] = {
     ),
     "H0799": Explanation(
         "helioctl has a fault",
-        "This should not happen, whatever the input. Please report the command and the whole message.",
+        "This should not happen, whatever the input. Please report the command and the whole "
+        "message.",
     ),
 }
 

@@ -55,7 +55,8 @@ def foreign_object(path: Path, why: str) -> Diagnostic:
 
 def already_loaded(name: str) -> Diagnostic:
     return Diagnostic("H0705", f"a pipeline `{name}` is loaded already", (),
-                      f"`helioctl --name {name} unload` first, or load under another --name")  # fmt: skip
+                      f"`helioctl --name {name} unload` first, or load by another --name"
+                      )  # fmt: skip
 
 
 def not_loaded(name: str, have: Iterable[str]) -> Diagnostic:
@@ -94,7 +95,7 @@ def damaged(name: str, why: str) -> Diagnostic:
 
 def elsewhere(name: str) -> Diagnostic:
     return Diagnostic("H0711", f"the pipeline `{name}` was loaded in another network namespace", (),
-                      "its interfaces and neighbours are there: `nsenter --net=/run/netns/… helioctl …`"
+                      "its interfaces are there: `nsenter --net=/run/netns/… helioctl …`"
                       )  # fmt: skip
 
 
@@ -185,30 +186,30 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
 def table_full(kind: RuleKind) -> Diagnostic:
     return Diagnostic(
         "H0730", f"the lookup table of {kind.name} is full: {kind.entries} keys", (),
-        f"a range takes a key for each prefix that it comes to: use fewer or rounder ranges, or give "
-        f"{kind.name} a larger capacity; nothing was changed",
+        f"a range takes a key for each prefix that it comes to: use fewer or rounder ranges, or "
+        f"give {kind.name} a larger capacity; nothing was changed",
     )  # fmt: skip
 
 
 def too_many_masks(kind: RuleKind) -> Diagnostic:
     return Diagnostic(
         "H0731", f"the rules of {kind.name} would need more than {kind.tuples} different masks", (),
-        "rules that name the same elements with the same prefix lengths share a mask; a range needs "
-        "one for each prefix length in it: use fewer forms of rules; nothing was changed",
+        "rules that name the same elements with the same prefix lengths share a mask; a range "
+        "needs one for each prefix length in it: use fewer forms of rules; nothing was changed",
     )  # fmt: skip
 
 
 def no_slots(kind: RuleKind, what: str) -> Diagnostic:
     return Diagnostic(
         "H0732", f"one request changes more rules of {kind.name} than can be changed at once", (),
-        f"all of its {kind.capacity} rules can be replaced in one request, but not twice: split the "
-        f"request (no free {what}); nothing was changed",
+        f"all of its {kind.capacity} rules can be replaced in one request, but not twice: split "
+        f"the request (no free {what}); nothing was changed",
     )  # fmt: skip
 
 
 def dangling(kind: str, number: int) -> Diagnostic:
     return Diagnostic("H0733", f"there is no {kind} {number} to refer to", (),
-                      f"create {kind} {number} in the same request or before; nothing was changed")  # fmt: skip
+                      f"create {kind} {number} in the same request or before")  # fmt: skip
 
 
 def name_too_long(name: str) -> Diagnostic:

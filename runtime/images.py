@@ -1,4 +1,4 @@
-"""Images: the control plane's own copy of each rule, by record slot, from which a rule is made again.
+"""Images: the control plane's own copy of each rule, by record slot, to make the rule of again.
 
 Little-endian and packed:
 

@@ -13,7 +13,7 @@ from ..compiler.requests.rules import Rule
 from . import faults
 from .handles import BpfError, Map
 from .images import ImageCodec
-from .loader import ROOT, pick, read_about
+from .releases import ROOT, pick, read_about
 from .sums import read_sums
 from .tables import EPOCHS, SLOT
 

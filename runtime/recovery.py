@@ -38,7 +38,7 @@ def _cells(table: Table) -> Words:
 
 
 def _revert(table: Table, epoch: int) -> bool:
-    """Cells whose new slot is not committed get the old one back. Whether any is still unsettled."""
+    """Give cells whose new slot is not committed the old one back. Is any other unsettled?"""
     cells = _cells(table)
     used = np.flatnonzero(cells)
     words = cells[used]

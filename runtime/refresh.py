@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .transaction import Changes
+from .plans import Changes
 
 if TYPE_CHECKING:
     from .loader import Loaded

@@ -64,12 +64,16 @@ def chosen(rules: list[Counted], words: str, book: RuleBook) -> list[Counted]:
         return rules
     kind = next((name for name in book.kinds if name.lower() == parts[0].lower()), None)
     which = parts[1] if kind and len(parts) > 1 else "" if kind else parts[0]
-    which = which.strip("\"'")
-    return [
-        c for c in rules
-        if (kind is None or c.rule.kind == kind)
-        and (not which or (which == str(c.rule.id) and kind) or which.lower() == c.rule.name.lower())
-    ]  # fmt: skip
+    which = which.strip("\"'").lower()
+
+    def fits(counted: Counted) -> bool:
+        rule = counted.rule
+        if kind is not None and rule.kind != kind:
+            return False
+        named = which == rule.name.lower()
+        return not which or named or (kind is not None and which == str(rule.id))
+
+    return [counted for counted in rules if fits(counted)]
 
 
 def statistics(

@@ -153,7 +153,8 @@ class Table:
 
     def insert(self, rule: Rule, cell: int, staged: list[bytes]) -> None:
         """Insert the rule's keys, leading to a cell that is still empty. Appends each to `staged`
-        before it is there, so that whoever undoes this misses none. Raises DirectoryFull, BpfError."""
+        before it is there, so that whoever undoes this misses none. Raises DirectoryFull and
+        BpfError."""
         if self.directory is None or self.entries is None:
             return
         rank, priority = self.codec.rank(rule), self.codec.priority(rule)

@@ -19,11 +19,12 @@ from ..compiler.requests.rules import Rule
 from . import faults
 from .bundle import Bundle
 from .handles import BpfError, Map, Object
-from .loader import check_object, join_stages
+from .plans import Changes, Plan
 from .ports import Port, next_hop_octets, put, write_local, write_neighbours, write_ports
 from .recovery import recover
+from .releases import check_object, join_stages
 from .sums import read_sums
-from .transaction import Changes, Plan, Writer
+from .transaction import Writer
 
 _LOOPBACK = 1
 _NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface
@@ -112,9 +113,9 @@ class PrivateRun:
     # ---- packets ----------------------------------------------------------------------------
 
     def run(self, frame: bytes, port: int) -> Outcome:
-        """What becomes of a frame (14 octets at least) that arrives by port number `port`. `counted`
-        is in order of rule kinds and cells, `events` of the manifest. A counter of octets that is
-        not the packets' shows as an event ("octets", KIND). Raises BpfError."""
+        """What becomes of a frame (14 octets at least) that arrives by port number `port`.
+        `counted` is in order of rule kinds and cells, `events` of the manifest. A counter of
+        octets that is not the packets' shows as an event ("octets", KIND). Raises BpfError."""
         if port != self._arrival:
             number = port.to_bytes(4, "little")
             put(self.maps["port_numbers"], {_LOOPBACK.to_bytes(4, "little"): number})

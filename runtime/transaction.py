@@ -8,7 +8,7 @@ store nothing is visible; a writer that dies is put right by the next one (recov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,36 +20,19 @@ from .directory import DirectoryFull, NoVersion, Retired
 from .grace import online_cpus_grace
 from .handles import BpfError, Map
 from .images import TooLong
+from .plans import Changes, Plan, Work, work_of
 from .tables import EPOCHS, SLOT, NoRoom, Table
 
 if TYPE_CHECKING:
-    from ..compiler.requests.block import Block
+    pass
+
+__all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
 
 #: An epoch never runs further ahead of a cell that is not settled (cells compare 16 bits).
 FARTHEST = 1 << 14
 #: Cells that changed since the last grace period, at most, before the next is taken unasked.
 _MOST_CHANGED = 1024
 _EPOCH, _DIRTY = 0, 2  # u64 words of struct control
-
-
-class Plan(Protocol):
-    """What `RuleBook.plan` gives: the net effect of a request."""
-
-    @property
-    def created(self) -> Sequence[Rule]: ...
-    @property
-    def changed(self) -> Sequence[tuple[Rule, Rule]]: ...
-    @property
-    def removed(self) -> Sequence[Rule]: ...
-
-
-@dataclass
-class Changes:
-    """A plan made by hand."""
-
-    created: tuple[Rule, ...] = ()
-    changed: tuple[tuple[Rule, Rule], ...] = ()
-    removed: tuple[Rule, ...] = ()
 
 
 class NextHops(Protocol):
@@ -144,17 +127,16 @@ class Writer:
         """Make the plan's changes, all at one moment. Raises `Refused` with nothing changed."""
         if self._broken:
             raise Broken
-        blocks = _blocks(plan)
-        created, changed, removed = self._sorted(plan, bool(blocks))
-        self._wait_if_needed(changed, removed)
+        work = work_of(plan, self.tables)
+        self._wait_if_needed(work)
         try:
-            self._attempt(created, changed, removed, blocks)
+            self._attempt(work)
         except (NoRoom, DirectoryFull, NoVersion, BpfError):
             # What is owed may be just what is missing.
             if not self._owed:
                 raise
             self.settle()
-            self._attempt(created, changed, removed, blocks)
+            self._attempt(work)
 
     def try_apply(self, plan: Plan) -> None:
         """`apply`, with what the maps cannot hold said in the user's terms."""
@@ -164,19 +146,13 @@ class Writer:
             kinds = {name: table.kind for name, table in self.tables.items()}
             raise faults.refused(faults.of_tables(error, kinds)) from error
 
-    def _attempt(
-        self,
-        created: list[Rule],
-        changed: list[tuple[Rule, Rule]],
-        removed: list[Rule],
-        blocks: Sequence[Block],
-    ) -> None:
+    def _attempt(self, work: Work) -> None:
         staged = _Staged()
         self.control[_DIRTY] = 1
         epoch = self.control[_EPOCH] + 1
         try:
-            self._stage(created, changed, removed, staged)
-            for block in blocks:
+            self._stage(work, staged)
+            for block in work.blocks:
                 staging = Staging(self.tables[block.kind.name])
                 staged.many.append(staging)
                 staging.stage(block, self._cell_of)
@@ -193,62 +169,16 @@ class Writer:
                 self._undo(staged)
             raise
 
-    def _sorted(
-        self, plan: Plan, packed: bool
-    ) -> tuple[list[Rule], list[tuple[Rule, Rule]], list[Rule]]:
-        """The plan with each rule under the operation that its cell will see: a rule that changes
-        its match or its priority gets a new cell, and rules that point there are written anew."""
-        created = [] if packed else list(plan.created)
-        removed = list(plan.removed)
-        changed, moved = [], []
-        for old, new in plan.changed:
-            if (old.match, old.priority, old.id, old.sequence) == (
-                new.match, new.priority, new.id, new.sequence,
-            ):  # fmt: skip
-                changed.append((old, new))
-            else:
-                moved.append((old, new))
-        if moved or (created and removed):
-            created += [new for _, new in moved]
-            removed += [old for old, _ in moved]
-            changed += self._repointed(created, changed, removed)
-        return created, changed, removed
-
-    def _repointed(
-        self, created: list[Rule], changed: list[tuple[Rule, Rule]], removed: list[Rule]
-    ) -> list[tuple[Rule, Rule]]:
-        """Rules that stay as they are, but point at an id that gets another cell."""
-        again = {(r.kind, r.id) for r in created} & {(r.kind, r.id) for r in removed}
-        again = {(k, i) for k, i in again if not self.tables[k].kind.grouped}
-        again -= {(k, i) for k, i in again if not self._referable(k)}
-        if not again:
-            return []
-        known = {r.sequence for r in removed} | {old.sequence for old, _ in changed}
-        found = []
-        for table in self.tables.values():
-            for sequence, cell in table.sequences.items():
-                if sequence not in known and _points(table, rule := table.rule_at(cell), again):
-                    found.append((rule, rule))
-        return found
-
-    def _referable(self, kind: str) -> bool:
-        return any(
-            kind in member.choices
-            or (member.kind == "slots" and table.kind.spread and table.kind.spread.kind == kind)
-            for table in self.tables.values()
-            for member in table.kind.record
-        )
-
-    def _wait_if_needed(self, changed: list[tuple[Rule, Rule]], removed: list[Rule]) -> None:
+    def _wait_if_needed(self, work: Work) -> None:
         """A cell changes once in a grace period, and none is left unsettled for too long."""
         owed = self._owed
         if not owed:
             return
         due = owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST
-        for old, _ in changed:
+        for old, _ in work.changed:
             table = self.tables[old.kind]
             due = due or table.sequences[old.sequence] in table.unsettled
-        for rule in removed:
+        for rule in work.removed:
             table = self.tables[rule.kind]
             due = due or table.sequences[rule.sequence] in table.unsettled
         if due:
@@ -256,13 +186,8 @@ class Writer:
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def _stage(
-        self,
-        created: list[Rule],
-        changed: list[tuple[Rule, Rule]],
-        removed: list[Rule],
-        staged: _Staged,
-    ) -> None:
+    def _stage(self, work: Work, staged: _Staged) -> None:
+        created, changed, removed, _ = work
         tables = self.tables
         new_ids: dict[tuple[str, int], int] = {}
         for rule in created:
@@ -417,20 +342,3 @@ class Writer:
             table.directory.reclaim(retired)
         for table in self.tables.values():
             table.unsettled.clear()
-
-
-def _blocks(plan: Plan) -> Sequence[Block]:
-    """What the plan has packed, where that is all that it creates and can be staged so."""
-    blocks: Sequence[Block] = getattr(plan, "blocks", ())
-    if not blocks or sum(map(len, blocks)) != len(plan.created):
-        return ()
-    return blocks if all(Staging.takes(block) for block in blocks) else ()
-
-
-def _points(table: Table, rule: Rule, at: set[tuple[str, int]]) -> bool:
-    spread = table.kind.spread
-    return (
-        any((to.kind, to.id) in at for _, to in rule.references)
-        or (rule.target is not None and (rule.target.kind, rule.target.id) in at)
-        or (spread is not None and any((spread.kind, x.id) in at for x in rule.members))
-    )

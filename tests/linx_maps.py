@@ -1,4 +1,4 @@
-"""The LINX pipeline as tests of the runtime use it: a bundle, maps without programs, rules, frames."""
+"""LINX as tests of the runtime use it: a bundle, maps without programs, rules, frames."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle
 from helioc.runtime.handles import Map, Object
+from helioc.runtime.plans import Changes, Plan
 from helioc.runtime.recovery import recover
-from helioc.runtime.transaction import Changes, Plan, Writer
+from helioc.runtime.transaction import Writer
 
 HP = Path(__file__).parents[1] / "pipelines" / "linx.hp"
 LAN, WAN1, WAN2 = 1, 2, 3

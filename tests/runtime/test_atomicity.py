@@ -15,9 +15,11 @@ import pytest
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.requests.rules import Reference, Rule
 from helioc.runtime.grace import online_cpus_grace
+from helioc.runtime.handles import Map
+from helioc.runtime.plans import Changes
 from helioc.runtime.recovery import recover
 from helioc.runtime.testrun import PrivateRun
-from helioc.runtime.transaction import Changes, Writer
+from helioc.runtime.transaction import Writer
 from linx_maps import (
     DROP,
     PASS,
@@ -111,21 +113,22 @@ def test_a_packet_loop_would_see_half_a_request() -> None:
     """The control: the same changes in two requests are seen half-way."""
     fars = [far(1, 1, DROP), far(2, 2, PASS)]
     rule = pdr(1, 3, 1, NET, 16)
-    with pytest.raises(AssertionError, match="saw half"):
-        with running(*fars, rule) as run, packets(run, FRAME, "drop") as enough:
-            for i in range(400):
-                turned = [
-                    replace(f, values=(("action", DROP + PASS - f.values[0][1]),)) for f in fars
-                ]
-                moved = replace(rule, target=Reference("FAR", 2 - i % 2))
-                run.writer.apply(changes(changed=tuple(zip(fars, turned, strict=True))))
-                run.writer.apply(changes(changed=((rule, moved),)))
-                fars, rule = turned, moved
-            enough()
+    with (
+        pytest.raises(AssertionError, match="saw half"),
+        running(*fars, rule) as run,
+        packets(run, FRAME, "drop") as enough,
+    ):
+        for i in range(400):
+            turned = [replace(f, values=(("action", DROP + PASS - f.values[0][1]),)) for f in fars]
+            moved = replace(rule, target=Reference("FAR", 2 - i % 2))
+            run.writer.apply(changes(changed=tuple(zip(fars, turned, strict=True))))
+            run.writer.apply(changes(changed=((rule, moved),)))
+            fars, rule = turned, moved
+        enough()
 
 
 def test_the_next_best_rule_holds_while_better_ones_come_and_go() -> None:
-    """Traffic on a /16 while /24s, /25s and /32s beneath it are made and removed: no packet misses."""
+    """Traffic on a /16 while longer prefixes beneath it are made and removed: no packet misses."""
     fars = [far(1, 1, DROP), far(2, 2, DROP)]
     with running(*fars, pdr(1, 3, 1, NET, 16)) as run, packets(run, FRAME, "drop") as enough:
         sequences = count(4)
@@ -149,7 +152,9 @@ def test_the_next_best_rule_holds_while_better_ones_come_and_go() -> None:
 def _step(number: int, rules: dict[tuple[str, int], Rule]) -> Changes:
     """Transaction `number`: what it does depends on nothing but its number and the rules."""
     dice = random.Random(number)
-    created, changed, removed = [], [], []
+    created: list[Rule] = []
+    changed: list[tuple[Rule, Rule]] = []
+    removed: list[Rule] = []
     for i in range(dice.randrange(1, 6)):
         key = ("PDR", dice.randrange(2, 40))
         old = rules.get(key)
@@ -159,7 +164,7 @@ def _step(number: int, rules: dict[tuple[str, int], Rule]) -> Changes:
         if old is None:
             length = dice.choice((16, 20, 24, 32))
             address = (NET | key[1] << 9) & (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF
-            created.append(replace(pdr(key[1], sequence, 1, address, length)))
+            created.append(pdr(key[1], sequence, 1, address, length))
         elif dice.random() < 0.5:
             changed.append((old, replace(old, target=Reference("FAR", dice.randrange(1, 3)))))
         else:
@@ -204,13 +209,13 @@ def test_a_killed_writer_loses_nothing_and_shows_nothing() -> None:
 
 
 def _killed_while_writing(
-    maps: dict[str, object], rules: dict[tuple[str, int], Rule], done: int, seconds: float
+    maps: dict[str, Map], rules: dict[tuple[str, int], Rule], done: int, seconds: float
 ) -> None:
     ready_read, ready_write = os.pipe()
     child = os.fork()
     if not child:
         try:
-            writer = Writer(bundle().manifest, maps, Nowhere())  # type: ignore[arg-type]
+            writer = Writer(bundle().manifest, maps, Nowhere())
             recover(writer)
             os.write(ready_write, b"!")
             for number in count(done + 1):

@@ -11,7 +11,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from helioc.runtime import loader
+from helioc.runtime.loader import unload
+from helioc.runtime.releases import ROOT
 from lab import Lab, Namespace, until
 from linx_maps import udp, write
 
@@ -62,8 +63,8 @@ def ctl(edge: Namespace, tmp_path: Path) -> Iterator[Ctl]:
     (tmp_path / "edge.yaml").write_text(EDGE)
     made = Ctl(edge, f"ht{os.getpid()}-c{next(_numbers)}", tmp_path)
     yield made
-    if (loader.ROOT / made.name).exists():
-        loader.unload(made.name)
+    if (ROOT / made.name).exists():
+        unload(made.name)
 
 
 def test_from_load_to_unload_with_traffic(ctl: Ctl, edge: Namespace, lab: Lab) -> None:
@@ -93,7 +94,8 @@ def test_from_load_to_unload_with_traffic(ctl: Ctl, edge: Namespace, lab: Lab) -
 def test_push_takes_every_kind_of_file(ctl: Ctl) -> None:
     ctl("load", "bundle", "--config", "edge.yaml")
     at = ctl.directory
-    (at / "a.req").write_text("create FAR 1 [(action, u8, DROP)];\ncreate FAR 2 [(action, u8, PASS)]\n")
+    text = "create FAR 1 [(action, u8, DROP)];\ncreate FAR 2 [(action, u8, PASS)]\n"
+    (at / "a.req").write_text(text)
     (at / "b.yaml").write_text("create:\n  FAR: {id: 3, action: DROP}\n")
     (at / "pdr.csv").write_text("dst_ip,FAR\n10.7.0.0/16,1\n10.8.0.0/16,3\n")
     for file in ("a.req", "b.yaml", "pdr.csv"):
@@ -129,10 +131,10 @@ def test_another_users_program_is_left_alone(ctl: Ctl, edge: Namespace) -> None:
     other = Ctl(edge, f"{ctl.name}x", ctl.directory)
     said = other("load", "bundle", "--config", "edge.yaml", status=1)
     assert said.count("H0724") >= 2 and "lan0" in said and "wan0" in said
-    assert not (loader.ROOT / other.name).exists()
+    assert not (ROOT / other.name).exists()
     assert len(json.loads(ctl("show", "--json"))) == 1
 
 
-@pytest.mark.parametrize("words", [("--help",), ("load", "--help"), ("stats", "-h"), ("list",), ("explain",)])
-def test_what_needs_no_pipeline(ctl: Ctl, words: tuple[str, ...]) -> None:
-    assert ctl(*words)
+@pytest.mark.parametrize("words", ["--help", "load --help", "stats -h", "list", "explain"])
+def test_what_needs_no_pipeline(ctl: Ctl, words: str) -> None:
+    assert ctl(*words.split())

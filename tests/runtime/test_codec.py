@@ -23,7 +23,9 @@ RULES = [
          ("src_port", Matcher("range", 1, 65534)), ("vlan_id", Matcher("value", 4095))),
         target=Reference("LBR", 9),
     ),
-    Rule("FAR", 1, 1, values=(("action", 1),), references=(("interface", Reference("OVERLAY", 7)),)),
+    Rule(
+        "FAR", 1, 1, values=(("action", 1),), references=(("interface", Reference("OVERLAY", 7)),)
+    ),
     Rule("FAR", 2, 2, values=(("action", 3), ("ifindex", 12))),
     Rule(
         "LBR", 4, 4, match=(("tos", Matcher("value", 184)),),

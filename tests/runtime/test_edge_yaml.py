@@ -46,15 +46,18 @@ BAD = {
     "unknown-keys": "port: {}\nports: {LAN: {roll: lan, interface: eth1}}\n",
     "unknown-role": "ports: {LAN: {role: lann, interface: eth1}}\n",
     "unknown-interface": "ports:\n  LAN: {role: lan, interface: eth9}\n",
-    "interface-twice": "ports:\n  A: {role: lan, interface: eth1}\n  B: {role: wan, interface: eth1}\n",
+    "interface-twice": "ports:\n  A: {role: lan, interface: eth1}\n"
+                       "  B: {role: wan, interface: eth1}\n",
     "port-twice": "ports:\n  A: {role: lan, interface: eth1}\n  A: {role: wan, interface: eth2}\n",
     "numbers": "ports:\n  A: {role: lan, interface: eth1, number: 3}\n"
-               "  B: {role: wan, interface: eth2, number: 3}\n  C: {role: wan, interface: lo, number: 64}\n",
+               "  B: {role: wan, interface: eth2, number: 3}\n"
+               "  C: {role: wan, interface: lo, number: 64}\n",
     "vlan": "ports: {A: {role: lan, interface: eth1, vlan: 4095}}\n",
     "wrong-types": "ports:\n  A: lan\n  B: {role: [lan], interface: {a: b}}\ndefault: [pass]\n",
     "words": "ports: {A: {role: lan, interface: eth1}}\ndefault: allow\nmode: nativ\n",
     "names": "ports: {'12': {role: lan, interface: eth1}, '': {role: lan, interface: eth2}}\n",
-    "control": "ports: {A: {role: lan, interface: eth1}}\ncontrol: {interface: eth0, address: 192.0.2.11}\n",
+    "control": "ports: {A: {role: lan, interface: eth1}}\n"
+               "control: {interface: eth0, address: 192.0.2.11}\n",
     "control-address": "ports: {A: {role: lan, interface: eth1}}\n"
                        "control: {interface: eth0, address: 192.0.2.0/24}\n",
     "control-missing": "ports: {A: {role: lan, interface: eth1}}\ncontrol: {interface: eth0}\n",
@@ -62,6 +65,9 @@ BAD = {
                     "overlays:\n  G: {local_ip: 192.0.2.1, remote: 192.0.2.2, interface: A}\n",
     "rules-text": "ports: {A: {role: wan, interface: eth1}}\nrules: creat FAR 1\n",
 }  # fmt: skip
+
+PIECES = ["", ": ", "\n", "{", "}", "[", "- ", "&a ", "*a", "'", "\t", "\0", "ü", "  ", "#", "|",
+          "!!set ", "? ", "0x7", "~", "1e9", "<<: "]  # fmt: skip
 
 
 def read(text: str) -> tuple[Config, str]:
@@ -99,7 +105,8 @@ def test_a_bundle_is_named_relative_to_the_file(tmp_path: Path) -> None:
 
 def test_a_control_interface_that_is_a_port_is_warned_of() -> None:
     _, warnings = read(
-        "ports: {A: {role: wan, interface: eth0}}\ncontrol: {interface: eth0, address: 192.0.2.10}\n"
+        "ports: {A: {role: wan, interface: eth0}}\n"
+        "control: {interface: eth0, address: 192.0.2.10}\n"
     )
     assert "H0616" in warnings
 
@@ -127,8 +134,7 @@ def test_mutated_files_are_read_or_refused(data: st.DataObject | None) -> None:
         assert data is not None
         at = data.draw(st.integers(0, len(text)))
         end = data.draw(st.integers(at, min(len(text), at + 8)))
-        piece = st.sampled_from(["", ": ", "\n", "{", "}", "[", "- ", "&a ", "*a", "'", "\t", "\0", "ü",
-                                 "  ", "#", "|", "!!set ", "? ", "0x7", "~", "1e9", "<<: "])  # fmt: skip
+        piece = st.sampled_from(PIECES)
         text = text[:at] + data.draw(piece) + text[end:]
     try:
         read(text)

@@ -18,9 +18,10 @@ from helioc.runtime import attach, loader, lock
 from helioc.runtime.bundle import read_bundle
 from helioc.runtime.config import Config
 from helioc.runtime.handles import BpfError, Link, Object, Program, XdpMode
-from helioc.runtime.loader import Loaded, loaded_names
+from helioc.runtime.loader import Loaded
 from helioc.runtime.netlink import Netlink
 from helioc.runtime.ports import Wanted
+from helioc.runtime.releases import ROOT, loaded_names, remove_pinned
 from lab import Lab, Namespace
 from linx_maps import bundle, write
 from tinybpf import SMALL, build
@@ -36,11 +37,9 @@ def name() -> Iterator[str]:
     """A pipeline's name of this test's own, of which nothing may be left."""
     chosen = f"ht{os.getpid()}-{next(_numbers)}"
     yield chosen
-    left = [
-        str(path) for path in (loader.ROOT / chosen, lock.RUN / f"{chosen}.lock") if path.exists()
-    ]
+    left = [str(path) for path in (ROOT / chosen, lock.RUN / f"{chosen}.lock") if path.exists()]
     if left:
-        loader.remove_pinned(chosen)
+        remove_pinned(chosen)
         (lock.RUN / f"{chosen}.lock").unlink(missing_ok=True)
         pytest.fail(f"left behind: {', '.join(left)}", pytrace=False)
 
@@ -207,8 +206,10 @@ def test_an_attachment_that_fails_half_way(
 def test_a_program_that_the_verifier_refuses(
     edge: Namespace, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = "; push outer @ linx.hp:64\n12: (61) r1 = *(u32 *)(r2 +0)\nR2 invalid mem access 'scalar'\n" \
-          "processed 13 insns (limit 1000000)\n"  # fmt: skip
+    log = (
+        "; push outer @ linx.hp:64\n12: (61) r1 = *(u32 *)(r2 +0)\n"
+        "R2 invalid mem access 'scalar'\nprocessed 13 insns (limit 1000000)\n"
+    )
 
     def load(self: Object) -> None:
         raise BpfError("load program `linx_lan_forwarder`", 13, log, program="linx_lan_forwarder")
@@ -230,7 +231,7 @@ def test_a_load_that_was_killed_is_cleared_by_the_next(edge: Namespace, name: st
             finally:
                 os._exit(1)
         assert os.waitpid(pid, 0)[1] == 0
-        assert (loader.ROOT / name / "maps").is_dir()
+        assert (ROOT / name / "maps").is_dir()
 
     edge.inside_thread(begun)
     assert name not in loaded_names()

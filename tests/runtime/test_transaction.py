@@ -191,8 +191,8 @@ def test_a_whole_kind_can_be_replaced_in_one_request() -> None:
 
 def _overlays(verb: str, remote: int, count: int) -> str:
     rules = [
-        f"OVERLAY {n} [(local_ip, u32, 192.0.2.{n & 255}), (remote_ip, u32, 198.51.{n >> 8}.{remote}), "
-        f"(interface, u32, WAN1)]"
+        f"OVERLAY {n} [(local_ip, u32, 192.0.2.{n & 255}), "
+        f"(remote_ip, u32, 198.51.{n >> 8}.{remote}), (interface, u32, WAN1)]"
         for n in range(1, count + 1)
     ]
     return f"{verb} {', '.join(rules)}"

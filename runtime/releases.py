@@ -1,0 +1,161 @@
+"""What a pipeline consists of in bpffs: maps, the programs of a release, and what it is about.
+
+    /sys/fs/bpf/helio/NAME/about            what this is: manifest and ports, in a one-element map
+                          /maps/…           every map but the PROG_ARRAYs
+                          /release-1/…      this load's PROG_ARRAYs, entry programs and links
+
+A release has everything that a later one replaces, so that an upgrade is a link update for each
+port. `about` comes last: with it, a pipeline counts as loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..compiler.manifest import Manifest
+from ..lang.diagnostics import Refused
+from . import faults
+from .bundle import Bundle
+from .config import Config
+from .handles import BpfError, Map, MapSpec, MapType, Object, Pin, Program, ensure_bpffs
+from .pins import BPFFS, remove_directory
+
+ROOT = BPFFS / "helio"
+RELEASE = "release-1"
+
+
+def loaded_names(namespace: int = 0) -> list[str]:
+    """The pipelines that are loaded; with `namespace`, only those of that network namespace."""
+    try:
+        names = sorted(path.name for path in ROOT.iterdir() if (path / "about").exists())
+    except OSError:
+        return []
+    return [n for n in names if not namespace or _namespace_of(n) == namespace]
+
+
+def this_namespace() -> int:
+    """The network namespace that this thread is in."""
+    return os.stat("/proc/thread-self/ns/net").st_ino
+
+
+def _namespace_of(name: str) -> int:
+    try:
+        return int(read_about(name).get("namespace", 0))
+    except (BpfError, Refused):  # just being unloaded
+        return 0
+
+
+def pick(name: str) -> str:
+    """The loaded pipeline that is meant: where none is named, the only one of this network
+    namespace. Raises `Refused`."""
+    have = loaded_names(0 if name else this_namespace())
+    if not name and len(have) == 1:
+        return have[0]
+    if not name and have:
+        raise faults.refused(faults.several_loaded(have))
+    if name not in have:
+        need_privilege()
+        raise faults.refused(faults.not_loaded(name, have or loaded_names()))
+    return name
+
+
+def install(bundle: Bundle, directory: Path) -> None:
+    """Load a bundle's object and pin it, its stages joined. Raises `Refused`, BpfError."""
+    manifest = bundle.manifest
+    ensure_bpffs(directory / "maps")
+    release = ensure_bpffs(directory / RELEASE)
+    with Object.open(bundle.object, name=manifest.pipeline) as loaded:
+        check_object(manifest, loaded)
+        loaded.load()
+        maps, programs = loaded.maps(), loaded.programs()
+        join_stages(manifest, maps, programs)
+        for name, table in maps.items():
+            if "." not in name:  # .rodata and its like stay with their programs
+                stages = table.spec.type == MapType.PROG_ARRAY
+                Pin.create(table, (release if stages else directory / "maps") / name)
+        for role in manifest.roles:
+            Pin.create(programs[manifest.entry(role).name], release / f"entry_{role}")
+
+
+def join_stages(
+    manifest: Manifest, maps: Mapping[str, Map], programs: Mapping[str, Program]
+) -> None:
+    """Put each stage's program where the one before looks for it."""
+    for program in manifest.programs:
+        if program.slot is not None:
+            descriptor = programs[program.name].fileno().to_bytes(4, "little")
+            maps[f"{program.role}_stages"].update(program.slot.to_bytes(4, "little"), descriptor)
+
+
+def check_object(manifest: Manifest, found: Object) -> None:
+    """The object has what the manifest promises. Raises `Refused`."""
+    specs, programs = found.map_specs(), set(found.program_names())
+    missing = [p.name for p in manifest.programs if p.name not in programs]
+    missing += [name for name in ("control", "ports", "egress", "events") if name not in specs]
+    for kind in manifest.rules:
+        sizes = {"cells": (8, kind.cells), "records": (kind.record_size, kind.records),
+                 "images": (kind.image_size, kind.records)}  # fmt: skip
+        for suffix, (size, entries) in sizes.items():
+            spec = specs.get(f"{kind.prefix}_{suffix}")
+            if spec is None or (spec.value_size, spec.max_entries) != (size, entries):
+                missing.append(f"{kind.prefix}_{suffix}")
+    if missing:
+        path = Path(f"{manifest.pipeline}.bpf.o")
+        raise faults.refused(faults.foreign_object(path, f"no {', '.join(missing)}"))
+
+
+def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
+    """What `read_about` will give."""
+    return {
+        "manifest": manifest.to_json(),
+        "ports": [asdict(port) for port in config.ports],
+        "default": config.default or manifest.default,
+        "mode": config.mode,
+        "control": config.control,
+        "namespace": this_namespace(),
+    }
+
+
+def write_about(directory: Path, about: dict[str, Any]) -> None:
+    """The last pin: with it the pipeline counts as loaded."""
+    text = zlib.compress(json.dumps(about).encode())
+    size = (len(text) + 8 + 7) & ~7
+    with Map.create(MapSpec(MapType.ARRAY, 4, size, 1, name="about")) as table:
+        table.update(bytes(4), (len(text).to_bytes(8, "little") + text).ljust(size, b"\0"))
+        Pin.create(table, directory / "about")
+
+
+def read_about(name: str) -> dict[str, Any]:
+    """What a load wrote about itself. Raises `Refused`, BpfError."""
+    with Map.open_pinned(ROOT / name / "about") as table:
+        content = table.lookup(bytes(4)) or b""
+    length = int.from_bytes(content[:8], "little")
+    try:
+        about: dict[str, Any] = json.loads(zlib.decompress(content[8 : 8 + length]))
+    except (ValueError, zlib.error) as error:
+        raise faults.refused(faults.damaged(name, str(error))) from None
+    return about
+
+
+def remove_pinned(name: str) -> None:
+    """Remove a pipeline's pins; its links first, so that no packet meets half a pipeline."""
+    directory = ROOT / name
+    (directory / "about").unlink(missing_ok=True)
+    for link in directory.glob("release-*/link_*"):
+        link.unlink(missing_ok=True)
+    remove_directory(directory)
+    with suppress(OSError):
+        ROOT.rmdir()
+
+
+def need_privilege() -> None:
+    """Raises `Refused` where bpffs is closed to us."""
+    if os.geteuid() != 0 and not os.access(BPFFS, os.W_OK):
+        raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))

@@ -1,0 +1,113 @@
+"""YAML nodes with places; what is wrong with them is collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import yaml
+
+from ..lang.diagnostics import Diagnostics, Refused
+from ..lang.source import Source, Span
+from . import config_faults as faults
+
+_DEEPEST = 16
+
+
+class Entry(NamedTuple):
+    """A key of a mapping and its value."""
+
+    key: Any
+    value: Any
+
+
+class Nodes:
+    """Readers of one YAML text. They note what is wrong in `found`, and return None for it."""
+
+    def __init__(self, source: Source, found: Diagnostics) -> None:
+        self.source, self.found = source, found
+
+    def root(self) -> Any:
+        text = self.source.text
+        where = self.source.span(0, 0)
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            at = min(mark.index, len(text)) if mark else 0
+            self.found.add(faults.no_yaml(self.source.span(at, at + 1), error.problem or "unclear"))
+            raise Refused(self.found.found) from None
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            deep = isinstance(error, RecursionError)
+            problem = "nested too deep" if deep else str(error).splitlines()[0]
+            self.found.add(faults.no_yaml(where, problem))
+            raise Refused(self.found.found) from None
+        if node is None or _too_deep(node):
+            problem = "the file is empty" if node is None else "nested too deep"
+            self.found.add(faults.no_yaml(where, problem))
+            raise Refused(self.found.found)
+        return node
+
+    def span(self, node: Any) -> Span:
+        """Of a node over several lines, its first."""
+        start, end = node.start_mark.index, node.end_mark.index
+        line_end = self.source.text.find("\n", start)
+        return self.source.span(start, line_end if 0 <= line_end < end else end)
+
+    def mapping(self, node: Any, of: str, known: Iterable[str] | None) -> dict[str, Entry]:
+        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")):
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            self.found.add(faults.wrong_shape(self.span(node), "a mapping"))
+            return {}
+        known = None if known is None else list(known)
+        entries: dict[str, Entry] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self.found.add(faults.wrong_shape(self.span(key), "a plain word"))
+            elif key.value in entries:
+                first = self.span(entries[key.value].key)
+                self.found.add(faults.twice(first, self.span(key), key.value))
+            elif known is not None and key.value not in known:
+                self.found.add(faults.unknown_key(self.span(key), key.value, of, known))
+            else:
+                entries[key.value] = Entry(key, value)
+        return entries
+
+    def text(self, node: Any) -> str | None:
+        if not isinstance(node, yaml.ScalarNode) or node.tag.endswith(":null"):
+            self.found.add(faults.wrong_shape(self.span(node), "a single value"))
+            return None
+        return str(node.value)
+
+    def number(self, node: Any, what: str, least: int, most: int) -> int | None:
+        text = self.text(node)
+        if text is None:
+            return None
+        if not (
+            text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most
+        ):
+            self.found.add(faults.bad_number(self.span(node), text, what, least, most))
+            return None
+        return int(text)
+
+    def word(self, node: Any, what: str, known: Iterable[str]) -> str | None:
+        text, known = self.text(node), list(known)
+        if text is not None and text not in known:
+            self.found.add(faults.unknown_word(self.span(node), text, what, known))
+            return None
+        return text
+
+
+def _too_deep(node: Any) -> bool:
+    """Deeper than a person writes; an alias of itself is infinitely deep."""
+    level, nodes = 0, {id(node): node}
+    while nodes and level <= _DEEPEST:
+        inner: dict[int, Any] = {}
+        for each in nodes.values():
+            if isinstance(each, yaml.MappingNode):
+                inner |= {id(x): x for pair in each.value for x in pair}
+            elif isinstance(each, yaml.SequenceNode):
+                inner |= {id(x): x for x in each.value}
+        level, nodes = level + 1, inner
+    return bool(nodes)
