@@ -18,7 +18,7 @@ LOOPBACK = (1).to_bytes(4, "little")
 _PORT = struct.Struct("<IHH6sBBI4x")
 
 
-class _Hops:
+class Hops:
     """Every next hop is known."""
 
     def next_hop(self, port: int, address: int) -> bytes:
@@ -48,7 +48,7 @@ def compiled(bundle: Bundle, load: Workload, owned: ExitStack) -> Program:
 def apply(
     manifest: Manifest, maps: dict[str, Map], rules: Iterable[Rule], owned: ExitStack
 ) -> None:
-    writer = Writer(manifest, maps, _Hops())
+    writer = Writer(manifest, maps, Hops())
     owned.callback(writer.close)
     writer.apply(Changes(created=tuple(rules)))
     writer.settle()

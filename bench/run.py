@@ -6,60 +6,98 @@ import argparse
 import sys
 from contextlib import ExitStack
 
-from helioc.compiler.phases import check_file, compile_pipeline
-from measure import HERE, Dispatcher, build, compare, one_cpu, self_test
+from control import bulk, commands, requests
+from helioc.compiler.phases import Bundle, check_file, compile_pipeline
+from measure import HERE, Dispatcher, Times, build, compare, one_cpu, self_test
 from programs import by_hand, compiled
-from workload import SCENARIOS, Workload
+from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
+PARTS = ("packets", "requests", "bulk", "commands")
+NAMES = ("by hand", "+ epoch", "fused", "staged")
 
 
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
+def say(line: object = "") -> None:
+    sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def data_path(rounds: int, packets: int, scenarios: list[str], sizes: list[int]) -> None:
-    pipeline = check_file(LINX)
-    staged, fused = (compile_pipeline(pipeline, join) for join in ("staged", "fused"))
-    source = HERE / "linx_by_hand.bpf.c"
-    plain, epoch = build(source, "PDRS=65536"), build(source, "PDRS=65536", "EPOCH")
-    say(
-        f"{'':9} {'PDRs':>6}  {'by hand':>8} {'+ epoch':>8} {'fused':>8} {'staged':>8}   "
-        f"{'epoch/hand':>10} {'fused/epoch':>11} {'fused/hand':>10} {'staged-fused':>12}"
+class DataPath:
+    """The rows of the data path. `loads`: how often programs and maps are made anew, for where they
+    happen to lie in memory costs or saves several per cent."""
+
+    def __init__(
+        self, staged: Bundle, fused: Bundle, loads: int, rounds: int, packets: int
+    ) -> None:
+        source = HERE / "linx_by_hand.bpf.c"
+        self._plain = build(source, "PDRS=65536")
+        self._epoch = build(source, "PDRS=65536", "EPOCH")
+        self._staged, self._fused = staged, fused
+        self._loads, self._rounds, self._packets = loads, rounds, packets
+
+    def print(self, scenarios: list[Scenario], sizes: list[int]) -> None:
+        say("net ns a packet: median (quartiles)                                      ratios")
+        say(
+            f"{'':9} {'PDRs':>6}"
+            + "".join(f"{name:>15}" for name in NAMES)
+            + f"{'epoch/hand':>13}{'fused/epoch':>13}{'staged-fused':>14}"
+        )
+        with one_cpu(), Dispatcher() as dispatcher:
+            self_test(dispatcher)
+            for scenario in scenarios:
+                for rules in sizes:
+                    times = self._times(dispatcher, Workload(scenario, rules))
+                    say(f"{scenario:9} {rules:6}" + _columns(times))
+
+    def _times(self, dispatcher: Dispatcher, load: Workload) -> dict[str, Times]:
+        times = {name: Times() for name in NAMES}
+        for _ in range(self._loads):
+            with ExitStack() as owned:
+                programs = {
+                    "by hand": by_hand(self._plain, load, owned),
+                    "+ epoch": by_hand(self._epoch, load, owned),
+                    "fused": compiled(self._fused, load, owned),
+                    "staged": compiled(self._staged, load, owned),
+                }
+                found = compare(dispatcher, programs, load.load(), self._rounds, self._packets)
+            for name, some in found.items():
+                times[name].net += some.net
+        return times
+
+
+def _columns(t: dict[str, Times]) -> str:
+    cells = [f"{x.median:.0f} ({x.spread[0]:.0f}-{x.spread[1]:.0f})" for x in t.values()]
+    return (
+        "".join(f"{cell:>15}" for cell in cells)
+        + f"{t['+ epoch'].over(t['by hand']):13.2f}{t['fused'].over(t['+ epoch']):13.2f}"
+        + f"{t['staged'].above(t['fused']):11.1f} ns"
     )
-    with one_cpu(), Dispatcher() as dispatcher:
-        self_test(dispatcher)
-        for scenario in SCENARIOS:
-            for rules in RULES:
-                if scenario not in scenarios or rules not in sizes:
-                    continue
-                load = Workload(scenario, rules)
-                with ExitStack() as owned:
-                    programs = {
-                        "hand": by_hand(plain, load, owned),
-                        "epoch": by_hand(epoch, load, owned),
-                        "fused": compiled(fused, load, owned),
-                        "staged": compiled(staged, load, owned),
-                    }
-                    t = compare(dispatcher, programs, load.load(), rounds, packets)
-                say(
-                    f"{scenario:9} {rules:6}  "
-                    + " ".join(f"{t[n].median:8.1f}" for n in programs)
-                    + f"   {t['epoch'].over(t['hand']):10.2f} {t['fused'].over(t['epoch']):11.2f}"
-                    f" {t['fused'].over(t['hand']):10.2f} {t['staged'].above(t['fused']):9.1f} ns",
-                )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=41)
-    parser.add_argument("--packets", type=int, default=30_000)
-    parser.add_argument("--scenario", nargs="*", default=list(SCENARIOS))
-    parser.add_argument("--rules", nargs="*", type=int, default=list(RULES))
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--loads", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9, help="for each load")
+    parser.add_argument("--packets", type=int, default=30_000, help="for each round")
+    parser.add_argument("--scenario", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
+    parser.add_argument("--rules", nargs="+", type=int, default=list(RULES))
     given = parser.parse_args()
-    data_path(given.rounds, given.packets, given.scenario, given.rules)
+    parts = given.parts or PARTS
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    pipeline = check_file(LINX)
+    staged, fused = (compile_pipeline(pipeline, join) for join in ("staged", "fused"))
+    if "packets" in parts:
+        path = DataPath(staged, fused, given.loads, given.rounds, given.packets)
+        path.print(given.scenario, given.rules)
+        say()
+    for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
+                       ("commands", commands(LINX, 5))):  # fmt: skip
+        if part in parts:
+            for row in rows:
+                say(row)
 
 
 if __name__ == "__main__":
