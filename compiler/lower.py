@@ -9,7 +9,7 @@ from .events import Events
 from .layout import Table, tables
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
 from .lowering.parser import lower_parser, reachable
-from .lowering.reads import _walk, reads
+from .lowering.reads import reads, walk
 from .lowering.rewrite import Shape
 from .lowering.stages import lower_block
 from .lowering.values import Binding, Helper, Site
@@ -56,7 +56,7 @@ def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
     """Kinds that a stage binds under their own name."""
     found = {
         p.rule
-        for p in _walk(tuple(s.body for s in pipeline.stages))
+        for p in walk(tuple(s.body for s in pipeline.stages))
         if isinstance(p, Find | Choose)
     }
     return [t for name, t in by_name.items() if name in found]

@@ -158,7 +158,9 @@ class Scratch:
 
 @dataclass(frozen=True)
 class Manifest:
-    """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them."""
+    """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them.
+    `forwards`: packets leave by other ports than they came in by, so that those must take redirected
+    frames."""
 
     format: int
     pipeline: str
@@ -173,6 +175,7 @@ class Manifest:
     programs: tuple[Program, ...]
     scratch: Scratch
     max_ports: int
+    forwards: bool = True
     doc: str = ""
 
     def rule(self, name: str) -> RuleKind:

@@ -13,8 +13,9 @@ from .check import check
 from .layout import MAX_PORTS
 from .lower import Join, lower
 from .lowered import Unit
+from .lowering.reads import walk
 from .lowering.rewrite import Unsupported
-from .model import Pipeline
+from .model import Forward, Pipeline
 
 
 def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
@@ -58,6 +59,7 @@ def compile_pipeline(pipeline: Pipeline, join: Join = "staged") -> Bundle:
 
 def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
     """The contract for the runtime; the digest is filled in when the object is built."""
+    stages = tuple(stage.body for stage in pipeline.stages)
     return m.Manifest(
         format=m.FORMAT,
         pipeline=pipeline.name,
@@ -77,6 +79,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
         scratch=m.Scratch(size=0, egress=0),
         max_ports=MAX_PORTS,
+        forwards=any(isinstance(part, Forward) for part in walk(stages)),
         doc=pipeline.doc,
     )
 

@@ -18,8 +18,15 @@ Spans = Mapping[int, Span]
 """Where the configuration names the interface of a port's number."""
 
 
-def check(ports: Iterable[Port], links: Iterable[Interface], mode: XdpMode, spans: Spans) -> None:
-    """What would keep a port from working, before anything is attached. Raises `Refused`."""
+def check(
+    ports: Iterable[Port],
+    links: Iterable[Interface],
+    mode: XdpMode,
+    spans: Spans,
+    forwards: bool = True,
+) -> None:
+    """What would keep a port from working, before anything is attached. `forwards`: packets leave
+    by other ports than they came in by. Raises `Refused`."""
     by_index = {link.index: link for link in links}
     found: list[Diagnostic] = []
     for port in ports:
@@ -30,7 +37,7 @@ def check(ports: Iterable[Port], links: Iterable[Interface], mode: XdpMode, span
             features = xdp_features(port.ifindex)
             if features == 0:
                 found.append(faults.no_native(link.name, span, "its driver has none"))
-            elif features is not None and not features & XDP_REDIRECTED:
+            elif forwards and features is not None and not features & XDP_REDIRECTED:
                 found.append(faults.no_redirect(link.name, span, link.kind))
     if found:
         raise Refused(found)

@@ -106,7 +106,7 @@ class Loaded:
             netlink = owned.enter_context(Netlink())
             links = netlink.links()
             ports = find_ports(config.ports, links, netlink.addresses())
-            attach.check(ports, links, mode, config.spans)
+            attach.check(ports, links, mode, config.spans, bundle.manifest.forwards)
             install(bundle, directory)
             loaded = cls._open(name, about, owned, lock, netlink, grace)
             loaded.writer.control[1] = _VERDICTS[loaded.default]

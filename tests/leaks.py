@@ -111,7 +111,7 @@ def _descriptors() -> Iterator[str]:
 
 def _pins(prefix: str) -> Iterator[str]:
     with contextlib.suppress(OSError):
-        for top in BPFFS.glob(f"{prefix}*"):
+        for top in (*BPFFS.glob(f"{prefix}*"), *BPFFS.glob(f"helio/{prefix}*")):
             yield str(top)
             if top.is_dir():
                 yield from (str(path) for path in top.rglob("*"))

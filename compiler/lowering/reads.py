@@ -14,7 +14,7 @@ def reads(pipeline: Pipeline) -> Reads:
     """Collect every attribute that a stage reads, by rule kind."""
     elements, presence = set(), set()
     references, next_hops = set(), set()
-    for part in _walk(tuple(stage.body for stage in pipeline.stages)):
+    for part in walk(tuple(stage.body for stage in pipeline.stages)):
         match part:
             case MatchReference(subject):
                 references.add((subject.rule, subject.element))
@@ -35,13 +35,13 @@ def reads(pipeline: Pipeline) -> Reads:
     )
 
 
-def _walk(part: Any) -> Iterator[Any]:
+def walk(part: Any) -> Iterator[Any]:
     """Every model node below `part`, itself first."""
     if isinstance(part, tuple):
         for item in part:
-            yield from _walk(item)
+            yield from walk(item)
     elif is_dataclass(part) and not isinstance(part, type):
         yield part
         for f in fields(part):
             if f.name != "span":
-                yield from _walk(getattr(part, f.name))
+                yield from walk(getattr(part, f.name))
