@@ -159,7 +159,7 @@ class Scratch:
 @dataclass(frozen=True)
 class Manifest:
     """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them.
-    `forwards`: packets leave by other ports than they came in by, so that those must take redirected
+    `forwards`: packets leave by other ports than they came in by: those must take redirected
     frames."""
 
     format: int
