@@ -3,7 +3,8 @@
 Every round times each program, and a stub that does nothing, in turn and on one CPU, each under the
 same dispatcher that puts the packet back (restore.bpf.c). What counts is the thread's own CPU time.
 A program's net is the median over the rounds of its time less the stub's of the same round; a ratio
-is the median of the rounds' ratios. So rounds are many and short, not few and long.
+is the median of the rounds' ratios. So rounds are many and short, not few and long, and the half in
+which the stub was slowest, because somebody else shared the core, is left out.
 """
 
 from __future__ import annotations
@@ -65,9 +66,19 @@ class Load:
 
 @dataclass
 class Times:
-    """One program's rounds, ns a packet; `net` is without the dispatcher."""
+    """One program's rounds, ns a packet: `net` is without the stub's time of the round, `stub`."""
 
     net: list[float] = field(default_factory=list)
+    stub: list[float] = field(default_factory=list)
+
+    def add(self, other: Times) -> None:
+        self.net += other.net
+        self.stub += other.stub
+
+    def quiet(self) -> Times:
+        """The half of the rounds in which the machine let the stub run fastest."""
+        order = sorted(range(len(self.stub)), key=self.stub.__getitem__)[: len(self.stub) // 2 + 1]
+        return Times([self.net[i] for i in order], [self.stub[i] for i in order])
 
     @property
     def median(self) -> float:
@@ -172,6 +183,7 @@ def compare(
         if turn >= 0:
             for name, all_ in times.items():
                 all_.net.append(spent[name] - spent[STUB])
+                all_.stub.append(spent[STUB])
     return times
 
 

@@ -62,8 +62,8 @@ class DataPath:
                 }
                 found = compare(dispatcher, programs, load.load(), self._rounds, self._packets)
             for name, some in found.items():
-                times[name].net += some.net
-        return times
+                times[name].add(some)
+        return {name: some.quiet() for name, some in times.items()}
 
 
 def _columns(t: dict[str, Times]) -> str:
@@ -78,8 +78,8 @@ def _columns(t: dict[str, Times]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
-    parser.add_argument("--loads", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=9, help="for each load")
+    parser.add_argument("--loads", type=int, default=6)
+    parser.add_argument("--rounds", type=int, default=11, help="for each load")
     parser.add_argument("--packets", type=int, default=30_000, help="for each round")
     parser.add_argument("--scenario", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--rules", nargs="+", type=int, default=list(RULES))
