@@ -221,9 +221,9 @@ def _tuples(rule: RuleKind) -> int:
 
 
 def _entries(rule: RuleKind) -> int:
-    """Hash entries: 4 a rule keep a small hash sparse; a range may need several a rule."""
-    ranged = any(match.kind == "range" for match in rule.match)
-    return max(64, rule.capacity * (8 if ranged and rule.capacity <= 1 << 16 else 4))
+    """Hash entries. A small hash is fastest kept sparse; of a large one the buckets themselves miss
+    the cache, which costs more than their chains. A range takes several entries."""
+    return max(64, rule.capacity * (4 if rule.capacity <= 1 << 12 else 2))
 
 
 def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:

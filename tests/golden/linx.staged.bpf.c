@@ -279,7 +279,7 @@ ARRAY_MAP(pdr_tuples, struct pdr_directory, 8, BPF_F_MMAPABLE);
 struct pdr_key {
 	u8 octets[20];
 };
-HASH_MAP(pdr_entries, struct pdr_key, struct entry, 524288);
+HASH_MAP(pdr_entries, struct pdr_key, struct entry, 131072);
 
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
  * this epoch (then the next best may be there). */
