@@ -7,8 +7,6 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from ..lang.diagnostics import Diagnostic, Label, Refused
@@ -20,22 +18,11 @@ CANDIDATES = ("clang-16", "clang-19", "clang-15", "clang-14", "clang-13", "clang
 CPU = "v3"
 
 
-@dataclass(frozen=True)
-class Clang:
-    path: str
-    version: str
-
-
-@cache
-def find_clang() -> Clang | None:
-    """The clang to use: HELIOC_CLANG, else the first of the known ones on PATH."""
+def find_clang() -> str | None:
+    """Path of the clang to use: HELIOC_CLANG, else the first of the known ones on PATH."""
     wanted = os.environ.get("HELIOC_CLANG")
-    for name in (wanted,) if wanted else CANDIDATES:
-        path = shutil.which(name)
-        if path:
-            text = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
-            return Clang(path, text.splitlines()[0] if text else name)
-    return None
+    paths = map(shutil.which, (wanted,) if wanted else CANDIDATES)
+    return next((path for path in paths if path), None)
 
 
 def compile_c(text: str, name: str, span: Span) -> bytes:
@@ -51,7 +38,7 @@ def compile_c(text: str, name: str, span: Span) -> bytes:
         out.with_name(source.file).write_text(source.text, encoding="utf-8")
         out.with_name(f"{name}.bpf.c").write_text(text, encoding="utf-8")
         shutil.copy(TEMPLATES / "helio.bpf.h", scratch)
-        command = [clang.path, *flags("."), "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
+        command = [clang, *flags("."), "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, cwd=scratch, timeout=60)
         except subprocess.TimeoutExpired:

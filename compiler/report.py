@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from ..lang.diagnostics import Diagnostic, Label, Refused
 from ..lang.source import Span
 from .model import Pipeline
-from .packettests.cases import Case
 from .phases import Bundle, compile_pipeline
 
 if TYPE_CHECKING:
+    from .packettests.cases import Case
     from .packettests.runs import Backend
 
 # ---- figures --------------------------------------------------------------------------------

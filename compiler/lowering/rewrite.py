@@ -200,7 +200,6 @@ def _clamp(site: Site) -> None:
     if not site.clamp or not tcp:
         return
     w, node = site.writer, tcp[0]
-    site.uses.add("l4")
     pointer = site.pointer(node)
     moved = f"{ETHERNET} + pushed + ({site.offset(node)} - from)"
     with w.nest(f"if ({pointer} && !(RAW16(front, 6) & bpf_htons(0x3fff))) {{"):

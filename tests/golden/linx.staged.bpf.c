@@ -2178,7 +2178,6 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	st.scratch = s;
 	st.epoch = s->epoch;
-	st.l4 = s->l4;
 	st.length = s->length;
 	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
 	st.pdr_slot = pdr_slot;
@@ -2362,7 +2361,6 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 		return XDP_ABORTED;
 	st.scratch = s;
 	st.epoch = s->epoch;
-	st.l4 = s->l4;
 	st.length = s->length;
 	at = s->outer_at;
 	st.outer_at = at;

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helioc.compiler.clang import CANDIDATES, find_clang
+from helioc.compiler.clang import CANDIDATES
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import check_file, compile_pipeline
 from helioc.runtime.figures import figures
@@ -17,11 +16,9 @@ MOST_VERIFIED = 150_000  # instructions: far below the kernel's limit of a milli
 
 
 @pytest.fixture(params=[name for name in CANDIDATES if shutil.which(name)])
-def clang(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def clang(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("HELIOC_CLANG", request.param)
-    find_clang.cache_clear()
-    yield request.param
-    find_clang.cache_clear()
+    return str(request.param)
 
 
 @pytest.mark.usefixtures("kernel", "clang")
