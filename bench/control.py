@@ -49,7 +49,7 @@ def commands(linx: Path, times: int) -> Iterator[Row]:
         yield _wall("helioc compile", command, times, "<= 1.5 s")
         clang = find_clang()
         assert clang is not None
-        command = [clang.path, *flags(), f"{out}/staged/linx.bpf.c", "-o", f"{out}/alone.o"]
+        command = [clang, *flags(), f"{out}/staged/linx.bpf.c", "-o", f"{out}/alone.o"]
         yield _wall("  of which clang", command, times)
         command = [HELIOC, "compile", linx, "-o", f"{out}/fused", "--fuse"]
         yield _wall("helioc compile --fuse", command, times, "<= 1.5 s")
