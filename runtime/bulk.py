@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .codec import SEQUENCE_BITS
-from .directory import Directory, Tuple
+from .directory import Bound, Directory, Tuple
 from .images import NAME_OCTETS, octets_of
 from .tables import NoRoom, Table
 
@@ -72,29 +72,29 @@ class Staging:
         ages = _YOUNGEST - (block.sequence + np.arange(len(block), dtype=np.uint64))
         entries["rank"] = ranks = bits.astype(np.uint64) << np.uint64(SEQUENCE_BITS) | ages
         first, group = _distinct(masks)
-        tuples = [
-            directory.tuple_of(int.from_bytes(masks[row].tobytes(), "big"))
-            for row in first.tolist()
-        ]
-        numbers = np.array([t.number for t in tuples], ">u2").view(np.uint8).reshape(-1, 2)
-        keys[:, -2:] = numbers[group]
-        octets, size = keys.tobytes(), table.kind.key_size
-        found = [octets[at : at + size] for at in range(0, len(octets), size)]
-        cells = self.cells.tolist()
-        if len(set(found)) == len(found) and directory.taken.keys().isdisjoint(found):
-            directory.place_many(found, cells)
-            _raise_bounds(directory, tuples, group, priorities, ranks)
-        else:
-            found = []
-            self.keys = found  # as far as they are placed, so that `undo` knows
-            bounds = zip(priorities.tolist(), ranks.tolist(), strict=True)
-            for row, (cell, bound) in enumerate(zip(cells, bounds, strict=True)):
-                mask = int.from_bytes(masks[row].tobytes(), "big")
-                plain = int.from_bytes(keys[row].tobytes(), "big") >> 16 << 16
-                found.append(directory.place((mask, plain), cell, bound))
-            octets = b"".join(found)
-        self.keys = found
-        table.entries.update_batch(octets, entries.view(np.uint8).data)
+        wanted = [int.from_bytes(masks[row].tobytes(), "big") for row in first.tolist()]
+        with directory.reserved(wanted) as tuples:
+            numbers = np.array([t.number for t in tuples], ">u2").view(np.uint8).reshape(-1, 2)
+            keys[:, -2:] = numbers[group]
+            octets, size = keys.tobytes(), table.kind.key_size
+            found = [octets[at : at + size] for at in range(0, len(octets), size)]
+            if len(set(found)) == len(found) and directory.taken.keys().isdisjoint(found):
+                self.keys = found  # before they are taken, so that `undo` misses none
+                directory.place_many(found, self.cells.tolist())
+                _raise_bounds(directory, tuples, group, priorities, ranks)
+            else:
+                bounds = list(zip(priorities.tolist(), ranks.tolist(), strict=True))
+                self._place_each(directory, masks, keys, bounds)
+        table.entries.update_batch(b"".join(self.keys), entries.view(np.uint8).data)
+
+    def _place_each(
+        self, directory: Directory, masks: Array, keys: Array, bounds: list[Bound]
+    ) -> None:
+        """Where several rules have the same key: each under a tuple in which it is free."""
+        for row, (cell, bound) in enumerate(zip(self.cells.tolist(), bounds, strict=True)):
+            mask = int.from_bytes(masks[row].tobytes(), "big")
+            plain = int.from_bytes(keys[row].tobytes(), "big") >> 16 << 16
+            self.keys.append(directory.place((mask, plain), cell, bound))
 
     # ---- the transaction's steps ------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class NoVersion(Exception):
 
 @dataclass(slots=True, eq=False)
 class Tuple:
-    """`keys`: how many lie in the hash; `best`: no key of it beats this; `told`: what the published
+    """`keys`: how many lie in the hash, or soon will; `best`: no key of it beats this; `told`: what the published
     directory says of it, None if it is not in there."""
 
     mask: int
@@ -92,9 +93,11 @@ class Directory:
 
     def place_many(self, keys: list[bytes], cells: list[int]) -> None:
         """Take keys that are free, under the numbers in them. `raise_bound` for their tuples."""
+        counts = Counter([key[-2:] for key in keys])
+        found = [(self._by_number[int.from_bytes(n, "big")], count) for n, count in counts.items()]
+        for tuple_, count in found:  # first, so that no tuple ever counts too few
+            tuple_.keys += count
         self.taken.update(zip(keys, cells, strict=True))
-        for number, count in Counter([key[-2:] for key in keys]).items():
-            self._by_number[int.from_bytes(number, "big")].keys += count
 
     def raise_bound(self, tuple_: Tuple, bound: Bound) -> None:
         """A key of the tuple is this good."""
@@ -118,15 +121,29 @@ class Directory:
         """Forget a key that is no longer in the hash."""
         if self.taken.pop(key, None) is None:
             return
-        tuple_ = self._by_number[int.from_bytes(key[-2:], "big")]
+        self._give_back(self._by_number[int.from_bytes(key[-2:], "big")])
+
+    def _give_back(self, tuple_: Tuple) -> None:
         tuple_.keys -= 1
         if not tuple_.keys:
             tuple_.best = (0, 0)
 
-    def tuple_of(self, mask: int) -> Tuple:
-        """The first tuple of a mask, made if need be. Raises DirectoryFull."""
-        known = self.by_mask.get(mask)
-        return known[0] if known else self._new(mask)
+    @contextmanager
+    def reserved(self, masks: Iterable[int]) -> Iterator[list[Tuple]]:
+        """The first tuple of each mask, made if need be, for the keys that are taken in the block:
+        in there each counts one more key than it has, or the next mask's tuple could take its
+        place while it is empty. Raises DirectoryFull."""
+        found: list[Tuple] = []
+        try:
+            for mask in masks:
+                known = self.by_mask.get(mask)
+                tuple_ = known[0] if known else self._new(mask)
+                tuple_.keys += 1
+                found.append(tuple_)
+            yield found
+        finally:
+            for tuple_ in found:
+                self._give_back(tuple_)
 
     def _new(self, mask: int) -> Tuple:
         if len(self._by_number) >= self.kind.tuples:
