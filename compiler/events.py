@@ -8,7 +8,8 @@ from .model import Pipeline
 VERDICTS = ("pass", "drop", "redirect", "tx")
 MALFORMED = ("truncated", "length", "invalid")
 HOOKS = ("malformed", "too_big", "ttl_expired", "no_headroom", "unresolved")
-DROPS = ("ecn", "no member", "absent reference", "internal")
+DROPS = ("ecn", "no member", "absent reference", "in the clear", "internal")
+KEPT = ("link-layer group",)
 
 
 class Events:
@@ -18,6 +19,7 @@ class Events:
         names = [("verdict", v) for v in VERDICTS]
         names += [("hook", h) for h in HOOKS]
         names += [("drop", d) for d in DROPS]
+        names += [("kept", k) for k in KEPT]
         names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
         names += [
             ("malformed", f"{node.name}: {what}")

@@ -190,6 +190,10 @@ class _Run(Scope):
         packet = self.packet
         number = self._port_number(s.port)
         front = packet.front
+        if packet.frame[0] & 1:  # a link-layer broadcast or multicast
+            self.event("kept", "link-layer group")
+            packet.unpushed()
+            self._verdict("pass")
         if front is not None and front.octets.number("ttl") <= 1:
             self._hook("ttl_expired")
         port = self.environment.port(number)
@@ -215,10 +219,13 @@ class _Run(Scope):
 
     def _hook(self, event: Event, mtu: int = 0) -> NoReturn:
         self.event("hook", event)
+        tunnelled = self.packet.pushed > 0
         self.packet.unpushed()
         what = self.pipeline.hooks.get(event) or _DEFAULT_HOOKS.get(event, "drop")
         if what == "reply icmp":
             self._reply(event, mtu)
+        if what == "pass" and tunnelled:
+            self._dropped("in the clear")
         self._verdict(what)
 
     def _reply(self, event: str, mtu: int) -> NoReturn:

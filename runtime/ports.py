@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .maps import Map
 from .netlink import Address, Link, Netlink
 
-_PORT = struct.Struct("<IHH6sBBI4x")
+_PORT = struct.Struct("<IHH6sBBII")
 _NEXT_HOP = struct.Struct("<IHH6s6sB3x")
 _KEY = struct.Struct("<I4s")
 _NO_MAC = bytes(6)
@@ -108,8 +108,9 @@ def write_ports(maps: Mapping[str, Map], ports: Iterable[Port], egress: int = 0)
 def _octets(port: Port) -> bytes:
     address = port.address.to_bytes(4, "big")
     return _PORT.pack(
-        port.ifindex, port.mtu, port.vlan, port.mac, port.role, 1, int.from_bytes(address, "little")
-    )
+        port.ifindex, port.mtu, port.vlan, port.mac, port.role, 1,
+        int.from_bytes(address, "little"), port.neighbours_of,
+    )  # fmt: skip
 
 
 def write_local(maps: Mapping[str, Map], addresses: Iterable[int]) -> None:

@@ -73,7 +73,7 @@ struct port {
 	u8 role;
 	u8 in_use;
 	u32 address; /* network order; 0 if the port has none */
-	u8 reserved[4];
+	u32 routed; /* ifindex by which the kernel routes: the VLAN interface's, where there is one */
 };
 
 /* What a key leads to. Never replaced, only inserted and deleted: replacing a value of a kernel
@@ -151,6 +151,14 @@ ALWAYS u32 frame_length(struct xdp_md *ctx)
 
 	OPAQUE(length);
 	return length;
+}
+
+/* Is the frame a link-layer broadcast or multicast? Those are not forwarded (RFC 1812 section 5.3.4). */
+ALWAYS int is_to_group(struct xdp_md *ctx)
+{
+	void *frame = (void *)(long)ctx->data;
+
+	return frame + 1 <= limit_of(ctx) && RAW8(frame, 0) & 1;
 }
 
 /* A place in the packet, with a bound that clang cannot see through and so cannot drop. */
@@ -252,10 +260,10 @@ static __noinline int next_hop_from_fib(struct xdp_md *ctx, u32 number, u32 addr
 	fib.family = AF_INET;
 	fib.ipv4_dst = address;
 	fib.ipv4_src = port->address;
-	fib.ifindex = port->ifindex;
+	fib.ifindex = port->routed;
 	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT) !=
 		    BPF_FIB_LKUP_RET_SUCCESS ||
-	    fib.ifindex != port->ifindex)
+	    fib.ifindex != port->routed)
 		return 0;
 	hop->port = number;
 	hop->mtu = port->mtu;

@@ -26,6 +26,8 @@ TCP_OPTIONS: list[list[tuple[str, object]]] = [
     [("EOL", None), ("MSS", 1460)],
 ]
 
+HARDWARE = ["02:00:00:00:00:01"] * 6 + ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:05"]
+
 octets = st.sampled_from([0, 1, 0xB8, 0xB9, 0xBB, 0xFF]) | st.integers(0, 255)
 ports = st.sampled_from([0, 53, 80, 65535]) | st.integers(0, 65535)
 payloads = st.binary(max_size=40) | st.sampled_from([bytes(1400), bytes(1445)])
@@ -82,14 +84,15 @@ def gre(draw: st.DrawFn, keyed: bool) -> Packet:
 def frames(draw: st.DrawFn) -> tuple[bytes, int]:
     """(frame, number of the port it comes in by), valid as scapy understands it."""
     port = draw(st.sampled_from([LAN, LAN, WAN1, WAN2]))
-    packet = Ether(src="02:00:00:00:00:0a", dst="02:00:00:00:00:01")
+    packet = Ether(src="02:00:00:00:00:0a", dst=draw(st.sampled_from(HARDWARE)))
     if port == LAN:
         if draw(st.booleans()):
             packet /= Dot1Q(vlan=draw(st.sampled_from([0, 7, 4095])))
     else:
         source, target, keyed = draw(st.sampled_from(TUNNELS))
         options = draw(st.sampled_from(OPTIONS))
-        packet /= IP(src=source, dst=target, tos=draw(octets), options=options)
+        flags = draw(st.sampled_from([0, 2, 2, 2, 1]))
+        packet /= IP(src=source, dst=target, tos=draw(octets), options=options, flags=flags)
         packet /= draw(gre(keyed))
     return bytes(packet / draw(user())) + bytes(draw(st.integers(0, 20))), port
 

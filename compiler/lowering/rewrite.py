@@ -121,6 +121,9 @@ def forward(site: Site, statement: Forward) -> None:
     w.put(
         f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};", "struct next_hop hop;"
     )
+    with w.nest("if (is_to_group(ctx)) {"):
+        w.put(f"count_event({site.events('kept', 'link-layer group')});")
+        finish(_unpushed(site), "pass")
     with w.nest(f"if (RAW8({pointer}, 8) <= 1) {{"):
         hook(site, "ttl_expired", front, "0")
     _next_hop(site, statement, front)
@@ -311,15 +314,22 @@ def save(site: Site, size: int) -> list[tuple[int, int, str]]:
 
 def hook(site: Site, event: Event, front: str, mtu: str) -> None:
     """Run a hook on the packet without its pushes. `mtu`: C text for `reply icmp` to a too big
-    one."""
+    one. What was to leave in a tunnel is not passed: it would leave in the clear."""
     from .icmp import reply
 
     w = site.writer
     w.put(f"count_event({site.events('hook', event)});")
     what = site.pipeline.hooks[event]
+    if what == "reply icmp":
+        reply(_unpushed(site), event, front, mtu)
+    elif what == "pass" and site.shape.pushed:
+        drop(site, "in the clear")
+    else:
+        finish(_unpushed(site), what)
+
+
+def _unpushed(site: Site) -> Site:
+    """The same place, with the packet as it was before its pushes."""
     bare = site.branch()
     bare.shape = replace(site.shape, pushed=())
-    if what == "reply icmp":
-        reply(bare, event, front, mtu)
-    else:
-        finish(bare, what)
+    return bare

@@ -6,7 +6,7 @@ char _license[] SEC("license") = "GPL";
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
-PERCPU_MAP(events, u64, 37);
+PERCPU_MAP(events, u64, 39);
 
 ALWAYS void count_event(u32 event)
 {
@@ -585,9 +585,12 @@ struct state {
 
 ALWAYS int redirect(struct state *st, u32 port, u32 event)
 {
+	if (bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT) { /* the port has gone meanwhile */
+		count_event(13);
+		return verdict(1, XDP_DROP);
+	}
 	st->scratch->egress = port;
-	count_event(event);
-	return bpf_redirect_map(&egress, port, 0) & 7; /* so that it is never CONTINUE */
+	return verdict(event, XDP_REDIRECT);
 }
 
 /* ---- stages ----------------------------------------------------------------------------------- */
@@ -616,7 +619,7 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	{
 	struct state *state = &st, *st = state;
 	if (!st->user_h) {
-		count_event(12);
+		count_event(13);
 		return verdict(1, XDP_DROP);
 	}
 	if (!may_answer(ctx, st->user_h)) {
@@ -631,19 +634,19 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (st->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (start + 14 > (void *)(long)ctx->data_end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		u64 link_1 = RAW64(start, 0);
 		u32 link_2 = RAW32(start, 8);
 		u16 link_3 = RAW16(start, 12);
 		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (data + 14 > end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		PUT64(data, 0, link_1);
@@ -652,7 +655,7 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		swap_macs(data);
 		PUT16(data, 12, bpf_htons(0x800));
 		if (!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		return verdict(3, XDP_TX);
@@ -660,19 +663,19 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (st->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (start + 18 > (void *)(long)ctx->data_end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		u64 link_4 = RAW64(start, 0);
 		u64 link_5 = RAW64(start, 8);
 		u16 link_6 = RAW16(start, 16);
 		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (data + 18 > end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		PUT64(data, 0, link_4);
@@ -681,12 +684,12 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		swap_macs(data);
 		PUT16(data, 16, bpf_htons(0x800));
 		if (!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		return verdict(3, XDP_TX);
 	}
-	count_event(12);
+	count_event(13);
 	return verdict(1, XDP_DROP);
 	}
 	return XDP_ABORTED;
@@ -699,7 +702,7 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 
 	st->length = limit;
 	if (p + 14 > end) {
-		event = 16; /* ethernet: truncated */
+		event = 18; /* ethernet: truncated */
 		goto malformed;
 	}
 	size = 14;
@@ -718,7 +721,7 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 
 node_vlan:
 	if (p + 4 > end) {
-		event = 19; /* vlan: truncated */
+		event = 21; /* vlan: truncated */
 		goto malformed;
 	}
 	size = 4;
@@ -734,26 +737,26 @@ node_vlan:
 
 node_user:
 	if (p + 20 > end) {
-		event = 28; /* user: truncated */
+		event = 30; /* user: truncated */
 		goto malformed;
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		goto done;
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (size < 20) {
-		event = 29; /* user: length */
+		event = 31; /* user: length */
 		goto malformed;
 	}
 	if (p + size > end) {
-		event = 28; /* user: truncated */
+		event = 30; /* user: truncated */
 		goto malformed;
 	}
 	if (!((RAW8(p, 0) & 0xf) >= 5)) {
-		event = 30; /* user: invalid */
+		event = 32; /* user: invalid */
 		goto malformed;
 	}
 	if (bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit) {
-		event = 29; /* user: length */
+		event = 31; /* user: length */
 		goto malformed;
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
@@ -776,20 +779,20 @@ node_user:
 
 node_tcp:
 	if (p + 20 > end || at + 20 > limit) {
-		event = 31; /* tcp: truncated */
+		event = 33; /* tcp: truncated */
 		goto malformed;
 	}
 	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
 	if (size < 20) {
-		event = 32; /* tcp: length */
+		event = 34; /* tcp: length */
 		goto malformed;
 	}
 	if (p + size > end || at + size > limit) {
-		event = 31; /* tcp: truncated */
+		event = 33; /* tcp: truncated */
 		goto malformed;
 	}
 	if (!(((RAW8(p, 12) >> 4) & 0xf) >= 5)) {
-		event = 33; /* tcp: invalid */
+		event = 35; /* tcp: invalid */
 		goto malformed;
 	}
 	st->tcp_h = p;
@@ -800,7 +803,7 @@ node_tcp:
 
 node_udp:
 	if (p + 8 > end || at + 8 > limit) {
-		event = 34; /* udp: truncated */
+		event = 36; /* udp: truncated */
 		goto malformed;
 	}
 	size = 8;
@@ -813,7 +816,7 @@ done:
 malformed:
 	count_event(event);
 	count_event(4);
-	return verdict(1, XDP_DROP);
+	return verdict(0, XDP_PASS);
 }
 ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 {
@@ -841,7 +844,7 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 	st->pdr_slot = slot_3;
 	st->pdr_rule = slot_3 ? bpf_map_lookup_elem(&pdr_records, &slot_3) : 0;
 	if (!st->pdr_rule) {
-		count_event(14);
+		count_event(16);
 		{
 			return default_action();
 		}
@@ -857,7 +860,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 		u32 cell_1 = st->pdr_rule->target;
 		struct far_record *far_2 = far_at(cell_1, st->epoch);
 		if (!far_2) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		count_rule(&far_counts, cell_1, st->length);
@@ -877,14 +880,14 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				u32 referred_4 = far_2->interface;
 				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
 				if (!overlay_5) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				count_rule(&overlay_counts, referred_4, st->length);
 				u32 value_6 = overlay_5->local_ip;
 				u32 value_7 = overlay_5->remote_ip;
 				if (!st->user_h) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				u8 value_8 = RAW8(st->user_h, 1);
@@ -893,6 +896,10 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
 					struct next_hop hop;
+					if (is_to_group(ctx)) {
+						count_event(14);
+						return verdict(0, XDP_PASS);
+					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
 						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
@@ -900,7 +907,8 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					hop = overlay_5->next_hop;
 					if (!hop.resolved && !next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &hop)) {
 						count_event(8);
-						return verdict(0, XDP_PASS);
+						count_event(12);
+						return verdict(1, XDP_DROP);
 					}
 					if (extent + pushed > hop.mtu) {
 						count_event(5);
@@ -913,7 +921,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 					if (data + 38 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					__builtin_memcpy(data, hop.mac, 12);
@@ -935,14 +943,14 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (given_10) {
 						void *group_13 = gre_12 + 4;
 						if (group_13 + 4 > end) {
-							count_event(12);
+							count_event(13);
 							return verdict(1, XDP_DROP);
 						}
 						PUT32(group_13, 0, value_9);
 					}
 					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					decrement_ttl(front);
@@ -950,7 +958,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop.mtu - pushed - 40);
 					}
 					if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					return redirect(st, hop.port, 2);
@@ -960,11 +968,15 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				u32 referred_14 = far_2->interface;
 				{
 					if (!st->user_h) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 					struct next_hop hop;
+					if (is_to_group(ctx)) {
+						count_event(14);
+						return verdict(0, XDP_PASS);
+					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
 						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
@@ -984,19 +996,19 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 					if (data + 14 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					__builtin_memcpy(data, hop.mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					decrement_ttl(front);
 					if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					return redirect(st, hop.port, 2);
@@ -1022,7 +1034,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
 		if (!st->user_h) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
@@ -1041,7 +1053,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
 	if (!st->far_rule) {
-		count_event(15);
+		count_event(17);
 		{
 			return default_action();
 		}
@@ -1065,7 +1077,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			u32 referred_9 = st->far_rule->interface;
 			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
 			if (!overlay_10) {
-				count_event(12);
+				count_event(13);
 				return verdict(1, XDP_DROP);
 			}
 			count_rule(&overlay_counts, referred_9, st->length);
@@ -1077,6 +1089,10 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
 				struct next_hop hop;
+				if (is_to_group(ctx)) {
+					count_event(14);
+					return verdict(0, XDP_PASS);
+				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
 					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
@@ -1084,7 +1100,8 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				hop = overlay_10->next_hop;
 				if (!hop.resolved && !next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &hop)) {
 					count_event(8);
-					return verdict(0, XDP_PASS);
+					count_event(12);
+					return verdict(1, XDP_DROP);
 				}
 				if (extent + pushed > hop.mtu) {
 					count_event(5);
@@ -1097,7 +1114,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 				if (data + 38 > end) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				__builtin_memcpy(data, hop.mac, 12);
@@ -1119,14 +1136,14 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				if (given_15) {
 					void *group_18 = gre_17 + 4;
 					if (group_18 + 4 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					PUT32(group_18, 0, value_14);
 				}
 				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				decrement_ttl(front);
@@ -1134,7 +1151,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop.mtu - pushed - 40);
 				}
 				if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				return redirect(st, hop.port, 2);
@@ -1145,6 +1162,10 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 				struct next_hop hop;
+				if (is_to_group(ctx)) {
+					count_event(14);
+					return verdict(0, XDP_PASS);
+				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
 					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
@@ -1164,19 +1185,19 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 				if (data + 14 > end) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				__builtin_memcpy(data, hop.mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				decrement_ttl(front);
 				if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				return redirect(st, hop.port, 2);
@@ -1221,19 +1242,19 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (st->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (start + 14 > (void *)(long)ctx->data_end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		u64 link_1 = RAW64(start, 0);
 		u32 link_2 = RAW32(start, 8);
 		u16 link_3 = RAW16(start, 12);
 		if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (data + 14 > end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		PUT64(data, 0, link_1);
@@ -1244,19 +1265,19 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (st->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (start + 18 > (void *)(long)ctx->data_end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		u64 link_4 = RAW64(start, 0);
 		u64 link_5 = RAW64(start, 8);
 		u16 link_6 = RAW16(start, 16);
 		if (bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)pushed)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (data + 18 > end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		PUT64(data, 0, link_4);
@@ -1311,7 +1332,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	{
 	struct state *state = &st, *st = state;
 	if (!st->user_h) {
-		count_event(12);
+		count_event(13);
 		return verdict(1, XDP_DROP);
 	}
 	if (!may_answer(ctx, st->user_h)) {
@@ -1322,13 +1343,13 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (!asker)
 		return verdict(1, XDP_DROP);
 	if (!st->outer_h) {
-		count_event(12);
+		count_event(13);
 		return verdict(1, XDP_DROP);
 	}
 	u32 back_1 = RAW32(st->outer_h, 16);
 	u32 back_2 = RAW32(st->outer_h, 12);
 	if (!st->gre_h) {
-		count_event(12);
+		count_event(13);
 		return verdict(1, XDP_DROP);
 	}
 	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 63);
@@ -1341,19 +1362,19 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (st->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (start + 14 > (void *)(long)ctx->data_end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		u64 link_6 = RAW64(start, 0);
 		u32 link_7 = RAW32(start, 8);
 		u16 link_8 = RAW16(start, 12);
 		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (data + 38 > end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		PUT64(data, 0, link_6);
@@ -1378,13 +1399,13 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		if (given_5) {
 			void *group_11 = gre_10 + 4;
 			if (group_11 + 4 > end) {
-				count_event(12);
+				count_event(13);
 				return verdict(1, XDP_DROP);
 			}
 			PUT32(group_11, 0, back_3);
 		}
 		if (!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		return verdict(3, XDP_TX);
@@ -1392,19 +1413,19 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (st->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (start + 18 > (void *)(long)ctx->data_end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		u64 link_12 = RAW64(start, 0);
 		u64 link_13 = RAW64(start, 8);
 		u16 link_14 = RAW16(start, 16);
 		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (data + 42 > end) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		PUT64(data, 0, link_12);
@@ -1429,18 +1450,18 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		if (given_5) {
 			void *group_17 = gre_16 + 4;
 			if (group_17 + 4 > end) {
-				count_event(12);
+				count_event(13);
 				return verdict(1, XDP_DROP);
 			}
 			PUT32(group_17, 0, back_3);
 		}
 		if (!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		return verdict(3, XDP_TX);
 	}
-	count_event(12);
+	count_event(13);
 	return verdict(1, XDP_DROP);
 	}
 	return XDP_ABORTED;
@@ -1453,7 +1474,7 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 
 	st->length = limit;
 	if (p + 14 > end) {
-		event = 16; /* ethernet: truncated */
+		event = 18; /* ethernet: truncated */
 		goto malformed;
 	}
 	size = 14;
@@ -1472,7 +1493,7 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 
 node_vlan:
 	if (p + 4 > end) {
-		event = 19; /* vlan: truncated */
+		event = 21; /* vlan: truncated */
 		goto malformed;
 	}
 	size = 4;
@@ -1488,26 +1509,26 @@ node_vlan:
 
 node_outer:
 	if (p + 20 > end) {
-		event = 22; /* outer: truncated */
+		event = 24; /* outer: truncated */
 		goto malformed;
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		goto done;
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (size < 20) {
-		event = 23; /* outer: length */
+		event = 25; /* outer: length */
 		goto malformed;
 	}
 	if (p + size > end) {
-		event = 22; /* outer: truncated */
+		event = 24; /* outer: truncated */
 		goto malformed;
 	}
 	if (!((RAW8(p, 0) & 0xf) >= 5)) {
-		event = 24; /* outer: invalid */
+		event = 26; /* outer: invalid */
 		goto malformed;
 	}
 	if (bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit) {
-		event = 23; /* outer: length */
+		event = 25; /* outer: length */
 		goto malformed;
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
@@ -1516,7 +1537,7 @@ node_outer:
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
 		goto done;
-	if ((RAW8(p, 9) == 0x2f)) {
+	if ((RAW8(p, 9) == 0x2f) && (((RAW8(p, 6) >> 5) & 0x1) == 0x0)) {
 		p += size;
 		at += size;
 		goto node_gre;
@@ -1525,14 +1546,14 @@ node_outer:
 
 node_gre:
 	if (p + 4 > end || at + 4 > limit) {
-		event = 25; /* gre: truncated */
+		event = 27; /* gre: truncated */
 		goto malformed;
 	}
 	if (!(((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)))
 		goto done;
 	size = 4 + (((RAW8(p, 0) >> 7) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 5) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 4) & 0x1) ? 4 : 0);
 	if (p + size > end || at + size > limit) {
-		event = 25; /* gre: truncated */
+		event = 27; /* gre: truncated */
 		goto malformed;
 	}
 	st->gre_h = p;
@@ -1546,26 +1567,26 @@ node_gre:
 
 node_user:
 	if (p + 20 > end || at + 20 > limit) {
-		event = 28; /* user: truncated */
+		event = 30; /* user: truncated */
 		goto malformed;
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		goto done;
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (size < 20) {
-		event = 29; /* user: length */
+		event = 31; /* user: length */
 		goto malformed;
 	}
 	if (p + size > end || at + size > limit) {
-		event = 28; /* user: truncated */
+		event = 30; /* user: truncated */
 		goto malformed;
 	}
 	if (!((RAW8(p, 0) & 0xf) >= 5)) {
-		event = 30; /* user: invalid */
+		event = 32; /* user: invalid */
 		goto malformed;
 	}
 	if (bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit) {
-		event = 29; /* user: length */
+		event = 31; /* user: length */
 		goto malformed;
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
@@ -1588,20 +1609,20 @@ node_user:
 
 node_tcp:
 	if (p + 20 > end || at + 20 > limit) {
-		event = 31; /* tcp: truncated */
+		event = 33; /* tcp: truncated */
 		goto malformed;
 	}
 	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
 	if (size < 20) {
-		event = 32; /* tcp: length */
+		event = 34; /* tcp: length */
 		goto malformed;
 	}
 	if (p + size > end || at + size > limit) {
-		event = 31; /* tcp: truncated */
+		event = 33; /* tcp: truncated */
 		goto malformed;
 	}
 	if (!(((RAW8(p, 12) >> 4) & 0xf) >= 5)) {
-		event = 33; /* tcp: invalid */
+		event = 35; /* tcp: invalid */
 		goto malformed;
 	}
 	st->tcp_h = p;
@@ -1612,7 +1633,7 @@ node_tcp:
 
 node_udp:
 	if (p + 8 > end || at + 8 > limit) {
-		event = 34; /* udp: truncated */
+		event = 36; /* udp: truncated */
 		goto malformed;
 	}
 	size = 8;
@@ -1625,7 +1646,7 @@ done:
 malformed:
 	count_event(event);
 	count_event(4);
-	return verdict(1, XDP_DROP);
+	return verdict(0, XDP_PASS);
 }
 ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 {
@@ -1645,7 +1666,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	if (!st->outer_h) {
-		count_event(12);
+		count_event(13);
 		return verdict(1, XDP_DROP);
 	}
 	key_1[0] |= (u64)RAW32(st->outer_h, 12) << 32;
@@ -1655,7 +1676,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	st->overlay_slot = slot_3;
 	st->overlay_rule = slot_3 ? bpf_map_lookup_elem(&overlay_records, &slot_3) : 0;
 	if (!st->overlay_rule) {
-		count_event(13);
+		count_event(15);
 		{
 			return verdict(0, XDP_PASS);
 		}
@@ -1665,7 +1686,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
 		if (!st->outer_h) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		if ((RAW8(st->outer_h, 1) & 3) == 3) {
@@ -1696,7 +1717,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	st->pdr_slot = slot_7;
 	st->pdr_rule = slot_7 ? bpf_map_lookup_elem(&pdr_records, &slot_7) : 0;
 	if (!st->pdr_rule) {
-		count_event(14);
+		count_event(16);
 		{
 			return default_action();
 		}
@@ -1709,11 +1730,11 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	if (!st->user_h) {
-		count_event(12);
+		count_event(13);
 		return verdict(1, XDP_DROP);
 	}
 	if (!st->outer_h) {
-		count_event(12);
+		count_event(13);
 		return verdict(1, XDP_DROP);
 	}
 	if ((RAW8(st->outer_h, 1) & 3) == 3) {
@@ -1727,7 +1748,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 		u32 cell_1 = st->pdr_rule->target;
 		struct far_record *far_2 = far_at(cell_1, st->epoch);
 		if (!far_2) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		count_rule(&far_counts, cell_1, st->length);
@@ -1750,14 +1771,14 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				u32 referred_4 = far_2->interface;
 				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
 				if (!overlay_5) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				count_rule(&overlay_counts, referred_4, st->length);
 				u32 value_6 = overlay_5->local_ip;
 				u32 value_7 = overlay_5->remote_ip;
 				if (!st->user_h) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				u8 value_8 = RAW8(st->user_h, 1);
@@ -1766,6 +1787,13 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
 					struct next_hop hop;
+					if (is_to_group(ctx)) {
+						count_event(14);
+						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+							return verdict(1, XDP_DROP);
+						}
+						return verdict(0, XDP_PASS);
+					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
 						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
@@ -1773,10 +1801,8 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					hop = overlay_5->next_hop;
 					if (!hop.resolved && !next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &hop)) {
 						count_event(8);
-						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
-							return verdict(1, XDP_DROP);
-						}
-						return verdict(0, XDP_PASS);
+						count_event(12);
+						return verdict(1, XDP_DROP);
 					}
 					if (extent + pushed > hop.mtu) {
 						count_event(5);
@@ -1789,7 +1815,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 					if (data + 38 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					__builtin_memcpy(data, hop.mac, 12);
@@ -1811,14 +1837,14 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (given_10) {
 						void *group_13 = gre_12 + 4;
 						if (group_13 + 4 > end) {
-							count_event(12);
+							count_event(13);
 							return verdict(1, XDP_DROP);
 						}
 						PUT32(group_13, 0, value_9);
 					}
 					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					decrement_ttl(front);
@@ -1826,7 +1852,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop.mtu - pushed - 40);
 					}
 					if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					return redirect(st, hop.port, 2);
@@ -1836,11 +1862,18 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				u32 referred_14 = far_2->interface;
 				{
 					if (!st->user_h) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 					struct next_hop hop;
+					if (is_to_group(ctx)) {
+						count_event(14);
+						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+							return verdict(1, XDP_DROP);
+						}
+						return verdict(0, XDP_PASS);
+					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
 						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
@@ -1863,19 +1896,19 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 					if (data + 14 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					__builtin_memcpy(data, hop.mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					decrement_ttl(front);
 					if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					return redirect(st, hop.port, 2);
@@ -1901,7 +1934,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
 		if (!st->user_h) {
-			count_event(12);
+			count_event(13);
 			return verdict(1, XDP_DROP);
 		}
 		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
@@ -1920,7 +1953,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
 	if (!st->far_rule) {
-		count_event(15);
+		count_event(17);
 		{
 			if (default_verdict() == XDP_DROP) {
 				return verdict(1, XDP_DROP);
@@ -1953,7 +1986,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			u32 referred_9 = st->far_rule->interface;
 			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
 			if (!overlay_10) {
-				count_event(12);
+				count_event(13);
 				return verdict(1, XDP_DROP);
 			}
 			count_rule(&overlay_counts, referred_9, st->length);
@@ -1965,6 +1998,13 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
 				struct next_hop hop;
+				if (is_to_group(ctx)) {
+					count_event(14);
+					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+						return verdict(1, XDP_DROP);
+					}
+					return verdict(0, XDP_PASS);
+				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
 					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
@@ -1972,10 +2012,8 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				hop = overlay_10->next_hop;
 				if (!hop.resolved && !next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &hop)) {
 					count_event(8);
-					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
-						return verdict(1, XDP_DROP);
-					}
-					return verdict(0, XDP_PASS);
+					count_event(12);
+					return verdict(1, XDP_DROP);
 				}
 				if (extent + pushed > hop.mtu) {
 					count_event(5);
@@ -1988,7 +2026,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 				if (data + 38 > end) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				__builtin_memcpy(data, hop.mac, 12);
@@ -2010,14 +2048,14 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				if (given_15) {
 					void *group_18 = gre_17 + 4;
 					if (group_18 + 4 > end) {
-						count_event(12);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					PUT32(group_18, 0, value_14);
 				}
 				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				decrement_ttl(front);
@@ -2025,7 +2063,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop.mtu - pushed - 40);
 				}
 				if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				return redirect(st, hop.port, 2);
@@ -2036,6 +2074,13 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 				struct next_hop hop;
+				if (is_to_group(ctx)) {
+					count_event(14);
+					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+						return verdict(1, XDP_DROP);
+					}
+					return verdict(0, XDP_PASS);
+				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
 					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
@@ -2058,19 +2103,19 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 				if (data + 14 > end) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				__builtin_memcpy(data, hop.mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				decrement_ttl(front);
 				if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
-					count_event(12);
+					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
 				return redirect(st, hop.port, 2);

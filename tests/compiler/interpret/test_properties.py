@@ -65,7 +65,7 @@ def test_a_packet_cut_anywhere(case: tuple[bytes, int]) -> None:
 def seen(packet: Packet, port: int) -> list[tuple[str, int]]:
     """(node, offset) as scapy dissects the frame and LINX names it."""
     found: list[tuple[str, int]] = []
-    at = 0
+    at, fragment = 0, False
     while not isinstance(packet, NoPayload | Raw | Padding):
         kind = type(packet)
         if kind is IP:
@@ -75,8 +75,9 @@ def seen(packet: Packet, port: int) -> list[tuple[str, int]]:
             break
         else:
             name = NAMES[kind]
-        if name == "gre" and (packet.version or found[-1][0] != "outer"):
+        if name == "gre" and (packet.version or found[-1][0] != "outer" or fragment):
             break
+        fragment = kind is IP and packet.flags.MF
         found.append((name, at))
         at += len(packet.self_build())
         packet = packet.payload

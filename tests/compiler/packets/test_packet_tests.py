@@ -187,8 +187,8 @@ def test_a_wrong_packet_in_hex_is_told_by_the_parse_graph() -> None:
 
 
 def test_a_missing_packet_is_told() -> None:
-    told = problems(CASE.replace("10.2.0.9", "10.2.0.9, total_length: 9").replace(
-        "redirect, port: WAN1", "drop, out: same"))  # fmt: skip
+    dropped = CASE.replace("port: LAN", "port: LAN\n    rules: update FAR 1 [(action, u8, DROP)]")
+    told = problems(dropped.replace("redirect, port: WAN1", "drop, out: same"))
     assert told == ("interpreter: packet: expected one, got none",)
 
 
