@@ -43,6 +43,16 @@ def check(
         raise Refused(found)
 
 
+def not_routing(ports: Iterable[Port], spans: Spans) -> list[Diagnostic]:
+    """Warnings for ports by which the kernel does not route, so that its FIB answers nothing."""
+    found = []
+    for port in ports:
+        setting = Path("/proc/sys/net/ipv4/conf", port.interface, "forwarding")
+        if setting.exists() and setting.read_text().strip() == "0":
+            found.append(faults.not_routing(port.interface, spans.get(port.number)))
+    return found
+
+
 def attach(
     ports: Iterable[Port],
     entries: Mapping[int, Program],

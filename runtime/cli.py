@@ -78,6 +78,7 @@ def _json(value: Any) -> None:
 @click.pass_obj
 def load(name: str, bundle: Path | None, config_path: Path) -> None:
     """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces."""
+    from .attach import not_routing
     from .bundle import read_bundle
     from .edge_yaml import Host, bundle_of, read_config, read_source
     from .faults import no_bundle, refused
@@ -100,6 +101,8 @@ def load(name: str, bundle: Path | None, config_path: Path) -> None:
             f"{port.name} ({found.manifest.roles[port.role]}: {port.interface})"
             for port in loaded.ports
         )
+        if found.manifest.forwards and (off := not_routing(loaded.ports, config.spans)):
+            complain(off)
         click.echo(f"loaded {loaded.name} on {ports}; {len(loaded.book):,} rules")
 
 

@@ -246,6 +246,12 @@ TABLES: dict[str, Explanation] = {
         "no rule fits these words",
         "`helioctl show` takes a kind, a kind and an id or name, or a name alone.",
     ),
+    "H0744": Explanation(
+        "the kernel does not route by a port",
+        "A packet whose next hop the runtime has not resolved asks the kernel's FIB, which answers "
+        "only for interfaces with `forwarding` on. With it off such packets stay unresolved until "
+        "`helioctl refresh` finds the neighbour.",
+    ),
     "H0799": Explanation(
         "helioctl has a fault",
         "This should not happen, whatever the input. Please report the command and the whole "

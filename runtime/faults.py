@@ -256,6 +256,17 @@ def unknown_kind(title: str, help_: str) -> Diagnostic:
     return Diagnostic("H0742", title, (), help_)
 
 
+def not_routing(interface: str, span: Span | None) -> Diagnostic:
+    return Diagnostic(
+        "H0744",
+        f"the kernel does not route by `{interface}`",
+        (Label(span, "its forwarding is off"),) if span else (),
+        f"sysctl -w net.ipv4.conf.{interface}.forwarding=1; until then only next hops that "
+        "`load` and `refresh` find are known",
+        "warning",
+    )
+
+
 def no_such_rule(words: str, have: Iterable[str]) -> Diagnostic:
     help_ = did_you_mean(words, [h for h in have if h]) or "`helioctl show` lists the rules"
     return Diagnostic("H0743", f"there is no rule `{words}`", (), help_)
