@@ -37,8 +37,8 @@ class NoVersion(Exception):
 
 @dataclass(slots=True, eq=False)
 class Tuple:
-    """`keys`: how many lie in the hash, or soon will; `best`: no key of it beats this; `told`: what the published
-    directory says of it, None if it is not in there."""
+    """`keys`: how many lie in the hash, or soon will; `best`: no key of it beats this; `told`: what
+    the published directory says of it, None if it is not in there."""
 
     mask: int
     number: int

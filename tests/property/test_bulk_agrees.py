@@ -1,0 +1,230 @@
+"""Interpreter and kernel agree on rules that come by the column, many masks at a time, mixed with
+requests and without a grace period between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from itertools import product
+
+import pytest
+from helioc.compiler.phases import compile_pipeline
+from helioc.compiler.requests.csv_columns import read_csv
+from helioc.compiler.requests.rulebook import Plan, RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.testrun import PrivateRun
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+from linx_maps import udp
+from linx_packets import frames
+from linx_requests import ADDRESSES, BEGINNING, requests
+from linx_world import LAN, WORLD, linx
+from test_linx_agrees import agree, quick
+
+PAIRS = list(product(range(1, 25), repeat=2))  # lengths of a source and a target: a mask each
+FATES = ["1", "2", "3", "4"]
+
+
+@pytest.fixture(scope="module")
+def kernel_run(kernel: None) -> Iterator[PrivateRun]:
+    bundle = compile_pipeline(linx(), "fused")
+    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+        run.set_environment(WORLD)
+        yield run
+
+
+class Told:
+    """A rule book and the kernel's rules, told the same, never settled unasked."""
+
+    def __init__(self, run: PrivateRun) -> None:
+        self.run = run
+        self.book = RuleBook(
+            run.manifest,
+            {p.name: p.number for p in WORLD.ports},
+            {p.number: p.ifindex for p in WORLD.ports},
+        )
+        run.set_rules(self.book)
+        self.request(BEGINNING)
+
+    def request(self, text: str) -> None:
+        self._apply(self.book.plan(parse_request(Source("request", text))))
+
+    def csv(self, head: str, rows: list[str]) -> None:
+        source = Source("rules.csv", "\n".join([head, *rows]) + "\n")
+        self._apply(self.book.plan_columns(read_csv(source, self.book.kinds["PDR"])))
+
+    def delete(self, count: int) -> None:
+        """The oldest PDRs."""
+        ids = [rule.id for rule in self.book.rules("PDR")][:count]
+        if ids:
+            self.request("delete " + ", ".join(f"PDR {i}" for i in ids))
+
+    def pairs(self, first: int, count: int) -> list[str]:
+        """A PDR for each of `PAIRS`; returns frames' addresses that it is the best for."""
+        rows = [_pair(*pair) for pair in PAIRS[first : first + count]]
+        fates = [f"{row},{FATES[i % 4]}" for i, row in enumerate(rows)]
+        self.csv("src_ip,dst_ip,FAR", fates)
+        return rows
+
+    def _apply(self, plan: Plan) -> None:
+        self.run.writer.try_apply(plan)
+        self.book.commit(plan)
+
+    def agree_on(self, rows: list[str]) -> None:
+        for row in rows:
+            source, target = (prefix.partition("/")[0] for prefix in row.split(","))
+            agree(self.run, self.book, udp(source, target), LAN)
+
+    def counted(self) -> tuple[int, int, int]:
+        """Keys in the hash, keys taken, keys that the directory's tuples say they have."""
+        table = self.run.writer.tables["PDR"]
+        assert table.entries is not None and table.directory is not None
+        tuples = [t for same in table.directory.by_mask.values() for t in same]
+        keys = len(list(table.entries.keys()))
+        return keys, len(table.directory.taken), sum(t.keys for t in tuples)
+
+
+def _pair(source: int, target: int) -> str:
+    return ",".join(
+        f"{IPv4Network((0x80 << 24 | 1 << 32 - n, n), False)}" for n in (source, target)
+    )
+
+
+# ---- more masks than fit ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.parametrize(("old", "new"), [(200, 112), (200, 100), (200, 56), (256, 256)])
+def test_masks_take_the_place_of_deleted_ones(
+    kernel_run: PrivateRun, old: int, new: int, settled: bool
+) -> None:
+    told = Told(kernel_run)
+    told.pairs(0, old)
+    told.delete(old)
+    if settled:
+        kernel_run.writer.settle()
+    rows = told.pairs(old, new)
+    told.agree_on(rows)
+    kernel_run.writer.settle()
+    assert told.counted() == (new, new, new)
+    told.agree_on(rows[::7])
+
+
+@pytest.mark.parametrize("count", [400, 512, 257])
+def test_more_masks_than_a_directory_holds_are_refused(kernel_run: PrivateRun, count: int) -> None:
+    told = Told(kernel_run)
+    kept = told.pairs(0, 20)
+    kernel_run.writer.settle()
+    before = told.counted(), kernel_run.writer.epoch, sorted(kernel_run.writer.tables["PDR"].ids)
+    with pytest.raises(Refused) as refused:
+        told.pairs(20, count)
+    assert refused.value.diagnostics[0].code == "H0731"
+    writer = kernel_run.writer
+    assert (told.counted(), writer.epoch, sorted(writer.tables["PDR"].ids)) == before
+    told.agree_on(kept)
+    rows = told.pairs(20, 236)
+    told.agree_on(kept + rows)
+    assert told.counted() == (256, 256, 256)
+
+
+def test_equal_keys_of_a_mask_lie_in_several_tuples(kernel_run: PrivateRun) -> None:
+    """`tos` under a mask and `dscp` say the same in other words."""
+    told = Told(kernel_run)
+    said = [f"10.{1 + i}.0.0/16,{words},{FATES[i % 4]}"
+            for i in range(6) for words in ("184 & 0xfc,", ",46")]  # fmt: skip
+    told.csv("dst_ip,tos,dscp,FAR", said)
+    directory = kernel_run.writer.tables["PDR"].directory
+    assert directory is not None and [len(same) for same in directory.by_mask.values()] == [2]
+    at = [udp("10.1.0.10", f"10.{1 + i}.0.5") for i in range(6)]
+    for frame in at:  # a TOS of 0xb8 with its checksum made up for
+        agree(kernel_run, told.book, _expedited(frame), LAN)
+    told.delete(6)
+    for frame in at:
+        agree(kernel_run, told.book, _expedited(frame), LAN)
+    with pytest.raises(Refused) as refused:
+        told.pairs(0, 256)
+    assert refused.value.diagnostics[0].code == "H0731"
+    for frame in at:
+        agree(kernel_run, told.book, _expedited(frame), LAN)
+
+
+def _expedited(frame: bytes) -> bytes:
+    total = int.from_bytes(frame[24:26], "big") - 0xB8
+    return frame[:15] + b"\xb8" + frame[16:24] + (total % 0xFFFF).to_bytes(2, "big") + frame[26:]
+
+
+# ---- rules that nobody wrote --------------------------------------------------------------------
+
+HEAD = "src_ip,dst_ip,protocol,tos,dscp,src_port,dst_port,vlan_id,FAR"
+lengths = st.sampled_from([8, 14, 15, 16, 24, 31, 32]) | st.integers(0, 32)
+prefixes = st.builds(
+    lambda address, length: str(IPv4Network((address, length), strict=False)),
+    st.sampled_from(ADDRESSES),
+    lengths,
+)
+ranges = ["0..65535", "0..1023", "1024..65535", "1..65534", "80..90"]
+plain_ports = ["", "", "0", "53", "80", "65535"]
+
+
+def _rows(ports: list[str]) -> st.SearchStrategy[list[str]]:
+    row = st.tuples(
+        prefixes | st.just(""),
+        prefixes | st.just(""),
+        st.sampled_from(["", "", "TCP", "UDP", "17"]),
+        st.sampled_from(["", "", "184", "0", "184 & 0xfc", "1 & 3", "0xb8 & 0xe0"]),
+        st.sampled_from(["", "", "46", "0", "63"]),
+        st.sampled_from(ports),
+        st.sampled_from(ports),
+        st.sampled_from(["", "", "7", "0", "4095"]),
+        st.sampled_from(FATES),
+    )
+    return st.lists(row.map(",".join), min_size=1, max_size=12)
+
+
+grids = st.tuples(st.integers(0, 400), st.integers(30, 150))
+steps = st.one_of(
+    requests.map(lambda text: ("request", text)),
+    _rows(plain_ports).map(lambda rows: ("csv", rows)),
+    _rows(plain_ports + ranges).map(lambda rows: ("csv", rows)),
+    grids.map(lambda grid: ("pairs", grid)),
+    st.sampled_from([3, 40, 1000]).map(lambda count: ("delete", count)),
+)
+
+
+@settings(quick, max_examples=60)
+@given(st.lists(steps, min_size=2, max_size=7), st.lists(frames(), min_size=4, max_size=8))
+def test_rules_by_the_column_that_come_and_go(
+    kernel_run: PrivateRun,
+    said: list[tuple[str, object]],
+    arriving: list[tuple[bytes, int]],
+) -> None:
+    """After each step, taken or refused, every packet meets the same rule in both."""
+    told = Told(kernel_run)
+    for step in said:
+        note(repr(step))
+        _step(told, step)
+        for frame, port in arriving:
+            agree(kernel_run, told.book, frame, port)
+        if step[0] == "pairs":
+            told.agree_on([_pair(*pair) for pair in PAIRS[:: len(PAIRS) // 5]])
+    kernel_run.writer.settle()
+    keys, taken, counted = told.counted()
+    assert keys == taken == counted
+
+
+def _step(told: Told, step: tuple[str, object]) -> None:
+    try:
+        match step:
+            case "request", str(text):
+                told.request(text)
+            case "csv", list(rows):
+                told.csv(HEAD, rows)
+            case "pairs", (int(first), int(count)):
+                told.pairs(first, count)
+            case "delete", int(count):
+                told.delete(count)
+    except Refused as refused:
+        note(refused.diagnostics[0].code)
