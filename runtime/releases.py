@@ -24,7 +24,7 @@ from ..lang.diagnostics import Refused
 from . import faults
 from .bundle import Bundle
 from .config import Config
-from .handles import BpfError, Map, MapSpec, MapType, Object, Pin, Program, ensure_bpffs
+from .handles import BpfError, Link, Map, MapSpec, MapType, Object, Pin, Program, ensure_bpffs
 from .pins import BPFFS, remove_directory
 
 ROOT = BPFFS / "helio"
@@ -148,8 +148,11 @@ def remove_pinned(name: str) -> None:
     """Remove a pipeline's pins; its links first, so that no packet meets half a pipeline."""
     directory = ROOT / name
     (directory / "about").unlink(missing_ok=True)
-    for link in directory.glob("release-*/link_*"):
-        link.unlink(missing_ok=True)
+    for path in directory.glob("release-*/link_*"):
+        # Some kernels free a link that has lost its last name later: by then nothing may run.
+        with suppress(BpfError), Link.open_pinned(path) as link:
+            link.detach()
+        path.unlink(missing_ok=True)
     remove_directory(directory)
     with suppress(OSError):
         ROOT.rmdir()
