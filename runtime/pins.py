@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from errno import EINVAL, ENOENT, ENOTDIR, EPERM
 from pathlib import Path
@@ -56,8 +58,9 @@ class Descriptor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_fd", -1) >= 0:
+    def __del__(self, _finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At the interpreter's end half of what this needs is gone, and the kernel closes it anyway.
+        if getattr(self, "_fd", -1) >= 0 and not _finalizing():
             warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self, stacklevel=2)
             self.close()
 
