@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
+
 from ..compiler.requests.rules import Rule
-from .bulk import Staging
-from .tables import Table
+from .bulk import Staging, rows
+from .tables import SLOT, Table
 
 if TYPE_CHECKING:
     from ..compiler.requests.block import Block
@@ -90,22 +92,45 @@ def _repointed(
     if not again:
         return []
     known = {rule.sequence for rule in removed} | {old.sequence for old, _ in changed}
+    left = [r for r in removed if (r.kind, r.id) in again]
     found = []
     for table in tables.values():
-        for sequence, cell in table.sequences.items():
-            if sequence not in known and _points(table, rule := table.rule_at(cell), again):
+        cells = [tables[r.kind].sequences[r.sequence] for r in left if _names(table, r.kind)]
+        for cell in _leading_to(table, cells) if cells and table.sequences else ():
+            rule = table.rule_at(cell)
+            if rule.sequence not in known and _points(table, rule, again):
                 found.append((rule, rule))
     return found
+
+
+def _leading_to(table: Table, cells: list[int]) -> list[int]:
+    """The cells of live rules whose records may refer to one of `cells`, without making the rules:
+    a number that means something else there, a port, does no harm."""
+    slots = np.frombuffer(table.cells, "<u8") >> np.uint64(24) & np.uint64(SLOT)
+    slots[0] = 0  # the directory's
+    live = np.flatnonzero(slots)
+    records = rows(table.records, table.record_stride)
+    found = np.zeros(len(live), np.bool_)
+    for member in table.kind.record:
+        if member.kind in ("reference", "slots"):
+            octets = records[slots[live], member.offset : member.offset + member.size]
+            found |= np.isin(np.ascontiguousarray(octets).view("<u4"), cells).any(axis=1)
+    to: list[int] = live[found].tolist()
+    return to
 
 
 def _by_cell(tables: Tables, kind: str) -> bool:
     """Whether records refer to rules of this kind by their cells."""
     if tables[kind].kind.grouped:
         return False
+    return any(_names(table, kind) for table in tables.values())
+
+
+def _names(table: Table, kind: str) -> bool:
+    """Whether the table's records can refer to rules of this kind."""
+    spread = table.kind.spread
     return any(
-        kind in member.choices
-        or (member.kind == "slots" and table.kind.spread and table.kind.spread.kind == kind)
-        for table in tables.values()
+        kind in member.choices or (member.kind == "slots" and spread and spread.kind == kind)
         for member in table.kind.record
     )
 
