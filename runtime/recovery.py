@@ -23,8 +23,9 @@ def recover(writer: Writer) -> None:
     epoch = writer.epoch & (EPOCHS - 1)
     died = bool(writer.control[2])
     unsettled = [_revert(table, epoch) for table in writer.tables.values()]
-    if any(unsettled):
-        # The last transaction may be just made: packets of the one before may still run.
+    if died or any(unsettled):
+        # The last transaction may be just made: packets of the one before may still run. Or no cell
+        # of it was written yet, but a directory, and packets still read the one before that.
         writer.wait()
         for table in writer.tables.values():
             _settle(table)

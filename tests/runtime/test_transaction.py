@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.directory import Tuple
@@ -214,6 +216,48 @@ def test_rules_that_point_at_a_replaced_one_follow_it() -> None:
         assert int.from_bytes(record, "little") == overlay.ids[1]
 
 
+def test_rules_and_spreads_follow_an_id_that_is_made_anew() -> None:
+    """Those that point at it get new records; all others keep theirs."""
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)], "
+                   "LBR 3 [FAR 1, FAR 2], LBR 4 [FAR 2]")  # fmt: skip
+        for i, to in enumerate(("FAR 1", "FAR 2", "LBR 3", "FAR 1")):
+            rules.tell(f"create PDR [(dst_ip, u32, 10.{i}.0.0/16), {to}]")
+        rules.writer.settle()
+        tables = rules.writer.tables
+        before = {kind: _records(rules.writer, kind) for kind in ("PDR", "LBR")}
+        old = next(rule for rule in rules.book.rules("FAR") if rule.id == 1)
+        was = tables["FAR"].ids[1]
+        rules.writer.apply(changes(created=(far(1, 99, PASS),), removed=(old,)))
+        now = tables["FAR"].ids[1]
+        assert now != was
+        after = {kind: _records(rules.writer, kind) for kind in ("PDR", "LBR")}
+        assert [x[0] != y[0] for x, y in zip(before["PDR"], after["PDR"], strict=True)] == [
+            True, False, False, True,
+        ]  # fmt: skip
+        assert [x[0] != y[0] for x, y in zip(before["LBR"], after["LBR"], strict=True)] == [
+            True, False,
+        ]  # fmt: skip
+        for kind in before:
+            for (_, said), (_, says) in zip(before[kind], after[kind], strict=True):
+                assert says == [now if cell == was else cell for cell in said]
+
+
+def _records(writer: Writer, kind: str) -> list[tuple[int, list[int]]]:
+    """Of each rule, oldest first: its record's slot, and the cells that the record leads to."""
+    table = writer.tables[kind]
+    found = []
+    for _, cell in sorted(table.sequences.items()):
+        slot = table.live_slot(cell)
+        at = slot * table.record_stride
+        members = [m for m in table.kind.record if m.kind in ("reference", "slots")]
+        octets = b"".join(
+            bytes(table.records[at + m.offset : at + m.offset + m.size]) for m in members
+        )
+        found.append((slot, [x for (x,) in struct.iter_unpack("<I", octets)]))
+    return found
+
+
 def test_the_next_writer_finds_everything() -> None:
     with bare_maps() as maps:
         with told(maps) as rules:
@@ -229,6 +273,35 @@ def test_the_next_writer_finds_everything() -> None:
             again.agree()
 
 
+@pytest.mark.parametrize("steps", ["_publish_directories", "_write_cells"])
+def test_a_writer_that_died_at_any_step_is_waited_for(
+    steps: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though no cell of its last transaction is written: packets may read the directory that its
+    own took the place of. One that settled leaves nothing to wait for."""
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        rules.writer.settle()
+        after = Writer(bundle().manifest, maps, Nowhere())
+        recover(after)
+        assert after.graces == 0
+        after.close()
+
+        def die(*_: object) -> None:
+            raise SystemExit
+
+        with monkeypatch.context() as patched, pytest.raises(SystemExit):
+            patched.setattr(Writer, steps, die)
+            patched.setattr(Writer, "_undo", lambda *_: None)
+            rules.tell("create PDR [(dst_ip, u32, 10.0.0.0/16), FAR 1]")
+        after = Writer(bundle().manifest, maps, Nowhere())
+        recover(after)
+        assert after.graces == 1
+        assert [rule.kind for rule in after.rules()] == ["FAR"]
+        assert not any(hash_keys(after).values())
+        after.close()
+
+
 def _tuples(writer: Writer) -> list[Tuple]:
     directory = writer.tables["PDR"].directory
     assert directory is not None
@@ -239,14 +312,16 @@ def test_directories_come_and_go_with_their_masks() -> None:
     """More masks over time than a directory holds at once."""
     with bare_maps() as maps, told(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)]")
-        for round_ in range(3):
+        masks: set[int] = set()
+        for _ in range(3):
             for length in range(1, 33):
                 for other in range(1, 17):
                     rules.tell(f"create PDR 5 [(dst_ip, u32, 128.0.0.0/{length}), "
                                f"(src_ip, u32, 128.0.0.0/{other}), FAR 1]")  # fmt: skip
+                    masks.update(t.mask for t in _tuples(rules.writer))
                     rules.tell("delete PDR 5")
             rules.agree()
-            assert round_ < 3
+        assert len(masks) == 32 * 16 > bundle().manifest.rule("PDR").tuples
         rules.writer.settle()
         assert not any(hash_keys(rules.writer).values())
 
