@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from .grace import online_cpus_grace
 from .maps import Map
 from .netlink import Address, Link, Netlink
 
@@ -133,12 +134,15 @@ def write_neighbours(
 
 
 def put(into: Map, wanted: Mapping[bytes, bytes]) -> None:
-    """Make a HASH hold exactly this. A value that differs is deleted and inserted: replacing one
-    tears, and hides other keys for a moment."""
+    """Make a HASH hold exactly this; what is right already is left alone. A value that differs is
+    deleted and inserted: replacing one hides other keys for a moment."""
     found = dict(into.items())
-    for key, value in found.items():
-        if wanted.get(key) != value:
-            into.delete(key)
+    stale = [key for key, value in found.items() if wanted.get(key) != value]
+    for key in stale:
+        into.delete(key)
+    if stale:
+        # The kernel hands a deleted element's memory out at once, read by a packet or not.
+        online_cpus_grace()
     for key, value in wanted.items():
         if found.get(key) != value:
             into.update(key, value)
