@@ -30,11 +30,8 @@ def lower_pipeline(pipeline: Pipeline, join: Join = "staged") -> Unit:
     try:
         return lower(pipeline, pipeline.span.source.file, join)
     except Unsupported as error:
-        raise Refused([_unsupported(pipeline, str(error))]) from error
-
-
-def _unsupported(pipeline: Pipeline, what: str) -> Diagnostic:
-    return Diagnostic("H0303", what, (Label(pipeline.span),), "rewrite the stage without it")
+        label = Label(error.span or pipeline.span, "not compiled yet")
+        raise Refused([Diagnostic("H0303", str(error), (label,))]) from error
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..model import Attribute, Edge, Event, Forward, Packet, Pop, Push
+from ...lang.source import Span
+from ..model import Attribute, Derived, Edge, Event, Expr, Forward, Header, Packet, Pop, Push
 from .headers_out import HeaderOut, put_headers
 from .values import Site, Value, attribute, value
 
@@ -27,7 +28,11 @@ class Shape:
 
 
 class Unsupported(Exception):
-    """The statement needs something that the checker should have refused."""
+    """The pipeline needs something that is not compiled yet; `span` is what asks for it."""
+
+    def __init__(self, what: str, span: Span | None = None) -> None:
+        super().__init__(what)
+        self.span = span
 
 
 # ---- collecting -----------------------------------------------------------------------------
@@ -68,6 +73,7 @@ def push(site: Site, statement: Push) -> Shape:
     out = []
     for element, after in zip(statement.elements, following, strict=True):
         header = graph.node(element.node).header
+        _refuse_unwritable(site, header, dict(element.values))
         edge = writable(site, element.node, after)
         given = {name: _captured(site, value(site, v)) for name, v in element.values}
         if header.protocol == "ipv4" and not {"tos", "dscp", "ecn"} & given.keys():
@@ -76,6 +82,20 @@ def push(site: Site, statement: Push) -> Shape:
                 given["ecn"] = _captured(site, Value(f"(RAW8({front}, 1) & 3)", 2))
         out.append(HeaderOut(element.node, header, given, edge.writes or ()))
     return replace(site.shape, fronts=(statement.before,), pushed=(*out, *site.shape.pushed))
+
+
+def _refuse_unwritable(site: Site, header: Header, given: dict[str, Expr]) -> None:
+    """What a push cannot write yet: checksums over more than the header, fields over 64 bits."""
+    told, span = f"`{header.name}` cannot be pushed", site.writer.span
+    groups = {f.group for f in header.fields if f.name in given} | {None}
+    for f in header.fields:
+        if f.group not in groups:
+            continue
+        sums = isinstance(f.default, Derived) and f.default.what == "checksum"
+        if sums and (f.default.over != {"header"} or f.group is not None):  # type: ignore[union-attr]
+            raise Unsupported(f"{told}: its `{f.name}` covers the payload", span)
+        if f.width > 64:
+            raise Unsupported(f"{told}: its `{f.name}` is over 64 bits", span)
 
 
 def _captured(site: Site, v: Value) -> Value:

@@ -1,0 +1,126 @@
+"""Fields of a header as stores of 1, 2, 4 or 8 octets, in the packet's order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..model import Derived, Field
+from .values import SWAP, Value
+
+if TYPE_CHECKING:
+    from .headers_out import HeaderOut
+
+
+@dataclass(frozen=True)
+class Store:
+    """`octets` (1, 2, 4 or 8) at octet `at`; `text` is C, as it stands in the packet."""
+
+    at: int
+    octets: int
+    text: str
+
+    def words(self) -> list[str]:
+        """Its 16-bit words, for a checksum over the header."""
+        if self.octets == 1:
+            return [f"((u64)(u8)({self.text}){' << 8' if self.at % 2 else ''})"]
+        if self.octets == 8:
+            return [f"(u64)(u32)({self.text})", f"((u64)({self.text}) >> 32)"]
+        return [f"(u64)(u{self.octets * 8})({self.text})"]
+
+
+def stores(out: HeaderOut, group: str | None, payload: str) -> list[Store]:
+    """The stores of the fixed part (`group` None) or of an optional group, but for checksums.
+    `payload` is C text of the octets behind the header."""
+    found = []
+    for at, octets, fields in _units(out, group):
+        if any(isinstance(f.default, Derived) and f.default.what == "checksum" for f in fields):
+            continue
+        found += _unit(out, at, octets, fields, payload)
+    return found
+
+
+def _units(out: HeaderOut, group: str | None) -> list[tuple[int, int, list[Field]]]:
+    """Fields that share octets, together: (offset, octets, fields)."""
+    whole = [f for f in out.header.fields if f.group == group and f.part_of is None and f.width]
+    units: list[tuple[int, int, list[Field]]] = []
+    pending: list[Field] = []
+    for f in sorted(whole, key=lambda f: f.offset):
+        pending.append(f)
+        if (f.offset + f.width) % 8 == 0:
+            first = pending[0].offset // 8
+            units.append((first, (f.offset + f.width) // 8 - first, pending))
+            pending = []
+    return units
+
+
+def _unit(out: HeaderOut, at: int, octets: int, fields: list[Field], payload: str) -> list[Store]:
+    only = fields[0] if len(fields) == 1 else None
+    if only is not None and not _told_parts(out, only):
+        value = _value(out, only, payload)
+        if value.raw and value.width == only.width == octets * 8:
+            return [Store(at, octets, value.text)]
+    bits = [bit for f in fields for bit in _bits(out, f, (at + octets) * 8, payload)]
+    constant = sum((int(v.text, 0) & mask) << shift for v, mask, shift in bits if _known(v))
+    texts = [_moved(v, mask, shift) for v, mask, shift in bits if not _known(v)]
+    if constant or not texts:
+        texts.append(f"{constant:#x}")
+    return _split(at, octets, " | ".join(texts))
+
+
+def _split(at: int, octets: int, number: str) -> list[Store]:
+    """A number in host order as stores, its most significant octets first."""
+    if octets == 1:
+        return [Store(at, 1, number)]
+    if octets in SWAP:
+        return [Store(at, octets, f"{SWAP[octets]}({number})")]
+    found, done = [], 0
+    while done < octets:
+        piece = next(n for n in (8, 4, 2, 1) if n <= octets - done)
+        text = f"(u{piece * 8})((u64)({number}) >> {(octets - done - piece) * 8})"
+        found.append(Store(at + done, piece, f"{SWAP[piece]}({text})" if piece > 1 else text))
+        done += piece
+    return found
+
+
+def _known(value: Value) -> bool:
+    return value.text.isdigit() or value.text.startswith("0x")
+
+
+def _moved(value: Value, mask: int, shift: int) -> str:
+    whole = mask == (1 << mask.bit_length()) - 1 and value.width <= mask.bit_length()
+    text = value.host() if whole else f"({value.host()} & {mask:#x})"
+    return f"((u64){text} << {shift})" if shift else text
+
+
+def _bits(out: HeaderOut, f: Field, end: int, payload: str) -> list[tuple[Value, int, int]]:
+    """(value, mask, shift) of a field and of its parts that are told, `end` being the bit behind
+    the unit."""
+    parts = _told_parts(out, f)
+    shift = end - f.offset - f.width
+    kept = (1 << f.width) - 1
+    found = []
+    for p in parts:
+        at = f.offset + f.width - p.offset - p.width
+        ones = (1 << p.width) - 1
+        kept &= ~(ones << at)
+        found.append((_value(out, p, payload), ones, shift + at))
+    if kept:
+        found.append((_value(out, f, payload), kept, shift))
+    return found
+
+
+def _told_parts(out: HeaderOut, f: Field) -> list[Field]:
+    """Parts of a divided field that have a value of their own."""
+    flags = {g.flag for g in out.header.groups}
+    told = out.given.keys() | {name for name, _ in out.writes} | flags
+    return [p for p in out.header.fields if p.part_of == f.name and p.name in told]
+
+
+def _value(out: HeaderOut, f: Field, payload: str) -> Value:
+    value = out.value_of(f)
+    if value is not None:
+        return value
+    assert isinstance(f.default, Derived)
+    own = f"{out.size_text()} + " if "header" in f.default.over else ""
+    return Value(f"(u16)({own}{payload})", f.width)
