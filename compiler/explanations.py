@@ -20,10 +20,10 @@ BUILD: dict[str, Explanation] = {
         "the pipeline file. Please report it with the pipeline.",
     ),
     "H0303": Explanation(
-        "the ways through a stage leave different packets behind",
-        "What a packet looks like behind a branch must not depend on the way it took: pop and push "
-        "in every branch alike, or give the verdict inside the branch. A branch that the port's "
-        "role decides (`if port is wan`) is none in this sense: each role has its own programs.",
+        "this release cannot compile it",
+        "The pipeline is sound, but asks for something that is not compiled yet: the place shown "
+        "says what. A pushed header's checksum over its payload, pushed fields of over 64 bits and "
+        "keys of over 88 octets are among them; docs/language.md lists the rest.",
     ),
     "H0304": Explanation(
         "the kernel does not take the program",

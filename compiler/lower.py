@@ -10,7 +10,7 @@ from .layout import Table, tables
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
 from .lowering.parser import lower_parser, reachable
 from .lowering.reads import reads, walk
-from .lowering.rewrite import Shape
+from .lowering.rewrite import Shape, Unsupported
 from .lowering.stages import lower_block
 from .lowering.values import Binding, Helper, Site
 from .model import Choose, Find, Pipeline, Stage
@@ -21,11 +21,14 @@ Join = Literal["staged", "fused"]
 #: Joining them in memory costs a packet 5 to 15 ns.
 FEW_NODES = 8
 
+LONGEST_KEY = 88  # octets: five IPv6 addresses, say
+
 
 def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
     """`source` is the name of the `.hp` file."""
     laid_out = tables(pipeline, reads(pipeline))
     by_name = {t.rule.name: t for t in laid_out}
+    _refuse_long_keys(laid_out)
     events = Events(pipeline)
     functions: list[Function] = []
     for role in pipeline.roles:
@@ -52,12 +55,18 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
     )
 
 
+def _refuse_long_keys(laid_out: tuple[Table, ...]) -> None:
+    """A look-up has its key, masked and not, on a stack of 512 octets that all callers share."""
+    for t in laid_out:
+        if t.key is not None and t.key.size > LONGEST_KEY:
+            title = f"`{t.rule.name}` matches too much: its key has {t.key.size} octets"
+            raise Unsupported(f"{title}, and {LONGEST_KEY} is the most", t.rule.span)
+
+
 def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
     """Kinds that a stage binds under their own name."""
     found = {
-        p.rule
-        for p in walk(tuple(s.body for s in pipeline.stages))
-        if isinstance(p, Find | Choose)
+        p.rule for p in walk(tuple(s.body for s in pipeline.stages)) if isinstance(p, Find | Choose)
     }
     return [t for name, t in by_name.items() if name in found]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 FORMAT = 1
 
@@ -199,48 +199,21 @@ def from_json(text: str) -> Manifest:
     """Read a manifest. Raises `ManifestError` for anything that `to_json` did not write."""
     try:
         data = json.loads(text)
-    except ValueError as error:
-        raise ManifestError(f"not JSON: {error}") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        found = data.get("format") if isinstance(data, dict) else type(data).__name__
-        raise ManifestError(f"format {found} is not the {FORMAT} that this release reads")
+    except (ValueError, RecursionError) as error:
+        why = f"{error.msg} in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else (
+            "a number or a nesting without end")  # fmt: skip
+        raise ManifestError(f"not JSON: {why}") from None
+    found = data.get("format") if isinstance(data, dict) else None
+    if type(found) is not int or found != FORMAT:
+        said = found if isinstance(found, int) and 0 <= found < 1 << 32 else "that it says"
+        raise ManifestError(f"the format {said} is not the {FORMAT} that this release reads")
+    from .manifest_check import wrongs  # which knows this module
+    from .typed_json import Misfit, build
+
     try:
-        return _manifest(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ManifestError(f"not a manifest: {error!r}") from error
-
-
-def _manifest(d: dict[str, Any]) -> Manifest:
-    plain = ("elements", "rules", "counters", "programs", "scratch", "roles")
-    return Manifest(
-        **{k: v for k, v in d.items() if k not in plain},
-        roles=tuple(d["roles"]),
-        elements=tuple(
-            Element(**{**e, "references": tuple(e["references"])}) for e in d["elements"]
-        ),
-        rules=tuple(_rule(r) for r in d["rules"]),
-        counters=tuple(Counter(**c) for c in d["counters"]),
-        programs=tuple(Program(**p) for p in d["programs"]),
-        scratch=Scratch(**d["scratch"]),
-    )
-
-
-def _rule(d: dict[str, Any]) -> RuleKind:
-    return RuleKind(
-        **{
-            **d,
-            "match": tuple(Match(**m) for m in d["match"]),
-            "gives": tuple(d["gives"]),
-            "alternatives": tuple(d["alternatives"]),
-            "spread": None if d["spread"] is None else Spread(**d["spread"]),
-            "counts": tuple(d["counts"]),
-            "priority": None if d["priority"] is None else tuple(d["priority"]),
-            "requires": tuple(_requirement(r) for r in d["requires"]),
-            "record": tuple(Member(**{**m, "choices": tuple(m["choices"])}) for m in d["record"]),
-        }
-    )
-
-
-def _requirement(d: dict[str, Any]) -> Requirement:
-    when = tuple((name, tuple(values)) for name, values in d["when"])
-    return Requirement(d["element"], when, tuple(d["references"]))
+        manifest = build(Manifest, data)
+    except Misfit as misfit:
+        raise ManifestError(str(misfit)) from None
+    for wrong in wrongs(manifest):
+        raise ManifestError(wrong)
+    return manifest

@@ -179,6 +179,7 @@ class KernelBackend:
 
     name = "kernel"
     shortest = 14  # the kernel test-runs nothing shorter than an Ethernet header
+    longest = 3400  # what is over a page, with its headroom, comes in fragments, unlike by a NIC
 
     def __init__(self, bundle: Bundle) -> None:
         """Raises `Refused` where the kernel does not take the bundle."""

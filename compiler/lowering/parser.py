@@ -93,15 +93,15 @@ def _bound(site: Site, node: Node, size: str, bounded: bool) -> None:
 def _size(site: Site, node: Node, bounded: bool) -> None:
     """Set `size`; recheck the bounds where it is more than the minimum."""
     w, header = site.writer, node.header
+    parts = [str(header.fixed // 8)]
+    for group in header.groups:
+        flag = field_value("p", header.field(group.flag)).text
+        parts.append(f"({flag} ? {group.width // 8} : 0)")
     if header.size is not None:
         w.put(f"size = {value(site, header.size, ('p', header)).host()};")
-        _damage(site, f"size < {header.minimum}", node, "length")
+        _damage(site, f"size < {' + '.join(parts)}", node, "length")
         _bound(site, node, "size", bounded)
     elif header.groups:
-        parts = [str(header.fixed // 8)]
-        for group in header.groups:
-            flag = field_value("p", header.field(group.flag)).text
-            parts.append(f"({flag} ? {group.width // 8} : 0)")
         w.put(f"size = {' + '.join(parts)};")
         _bound(site, node, "size", bounded)
     else:

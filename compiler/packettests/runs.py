@@ -21,13 +21,16 @@ Run = Callable[[bytes, int], Outcome]
 class Backend(Protocol):
     """Something that runs packets: the interpreter, the kernel. `prepare` sets a case's ports and
     rules up and gives a function of (frame, arrival port's number); leaving it clears them away.
-    `shortest`: octets of the shortest frame that it runs."""
+    `shortest` and `longest`: octets of the frames that it runs."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def shortest(self) -> int: ...
+
+    @property
+    def longest(self) -> int: ...
 
     def prepare(self, case: Case) -> AbstractContextManager[Run]: ...
 
@@ -36,7 +39,7 @@ class Interpreted:
     """The reference interpreter as a backend."""
 
     name = "interpreter"
-    shortest = 0
+    shortest, longest = 0, 1 << 17
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -50,7 +53,7 @@ class Interpreted:
 @dataclass(frozen=True)
 class Result:
     """A case and what was wrong, a line each; none if it holds. `backends`: who ran it (not one
-    for which the frame is too short)."""
+    for which the frame is too short or too long)."""
 
     case: Case
     backends: tuple[str, ...]
@@ -74,7 +77,7 @@ def run_tests(
 def run_case(pipeline: Pipeline, case: Case, backends: Sequence[Backend]) -> Result:
     outcomes = []
     problems: list[str] = []
-    backends = [b for b in backends if len(case.frame) >= b.shortest]
+    backends = [b for b in backends if b.shortest <= len(case.frame) <= b.longest]
     for backend in backends:
         with backend.prepare(case) as run:
             outcome = run(case.frame, case.port)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from helioc.compiler.lower import Join
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests

@@ -1,0 +1,119 @@
+"""A manifest is read as it was written; a damaged one is refused in words, or does no harm."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from helioc.compiler.manifest import Manifest, ManifestError, from_json
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.codec import KindCodec
+from helioc.runtime.edge_yaml import Host, read_config
+from helioc.runtime.images import ImageCodec
+from helioc.runtime.netlink import Link
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from linx_maps import compiled
+
+HOST = Host((Link(2, "eth1", "", 1500, bytes(6), 0, 0, 0),), ())
+EDGE = """\
+ports: {WAN1: {role: wan, interface: eth1}}
+overlays: {G: {local_ip: 192.0.2.1, remote_ip: 192.0.2.2, key: 7, interface: WAN1}}
+"""
+RULES = """
+create OVERLAY G [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), (interface, u32, WAN1)];
+create FAR 17 [(action, u8, REDIRECT), (interface, u32, G)];
+create LBR 7 [FAR 17, (tos, u8, 184)];
+create PDR 1 [(src_ip, u32, 10.9.0.0/16), (dst_port, u16, 5..900), LBR 7]
+"""
+Path = tuple[str | int, ...]
+
+
+def places(value: Any, at: Path = ()) -> list[Path]:
+    inner = value.items() if isinstance(value, dict) else (
+        enumerate(value) if isinstance(value, list) else ())  # fmt: skip
+    return [p for key, each in inner for p in [(*at, key), *places(each, (*at, key))]]
+
+
+DATA = json.loads(compiled().manifest.to_json())
+PLACES = places(DATA)
+
+
+def changed(place: Path, value: object, delete: bool = False) -> str:
+    data = copy.deepcopy(DATA)
+    inner = data
+    for step in place[:-1]:
+        inner = inner[step]
+    if delete:
+        del inner[place[-1]]
+    else:
+        inner[place[-1]] = value
+    return json.dumps(data)
+
+
+def use(manifest: Manifest) -> None:
+    """Whatever the control plane makes of a manifest before it asks the kernel."""
+    book = RuleBook(manifest, {"WAN1": 1}, {1: 2})
+    try:
+        read_config(Source("edge.yaml", EDGE), manifest, HOST)
+        book.commit(book.plan(parse_request(Source("r", RULES))))
+    except Refused:
+        pass
+    for kind in manifest.rules:
+        codec, images = KindCodec(manifest, kind), ImageCodec(manifest, kind)
+        for rule in book.rules(kind.name):
+            codec.record(rule, lambda *_: 1, lambda *_: bytes(24))
+            for mask, key in codec.patterns(rule):
+                assert (mask | key).to_bytes(max(1, kind.key_size), "big")
+            images.pack(rule, 1)
+
+
+def test_what_was_written_is_read() -> None:
+    assert from_json(compiled().manifest.to_json()) == compiled().manifest
+    use(compiled().manifest)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from(PLACES),
+    st.sampled_from([None, "", "x", "port", -1, 0, 3, 1 << 40, 1 << 200, 1.5, True, [], [[]], {}]),
+    st.booleans(),
+)
+def test_one_damaged_value(place: Path, value: object, delete: bool) -> None:
+    try:
+        manifest = from_json(changed(place, value, delete))
+    except ManifestError as error:
+        for word in ("NoneType", "object is not", "KeyError", "argument"):
+            assert word not in str(error)
+        return
+    use(manifest)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("max_ports",), None, "`max_ports` is null, where a number from 0 is expected"),
+        (("default",), None, "`default` is null, where `pass` or `drop` is expected"),
+        (("rules", 0, "capacity"), 0, "`capacity` is 0"),
+        (("rules", 0, "record", 0, "size"), 3, "octets, not"),
+        (("rules", 1, "match", 0, "position"), 1 << 20, "outside of the key"),
+        (("roles",), [], "there is no role"),
+        (("rules",), None, "`rules` is null, where a list is expected"),
+        (("scratch",), 7, "`scratch` is 7, where an object is expected"),
+    ],
+)
+def test_what_is_said(place: Path, value: object, said: str) -> None:
+    with pytest.raises(ManifestError) as refused:
+        from_json(changed(place, value))
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "[", "7", "[]", "{}", "[" * 100000, '{"format": 1}'])
+def test_what_is_no_manifest(text: str) -> None:
+    with pytest.raises(ManifestError):
+        from_json(text)
