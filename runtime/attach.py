@@ -65,9 +65,14 @@ def attach(
     for port in ports:
         try:
             with Link.attach_xdp(entries[port.role], port.ifindex, mode) as link:
-                Pin.create(link, directory / f"link_{port.number}")
+                Pin.create(link, link_of(directory, port))
         except BpfError as error:
             raise Refused([_fault(error, port, mode, spans.get(port.number))]) from error
+
+
+def link_of(directory: Path, port: Port) -> Path:
+    """Where a port's link is pinned."""
+    return directory / f"link_{port.number}"
 
 
 def _fault(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Diagnostic:

@@ -248,9 +248,13 @@ def refresh(name: str) -> None:
     from .loader import Loaded
 
     with Loaded.open(name) as loaded:
-        changed = loaded.refresh()
-        said = f"{changed} rule{'s' * (changed != 1)} got another next hop"
-        click.echo(said if changed else "all next hops are as they were")
+        found = loaded.refresh()
+    said = f"{found.rules} rule{'s' * (found.rules != 1)} got another next hop"
+    click.echo(said if found.rules else "all next hops are as they were")
+    for port in found.attached:
+        click.echo(f"{port} is back and attached")
+    for port in found.gone:
+        click.echo(f"{port} is gone: its interface is not there", err=True)
 
 
 @cli.command()

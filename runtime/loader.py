@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..compiler.manifest import ManifestError, from_json
 from ..compiler.requests.columns import Columns
@@ -44,6 +44,9 @@ from .releases import (
 from .transaction import Writer
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+if TYPE_CHECKING:
+    from .refresh import Refreshed
+
 _VERDICTS = {"drop": 1, "pass": 2}  # enum xdp_action
 
 
@@ -177,9 +180,9 @@ class Loaded:
         self.writer.try_apply(plan)
         self.book.commit(plan)
 
-    def refresh(self) -> int:
+    def refresh(self) -> Refreshed:
         """Bring ports, addresses, neighbours and the next hops in rules to what the kernel says
-        now. Returns the number of rules whose next hop changed."""
+        now, and attach to interfaces that have come back. Raises `Refused`."""
         from .refresh import refresh
 
         return refresh(self)

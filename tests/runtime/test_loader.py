@@ -21,6 +21,7 @@ from helioc.runtime.handles import BpfError, Link, Object, Program, XdpMode
 from helioc.runtime.loader import Loaded
 from helioc.runtime.netlink import Netlink
 from helioc.runtime.ports import Wanted
+from helioc.runtime.refresh import Refreshed
 from helioc.runtime.releases import ROOT, loaded_names, remove_pinned
 from lab import Lab, Namespace
 from linx_maps import bundle, write
@@ -108,6 +109,22 @@ def test_both_ports_are_attached_until_unloaded(edge: Namespace, name: str, mode
     assert attached(edge) == [0, 0]
 
 
+def test_an_interface_that_comes_back_is_attached_again(edge: Namespace, name: str) -> None:
+    loaded = edge.inside_thread(lambda: Loaded.load(bundle(), config(), name))
+    try:
+        edge.ip("link", "delete", "lan0")
+        assert edge.inside_thread(loaded.refresh).gone == ("LAN",)
+        edge.ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan9")
+        for end in ("lan9", "lan0"):
+            edge.offload(end, gro="on")
+            edge.ip("link", "set", end, "up")
+        assert edge.inside_thread(loaded.refresh).attached == ("LAN",)
+        assert all(attached(edge))
+        assert edge.inside_thread(loaded.refresh) == Refreshed(0, (), ())
+    finally:
+        loaded.unload()
+
+
 def test_a_next_hop_is_resolved_into_the_rule_and_refreshed(edge: Namespace, name: str) -> None:
     loaded = edge.inside_thread(lambda: Loaded.load(bundle(), config(OVERLAY), name))
     try:
@@ -120,9 +137,9 @@ def test_a_next_hop_is_resolved_into_the_rule_and_refreshed(edge: Namespace, nam
 
         assert hop()[8:14].hex() == "020000000099" and hop()[20] == 1
         assert hop()[14:20].hex(":") == edge.mac("wan0")
-        assert loaded.refresh() == 0
+        assert loaded.refresh().rules == 0
         edge.neighbour("wan0", "192.0.2.2", "02:00:00:00:00:77")
-        assert loaded.refresh() == 1
+        assert loaded.refresh().rules == 1
         assert hop()[8:14].hex() == "020000000077"
         key = (2).to_bytes(4, "little") + bytes((192, 0, 2, 2))
         assert (loaded.maps["neighbours"].lookup(key) or b"")[8:14].hex() == "020000000077"
