@@ -200,8 +200,9 @@ def from_json(text: str) -> Manifest:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        why = f"{error.msg} in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else (
-            "a number or a nesting without end")  # fmt: skip
+        why = "a number or a nesting without end"
+        if isinstance(error, json.JSONDecodeError):
+            why = f"{error.msg} in line {error.lineno}"
         raise ManifestError(f"not JSON: {why}") from None
     found = data.get("format") if isinstance(data, dict) else None
     if type(found) is not int or found != FORMAT:

@@ -54,19 +54,17 @@ def _programs(manifest: Manifest) -> Iterator[str]:
     yield from _distinct("role", manifest.roles)
     if not manifest.roles:
         yield "there is no role"
-    for program in manifest.programs:
-        if program.role not in manifest.roles:
-            yield f"the program `{program.name}` is of the role `{program.role}`, which is not there"
+    for name, role in ((program.name, program.role) for program in manifest.programs):
+        if role not in manifest.roles:
+            yield f"the program `{name}` is of the role `{role}`, which is not there"
     for role in manifest.roles:
         entries = [p for p in manifest.programs if p.role == role and p.slot is None]
         if len(entries) != 1:
             yield f"the role `{role}` has {len(entries)} entry programs, not one"
     if not 1 < manifest.max_ports <= _PORTS:
         yield f"`max_ports` is {manifest.max_ports}, not 2 to {_PORTS}"
-    if manifest.scratch.egress + 4 > manifest.scratch.size or manifest.scratch.size > _RECORD:
-        yield "the scratch record does not hold what it should"
-    if any(value > _U32 for c in manifest.counters for value in (c.index,)):
-        yield "a counter's index is too large"
+    if manifest.scratch.size > _U32 or any(counter.index > _U32 for counter in manifest.counters):
+        yield "a counter's index, or the scratch record, is too large"
     if any(p.slot is not None and p.slot > _U32 for p in manifest.programs):
         yield "a program's slot is too large"
 
@@ -150,7 +148,7 @@ def _key(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
 
 
 def _within(match: Match, bits: int) -> bool:
-    fits = 16 <= match.position and match.position + match.width <= bits
+    fits = match.position >= 16 and match.position + match.width <= bits
     return fits and (match.presence is None or 16 <= match.presence < bits)
 
 

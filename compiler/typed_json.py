@@ -72,7 +72,9 @@ def _tuple(args: tuple[Any, ...], data: Any, at: str) -> tuple[Any, ...]:
     if args[-1] is not Ellipsis:
         if len(data) != len(args):
             raise _unfit(at, data, f"a list of {len(args)}")
-        return tuple([_value(a, d, f"{at}[{i}]") for i, (a, d) in enumerate(zip(args, data, strict=True))])
+        return tuple(
+            [_value(a, d, f"{at}[{i}]") for i, (a, d) in enumerate(zip(args, data, strict=True))]
+        )
     return tuple([_value(args[0], each, f"{at}[{i}]") for i, each in enumerate(data)])
 
 
@@ -105,7 +107,8 @@ def _unfit(at: str, data: Any, wanted: str) -> Misfit:
     elif isinstance(data, (int, float)):
         found = str(data) if abs(data) < 1e18 else "a number too large"
     else:
-        found = {str: "a text", list: "a list", dict: "an object"}[type(data)]
+        found = "a text" if isinstance(data, str) else (
+            "a list" if isinstance(data, list) else "an object")  # fmt: skip
         if isinstance(data, str) and len(data) <= 40 and _encodable(data):
             found = f"`{data}`"
         elif isinstance(data, list) and wanted.startswith("a list"):

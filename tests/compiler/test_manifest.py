@@ -70,7 +70,7 @@ def use(manifest: Manifest) -> None:
             codec.record(rule, lambda *_: 1, lambda *_: bytes(24))
             for mask, key in codec.patterns(rule):
                 assert (mask | key).to_bytes(max(1, kind.key_size), "big")
-            images.pack(rule, 1)
+            images.image(rule, 1)
 
 
 def test_what_was_written_is_read() -> None:
