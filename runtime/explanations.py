@@ -145,7 +145,8 @@ LOADING: dict[str, Explanation] = {
     "H0709": Explanation(
         "another program is changing the pipeline",
         "One writer works at a time: it holds a lock in /run/helio that ends with it, however "
-        "it ends. `helioctl show` and `stats` need no lock.",
+        "it ends. A second one waits for five seconds before this is said. `helioctl show` and "
+        "`stats` need no lock.",
     ),
     "H0710": Explanation(
         "what is pinned cannot be read",

@@ -1,22 +1,32 @@
-"""One writer a pipeline: a lock that ends with its process, however that ends."""
+"""One writer a pipeline: a lock that ends with its process, however that ends.
+
+Who comes second waits a while: writers are done in milliseconds, so that commands that a script
+starts side by side are all carried out. Linux's flock takes no timeout; asking again every few
+milliseconds costs next to nothing, and works in threads, where an alarm would not.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from . import faults
 
 RUN = Path("/run/helio")
+#: Seconds: how long a second writer waits, and between two of its attempts.
+PATIENCE, PAUSE = 5.0, 0.01
 
 
 class Lock:
-    """Held from construction to `close`. Raises `Refused` where another process holds it."""
+    """Held from construction to `close`. Raises `Refused` where another process holds it, and does
+    not let go of it within `PATIENCE`."""
 
     def __init__(self, name: str) -> None:
         self.path = RUN / f"{name}.lock"
         self._fd = -1
+        self._until = time.monotonic() + PATIENCE
         while not self._taken(name):
             self.close()  # its last holder removed the file just now: take the new one
         os.ftruncate(self._fd, 0)
@@ -29,9 +39,7 @@ class Lock:
         except OSError as error:
             what = f"lock the pipeline `{name}` by `{self.path}`: {error.strerror}"
             raise faults.refused(faults.no_privilege(what)) from None
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not self._locked():
             holder = os.pread(self._fd, 16, 0).decode(errors="replace").strip()
             self.close()
             raise faults.refused(faults.busy(name, holder)) from None
@@ -39,6 +47,16 @@ class Lock:
             return os.path.samestat(os.fstat(self._fd), self.path.stat())
         except FileNotFoundError:
             return False
+
+    def _locked(self) -> bool:
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except OSError:
+                if time.monotonic() >= self._until:
+                    return False
+                time.sleep(PAUSE)
 
     def remove(self) -> None:
         """The pipeline is gone, and with it the need for the file."""

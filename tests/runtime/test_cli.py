@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 
@@ -138,3 +139,11 @@ def test_another_users_program_is_left_alone(ctl: Ctl, edge: Namespace) -> None:
 @pytest.mark.parametrize("words", ["--help", "load --help", "stats -h", "list", "explain"])
 def test_what_needs_no_pipeline(ctl: Ctl, words: str) -> None:
     assert ctl(*words.split())
+
+
+def test_commands_side_by_side_are_all_carried_out(ctl: Ctl) -> None:
+    ctl("load", "bundle", "--config", "edge.yaml")
+    with ThreadPoolExecutor(8) as pool:
+        rules = [f"FAR {i} [(action, u8, DROP)]" for i in range(1, 9)]
+        list(pool.map(lambda rule: ctl("create", rule), rules))
+    assert len(json.loads(ctl("show", "--json", "FAR"))) == 8
