@@ -47,6 +47,13 @@ BUILD: dict[str, Explanation] = {
         "needs root (CAP_BPF, CAP_NET_ADMIN) and libbpf. Without `--on` the interpreter alone is "
         "asked where the kernel cannot be.",
     ),
+    "H9999": Explanation(
+        "an internal error",
+        "Helio met something that its authors did not think of: the fault is Helio's, not that of "
+        "what it was given. The message names the Python error. Rules are changed all at once or "
+        "not at all, so that what runs in the kernel is as it was before. Please report it with "
+        "the command, its input and what it printed.",
+    ),
 }
 
 
