@@ -84,16 +84,46 @@ class Finder(Draft):
         kind = node.kind
         staged = self.staged(kind.name)
         if not kind.keyed or not (parts.named or not node.kind.match or node.item.block):
-            title = f"which {kind.name}?"
-            by = "its id" + (" or name" if kind.rule.named else "") + (
-                ", or what it matches" if kind.match else "")  # fmt: skip
-            raise Fault("H0460", title, "kind", "nothing says which", f"write {by}")
+            return [self._only(node, parts)]
         if kind.grouped or kind.has_priority:
             return self._search(node, parts, staged)
         found = self._with_key(staged, kind.key(parts.bits, 0, 0))
         if found is None:
             raise self._no_match(node)
         return [found]
+
+    def _only(self, node: Node, parts: Parts) -> Rule:
+        """Schema 1 has no ids: the only rule of the kind, or, of a kind that matches nothing, the
+        only one to delete with these values. Rules that others own are theirs to speak of."""
+        kind = node.kind
+        live = [rule for rule in self._live(kind) if not rule.owner]
+        which = node.operation == "delete" and not kind.match and bool(node.ies)
+        if which and not kind.grouped:
+            values, references = self.given(kind, parts, {}, {})
+            if kind.ifindex is not None and kind.ifindex[1] in references:
+                values.pop(kind.ifindex[0], None)  # a second name of the interface, which agrees
+            wanted = {kind.rule.gives[i]: v for i, v in (*values.items(), *references.items())}
+            live = [r for r in live if wanted.items() <= dict((*r.values, *r.references)).items()]
+        # A request to delete that says nothing is more likely unfinished than meant.
+        if len(live) == 1 and (node.operation != "delete" or which):
+            return live[0]
+        by = "its id" + (" or name" if kind.rule.named else "") + (
+            ", or what it matches" if kind.match else "")  # fmt: skip
+        title = f"which {kind.name}?"
+        if not live:
+            why = "none has these values" if which else "there is none"
+        elif len(live) == 1:
+            why = "nothing says which"
+        else:
+            ids = ", ".join(str(rule.id) for rule in live[:8]) + (", …" if len(live) > 8 else "")
+            why = f"{len(live)} have these values" if which else f"there are {len(live)}"
+            why += f": ids {ids}"
+        raise Fault("H0460", title, "kind", why, f"write {by}")
+
+    def _live(self, kind: Kind) -> list[Rule]:
+        staged = self.staged(kind.name)
+        handles = dict.fromkeys([*staged.table.rules, *staged.rules])
+        return [rule for h in handles if (rule := staged.get(h)) is not None]
 
     def _search(self, node: Node, parts: Parts, staged: Staged) -> list[Rule]:
         """Rules by match alone where the image holds more. Looks at every rule of the kind."""
@@ -102,10 +132,8 @@ class Finder(Draft):
             exact = self._with_key(staged, kind.key(parts.bits, 0, parts.priority))
             if exact is not None:
                 return [exact]
-        handles = dict.fromkeys([*staged.table.rules, *staged.rules])
-        live = [rule for h in handles if (rule := staged.get(h)) is not None]
         match = parts.match
-        found = [rule for rule in live if rule.match == match]
+        found = [rule for rule in self._live(kind) if rule.match == match]
         if not found:
             raise self._no_match(node)
         if len(found) > 1:

@@ -1,0 +1,43 @@
+"""Schema 1 has no ids: what a rule is, says which one is meant, where only one can be."""
+
+from __future__ import annotations
+
+import pytest
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from rules_world import Say
+
+
+def fault(book: RuleBook, text: str) -> Diagnostic:
+    with pytest.raises(Refused) as refused:
+        book.plan(parse_request(Source("request", text)))
+    return refused.value.diagnostics[0]
+
+
+def test_the_only_one_is_meant(empty: RuleBook, say: Say) -> None:
+    say(empty, "create FAR: (action, u8, PASS)")
+    say(empty, "update FAR: (action, u8, DROP)")
+    (far,) = empty.rules("FAR")
+    assert far.values == (("action", 3),)
+
+
+def test_of_several_none_is(book: RuleBook) -> None:
+    found = fault(book, "update FAR: (action, u8, DROP)")
+    assert found.code == "H0460" and found.labels[0].text == "there are 3: ids 17, 18, 19"
+
+
+def test_values_say_which_to_delete(empty: RuleBook, say: Say) -> None:
+    say(empty, "create FAR 1 [(action, u8, 1), (interface, u32, 2), (ifIndex, u32, 12)], "
+               "FAR 2 [(action, u8, DROP)], FAR 3 [(action, u8, DROP)]")  # fmt: skip
+    say(empty, "delete FAR: (action, u8, 1), (interface, u32, 2), (ifIndex, u32, 2)")
+    assert [rule.id for rule in empty.rules("FAR")] == [2, 3]
+    found = fault(empty, "delete FAR: (action, u8, DROP)")
+    assert found.labels[0].text == "2 have these values: ids 2, 3"
+    assert fault(empty, "delete FAR: (action, u8, PASS)").labels[0].text == "none has these values"
+
+
+def test_a_delete_says_something(empty: RuleBook, say: Say) -> None:
+    say(empty, "create FAR: (action, u8, PASS)")
+    assert fault(empty, "delete FAR").code == "H0460"
