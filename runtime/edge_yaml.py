@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 from ..compiler.manifest import Manifest, RuleKind
-from ..lang.diagnostics import Diagnostics, Refused
+from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ..lang.request import IE, Change, Form, Request, RuleItem
 from ..lang.source import Source, Span
 from . import config_faults as faults
@@ -198,12 +198,18 @@ class _Reader:
 
     def _named(self, kind: RuleKind, entry: Entry) -> Request:
         """`overlays: {NAME: {element: value}}` as the request that creates them."""
-        nodes, items = self.nodes, []
+        nodes, items, ids = self.nodes, [], dict[int, Span]()
         for name, each in nodes.mapping(entry.value, f"`{kind.prefix}s`", None).items():
             key = nodes.span(each.key)
             known = [*(x.element for x in kind.match), *kind.gives, "id"]
             given = nodes.mapping(each.value, f"{kind.name} `{name}`", known)
             number = nodes.number(given["id"].value, "id", 1, 999999999) if "id" in given else None
+            if number is not None and number in ids and not kind.grouped:
+                labels = (Label(key, "taken"), Label(ids[number], "by this one"))
+                title = f"two of `{kind.prefix}s` have the id {number}"
+                help_ = "leave `id` out to have a free one allotted"
+                self.found.add(Diagnostic("H0610", title, labels, help_))
+            ids.setdefault(number or 0, key)
             ies = [
                 self._ie(element, value) for element, value in given.items()
                 if element != "id" and nodes.text(value.value) is not None
@@ -233,15 +239,34 @@ class _Reader:
                   (key.start, key.end, *inner, *inner, *inner, key.start, whole.end))  # fmt: skip
 
     def _rules(self, node: Any) -> list[Request]:
-        """Requests as text. In a block (`rules: |`) lines lose their indentation, so that the text
-        is a source of its own."""
+        """Requests as text."""
         from ..lang.request_parser import parse_request
 
         text = self.nodes.text(node)
         if text is None or not text.strip():
             return []
         try:
-            return [parse_request(Source(f"{self.source.name}, rules", text))]
+            request = parse_request(source := self._in_place(node, text))
+            home = source.name == self.source.name
+            return [request._replace(source=self.source) if home else request]
         except Refused as error:
-            self.found.extend(error.diagnostics)
+            for found in error.diagnostics:
+                labels = [replace(x, span=self._home(x.span)) for x in found.labels]
+                self.found.add(replace(found, labels=tuple(labels)))
             return []
+
+    def _home(self, span: Span) -> Span:
+        """The same place in the file itself, whose lines are to be shown."""
+        same = span.source.name == self.source.name
+        return self.source.span(span.start, span.end) if same else span
+
+    def _in_place(self, node: Any, text: str) -> Source:
+        """The file with nothing but the text of this node, so that places are the file's: a block
+        (`rules: |`) loses its indentation as a value. Quoted and folded text is its own source."""
+        whole, start, end = self.source.text, node.start_mark.index, node.end_mark.index
+        if node.style == "|":
+            start = whole.index("\n", start)
+        elif node.style is not None:
+            return Source(f"{self.source.name}, rules", text)
+        blank = "".join("\n" if c == "\n" else " " for c in whole[:start])
+        return Source(self.source.name, blank + whole[start:end], self.source.path)

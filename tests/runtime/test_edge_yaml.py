@@ -63,6 +63,9 @@ BAD = {
     "control-missing": "ports: {A: {role: lan, interface: eth1}}\ncontrol: {interface: eth0}\n",
     "overlay-keys": "ports: {A: {role: wan, interface: eth1}}\n"
                     "overlays:\n  G: {local_ip: 192.0.2.1, remote: 192.0.2.2, interface: A}\n",
+    "overlay-ids": "ports: {A: {role: wan, interface: eth1}}\noverlays:\n"
+                   "  G: {id: 2, local_ip: 192.0.2.1, remote_ip: 192.0.2.2, interface: A}\n"
+                   "  H: {id: 2, local_ip: 192.0.2.1, remote_ip: 192.0.2.3, interface: A}\n",
     "rules-text": "ports: {A: {role: wan, interface: eth1}}\nrules: creat FAR 1\n",
 }  # fmt: skip
 
@@ -116,6 +119,13 @@ def test_mistakes(name: str, golden: Golden) -> None:
     with pytest.raises(Refused) as refused:
         read(BAD[name])
     golden(f"edge-yaml/{name}.txt", f"{BAD[name]}\n{render_all(refused.value.diagnostics)}")
+
+
+def test_a_mistake_in_a_block_of_rules_stands_where_the_file_has_it() -> None:
+    with pytest.raises(Refused) as refused:
+        read(GOOD.replace("create FAR 17 [", "create FAR 17 [)"))
+    found = refused.value.diagnostics[0].span
+    assert found is not None and str(found) == "edge.yaml:8:18"
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
