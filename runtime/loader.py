@@ -152,7 +152,10 @@ class Loaded:
         loaded.netlink = netlink
         loaded.ports = loaded.find_ports()
         loaded.neighbourhood = Neighbourhood(netlink, loaded.ports)
-        loaded.writer = Writer(loaded.manifest, loaded.maps, loaded.neighbourhood, grace)
+        try:
+            loaded.writer = Writer(loaded.manifest, loaded.maps, loaded.neighbourhood, grace)
+        except ManifestError as error:
+            raise faults.refused(faults.damaged(name, str(error))) from None
         owned.callback(loaded.writer.close)
         recover(loaded.writer)
         loaded.book = RuleBook(
