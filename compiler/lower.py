@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Literal
 
 from .events import Events
+from .graph import reachable
 from .layout import Table, tables
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
-from .lowering.parser import lower_parser, reachable
+from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
 from .lowering.rewrite import Shape, Unsupported
 from .lowering.stages import lower_block

@@ -152,7 +152,6 @@ class Program:
 class Scratch:
     """Where the per-CPU scratch record (map `scratch`) keeps what tests and traces read."""
 
-    size: int
     egress: int  # offset of u32: number of the port a packet was redirected to
 
 

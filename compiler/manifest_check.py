@@ -63,8 +63,8 @@ def _programs(manifest: Manifest) -> Iterator[str]:
             yield f"the role `{role}` has {len(entries)} entry programs, not one"
     if not 1 < manifest.max_ports <= _PORTS:
         yield f"`max_ports` is {manifest.max_ports}, not 2 to {_PORTS}"
-    if manifest.scratch.size > _U32 or any(counter.index > _U32 for counter in manifest.counters):
-        yield "a counter's index, or the scratch record, is too large"
+    if manifest.scratch.egress > _U32 or any(c.index > _U32 for c in manifest.counters):
+        yield "a counter's index, or a place in the scratch record, is too large"
     if any(p.slot is not None and p.slot > _U32 for p in manifest.programs):
         yield "a program's slot is too large"
 

@@ -74,7 +74,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         rules=tuple(t.manifest for t in unit.tables),
         counters=unit.counters,
         programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
-        scratch=m.Scratch(size=0, egress=0),
+        scratch=m.Scratch(egress=0),
         max_ports=MAX_PORTS,
         forwards=any(isinstance(part, Forward) for part in walk(stages)),
         doc=pipeline.doc,

@@ -113,5 +113,5 @@ def linx(rules: Sequence[RuleKind] = (OVERLAY, PDR, FAR, LBR), **capacity: int) 
     return Manifest(
         format=FORMAT, pipeline="linx", source="linx.hp", digest="", join="staged",
         roles=("lan", "wan"), default="pass", elements=ELEMENTS, rules=made, counters=(),
-        programs=(), scratch=Scratch(64, 0), max_ports=64,
+        programs=(), scratch=Scratch(0), max_ports=64,
     )  # fmt: skip

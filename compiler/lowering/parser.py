@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from ..lowered import Function
-from ..model import And, Edge, Graph, Header, Node, Test
+from ..model import And, Edge, Header, Node, Test
 from .values import Site, condition, field_value, value
-
-
-def reachable(graph: Graph, role: str) -> frozenset[str]:
-    """Nodes that a packet of that role can have."""
-    found = {graph.entry.name}
-    for node in graph.nodes:  # topological order: one pass is enough
-        if node.name in found:
-            found |= {e.target for e in graph.leaving(node.name, role)}
-    return frozenset(found)
 
 
 def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
