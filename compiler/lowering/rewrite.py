@@ -91,9 +91,9 @@ def _refuse_unwritable(site: Site, header: Header, given: dict[str, Expr]) -> No
     for f in header.fields:
         if f.group not in groups:
             continue
-        sums = isinstance(f.default, Derived) and f.default.what == "checksum"
-        if sums and (f.default.over != {"header"} or f.group is not None):  # type: ignore[union-attr]
-            raise Unsupported(f"{told}: its `{f.name}` covers the payload", span)
+        match f.default:
+            case Derived("checksum", over) if over != {"header"} or f.group is not None:
+                raise Unsupported(f"{told}: its `{f.name}` covers the payload", span)
         if f.width > 64:
             raise Unsupported(f"{told}: its `{f.name}` is over 64 bits", span)
 
