@@ -120,7 +120,7 @@ class _Run(Scope):
     # ---- rules ------------------------------------------------------------------------------
 
     def _find(self, s: Find) -> None:
-        rule = self.best(s.rule, None)
+        rule = self.best(s.rule, None, s.given)
         if rule is None:
             self.unbind(s.rule)
             self.event("miss", s.rule)

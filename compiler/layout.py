@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import manifest as m
-from .model import Layer4, Match, Pipeline, RuleKind
+from .model import Arrival, Given, Layer4, Match, Packet, Pipeline, RuleKind
 
 MAX_PORTS = 64
 VERSIONS = 8  # tuple directories in rotation, the zeroth too
@@ -21,13 +21,18 @@ SEQUENCE_BITS = 48
 class Container:
     """Whole octets of the packet that stand in the key: `size` octets at `offset` of `node` (or of
     the optional group `group`, counted from its start), at octet `at` of the key. Node "l4" is the
-    pair of ports that the parser leaves in the state."""
+    pair of ports that the parser leaves in the state, "port" the number of the port of arrival, in
+    network order; "given …" a value that the `find` says."""
 
     node: str
     offset: int
     size: int
     at: int
     group: str | None = None
+
+    @property
+    def place(self) -> tuple[str, str | None, int, int]:
+        return self.node, self.group, self.offset, self.size
 
 
 @dataclass(frozen=True)
@@ -77,11 +82,15 @@ class Reads:
 # ---- keys -----------------------------------------------------------------------------------
 
 
-def _span_of(pipeline: Pipeline, match: Match) -> tuple[str, str | None, int, int]:
+def span_of(pipeline: Pipeline, matched: Match) -> tuple[str, str | None, int, int]:
     """(node, group, first octet, octets) of the container of a match operand."""
-    operand = match.operand
-    if isinstance(operand, Layer4):
-        return "l4", None, 0 if operand.which == "src" else 2, 2
+    match operand := matched.operand:
+        case Layer4(which):
+            return "l4", None, 0 if which == "src" else 2, 2
+        case Arrival():
+            return "port", None, 0, 4
+        case Given(width):
+            return f"given {matched.element.name}", None, 0, (width + 7) // 8
     header = pipeline.graph.node(operand.node).header
     field = header.field(operand.field)
     first, last = field.offset // 8, (field.offset + field.width - 1) // 8
@@ -89,7 +98,7 @@ def _span_of(pipeline: Pipeline, match: Match) -> tuple[str, str | None, int, in
 
 
 def _key(pipeline: Pipeline, rule: RuleKind) -> Key:
-    spans = {_span_of(pipeline, match) for match in rule.match}
+    spans = {span_of(pipeline, match) for match in rule.match}
     order = sorted(spans, key=lambda s: (-_alignment(s[3]), s[0], s[1] or "", s[2]))
     at = 4 if rule.grouped else 0
     containers = []
@@ -99,7 +108,7 @@ def _key(pipeline: Pipeline, rule: RuleKind) -> Key:
         containers.append(Container(node, offset, size, at, group))
         at += size
     absent = sorted(
-        {_span_of(pipeline, match)[:2] for match in rule.match if match.maybe_absent},
+        {span_of(pipeline, match)[:2] for match in rule.match if match.maybe_absent},
         key=lambda s: (s[0], s[1] or ""),
     )
     octets = (len(absent) + 7) // 8
@@ -115,15 +124,15 @@ def _alignment(size: int) -> int:
 
 
 def _match(pipeline: Pipeline, key: Key, match: Match) -> m.Match:
-    node, group, offset, size = _span_of(pipeline, match)
+    node, group, offset, size = span_of(pipeline, match)
     container = next(
         c
         for c in key.containers
         if (c.node, c.group, c.offset, c.size) == (node, group, offset, size)
     )
     low = (key.size - container.at - container.size) * 8
-    if isinstance(match.operand, Layer4):
-        shift, width = 0, 16
+    if not isinstance(match.operand, Packet):
+        shift, width = 0, match.operand.width
     else:
         field = pipeline.graph.node(node).header.field(match.operand.field)
         shift, width = (offset + size) * 8 - (field.offset + field.width), field.width

@@ -48,6 +48,20 @@ class Layer4:
 
 
 @dataclass(frozen=True)
+class Arrival:
+    """The number of the port that the packet came in by."""
+
+    width: int = 32
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a rule matches is no field of the packet: each `find` gives the value."""
+
+    width: int
+
+
+@dataclass(frozen=True)
 class Attribute:
     """An information element of a bound rule. `optional`: the rule may leave it out (reads 0)."""
 
@@ -82,7 +96,7 @@ class Hash:
     width: int = 32
 
 
-Expr = Const | Own | Packet | Layer4 | Attribute | Arithmetic | Hash
+Expr = Const | Own | Packet | Layer4 | Arrival | Attribute | Arithmetic | Hash
 
 # ---- conditions -----------------------------------------------------------------------------
 
@@ -278,7 +292,7 @@ class Element:
 class Match:
     element: Element
     kind: Literal["exact", "lpm", "optional", "ternary", "range"]
-    operand: Packet | Layer4
+    operand: Packet | Layer4 | Arrival | Given
     maybe_absent: bool  # the node may be absent where the rule is looked up
     span: Span = NOWHERE
 
@@ -385,9 +399,11 @@ class MatchReference:
 @dataclass(frozen=True)
 class Find:
     """Look the rule kind up; bound under its own name afterwards. On a miss, `otherwise`, then the
-    next statement (with the rule unbound) unless `otherwise` ends."""
+    next statement (with the rule unbound) unless `otherwise` ends. `given` are the values of match
+    elements by name, in place of the kind's own operands."""
 
     rule: str
+    given: tuple[tuple[str, Expr], ...]
     otherwise: Block
     span: Span
 

@@ -110,7 +110,7 @@ def _requirement(required: m.Requirement) -> str:
 # ---- expressions and conditions -------------------------------------------------------------
 
 
-def expression(expr: m.Expr) -> str:
+def expression(expr: m.Expr | m.Given) -> str:
     match expr:
         case m.Const(value):
             return str(value)
@@ -120,6 +120,10 @@ def expression(expr: m.Expr) -> str:
             return f"{node}.{name}"
         case m.Layer4(which):
             return f"l4.{which}"
+        case m.Arrival():
+            return "port"
+        case m.Given():
+            return "given"
         case m.Attribute(binding, _, element):
             return f"{binding}.{element}" + ("?" if expr.optional else "")
         case m.Arithmetic(operator, left, right):
@@ -184,7 +188,8 @@ def _statement(s: m.Statement, depth: int) -> Iterator[str]:
             for arm in s.arms:
                 yield from _branch(f"{arm.kind} {arm.binding} =>", arm.body, depth + 1, True)
         case m.Find():
-            yield f"{indent}find {s.rule}"
+            given = ", ".join(f"{n} = {expression(v)}" for n, v in s.given)
+            yield f"{indent}find {s.rule}" + (f"({given})" if given else "")
             yield from _branch("else", s.otherwise, depth)
         case m.Choose():
             yield f"{indent}choose {s.rule} from {s.binding}: {s.binding_rule}.{s.group}"

@@ -81,7 +81,7 @@ block : '{' statement* '}' ;
 statement
     : ifElse
     | matchOn
-    | 'find' name otherwise?
+    | 'find' name ('(' assign (',' assign)* ')')? otherwise?
     | 'choose' name 'from' path otherwise?
     | 'push' pushed ('/' pushed)* ('before' name)?
     | 'pop' 'to' name

@@ -163,7 +163,8 @@ def _pattern(node: tree.Arm) -> str:
 
 def _lookup(node: tree.Find | tree.Choose) -> str:
     if isinstance(node, tree.Find):
-        return f"find {node.kind.text}"
+        given = f"({', '.join(map(spelling.assign, node.given))})" if node.given else ""
+        return f"find {node.kind.text}{given}"
     return f"choose {node.kind.text} from {node.origin.text}"
 
 

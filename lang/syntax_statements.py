@@ -141,7 +141,8 @@ class StatementBuilder:
         return self.block(last.children[1]) if last.start.kind == "else" else None
 
     def stmt_find(self, children: list[Any], span: Span) -> tree.Find:
-        return tree.Find(span, self.name(children[1]), self.otherwise(children))
+        given = tuple(self.assign(c) for c in children[3:-1:2] if is_token(children[2], "("))
+        return tree.Find(span, self.name(children[1]), given, self.otherwise(children))
 
     def stmt_choose(self, children: list[Any], span: Span) -> tree.Choose:
         kind, origin = self.name(children[1]), self.path(children[3])
@@ -156,11 +157,12 @@ class StatementBuilder:
 
     def pushed(self, context: Context) -> tree.PushElement:
         children = context.children
-        fields = []
-        for child in children[2:-1:2]:
-            path, _, value = child.children
-            fields.append(tree.Assign(self.span(child), self.path(path), self.expr(value)))
-        return tree.PushElement(self.span(context), self.name(children[0]), tuple(fields))
+        fields = tuple(self.assign(child) for child in children[2:-1:2])
+        return tree.PushElement(self.span(context), self.name(children[0]), fields)
+
+    def assign(self, context: Context) -> tree.Assign:
+        path, _, value = context.children
+        return tree.Assign(self.span(context), self.path(path), self.expr(value))
 
     def stmt_pop(self, children: list[Any], span: Span) -> tree.Pop:
         return tree.Pop(span, self.name(children[2]))

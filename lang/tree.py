@@ -322,9 +322,10 @@ class MatchOn(Node):
 
 @dataclass(frozen=True)
 class Find(Node):
-    """`find PDR else { default }`."""
+    """`find PDR else { default }`, `find REMOTE(vni = SEGMENT.vni) else { drop }`."""
 
     kind: Name
+    given: tuple[Assign, ...]
     otherwise: Block | None
 
 

@@ -242,6 +242,15 @@ ALWAYS int is_local(u32 address)
 	       bpf_map_lookup_elem(&local, &address) != 0;
 }
 
+/* The number of the port that the packet came in by; none has ~0. */
+ALWAYS u32 arrival_port(struct xdp_md *ctx)
+{
+	u32 ifindex = ctx->ingress_ifindex;
+	u32 *number = bpf_map_lookup_elem(&port_numbers, &ifindex);
+
+	return number ? *number : ~0U;
+}
+
 /* ---- the way out ------------------------------------------------------------------------------ */
 
 #ifndef AF_INET
@@ -366,9 +375,8 @@ ALWAYS u32 quote(void *ip)
 /* The IPv4 address of the port that the packet came in by, network order; 0 if there is none. */
 ALWAYS u32 arrival_address(struct xdp_md *ctx)
 {
-	u32 ifindex = ctx->ingress_ifindex;
-	u32 *number = bpf_map_lookup_elem(&port_numbers, &ifindex);
-	struct port *port = number ? bpf_map_lookup_elem(&ports, number) : 0;
+	u32 number = arrival_port(ctx);
+	struct port *port = bpf_map_lookup_elem(&ports, &number);
 
 	return port ? port->address : 0;
 }

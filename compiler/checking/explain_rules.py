@@ -126,4 +126,24 @@ RULES: dict[str, Explanation] = {
         "rule CLASS [16] {\n  gives weight\n  counts octets\n}",
         "rule CLASS [16] {\n  gives weight\n  counts bytes\n}",
     ),
+    "H0266": Explanation(
+        "a `find` gives what its kind does not match",
+        "`find KIND(element = value)` says what the look-up matches in place of the packet's own "
+        "field: each element is one that the kind's `match` names.",
+        "stage main {\n  if not user { pass }\n  find PDR(weight = 1) else { default }\n  pass\n}",
+        "stage main {\n"
+        "  if not user { pass }\n"
+        "  find PDR(protocol = 6) else { default }\n"
+        "  pass\n"
+        "}",
+    ),
+    "H0267": Explanation(
+        "a look-up lacks a value",
+        "An element that matches `given` is no field of the packet: every `find` of the kind says "
+        "its value.",
+        "rule CLASS [16] {\n  match weight exact given\n}\n"
+        "stage main {\n  find CLASS else { default }\n  pass\n}",
+        "rule CLASS [16] {\n  match weight exact given\n}\n"
+        "stage main {\n  find CLASS(weight = 3) else { default }\n  pass\n}",
+    ),
 }

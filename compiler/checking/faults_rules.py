@@ -170,3 +170,23 @@ def counts_nothing(word: tree.Name) -> Diagnostic:
         if word.text == "octets"
         else "count `packets`, `bytes` or both",
     )
+
+
+def not_matched(target: tree.Path, kind: str, names: Sequence[str], where: Span) -> Diagnostic:
+    return error(
+        "H0266",
+        f"`{kind}` matches no `{target.text}`",
+        (target.span, "no element that it matches"),
+        (where, f"it matches {listed(names)}" if names else "it matches nothing"),
+        help=either(did_you_mean(target.text, names), "give elements of the kind's `match`"),
+    )
+
+
+def value_not_given(span: Span, kind: str, element: str, where: Span) -> Diagnostic:
+    return error(
+        "H0267",
+        f"`{element}` of `{kind}` is given here by nobody",
+        (span, "looked up without it"),
+        (where, "matches a value that each `find` gives"),
+        help=f"give it: `find {kind}({element} = …)`; a `choose` cannot",
+    )

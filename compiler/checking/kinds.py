@@ -89,48 +89,62 @@ class Rules:
         self, clause: tree.Match, rule: tree.Rule, used: dict[str, Span]
     ) -> model.Match | None:
         element = self.use(clause.element, rule, used)
-        names = PacketNames(self.checked, self.found)
-        operand = names.field(clause.operand, groups=True)
         kind = next((k for k in MATCH_KINDS if k == clause.kind.text), None)
         if kind is None:
             self.found.add(faults.no_such_match(clause.kind, MATCH_KINDS))
-        if element is None or operand is None or kind is None:
+        expr = self.operand(clause, element)
+        if element is None or expr is None or kind is None:
             return None
-        written = self.elements.written[element.name]
-        where = written.types[0].span.to(written.types[-1].span)
-        if element.references:
-            self.found.add(
-                faults.match_differs(
-                    clause.element,
-                    "a reference",
-                    where,
-                    clause.operand.span,
-                    "a value",
-                    "match an element with a value type",
-                )
-            )
-            return None
-        expr = operand.expr
-        assert isinstance(expr, model.Packet | model.Layer4)
-        field_kind = expr.kind if isinstance(expr, model.Packet) else "uint"
-        if (element.kind, element.width) != (field_kind, expr.width):
-            type_ = f"u{expr.width}" if field_kind == "uint" else field_kind
-            self.found.add(
-                faults.match_differs(
-                    clause.element,
-                    element.type,
-                    where,
-                    clause.operand.span,
-                    type_,
-                    f"declare `{element.name}` as {type_}",
-                )
-            )
-            return None
+        where = self.type_span(element)
         allowed = _allowed(element)
         if kind not in allowed:
             self.found.add(faults.match_kind_of(clause.kind, element.type, where, allowed))
             return None
         return model.Match(element, kind, expr, True, clause.span)
+
+    def operand(
+        self, clause: tree.Match, element: model.Element | None
+    ) -> model.Packet | model.Layer4 | model.Arrival | model.Given | None:
+        """What of a packet is matched; of the element's type."""
+        word = clause.operand.text
+        if word in ("port", "given"):
+            if element is None:
+                return None
+            by_port = element.references == ("port",)
+            if by_port if word == "port" else by_port or not element.references:
+                return model.Arrival() if word == "port" else model.Given(element.width)
+            self.differs(clause, element, "a port" if word == "port" else "a value", "port")
+            return None
+        value = PacketNames(self.checked, self.found).field(clause.operand, groups=True)
+        if value is None or element is None:
+            return None
+        if element.references:
+            self.differs(clause, element, "a value", "a value")
+            return None
+        expr = value.expr
+        assert isinstance(expr, model.Packet | model.Layer4)
+        field_kind = expr.kind if isinstance(expr, model.Packet) else "uint"
+        if (element.kind, element.width) != (field_kind, expr.width):
+            type_ = f"u{expr.width}" if field_kind == "uint" else field_kind
+            self.differs(clause, element, type_, type_)
+            return None
+        return expr
+
+    def differs(self, clause: tree.Match, element: model.Element, is_: str, wanted: str) -> None:
+        self.found.add(
+            faults.match_differs(
+                clause.element,
+                "a reference" if element.references else element.type,
+                self.type_span(element),
+                clause.operand.span,
+                is_,
+                f"declare `{element.name}` as {wanted}",
+            )
+        )
+
+    def type_span(self, element: model.Element) -> Span:
+        written = self.elements.written[element.name]
+        return written.types[0].span.to(written.types[-1].span)
 
     # ---- gives -------------------------------------------------------------------------------
 
@@ -311,6 +325,8 @@ def collect_kinds(
 
 def _allowed(element: model.Element) -> tuple[Kind, ...]:
     """The match kinds that go with the element's type."""
+    if element.references:
+        return ("exact", "optional")
     if element.kind == "mac":
         return ("exact", "optional", "ternary")
     if element.width > WIDEST:

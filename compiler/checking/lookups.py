@@ -10,6 +10,7 @@ from . import faults_stages as faults
 from .changes import Changed
 from .flow import Bound, Scope, State, bind
 from .stage_names import Program, StageNames
+from .values import fits
 
 #: What follows a miss, and the packets that fall out of its end.
 Fallback = tuple[model.Block, State]
@@ -51,8 +52,37 @@ def find(
         program.report(faults_rules.nothing_to_find(written.kind.span, kind.name, kind.span))
     program.alone.setdefault(kind.name, written.kind.span)
     program.missed[kind.name] = written.kind.span
-    _note_lookup(program, kind, state, written.kind.span)
-    return Changed(model.Find(kind.name, body, written.span), hit | missed)
+    given = _given(program, written, kind, state, scope)
+    _note_lookup(program, kind, state, written.kind.span, frozenset(name for name, _ in given))
+    return Changed(model.Find(kind.name, given, body, written.span), hit | missed)
+
+
+def _given(
+    program: Program, written: tree.Find, kind: model.RuleKind, state: State, scope: Scope
+) -> tuple[tuple[str, model.Expr], ...]:
+    """The values of match elements that the `find` says itself."""
+    said: dict[str, tree.Assign] = {}
+    given: dict[str, model.Expr] = {}
+    match = {m.element.name: m for m in kind.match}
+    for each in written.given:
+        value = StageNames(program, state, scope).expressions.value(each.value)
+        name = each.target.parts[-1]
+        if len(each.target.parts) > 1 or name.text not in match:
+            program.report(faults_rules.not_matched(each.target, kind.name, list(match), kind.span))
+            continue
+        if said.setdefault(name.text, each) is not each:
+            first = said[name.text].target.span
+            program.report(faults_files.declared_twice("the value of", name, first))
+            continue
+        element = match[name.text].element
+        what = f"`{element.name}`"
+        if value and fits(value, element.width, element.kind, what, element.span, program.found):
+            given[name.text] = value.expr
+    for wanted in kind.match:
+        if isinstance(wanted.operand, model.Given) and wanted.element.name not in said:
+            span, missing = written.kind.span, wanted.element.name
+            program.report(faults_rules.value_not_given(span, kind.name, missing, wanted.span))
+    return tuple((n, given[n]) for n in match if n in given)
 
 
 def _looked_up(program: Program, name: tree.Name, scope: Scope) -> model.RuleKind | None:
@@ -70,10 +100,16 @@ def _looked_up(program: Program, name: tree.Name, scope: Scope) -> model.RuleKin
     return kind
 
 
-def _note_lookup(program: Program, kind: model.RuleKind, state: State, span: Span) -> None:
+def _note_lookup(
+    program: Program,
+    kind: model.RuleKind,
+    state: State,
+    span: Span,
+    given: frozenset[str] = frozenset(),
+) -> None:
     program.lookups.setdefault(kind.name, []).append(state)
     for match in kind.match:
-        if isinstance(match.operand, model.Packet):
+        if isinstance(match.operand, model.Packet) and match.element.name not in given:
             bit = program.bit(match.operand.node)
             if any(w.pushed & bit for w in state):
                 program.report(
@@ -107,6 +143,10 @@ def choose(
         return Changed(None, hit | missed)
     program.chosen.setdefault(group.name, written.origin.span)
     program.alone.setdefault(kind.name, written.kind.span)
+    for match in group.match:
+        if isinstance(match.operand, model.Given):
+            span, name = written.origin.span, match.element.name
+            program.report(faults_rules.value_not_given(span, group.name, name, match.span))
     _note_lookup(program, group, state, written.origin.span)
     _check_hash(program, group, state, scope)
     return Changed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 RESERVED = {
     "l4": "the TCP or UDP header",
     "port": "the port a packet came in by",
+    "given": "a value that `find` gives",
     "local": "the host",
     "fragment": "a fragment",
     "_": "everything else",

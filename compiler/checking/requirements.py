@@ -32,7 +32,7 @@ def finish_rules(program: Program) -> tuple[model.RuleKind, ...]:
 def _maybe_absent(program: Program, kind: model.RuleKind, match: model.Match) -> bool:
     """Whether some packet lacks the field at some look-up of the kind."""
     operand = match.operand
-    if isinstance(operand, model.Layer4):
+    if not isinstance(operand, model.Packet):
         return False
     if program.checked.graph.node(operand.node).header.field(operand.field).group:
         return True

@@ -81,6 +81,8 @@ class StageNames:
         first = path.parts[0].text
         if first in self.scope.names or first in self.program.rules.known:
             return self.attribute(path)
+        if path.text == "port":
+            return of_width(model.Arrival(), 32, "uint", path.span, "`port`", None)
         packets = PacketNames(self.program.checked, self.program.found)
         if first != "l4" and first not in packets.nodes:
             self.unknown(path.parts[0])

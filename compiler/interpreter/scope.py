@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..model import (
+    Arrival,
     Attribute,
     Condition,
     Expr,
@@ -71,12 +72,21 @@ class Scope:
 
     # ---- rules ------------------------------------------------------------------------------
 
-    def best(self, kind: str, group: int | None) -> Rule | None:
-        """The best match; of a grouped kind, among the rules with the id `group`."""
+    def best(
+        self, kind: str, group: int | None, given: tuple[tuple[str, Expr], ...] = ()
+    ) -> Rule | None:
+        """The best match; of a grouped kind, among the rules with the id `group`. `given` are
+        values of match elements in place of the packet's own."""
         rules = self.rules.rules(kind)
         if group is not None:
             rules = (r for r in rules if r.id == group)
-        return best_rule(self.pipeline.rule(kind), rules, self._look)
+        values = {name: self.value(expr) for name, expr in given}
+
+        def look(match: Match) -> int | None:
+            name = match.element.name
+            return values[name] if name in values else self._look(match)
+
+        return best_rule(self.pipeline.rule(kind), rules, look)
 
     def by_id(self, kind: str, id: int) -> Rule | None:
         return next((r for r in self.rules.rules(kind) if r.id == id), None)
@@ -97,8 +107,9 @@ class Scope:
         return self.bound[name]
 
     def _look(self, match: Match) -> int | None:
-        if isinstance(match.operand, Layer4):
+        if isinstance(match.operand, Layer4 | Arrival):
             return self.value(match.operand)
+        assert isinstance(match.operand, Packet), "the checker saw that each look-up gives it"
         layer = self.packet.layer(match.operand.node)
         value = layer.octets.get(match.operand.field) if layer else None
         return value if isinstance(value, int) else None
@@ -139,6 +150,8 @@ class Scope:
                 return layer.octets.number(expr.field) if layer else 0
             case Layer4():
                 return self._layer4(expr.which)
+            case Arrival():
+                return self.arrival.number
             case Attribute():
                 return self._attribute(expr) or 0
             case Hash():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..layout import Container, Key, Table
+from ..layout import Container, Key, Table, span_of
 from ..lowered import ARGUMENTS_MOST
-from ..model import Choose, Find, IfGives
+from ..model import Arrival, Choose, Expr, Find, IfGives
+from .rewrite import Unsupported
+from .stores import placed
 from .values import Binding, Site, field_value, value
 
 Fill = Callable[[Site], None]
@@ -17,7 +19,7 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
     w, table = site.writer, site.tables[statement.rule]
     name = table.manifest.prefix
     site.sets.add(f"{name}_slot")
-    slot, cell = _look_up(site, table, None)
+    slot, cell = _look_up(site, table, None, statement.given)
     w.put(f"st->{name}_slot = {slot};")
     w.put(f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;")
     with w.nest(f"if (!st->{name}_rule) {{"):
@@ -37,7 +39,9 @@ def bind(site: Site, rule: str, record: str, cell: str, name: str | None = None)
         )
 
 
-def _look_up(site: Site, table: Table, group: str | None) -> tuple[str, str]:
+def _look_up(
+    site: Site, table: Table, group: str | None, given: tuple[tuple[str, Expr], ...] = ()
+) -> tuple[str, str]:
     """C names of the record slot (0: none) and the cell of the best matching rule."""
     w = site.writer
     name, key = table.manifest.prefix, table.key
@@ -47,7 +51,7 @@ def _look_up(site: Site, table: Table, group: str | None) -> tuple[str, str]:
     w.put(f"u64 {words}[{key.words}] = {{}};")
     if group is not None:
         w.put(f"{words}[0] = bpf_htonl({group});")
-    _fill(site, key, words)
+    _fill(site, key, words, _given(site, table, words, given))
     arguments = ""
     if key.words <= ARGUMENTS_MOST:
         arguments = "".join(f", {words}[{i}]" for i in range(key.words))
@@ -60,15 +64,49 @@ def _look_up(site: Site, table: Table, group: str | None) -> tuple[str, str]:
 # ---- keys -----------------------------------------------------------------------------------
 
 
-def _fill(site: Site, key: Key, words: str) -> None:
+def _given(
+    site: Site, table: Table, words: str, given: tuple[tuple[str, Expr], ...]
+) -> frozenset[Container]:
+    """Put values into the key that the look-up says itself; the containers they fill."""
+    w, key = site.writer, table.key
+    assert key is not None
+    filled: dict[Container, list[str]] = {}
+    for match, laid in zip(table.rule.match, table.manifest.match, strict=True):
+        name = match.element.name
+        c = next(c for c in key.containers if c.place == span_of(site.pipeline, match))
+        filled.setdefault(c, []).append(name)
+        expr = dict(given).get(name)
+        if expr is None:
+            continue
+        v = value(site, expr)
+        shift = laid.position - (key.size - c.at - c.size) * 8
+        for s in placed(v, c.at, c.size, shift):
+            moved = f"(u64){s.text}" if s.at % 8 == 0 else f"(u64){s.text} << {s.at % 8 * 8}"
+            w.put(f"{words}[{s.at // 8}] |= {moved};")
+        if laid.presence is not None:
+            w.put(_present(key, words, laid.presence))
+    said = {name for name, _ in given}
+    for names in filled.values():
+        if said.intersection(names) and not said.issuperset(names):
+            told = " and ".join(f"`{n}`" for n in names)
+            raise Unsupported(f"{told} share octets of the packet: give both", w.span)
+    return frozenset(c for c, names in filled.items() if said.intersection(names))
+
+
+def _fill(site: Site, key: Key, words: str, filled: frozenset[Container]) -> None:
     """Copy each container into the key; a node that may be absent under a test of its own."""
     w = site.writer
     absent = {(node, group): bit for node, group, bit in key.presence}
-    owners = dict.fromkeys((c.node, c.group) for c in key.containers)
+    wanted = [c for c in key.containers if c not in filled]
+    owners = dict.fromkeys((c.node, c.group) for c in wanted)
     for node, group in owners:
-        containers = [c for c in key.containers if (c.node, c.group) == (node, group)]
+        containers = [c for c in wanted if (c.node, c.group) == (node, group)]
         if node == "l4":
             _copy(w.put, words, f"{site.state('l4')}", containers, state=True)
+        elif node == "port":
+            number = w.fresh("port")
+            w.put(f"u32 {number} = {value(site, Arrival()).network()};")
+            _copy(w.put, words, number, containers, state=True)
         elif node not in site.reachable:
             continue
         elif group is not None:

@@ -83,6 +83,21 @@ def _split(at: int, octets: int, number: str) -> list[Store]:
     return found
 
 
+def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
+    """A value as stores into a key's `octets` octets from `at` on, its lowest bit at bit `shift` of
+    them; none of the stores across a 64-bit word."""
+    if value.raw and shift == 0 and value.width == octets * 8 and at % 8 + octets <= 8:
+        return [Store(at, octets, value.text)]
+    number = f"((u64){value.host()} << {shift})" if shift else f"(u64){value.host()}"
+    found, done = [], 0
+    while done < octets:
+        piece = next(n for n in (8, 4, 2, 1) if n <= octets - done and (at + done) % 8 + n <= 8)
+        text = f"(u{piece * 8})({number} >> {(octets - done - piece) * 8})"
+        found.append(Store(at + done, piece, f"{SWAP[piece]}({text})" if piece > 1 else text))
+        done += piece
+    return found
+
+
 def _known(value: Value) -> bool:
     return value.text.isdigit() or value.text.startswith("0x")
 

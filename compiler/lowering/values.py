@@ -12,6 +12,7 @@ from ..lowered import Line, Writer
 from ..model import (
     And,
     Arithmetic,
+    Arrival,
     Attribute,
     Compare,
     Condition,
@@ -197,6 +198,8 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
         case Layer4(which):
             shift = 0 if which == "src" else 16
             return Value(f"(u16)({site.state('l4')} >> {shift})", 16, raw=True)
+        case Arrival():
+            return Value("arrival_port(ctx)", 32)
         case Attribute():
             return attribute(site, expr)
         case Arithmetic(operator, left, right):

@@ -10,7 +10,7 @@ from ipaddress import IPv6Address
 from typing import Any
 
 from ...lang.diagnostics import did_you_mean
-from ...lang.request import IE, Form, unquoted
+from ...lang.request import IE, Form, quoted, unquoted
 from ..manifest import Element
 from .rules import Matcher
 
@@ -109,7 +109,8 @@ class Codec:
             if value is not None:
                 return value
         else:
-            symbol = self.symbols.get(fold(unquoted(text)))
+            name = unquoted(text)
+            symbol = self.element.symbols.get(name, self.symbols.get(fold(name)))
             if symbol is not None:
                 return symbol
         raise self._not_one(text, part)
@@ -140,7 +141,7 @@ class Codec:
             return ":".join(f"{octet:02x}" for octet in value.to_bytes(6, "big"))
         for name, known in self.element.symbols.items():
             if known == value:
-                return name
+                return quoted(name) if self.element.references else name
         return str(value)
 
     # ---- matchers ---------------------------------------------------------------------------

@@ -46,7 +46,9 @@ class RuleBook:
         self.folded_ports: dict[str, list[int]] = {}
         for name, number in self.ports.items():
             self.folded_ports.setdefault(fold(name), []).append(number)
-        self.kinds: dict[str, Kind] = {r.name: Kind(manifest, r) for r in manifest.rules}
+        self.kinds: dict[str, Kind] = {
+            r.name: Kind(manifest, r, self.ports) for r in manifest.rules
+        }
         self.folded_kinds = {fold(name): kind for name, kind in self.kinds.items()}
         self.tables = {name: Table(kind) for name, kind in self.kinds.items()}
         self.revision = 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...lang.diagnostics import did_you_mean
@@ -71,7 +72,9 @@ class Kind:
     """One rule kind. The match image holds, for each match element from the last octet on, the
     upper value, the value and the form; then the id (grouped kinds) and the priority."""
 
-    def __init__(self, manifest: Manifest, rule: RuleKind) -> None:
+    def __init__(
+        self, manifest: Manifest, rule: RuleKind, ports: Mapping[str, int] | None = None
+    ) -> None:
         self.rule, self.name, self.number = rule, rule.name, rule.number
         self.fields: dict[str, Field] = {}
         self.match: list[Field] = []
@@ -87,6 +90,8 @@ class Kind:
         shift = 0
         for i, match in enumerate(rule.match):
             codec = self.codecs[match.element]
+            if codec.element.references:  # a port: its names are what symbols are to a number
+                codec = Codec(replace(codec.element, symbols=dict(ports or {})))
             field = Field(MATCH, i, codec, match, shift)
             self._add(field)
             self.match.append(field)

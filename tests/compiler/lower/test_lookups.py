@@ -1,0 +1,67 @@
+"""Look-ups by what is no field of the packet: the port of arrival, values that the `find` gives."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from helioc.compiler.lower import Join
+from helioc.compiler.packettests.cases import read_tests
+from helioc.compiler.packettests.runs import Interpreted, run_tests
+from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.requests.rule_text import format_rule
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.parser import read
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.testrun import KernelBackend
+
+PIPELINES = sorted((Path(__file__).parent / "lookups").glob("*.hp"))
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("join", ["staged", "fused"])
+@pytest.mark.parametrize("path", PIPELINES, ids=lambda p: p.stem)
+def test_lookups_agree(path: Path, join: Join) -> None:
+    pipeline = check_file(path)
+    bundle = compile_pipeline(pipeline, join)
+    cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))
+    with KernelBackend(Bundle(bundle.manifest, bundle.object)) as kernel:
+        for result in run_tests(pipeline, cases, (Interpreted(pipeline), kernel)):
+            assert result.ok, "\n".join(result.problems)
+
+
+@cache
+def _book() -> RuleBook:
+    pipeline = check_file(PIPELINES[0].parent / "given.hp")
+    manifest = manifest_of(pipeline, lower_pipeline(pipeline))
+    return RuleBook(manifest, {"LAN1": 1, "north west": 2})
+
+
+def _planned(text: str) -> str:
+    book = _book()
+    plan = book.plan(parse_request(Source("request", text)))
+    (made,) = plan.created
+    return format_rule(made, book.manifest, book)
+
+
+@pytest.mark.parametrize("port", ["LAN1", "lan1", "1"])
+def test_a_port_is_matched_by_name_or_number(port: str) -> None:
+    text = _planned(f"create SEGMENT 1 [(port, u32, {port}), (tenant, u32, 7)]")
+    assert text == "SEGMENT 1 [(port, u32, LAN1), (tenant, u32, 7)]"
+
+
+def test_a_port_name_with_a_space_is_quoted() -> None:
+    text = 'SEGMENT 1 [(port, u32, "north west"), (tenant, u32, 7)]'
+    assert _planned(f"create {text}") == text
+
+
+@pytest.mark.parametrize("port", ["LAN9", "9"])
+def test_an_unknown_port_is_refused(port: str) -> None:
+    with pytest.raises(Refused) as refused:
+        _planned(f"create SEGMENT 1 [(port, u32, {port}), (tenant, u32, 7)]")
+    (found,) = refused.value.diagnostics
+    assert found.code == "H0417" and "LAN1" in found.help
