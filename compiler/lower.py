@@ -81,18 +81,21 @@ def _role(
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(_fronts(pipeline, role, nodes))
     lowered: list[tuple[Stage, Site]] = []
-    bindings: dict[str, Binding] = {}
+    # Whatever finds or chooses a rule leaves it in the state: who reads it there, the checker knows.
+    bindings = {
+        t.rule.name: Binding(f"st->{t.manifest.prefix}_rule", t.rule.name)
+        for t in _bound(pipeline, by_name)
+    }
     helpers: dict[str, Helper] = {}
     for stage in pipeline.stages:
         if shape is None:
             break
         writer = Writer(span=stage.span)
-        site = Site(pipeline, role, stage.name, by_name, events, writer, nodes, shape, bindings)
+        site = Site(
+            pipeline, role, stage.name, by_name, events, writer, nodes, shape, dict(bindings)
+        )
         site.helpers = helpers
         shape = lower_block(site, stage.body)
-        bindings = {  # what a stage found, the later ones have
-            name: b for name, b in site.bindings.items() if b.text.startswith("st->")
-        }
         lowered.append((stage, site))
     wanted = frozenset[str]().union(*(_loads(site) | site.needs for _, site in lowered)) | {"epoch"}
     start = Writer(span=pipeline.graph.entry.span)
