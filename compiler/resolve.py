@@ -27,6 +27,8 @@ HOMES = {
     "tcp": "std.ip",
     "udp": "std.ip",
     "icmp": "std.ip",
+    "ipv6": "std.ipv6",
+    "icmpv6": "std.ipv6",
     "gre": "std.gre",
 }
 

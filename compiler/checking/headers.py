@@ -15,7 +15,7 @@ from .header_clauses import HeaderClauses
 from .header_fields import default, type_of
 from .values import WIDEST
 
-PROTOCOLS = ("ethernet", "vlan", "arp", "ipv4", "tcp", "udp", "icmp", "gre")
+PROTOCOLS = ("ethernet", "vlan", "arp", "ipv4", "ipv6", "tcp", "udp", "icmp", "icmpv6", "gre")
 LARGEST = 32_767
 
 

@@ -13,6 +13,9 @@ from ..model import Arithmetic, Derived, Expr, Field, Header, Own
 from .evaluate import evaluate
 from .octets import Octets, Value, checksum, put
 
+#: Numbers by which IP names the layer above it (the IANA registry of protocol numbers).
+UPPER_LAYER = {"tcp": 6, "udp": 17, "icmpv6": 58}
+
 
 @dataclass(frozen=True, eq=False)
 class Heading:
@@ -62,7 +65,7 @@ def build(headings: Sequence[Heading], content: bytes) -> bytes:
             covered = data if "header" in derived.over else b""
             covered += finished + content if "payload" in derived.over else b""
             if "pseudo" in derived.over:
-                covered = _pseudo(headings[:i], len(covered)) + covered
+                covered = _pseudo(headings[:i], heading, len(covered)) + covered
             data = _with(heading, data, field, _checksum(heading, covered))
         finished = data + finished
     return finished
@@ -79,14 +82,19 @@ def _checksum(heading: Heading, covered: bytes) -> int:
     return 0xFFFF if heading.header.protocol == "udp" and total == 0 else total  # RFC 768
 
 
-def _pseudo(outer: Sequence[Heading], length: int) -> bytes:
-    """The pseudo header of the nearest IPv4 header in front (RFC 9293 section 3.1)."""
+def _pseudo(outer: Sequence[Heading], covered: Heading, length: int) -> bytes:
+    """The pseudo header of the nearest IP header in front (RFC 9293 section 3.1, RFC 8200 section
+    8.1: there it names the upper layer, whatever extension headers lie between)."""
     for heading in reversed(outer):
+        ip = Octets(heading.header, heading.plain)
         if heading.header.protocol == "ipv4":
-            ip = Octets(heading.header, heading.plain)
             addresses = ip.number("src") << 32 | ip.number("dst")
             tail = ip.number("protocol") << 16 | length & 0xFFFF
             return addresses.to_bytes(8, "big") + tail.to_bytes(4, "big")
+        if heading.header.protocol == "ipv6":
+            addresses = ip.number("src") << 128 | ip.number("dst")
+            upper = UPPER_LAYER.get(covered.header.protocol, ip.number("next_header"))
+            return addresses.to_bytes(32, "big") + (length << 32 | upper).to_bytes(8, "big")
     return b""
 
 
