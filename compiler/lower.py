@@ -11,7 +11,7 @@ from .layout import Table, tables
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
 from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
-from .lowering.rewrite import Shape, Unsupported
+from .lowering.shape import Shape, Unsupported
 from .lowering.stages import lower_block
 from .lowering.values import Binding, Helper, Site
 from .model import Choose, Find, Pipeline, Stage
@@ -81,7 +81,7 @@ def _role(
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(_fronts(pipeline, role, nodes))
     lowered: list[tuple[Stage, Site]] = []
-    # Whatever finds or chooses a rule leaves it in the state: who reads it there, the checker knows.
+    # Whatever finds or chooses a rule leaves it in the state: the checker knows who reads it.
     bindings = {
         t.rule.name: Binding(f"st->{t.manifest.prefix}_rule", t.rule.name)
         for t in _bound(pipeline, by_name)

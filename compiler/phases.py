@@ -14,7 +14,7 @@ from .layout import MAX_PORTS
 from .lower import Join, lower
 from .lowered import Unit
 from .lowering.reads import walk
-from .lowering.rewrite import Unsupported
+from .lowering.shape import Unsupported
 from .model import Forward, Pipeline
 
 

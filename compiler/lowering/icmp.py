@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..model import Header
 from .headers_out import HeaderOut, put_headers
 from .lookup import group_pointer
-from .rewrite import announce, constant_size, drop, link_paths, save, writable
+from .shape import constant_size, writable
 from .values import Site, Value, field_value
+from .verdicts import announce, drop, link_paths, save
 
 ICMP_TYPE = {"ttl_expired": (11, 0), "too_big": (3, 4)}
 ADDED = 20 + 8  # IPv4 and ICMP

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..layout import Container, Key, Table, span_of
 from ..lowered import ARGUMENTS_MOST
 from ..model import Arrival, Choose, Expr, Find, IfGives
-from .rewrite import Unsupported
+from .shape import Unsupported
 from .stores import placed
 from .values import Binding, Site, field_value, value
 

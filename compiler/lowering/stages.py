@@ -18,9 +18,12 @@ from ..model import (
     Statement,
     Verdict,
 )
+from .forward import forward
 from .lookup import bind, bind_given, choose, dereference, find, gives_test
-from .rewrite import Shape, Unsupported, drop, finish, forward, pop, push
+from .rewrite import pop, push
+from .shape import Shape, Unsupported
 from .values import Site, condition, present_if, value
+from .verdicts import drop, finish
 
 
 def lower_block(site: Site, block: Block) -> Shape | None:

@@ -34,7 +34,7 @@ from ..model import (
 )
 
 if TYPE_CHECKING:
-    from .rewrite import Shape
+    from .shape import Shape
 
 SWAP = {2: "bpf_ntohs", 4: "bpf_ntohl", 8: "bpf_be64_to_cpu"}
 

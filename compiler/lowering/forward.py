@@ -1,0 +1,126 @@
+"""`forward`: by a next hop out of a port, with that port's link header; and what may fail there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model import Attribute, Event, Forward, Packet
+from .headers_out import put_headers
+from .icmp import reply
+from .shape import Unsupported, constant_size, pushed_size
+from .values import Site, attribute, value
+from .verdicts import drop, finish
+
+ETHERNET = 14
+
+
+def front_ipv4(site: Site) -> str:
+    """The IPv4 node that stands first behind the link nodes and the pushes."""
+    for node in site.shape.fronts:
+        if site.header(node).protocol == "ipv4":
+            return node
+    raise Unsupported("no IPv4 header to forward by")
+
+
+def forward(site: Site, statement: Forward) -> None:
+    """All reasons to fail are tested before the first octet changes, so that a hook sees the packet
+    without its pushes."""
+    w, front = site.writer, front_ipv4(site)
+    pointer = site.node(front)
+    pushed = pushed_size(site)
+    w.put(
+        f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};", "struct next_hop hop;"
+    )
+    with w.nest("if (is_to_group(ctx)) {"):
+        w.put(f"count_event({site.events('kept', 'link-layer group')});")
+        finish(_unpushed(site), "pass")
+    with w.nest(f"if (RAW8({pointer}, 8) <= 1) {{"):
+        hook(site, "ttl_expired", front, "0")
+    _next_hop(site, statement, front)
+    with w.nest("if (extent + pushed > hop.mtu) {"):
+        hook(site, "too_big", front, "hop.mtu - pushed")
+    w.put(f"u32 from = {site.offset(front)};")
+    with w.nest(f"if (bpf_xdp_adjust_head(ctx, (int)from - {ETHERNET} - (int)pushed)) {{"):
+        hook(site, "no_headroom", front, "0")
+    w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
+    known = constant_size(site.shape.pushed)
+    with w.nest(f"if (data + {ETHERNET + known} > end) {{"):
+        drop(site, "internal")
+    first = site.shape.pushed[0].node if site.shape.pushed else front
+    w.put(
+        "__builtin_memcpy(data, hop.mac, 12);",
+        f"PUT16(data, 12, bpf_htons({_type_of(site, first):#x}));",
+    )
+    put_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
+    w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
+    with w.nest("if (front + 20 > end) {"):
+        drop(site, "internal")
+    w.put("decrement_ttl(front);")
+    _clamp(site)
+    with w.nest("if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {"):
+        drop(site, "internal")
+    w.put(f"return redirect(st, hop.port, {site.events('verdict', 'redirect')});")
+
+
+def _type_of(site: Site, node: str) -> int:
+    """The EtherType that announces a node."""
+    for e in site.pipeline.graph.entering(node):
+        if site.header(e.source).protocol == "ethernet" and e.writes:
+            return dict(e.writes)["type"]
+    raise Unsupported(f"no edge from ethernet to {node}")
+
+
+def _next_hop(site: Site, statement: Forward, front: str) -> None:
+    """Fill `hop`: from the rule's record where it is kept there, else by neighbour and FIB."""
+    w, via = site.writer, statement.via
+    port = statement.port.source
+    if isinstance(port, Attribute):
+        number = f"{site.bindings[port.binding].text}->{port.element}"
+    else:
+        number = site.ports[port]
+    address = value(site, via).network() if isinstance(via, Packet) else attribute(site, via).text
+    kept = (
+        isinstance(via, Attribute) and isinstance(port, Attribute) and via.binding == port.binding
+    )
+    look_up = f"!next_hop_of(ctx, {number}, {address}, &hop)"
+    if kept:
+        assert isinstance(via, Attribute)
+        w.put(f"hop = {site.bindings[via.binding].text}->next_hop;")
+        look_up = f"!hop.resolved && {look_up}"
+    with w.nest(f"if ({look_up}) {{"):
+        hook(site, "unresolved", front, "0")
+
+
+def _clamp(site: Site) -> None:
+    tcp = [n for n in site.reachable if site.header(n).protocol == "tcp"]
+    if not site.clamp or not tcp:
+        return
+    w, node = site.writer, tcp[0]
+    pointer = site.pointer(node)
+    moved = f"{ETHERNET} + pushed + ({site.offset(node)} - from)"
+    with w.nest(f"if ({pointer} && !(RAW16(front, 6) & bpf_htons(0x3fff))) {{"):
+        w.put(f"clamp_mss(ctx, {moved}, hop.mtu - pushed - 40);")
+
+
+# ---- hooks ----------------------------------------------------------------------------------
+
+
+def hook(site: Site, event: Event, front: str, mtu: str) -> None:
+    """Run a hook on the packet without its pushes. `mtu`: C text for `reply icmp` to a too big
+    one. What was to leave in a tunnel is not passed: it would leave in the clear."""
+    w = site.writer
+    w.put(f"count_event({site.events('hook', event)});")
+    what = site.pipeline.hooks[event]
+    if what == "reply icmp":
+        reply(_unpushed(site), event, front, mtu)
+    elif what == "pass" and site.shape.pushed:
+        drop(site, "in the clear")
+    else:
+        finish(_unpushed(site), what)
+
+
+def _unpushed(site: Site) -> Site:
+    """The same place, with the packet as it was before its pushes."""
+    bare = site.branch()
+    bare.shape = replace(site.shape, pushed=())
+    return bare

@@ -1,0 +1,107 @@
+"""`pass`, `drop`, `default`, `send back`: the packet leaves with its own link header."""
+
+from __future__ import annotations
+
+from .headers_out import put_headers
+from .shape import constant_size, pushed_size, writable
+from .values import Site, value
+
+
+def drop(site: Site, reason: str) -> None:
+    site.writer.put(
+        f"count_event({site.events('drop', reason)});",
+        f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);",
+    )
+
+
+def finish(site: Site, what: str) -> None:
+    """`pass`, `drop`, `default` or `send back`, with the pops and pushes so far."""
+    w = site.writer
+    if what == "drop":
+        w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
+        return
+    if what == "default" and site.shape.touched:
+        with w.nest("if (default_verdict() == XDP_DROP) {"):
+            finish(site, "drop")
+        what = "pass"
+    elif what == "default":
+        w.put("return default_action();")
+        return
+    name, action = ("tx", "XDP_TX") if what == "send back" else ("pass", "XDP_PASS")
+    if site.shape.popped and not site.shape.pushed:
+        closed = site.helper("close", _close)
+        with w.nest(f"if ({closed}(ctx, 0, 0) != XDP_PASS) {{"):
+            finish(site, "drop")
+    elif site.shape.touched:
+        _materialise(site)
+    w.put(f"return verdict({site.events('verdict', name)}, {action});")
+
+
+def _close(site: Site) -> None:
+    """The body of a helper: XDP_PASS if all went well."""
+    _materialise(site)
+    site.writer.put("return XDP_PASS;")
+
+
+def _materialise(site: Site) -> None:
+    """Write the pushes and close the gap of the pops, keeping the frame's own link header."""
+    w, shape = site.writer, site.shape
+    front = shape.fronts[0]
+    w.put(f"u32 pushed = {pushed_size(site)}, from = {site.offset(front)};")
+    if shape.pushed:
+        header = site.header(front)
+        if header.extent is not None:
+            w.put(f"u32 extent = {value(site, header.extent, (site.node(front), header)).host()};")
+        else:
+            w.put("u32 extent = frame_length(ctx) - from;")
+    first = shape.pushed[0].node if shape.pushed else front
+    link = site.state("link")
+    for nodes, size in link_paths(site):
+        with w.nest(f"if ({link} == {size}) {{"):
+            saved = save(site, size)
+            with w.nest(f"if (bpf_xdp_adjust_head(ctx, (int)from - {size} - (int)pushed)) {{"):
+                drop(site, "internal")
+            w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
+            with w.nest(f"if (data + {size + constant_size(site.shape.pushed)} > end) {{"):
+                drop(site, "internal")
+            w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
+            announce(site, nodes[-1], first, size)
+            put_headers(w, shape.pushed, size, "extent", lambda: drop(site, "internal"))
+
+
+def announce(site: Site, last: str, first: str, size: int) -> None:
+    """Make the last link header name what now follows it."""
+    header = site.header(last)
+    start = size - header.fixed // 8
+    for name, number in writable(site, last, first).writes or ():
+        field = header.field(name)
+        site.writer.put(f"PUT16(data, {start + field.offset // 8}, bpf_htons({number:#x}));")
+
+
+def link_paths(site: Site) -> list[tuple[tuple[str, ...], int]]:
+    """The chains of link nodes that a packet of this role with more than those may begin with, and
+    their octets."""
+    graph, found = site.pipeline.graph, []
+    todo: list[tuple[str, ...]] = [(graph.entry.name,)]
+    while todo:
+        chain = todo.pop(0)
+        leaving = graph.leaving(chain[-1], site.role)
+        if any(not graph.node(e.target).header.link for e in leaving):
+            found.append((chain, sum(site.header(n).fixed // 8 for n in chain)))
+        todo += [(*chain, e.target) for e in leaving if graph.node(e.target).header.link]
+    return found
+
+
+def save(site: Site, size: int) -> list[tuple[int, int, str]]:
+    """Read the frame's first octets into locals: (offset, octets, C name)."""
+    w, at, saved = site.writer, 0, []
+    w.put("void *start = (void *)(long)ctx->data;")
+    with w.nest(f"if (start + {size} > (void *)(long)ctx->data_end) {{"):
+        drop(site, "internal")
+    while at < size:
+        piece = next(n for n in (8, 4, 2, 1) if n <= size - at)
+        name = w.fresh("link")
+        w.put(f"u{piece * 8} {name} = RAW{piece * 8}(start, {at});")
+        saved.append((at, piece, name))
+        at += piece
+    return saved
