@@ -41,7 +41,8 @@ class Packet:
 
 @dataclass(frozen=True)
 class Layer4:
-    """The TCP or UDP port of the packet: 0 if it has neither, and 0 in every IPv4 fragment."""
+    """The TCP or UDP port behind the packet's innermost IP header: 0 if it has neither, and 0 in
+    every fragment."""
 
     which: Literal["src", "dst"]
     width: int = 16

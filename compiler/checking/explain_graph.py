@@ -145,31 +145,6 @@ GRAPH: dict[str, Explanation] = {
         "stage main {\n  if gre { if gre.key = 7 { drop } }\n  pass\n}",
         "stage main {\n  if gre { if gre.key_present = 1 { drop } }\n  pass\n}",
     ),
-    "H0225": Explanation(
-        "`l4` could be two headers",
-        "`l4` is the TCP or UDP header of the packet. Where some packets have two of them, "
-        "name the node that you mean.",
-        "parser {\n"
-        "  ethernet -> ipv4 as outer when type = 0x0800\n"
-        "  outer -> udp as outer_udp when protocol = 17\n"
-        "  outer_udp -> ipv4 as user when dst = 4000\n"
-        "  user -> udp when protocol = 17\n"
-        "}\n"
-        "ie from = 20, u16\n"
-        "rule FLOW [16] {\n"
-        "  match from exact l4.src\n"
-        "}",
-        "parser {\n"
-        "  ethernet -> ipv4 as outer when type = 0x0800\n"
-        "  outer -> udp as outer_udp when protocol = 17\n"
-        "  outer_udp -> ipv4 as user when dst = 4000\n"
-        "  user -> udp when protocol = 17\n"
-        "}\n"
-        "ie from = 20, u16\n"
-        "rule FLOW [16] {\n"
-        "  match from exact udp.src\n"
-        "}",
-    ),
     "H0226": Explanation(
         "a node is given a second name",
         "`HEADER as NAME` makes a node of a header. A node that is there already is named as "

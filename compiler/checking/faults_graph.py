@@ -162,17 +162,6 @@ def may_be_left_out(span: Span, field: str, header: str, where: Span, help: str)
     )
 
 
-def two_layer4(span: Span, first: Span, second: Span) -> Diagnostic:
-    return error(
-        "H0225",
-        "`l4` could mean two headers",
-        (span, "which of the two?"),
-        (first, "this one"),
-        (second, "or this one, behind it"),
-        help=f"name the node, as in `{second.text}.src`, where `if {second.text}` holds",
-    )
-
-
 def unneeded_alias(alias: tree.Name, target: tree.Name) -> Diagnostic:
     return error(
         "H0226",

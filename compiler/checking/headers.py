@@ -15,7 +15,7 @@ from .header_clauses import HeaderClauses
 from .header_fields import default, type_of
 from .values import WIDEST
 
-PROTOCOLS = ("ethernet", "vlan", "arp", "ipv4", "ipv6", "tcp", "udp", "icmp", "icmpv6", "gre")
+PROTOCOLS = frozenset("ethernet vlan arp ipv4 ipv6 ipv6_fragment tcp udp icmp icmpv6 gre".split())
 LARGEST = 32_767
 
 

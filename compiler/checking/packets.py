@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics
 from .. import model
-from ..graph import ways
 from . import faults_files, faults_graph, faults_headers
 from .edges import CheckedGraph
 from .values import Expressions, Value, of_width
@@ -108,22 +107,8 @@ class PacketNames:
                 )
             )
             return None
-        if self.ambiguous(path, transport):
-            return None
         expr = model.Layer4("src" if which.text == "src" else "dst")
         return of_width(expr, 16, "uint", path.span, f"`{path.text}`", None)
-
-    def ambiguous(self, path: tree.Path, transport: list[model.Node]) -> bool:
-        if len(transport) < 2 or not self.checked.sound:
-            return False
-        index = {n.name: i for i, n in enumerate(self.graph.nodes)}
-        roles = frozenset(r for e in self.graph.edges for r in e.roles)
-        for way in {w for role in roles for w in ways(self.graph, role)}:
-            both = [n for n in transport if way >> index[n.name] & 1]
-            if len(both) > 1:
-                self.found.add(faults_graph.two_layer4(path.span, both[0].span, both[1].span))
-                return True
-        return False
 
     def call(self, call: tree.Call) -> Value | None:
         return hash_call(call, Expressions(self.field, self.call, self.found), self.found)

@@ -197,7 +197,8 @@ class Rewriting:
 
 
 def is_fragment(ip: Octets) -> bool:
-    """More fragments to come, or not the first (RFC 791)."""
+    """More fragments to come, or not the first (RFC 791, RFC 8200 section 4.5). What is both first
+    and last is none (RFC 6946)."""
     return bool(ip.number("more_fragments") or ip.number("fragment_offset"))
 
 

@@ -164,12 +164,16 @@ class Scope:
         return (self.value(expr) & ((1 << size * 8) - 1)).to_bytes(size, "big")
 
     def _layer4(self, which: str) -> int:
-        """The port in the innermost TCP or UDP header; 0 if there is none, and in fragments."""
+        """The port in the TCP or UDP header behind the innermost IP header; 0 if there is none, and
+        in fragments."""
         fragment, port = False, 0
         for layer in self.packet.layers:
-            if layer.header.protocol == "ipv4":
+            protocol = layer.header.protocol
+            if protocol in ("ipv4", "ipv6"):
+                fragment, port = protocol == "ipv4" and is_fragment(layer.octets), 0
+            elif protocol == "ipv6_fragment":
                 fragment = is_fragment(layer.octets)
-            elif layer.header.protocol in ("tcp", "udp"):
+            elif protocol in ("tcp", "udp"):
                 port = 0 if fragment else layer.octets.number(which)
         return port
 

@@ -6,6 +6,15 @@ from ..lowered import Function
 from ..model import And, Edge, Header, Node, Test
 from .values import Site, condition, field_value, value
 
+LAYER4 = ("tcp", "udp")
+
+#: Whether the packet is a fragment, as C on the header at `p`: more fragments, or not the first.
+FRAGMENT = {
+    "ipv4": "RAW16(p, 6) & bpf_htons(0x3fff)",
+    "ipv6": "0",
+    "ipv6_fragment": "RAW16(p, 2) & bpf_htons(0xfff9)",
+}
+
 
 def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
     """`wanted` are the state members that the stages use; only those are set."""
@@ -15,7 +24,7 @@ def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
         "void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;",
         "u32 at = 0, limit = frame_length(ctx), size, event;",
     )
-    if "l4" in wanted and any(n.header.protocol in ("tcp", "udp") for n in nodes):
+    if "l4" in wanted and any(n.header.protocol in LAYER4 for n in nodes):
         w.put("u16 fragment = 0;")
     w.put("", "st->length = limit;")
     bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`
@@ -100,17 +109,31 @@ def _size(site: Site, node: Node, bounded: bool) -> None:
 
 
 def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
-    w = site.writer
+    w, protocol = site.writer, node.header.protocol
     if f"{node.name}_at" in wanted:
         w.put(f"st->{node.name}_h = p;", f"st->{node.name}_at = at;")
     if node.header.link and "link" in wanted:
         w.put("st->link = at + size;")
     if "l4" not in wanted:
         return
-    if node.header.protocol == "ipv4":
-        w.put("fragment = RAW16(p, 6) & bpf_htons(0x3fff);")
-    elif node.header.protocol in ("tcp", "udp"):
+    if protocol in ("ipv4", "ipv6") and _behind_layer4(site, node):
+        w.put("st->l4 = 0;")  # it was an outer one
+    if protocol in FRAGMENT:
+        w.put(f"fragment = {FRAGMENT[protocol]};")
+    elif protocol in LAYER4:
         w.put("if (!fragment)", "\tst->l4 = RAW32(p, 0);")
+
+
+def _behind_layer4(site: Site, node: Node) -> bool:
+    """Whether a TCP or UDP header may stand in front of the node."""
+    graph, waiting, seen = site.pipeline.graph, [node.name], {node.name}
+    while waiting:
+        sources = {e.source for e in graph.entering(waiting.pop(), site.role)} - seen
+        if any(graph.node(s).header.protocol in LAYER4 for s in sources):
+            return True
+        seen |= sources
+        waiting += sources
+    return False
 
 
 def _leave(site: Site, node: Node) -> None:

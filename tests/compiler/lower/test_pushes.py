@@ -1,4 +1,5 @@
-"""Small pipelines that push headers of all shapes: interpreter and kernel write the same octets."""
+"""Small pipelines that read (`parses`) and push (`pushes`) headers of all shapes: interpreter and
+kernel write the same octets."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from helioc.lang.parser import read
 from helioc.runtime.bundle import Bundle
 from helioc.runtime.testrun import KernelBackend
 
-PIPELINES = sorted((Path(__file__).parent / "pushes").glob("*.hp"))
+HERE = Path(__file__).parent
+PIPELINES = sorted([*HERE.glob("parses/*.hp"), *HERE.glob("pushes/*.hp")])
 PUSH = """import std.ethernet, std.ip
 {headers}
 pipeline p {{
