@@ -47,7 +47,7 @@ class Creator(Finder):
         if keep is not None:
             id_, name = keep.id, name or keep.name
         elif id_ is None:
-            id_ = staged.allot()
+            id_ = staged.id_of(name) if name else staged.allot()
         elif not 0 < id_ < _IDS:
             raise Fault("H0458", f"{id_} is no id", "id", "out of range", "ids are 1 to 4294967295")
         elif not kind.grouped and staged.get(id_) is not None:
@@ -165,7 +165,7 @@ class Creator(Finder):
             if item.block or not child.kind.exact:
                 return self.create(child, sequence)
             raise self._at(child, Fault("H0460", f"which {child.kind.name}?", "kind", "no id"))
-        return self._shared(child).id
+        return self._shared(child)
 
     def _described(self, child: Node) -> bool:
         """IEs other than the weight of the membership."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...lang.diagnostics import did_you_mean
 from .ie_values import Fault, fold
@@ -11,16 +11,31 @@ from .rules import Reference
 from .ruletable import Staged
 
 if TYPE_CHECKING:
+    from .arrange import Arranged, Node
     from .rulebook import RuleBook
 
 
+class Awaited(NamedTuple):
+    """A rule that one refers to before the request makes it; the fault if it does not."""
+
+    reference: Reference
+    fault: Fault
+    ifindex: int | None = None  # must agree with it
+
+
 class Draft:
-    """The staged tables of one plan, and the next sequence."""
+    """The staged tables of one plan, and the next sequence. `tree`: the arranged request, `node`:
+    what is being planned of it; `awaited`: what rules refer to that a later change makes."""
+
+    node: Node
 
     def __init__(self, book: RuleBook) -> None:
         self.book = book
         self.stages: dict[str, Staged] = {}
         self.sequence = book.sequence
+        self.tree: list[Arranged] = []
+        self.awaited: list[Awaited] = []
+        self._promises: dict[tuple[str, int | str], int | None] | None = None
 
     def staged(self, kind: str) -> Staged:
         found = self.stages.get(kind)
@@ -49,17 +64,24 @@ class Draft:
             try:
                 field = kind.gives[index]
                 asked = number if companion is not None and companion[1] == index else None
+                before = len(self.awaited)
                 references[index] = self.resolve(field, raw, asked)
+                for awaited in self.awaited[before:]:
+                    awaited.fault.ie = ie
             except Fault as fault:
                 fault.ie = ie
                 raise
         if number is not None and companion is not None:
             reference = references[companion[1]]
-            if not self._agrees(reference, number):
-                title = f"ifindex {number} is not {self.describe(reference)}"
-                help_ = "leave the ifindex out, or make them agree"
-                raise Fault("H0443", title, "rule", "", help_)
+            if reference.kind != "port" and not self.staged(reference.kind).exists(reference.id):
+                self.awaited[-1] = self.awaited[-1]._replace(ifindex=number)
+            elif not self._agrees(reference, number):
+                raise self._disagree(reference, number)
         return values, references
+
+    def _disagree(self, reference: Reference, number: int) -> Fault:
+        title = f"ifindex {number} is not {self.describe(reference)}"
+        return Fault("H0443", title, "rule", "", "leave the ifindex out, or make them agree")
 
     def _by_number(
         self, kind: Kind, number: int, parts: Parts, references: dict[int, Reference], index: int
@@ -99,8 +121,9 @@ class Draft:
                 found = [r for r in found if self._agrees(r, ifindex)] or found
             if not found:
                 title = f"`{name}` refers to {raw}, but there is no such rule or port"
-                raise Fault("H0441", title, "value", f"neither {kinds}" if " or " in kinds else
-                            f"not {kinds}", self._choices(field))  # fmt: skip
+                fault = Fault("H0441", title, "value", f"neither {kinds}" if " or " in kinds else
+                              f"not {kinds}", self._choices(field))  # fmt: skip
+                return self._promised_to(field, raw, "", fault)
             return self._not_owned(found[0], "value")
         word = raw[1:-1] if raw[:1] == '"' else raw
         for kind in field.references:
@@ -120,7 +143,47 @@ class Draft:
             return self._not_owned(exact, "value")
         title = f"`{word}` is not the name of {kinds}"
         help_ = did_you_mean(word, self._names(field)) or self._choices(field)
-        raise Fault("H0440", title, "value", "nothing has this name", help_)
+        fault = Fault("H0440", title, "value", "nothing has this name", help_)
+        return self._promised_to(field, None, word, fault)
+
+    # ---- what a later change of the request makes -------------------------------------------
+
+    def _promised_to(self, field: Field, id_: int | None, name: str, fault: Fault) -> Reference:
+        for kind in field.references:
+            if kind != "port" and self._promise(kind, id_, name) is not None:
+                return self.promised(kind, id_, name, fault)
+        raise fault
+
+    def promised(self, kind: str, id_: int | None, name: str, fault: Fault) -> Reference:
+        """The rule of that id or name that a later change makes. Raises `fault` if none does."""
+        found = self._promise(kind, id_, name)
+        if found is None:
+            raise fault
+        fault.node = fault.node or self.node
+        reference = Reference(kind, found)
+        self.awaited.append(Awaited(reference, fault))
+        return reference
+
+    def _promise(self, kind: str, id_: int | None, name: str) -> int | None:
+        if self._promises is None:
+            self._promises = {}
+            todo = [node for change in self.tree for node in change.nodes]
+            while todo:
+                node = todo.pop()
+                todo.extend(node.children)
+                item = node.item
+                if node.operation in ("create", "replace") and node.described():
+                    if item.id is not None:
+                        self._promises[node.kind.name, item.id] = item.id
+                    if item.name:
+                        self._promises[node.kind.name, fold(item.name)] = item.id
+        key = (kind, fold(name) if id_ is None else id_)
+        if key not in self._promises:
+            return None
+        found = self._promises[key]
+        if found is None:
+            found = self._promises[key] = self.staged(kind).reserve(name)
+        return found
 
     def _spelled(self, field: Field, word: str) -> Reference | None:
         """`OVERLAY.3`, `port.2`: a number that says of what."""

@@ -212,8 +212,8 @@ RULES = {
     ),
     "H0441": Explanation(
         "a dangling reference",
-        "There is no rule with this id (or port with this number). Create it first, in the "
-        "same request if need be.",
+        "There is no rule with this id (or port with this number), and the request makes none. "
+        "Create it, in the same request if need be.",
         "create PDR [(dscp, u8, 1), FAR 99]",
         "create FAR 99 [(action, u8, DROP)]; create PDR [(dscp, u8, 1), FAR 99]",
     ),
@@ -268,8 +268,8 @@ RULES = {
     ),
     "H0455": Explanation(
         "a rule still in use",
-        "A rule that others point at cannot be deleted: they go first, or point elsewhere, in"
-        " the same request if need be.",
+        "A rule that others point at cannot be deleted: they must go, or point elsewhere, or the "
+        "rule be created anew, before the request ends.",
         "delete FAR 17",
         "update LBR 7 [FAR 19]; delete LBR 7 [FAR 17]; delete FAR 17",
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...lang.diagnostics import did_you_mean
 from .arrange import Node
 from .drafting import Draft
@@ -11,11 +13,19 @@ from .rulekinds import Kind, Parts
 from .rules import Reference, Rule
 from .ruletable import Staged
 
+if TYPE_CHECKING:
+    from .rulebook import RuleBook
+
 _POINTERS_NAMED = 3
 
 
 class Finder(Draft):
-    """Finds rules by id, name and match among the staged, and stages removals."""
+    """Finds rules by id, name and match among the staged, and stages removals. `bereft`: what was
+    removed while rules pointed at it."""
+
+    def __init__(self, book: RuleBook) -> None:
+        super().__init__(book)
+        self.bereft: list[tuple[Rule, Node]] = []
 
     def _decoded(self, node: Node) -> Parts:
         try:
@@ -34,8 +44,8 @@ class Finder(Draft):
         handle = staged.find(key)
         return None if handle is None else staged.get(handle)
 
-    def _shared(self, node: Node) -> Rule:
-        """The rule that a bare `FAR 17` within another rule refers to."""
+    def _shared(self, node: Node) -> int:
+        """The id of the rule that a bare `FAR 17` within another rule refers to."""
         item, kind = node.item, node.kind
         staged = self.staged(kind.name)
         id_ = item.id if item.id is not None else staged.named(item.name or "")
@@ -47,12 +57,13 @@ class Finder(Draft):
                 f"create it first, or describe it here: {kind.name} {said} [(type, length, value)]"
             )
             code = "H0441" if item.id is not None else "H0440"
-            raise self._at(node, Fault(code, title, "id", "no such rule", help_))
+            fault = self._at(node, Fault(code, title, "id", "no such rule", help_))
+            return self.promised(kind.name, item.id, item.name or "", fault).id
         try:
             self._not_owned(Reference(kind.name, found[0].id), "id")
         except Fault as fault:
             raise self._at(node, fault) from None
-        return found[0]
+        return found[0].id
 
     def locate(self, node: Node, parts: Parts) -> list[Rule]:
         """The rules that an update or delete means: by id, by name or by match. Never none."""
@@ -143,13 +154,13 @@ class Finder(Draft):
     # ---- removal ----------------------------------------------------------------------------
 
     def remove(self, rule: Rule) -> None:
-        """Stage the removal of a rule and of what it owns."""
+        """Stage the removal of a rule and of what it owns. What points at it then is looked at when
+        all of the request is planned."""
         kind = self.book.kinds[rule.kind]
         staged = self.staged(rule.kind)
-        last = not kind.grouped or len(staged.group(rule.id)) == 1
-        if last and staged.points(rule.id):
-            raise self._pointed_at(rule)
         staged.remove(rule)
+        if staged.points(rule.id) and not staged.exists(rule.id):
+            self.bereft.append((rule, self.node))
         self._point(rule, -1)
         self._remove_owned(kind, rule)
 
@@ -189,7 +200,7 @@ class Finder(Draft):
                     more += 1
         who = ", ".join(names) + (f" and {more} more" if more else "")
         title = f"{rule.kind} {rule.id} is still pointed at by {who}"
-        help_ = f"delete {names[0]} first, in the same request if need be" if names else ""
+        help_ = f"delete {names[0]} too, in the same request if need be" if names else ""
         return Fault("H0455", title, "id", "still in use", help_)
 
     # ---- faults -----------------------------------------------------------------------------

@@ -35,6 +35,8 @@ class Planner(Changer):
         else:
             self._all(request)
         if not self.errors:
+            self._kept_promises()
+            self._left_behind()
             self._capacities()
         if self.errors:
             raise self._refused(request)
@@ -68,7 +70,7 @@ class Planner(Changer):
 
     def _all(self, request: Request) -> None:
         arranger = Arranger(self.book.folded_kinds)
-        changes = arranger.arrange(request)
+        changes = self.tree = arranger.arrange(request)
         arranger.settle(changes)
         self.errors.extend((fault, fault.item) for fault in arranger.faults)
         for change in changes:
@@ -81,6 +83,7 @@ class Planner(Changer):
                 self._run(node)
 
     def _run(self, node: Node) -> None:
+        self.node = node
         try:
             if node.operation == "create":
                 self.create(node)
@@ -124,6 +127,7 @@ class Planner(Changer):
             empty = not item.block and not node.described() and item.id is None and not item.name
             if empty:
                 continue
+            self.node = node
             try:
                 staying.add(self._put(node))
             except Fault as fault:
@@ -136,7 +140,7 @@ class Planner(Changer):
 
     def _leave_only(self, change: Arranged, kind: str, staying: set[int]) -> None:
         staged = self.staged(kind)
-        node = next(n for n in change.nodes if n.kind.name == kind)
+        node = self.node = next(n for n in change.nodes if n.kind.name == kind)
         for handle in [*staged.table.rules, *staged.rules]:
             rule = staged.get(handle)
             if rule is None or rule.owner or rule.sequence in staying:
@@ -179,6 +183,23 @@ class Planner(Changer):
         return self._with_key(staged, kind.key(parts.bits, 0, parts.priority or 0))
 
     # ---- the end ----------------------------------------------------------------------------
+
+    def _kept_promises(self) -> None:
+        """What was referred to before it was made must be there now."""
+        for reference, fault, ifindex in self.awaited:
+            if not self.staged(reference.kind).exists(reference.id):
+                self._fault(fault, fault.node or self.node)
+            elif ifindex is not None and not self._agrees(reference, ifindex):
+                wrong = self._disagree(reference, ifindex)
+                wrong.ie = fault.ie
+                self._fault(wrong, fault.node or self.node)
+
+    def _left_behind(self) -> None:
+        """What was removed and not made anew, but is pointed at."""
+        for rule, node in self.bereft:
+            staged = self.staged(rule.kind)
+            if staged.points(rule.id) and not staged.exists(rule.id):
+                self._fault(self._pointed_at(rule), node)
 
     def _capacities(self) -> None:
         for name, staged in self.stages.items():

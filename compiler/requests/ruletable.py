@@ -98,7 +98,7 @@ class Table:
                 self.pointed[id_] = count
             else:
                 self.pointed.pop(id_, None)
-        for id_ in staged.freed:
+        for id_ in staged.gone:
             if id_ < self.top and id_ not in ids:
                 heapq.heappush(self.free, id_)
         if len(self.free) > 64 and len(self.free) > 2 * (self.top - len(ids)):
@@ -120,8 +120,8 @@ def _merge(own: dict[_K, _V], changes: dict[_K, _V | None]) -> None:
 class Staged:
     """Changes to a table that are planned; None stands for what is gone."""
 
-    __slots__ = ("freed", "groups", "keys", "lowest", "names", "place", "pointed", "rules", "size",
-                 "spare", "table")  # fmt: skip
+    __slots__ = ("freed", "gone", "groups", "held", "keys", "lowest", "names", "place",
+                 "pointed", "reserved", "rules", "size", "spare", "table")  # fmt: skip
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -130,7 +130,10 @@ class Staged:
         self.groups: dict[int, tuple[Handle, ...]] = {}
         self.names: dict[str, int | None] = {}
         self.pointed: dict[int, int] = {}
-        self.freed: list[int] = []
+        self.freed: list[int] = []  # a heap of what may be allotted
+        self.gone: list[int] = []  # all that was in use
+        self.reserved: dict[str, int] = {}  # ids by the names that will have them
+        self.held: set[int] = set()  # these ids
         self.spare: list[int] | None = None
         self.lowest = 0
         self.size = len(table.rules)
@@ -171,18 +174,34 @@ class Staged:
         return self.table.pointed.get(id_, 0) if found is None else found
 
     def allot(self) -> int:
-        """The lowest free id."""
-        while self.freed and self.exists(self.freed[0]):
+        """The lowest id that is free and that nothing refers to."""
+        while self.freed and self._taken(self.freed[0]):
             heapq.heappop(self.freed)
         id_ = self._lowest()
         if self.freed and self.freed[0] < id_:
             return self.freed[0]
         return id_
 
+    def id_of(self, name: str) -> int:
+        """The id for a new rule: that of the name, where rules refer to it by now or a rule of
+        that name had it, so that making a named rule anew keeps what points at it."""
+        folded = fold(name)
+        id_ = self.reserved.get(folded) or (self.table.names.get(folded) if name else None)
+        return self.allot() if id_ is None or self.exists(id_) else id_
+
+    def reserve(self, name: str) -> int:
+        """The id that the rule of this name will have."""
+        id_ = self.reserved[fold(name)] = self.id_of(name)
+        self.held.add(id_)
+        return id_
+
+    def _taken(self, id_: int) -> bool:
+        return self.exists(id_) or self.points(id_) > 0 or id_ in self.held
+
     def _lowest(self) -> int:
         if not self.lowest:
             self.lowest = self.table.lowest_free()
-        while self.exists(self.lowest):
+        while self._taken(self.lowest):
             if self.spare is None:
                 # Sorted backwards, so that the lowest is popped; only a request that creates
                 # several rules comes here.
@@ -222,6 +241,7 @@ class Staged:
             gone = True
         if gone:
             heapq.heappush(self.freed, rule.id)
+            self.gone.append(rule.id)
         if rule.name:
             self.names[fold(rule.name)] = None
         self.size -= 1

@@ -75,7 +75,9 @@ fars, lbrs, more = st.integers(1, 4), st.integers(1, 2), st.integers(5, 7)
 @st.composite
 def change(draw: st.DrawFn) -> str:
     """One change, meaningful more often than not; the rule book may refuse it."""
-    match draw(st.sampled_from(["PDR"] * 6 + ["LBR", "create", "update", "update", "delete"])):
+    match draw(
+        st.sampled_from(["PDR"] * 6 + ["LBR", "create", "update", "update", "delete", "anew"])
+    ):
         case "PDR":
             shared = st.one_of(fars.map("FAR {}".format), lbrs.map("LBR {}".format))
             goes = draw(st.one_of(shared, fate().map("FAR [{}]".format)))
@@ -89,6 +91,13 @@ def change(draw: st.DrawFn) -> str:
             return f"create FAR {draw(more)} [{draw(fate())}]"
         case "update":
             return f"update FAR {draw(fars)} [{draw(fate())}]"
+        case "anew":
+            overlay = draw(st.sampled_from(["GRE-WAN1", "GRE-WAN2"]))
+            key = draw(st.sampled_from(["", ", (key, u32, 7)"]))
+            return (
+                f"delete OVERLAY {overlay}; create OVERLAY {overlay} [(local_ip, u32, 192.0.2.1), "
+                f"(remote_ip, u32, 192.0.2.{draw(st.integers(2, 4))}), (interface, u32, WAN1){key}]"
+            )
         case _:
             kind = draw(st.sampled_from(["PDR", "PDR", "FAR"]))
             return f"delete {kind} {draw(st.integers(1, 6))}"

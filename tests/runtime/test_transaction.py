@@ -216,6 +216,18 @@ def test_rules_that_point_at_a_replaced_one_follow_it() -> None:
         assert int.from_bytes(record, "little") == overlay.ids[1]
 
 
+def test_an_overlay_s_endpoints_change_under_a_far() -> None:
+    overlay = ("OVERLAY GRE-WAN1 [(local_ip, u32, 192.0.2.{}), (remote_ip, u32, 192.0.2.8), "
+               "(interface, u32, WAN1)]")  # fmt: skip
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, REDIRECT), (interface, u32, GRE-WAN1)]; create "
+                   + overlay.format(1))  # fmt: skip
+        for last in range(2, 9):
+            rules.tell(f"delete OVERLAY GRE-WAN1; create {overlay.format(last)}")
+            rules.agree()
+            assert rules.writer.tables["OVERLAY"].ids[1] in _records(rules.writer, "FAR")[0][1]
+
+
 def test_rules_and_spreads_follow_an_id_that_is_made_anew() -> None:
     """Those that point at it get new records; all others keep theirs."""
     with bare_maps() as maps, told(maps) as rules:
