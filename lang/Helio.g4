@@ -10,7 +10,9 @@ grammar Helio;
 
 file : importLine* (header | pipeline)* EOF ;
 
-importLine : 'import' path (',' path)* ;
+importLine : 'import' module (',' module)* ;
+
+module : name ('.' name)* ;
 
 // ---- headers ---------------------------------------------------------------------------------
 
@@ -20,7 +22,7 @@ member
     : memberName? ':' fieldRest
     | ('size' | 'extent' | 'accept' | 'require') (':' fieldRest | expr)
     | 'payload' (':' fieldRest | 'when' expr)
-    | 'when' name '{' field* '}'
+    | 'when' name ('or' name)* '{' field* '}'
     ;
 
 field : name? ':' fieldRest ;
@@ -40,11 +42,11 @@ ports : 'ports' names ;
 graph : 'parser' '{' edge* '}' ;
 
 edge
-    : edgeName '->' name ('as' name)? ('when' test ('and' test)*)?
+    : edgeName '->' nodeName ('as' name)? ('when' test ('and' test)*)?
       ('write' literal (',' literal)*)? ('on' names)?
     ;
 
-test : name '=' range_ ('|' range_)* ;
+test : name name? '=' range_ ('|' range_)* ;
 
 range_ : literal ('..' literal | '&' literal)? ;
 
@@ -83,12 +85,12 @@ statement
     | matchOn
     | 'find' name ('(' assign (',' assign)* ')')? otherwise?
     | 'choose' name 'from' path otherwise?
-    | 'push' pushed ('/' pushed)* ('before' name)?
-    | 'pop' 'to' name
+    | 'push' pushed ('/' pushed)* ('before' nodeName)?
+    | 'pop' 'to' nodeName
     | 'clamp' name
     | 'forward' path 'via' path
     | verdict
-    | statementName ('(' name ')' | ('.' name)* '=' sum)
+    | statementName ('(' name ')' | ('[' number ']')? ('.' name)* '=' sum)
     ;
 
 ifElse : 'if' expr block elseBranch* ;
@@ -101,7 +103,7 @@ arm : statementName name? '=>' (block | statement) ','? ;
 
 otherwise : 'else' block ;
 
-pushed : name ('{' (assign (',' assign)*)? '}')? ;
+pushed : nodeName ('{' (assign (',' assign)*)? '}')? ;
 
 assign : path '=' sum ;
 
@@ -123,7 +125,7 @@ sum : product (('+' | '-') product)* ;
 
 product : atom (('*' | '&' | '<<' | '>>') atom)* ;
 
-atom : literal | '(' expr ')' | name ('(' arguments? ')' | ('.' name)*) ;
+atom : literal | '(' expr ')' | name ('(' arguments? ')' | index? ('.' step)*) ;
 
 call : name '(' arguments? ')' ;
 
@@ -131,7 +133,13 @@ arguments : expr (',' expr)* ;
 
 // ---- small things ----------------------------------------------------------------------------
 
-path : name ('.' name)* ;
+path : nodeName ('.' name)* ;
+
+nodeName : name ('[' number ']')? ;               // `vlan[1]`: the second of a stack
+
+step : name index? ;
+
+index : '[' sum ']' ;
 
 names : name (',' name)* ;
 

@@ -165,6 +165,26 @@ def second_else(where: Span, first: Span) -> Diagnostic:
     return Diagnostic("H0115", "nothing can follow a plain `else`", labels, "remove one of them")
 
 
+def misplaced_index(where: Span) -> Diagnostic:
+    labels = (Label(where, "neither a node of a stack nor an element of an array"),)
+    return Diagnostic(
+        "H0116",
+        "an index cannot stand here",
+        labels,
+        "write a number behind a node, as in `vlan[1].id`, or the index last: `srh.segments[0]`",
+    )
+
+
+def not_next(where: Span) -> Diagnostic:
+    labels = (Label(where, "expected `next`, or nothing between the field and its `=`"),)
+    return Diagnostic(
+        "H0117",
+        f"`{where.text}` cannot be followed by a type",
+        labels,
+        "write `FIELD = VALUE`, or `next u4 = VALUE` for the bits behind the header",
+    )
+
+
 def nearest(word: str, candidates: list[str]) -> str:
     """`did you mean …?`, more careful with short words than `did_you_mean` alone."""
     if len(word) < 2:
@@ -264,6 +284,21 @@ EXPLANATIONS: dict[str, Explanation] = {
         "On the left of `is` stands a node, a field or `port`; on the left of `gives` a rule.",
         "if user.dst + 1 is local { pass }",
         "if user.dst is local { pass }",
+    ),
+    "H0116": Explanation(
+        "an index stands where none can",
+        "`vlan[1]` is the second node of a stack: the index is a number, and stands behind the "
+        "node. `srh.segments[i]` is an element of an array: the index is the last thing of the "
+        "path, and may be any value.",
+        "stage main {\n  if vlan[vlan.id].pcp = 1 { drop }\n  pass\n}",
+        "stage main {\n  if vlan[1].pcp = 1 { drop }\n  pass\n}",
+    ),
+    "H0117": Explanation(
+        "a guard looks ahead in a way that does not exist",
+        "A guard compares fields of the node that the edge leaves. `next u4` stands for the four "
+        "bits behind that header, of whatever it is that follows.",
+        "parser {\n  mpls -> ipv4 when bottom u4 = 4\n}",
+        "parser {\n  mpls -> ipv4 when next u4 = 4\n}",
     ),
     "H0115": Explanation(
         "something follows the last branch of an `if`",

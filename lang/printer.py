@@ -56,7 +56,7 @@ class _Printer(Statements):
         fields = [m for m in node.members if isinstance(m, tree.Field)]
         longest = width(f.name.text for f in fields if f.name)
         groups = [m for m in node.members if isinstance(m, tree.Group)]
-        flags = width(g.flag.text for g in groups if self.inline_group(g))
+        flags = width(_flags(g) for g in groups if self.inline_group(g))
         for member in node.members:
             if isinstance(member, tree.Field):
                 self.field(member, 1, longest)
@@ -73,9 +73,9 @@ class _Printer(Statements):
         self.item(node, 1)
         if self.inline_group(node):
             inside = f"{{ {spelling.fields(node.fields)} }}" if node.fields else "{}"
-            self.write(f"when {node.flag.text:<{flags}} {inside}", node.span.end)
+            self.write(f"when {_flags(node):<{flags}} {inside}", node.span.end)
             return
-        self.write(f"when {node.flag.text} {{", node.flag.span.end)
+        self.write(f"when {_flags(node)} {{", node.flags[-1].span.end)
         self.fields(node.fields, 2)
         self.close(node, 1)
 
@@ -207,6 +207,10 @@ class _Printer(Statements):
             self.line(clause, 2, text)
             above = clause
         self.close(node, 1)
+
+
+def _flags(node: tree.Group) -> str:
+    return spelling.names(node.flags, " or ")
 
 
 def _clause(node: tree.Member) -> str:

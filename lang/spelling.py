@@ -37,6 +37,8 @@ def _expr(node: Expr) -> tuple[int, str]:
         return _COMPARISON, f"{node.rule.text} gives {node.kind.text}"
     if isinstance(node, tree.Call):
         return _ATOM, call(node)
+    if isinstance(node, tree.Path) and node.index is not None:
+        return _ATOM, f"{names(node.parts, '.')}[{value(node.index)}]"
     return _ATOM, node.text
 
 
@@ -73,7 +75,8 @@ def fields(nodes: Iterable[Field]) -> str:
 
 def edge_ends(node: tree.Edge) -> tuple[str, str]:
     alias = f" as {node.alias.text}" if node.alias else ""
-    return node.source.text, node.target.text + alias
+    depth = f"[{node.depth.text}]" if node.depth else ""
+    return node.source.text, node.target.text + depth + alias
 
 
 def guard(node: tree.Edge) -> str:
@@ -86,7 +89,8 @@ def guard(node: tree.Edge) -> str:
 
 
 def test(node: tree.Test) -> str:
-    return f"{node.field.text} = {' | '.join(map(range_, node.alternatives))}"
+    ahead = f" {node.ahead.text}" if node.ahead else ""
+    return f"{node.field.text}{ahead} = {' | '.join(map(range_, node.alternatives))}"
 
 
 def range_(node: tree.Range) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import tree
+from . import faults, tree
 from .diagnostics import Diagnostic
 from .lexer import Lexed, Token, plain
 from .source import Source, Span
@@ -33,8 +33,10 @@ class _Builder(StatementBuilder):
         for child in context.children[:-1]:
             first = child.start.kind
             if first == "import":
-                paths = [c for c in child.children if type(c) is not Token]
-                imports.extend(tree.Import(self.span(c), self.path(c)) for c in paths)
+                modules = [c for c in child.children if type(c) is not Token]
+                for c in modules:
+                    path = tree.Path(self.span(c), self.names(c.children))
+                    imports.append(tree.Import(path.span, path))
             elif first == "pipeline":
                 pipelines.append(self.pipeline(child))
             else:
@@ -64,8 +66,9 @@ class _Builder(StatementBuilder):
         if type(first) is not Token or first.kind == ":" or is_token(children[1], ":"):
             return self.field(context)
         if first.kind == "when":
-            fields = tuple(self.field(c) for c in children[3:-1])
-            return tree.Group(span, self.name(children[1]), fields)
+            i = next(i for i, c in enumerate(children) if is_token(c, "{"))
+            fields = tuple(self.field(c) for c in children[i + 1 : -1])
+            return tree.Group(span, self.names(children[1:i]), fields)
         value = self.expr(children[-1])
         return _CLAUSES[first.kind](span, value)
 
@@ -130,15 +133,22 @@ class _Builder(StatementBuilder):
                 write.append(self.literal(child))
             else:
                 ports = self.names(child.children)
-        source, target = self.name(children[0]), self.name(children[2])
+        source, ends = self.name(children[0]), children[2].children
+        target, depth = self.name(ends[0]), self.number(ends[2]) if len(ends) > 1 else None
         return tree.Edge(
-            self.span(context), source, target, alias, tuple(guard), tuple(write), ports
+            self.span(context), source, target, alias, tuple(guard), tuple(write), ports, depth
         )
 
     def test(self, context: Context) -> tree.Test:
         children = context.children
+        field, ahead = self.name(children[0]), None
+        if not is_token(children[1], "="):
+            ahead = self.name(children[1])
+            children = children[1:]
+            if field.text != "next":
+                self.faults.append(faults.not_next(field.span))
         alternatives = tuple(self.range(c) for c in children[2::2])
-        return tree.Test(self.span(context), self.name(children[0]), alternatives)
+        return tree.Test(self.span(context), field, alternatives, ahead)
 
     def range(self, context: Context) -> tree.Range:
         children = context.children

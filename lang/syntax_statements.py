@@ -52,7 +52,19 @@ class StatementBuilder:
         return tuple(self.name(c) for c in contexts if type(c) is not Token)
 
     def path(self, context: Context) -> tree.Path:
-        return tree.Path(self.span(context), self.names(context.children))
+        first, *rest = context.children
+        return tree.Path(self.span(context), (self.node_name(first), *self.names(rest)))
+
+    def node_name(self, context: Context) -> tree.Name:
+        """`vlan` or `vlan[1]`; the first of a stack is the plain name."""
+        children = context.children
+        name = self.name(children[0])
+        return name if len(children) == 1 else self.indexed(context, name, self.number(children[2]))
+
+    def indexed(self, end: Context, name: tree.Name, index: tree.Number) -> tree.Name:
+        """`name` with an index that ends where `end` does."""
+        text = f"{name.text}[{index.value}]" if index.value else name.text
+        return tree.Name(name.span.to(self.span(end)), text)
 
     def number(self, context: Context) -> tree.Number:
         return self._number(context.children[0])
@@ -91,7 +103,11 @@ class StatementBuilder:
         return self.assign_to(context.children[:-2], context.children[-1], span)
 
     def assign_to(self, parts: list[Any], value: Context, span: Span) -> tree.Assign:
-        target = tree.Path(self.between(parts[0], parts[-1]), self.names(parts))
+        name, rest = self.name(parts[0]), parts[1:]
+        if rest and is_token(rest[0], "["):
+            name, rest = self.indexed(rest[1], name, self.number(rest[1])), rest[3:]
+        names = (name, *self.names(rest))
+        target = tree.Path(names[0].span.to(names[-1].span), names)
         return tree.Assign(span, target, self.expr(value))
 
     def if_else(self, context: Context) -> tree.If:
@@ -151,21 +167,21 @@ class StatementBuilder:
     def stmt_push(self, children: list[Any], span: Span) -> tree.Push:
         before = None
         if is_token(children[-2], "before"):
-            before = self.name(children[-1])
+            before = self.node_name(children[-1])
             children = children[:-2]
         return tree.Push(span, tuple(self.pushed(c) for c in children[1::2]), before)
 
     def pushed(self, context: Context) -> tree.PushElement:
         children = context.children
         fields = tuple(self.assign(child) for child in children[2:-1:2])
-        return tree.PushElement(self.span(context), self.name(children[0]), fields)
+        return tree.PushElement(self.span(context), self.node_name(children[0]), fields)
 
     def assign(self, context: Context) -> tree.Assign:
         path, _, value = context.children
         return tree.Assign(self.span(context), self.path(path), self.expr(value))
 
     def stmt_pop(self, children: list[Any], span: Span) -> tree.Pop:
-        return tree.Pop(span, self.name(children[2]))
+        return tree.Pop(span, self.node_name(children[2]))
 
     def stmt_clamp(self, children: list[Any], span: Span) -> tree.Clamp:
         return tree.Clamp(span, self.name(children[1]))
@@ -200,10 +216,11 @@ class StatementBuilder:
         first = children[0]
         if type(first) is Token:
             return self.leaf(context, first)
-        second = children[1].kind
-        if second == "(":
+        second = children[1]
+        if is_token(second, "("):
             return self.call(context)
-        return self.path(context) if second == "." else self.operation(children)
+        path = type(second) is not Token or second.kind == "."
+        return self.dotted(context) if path else self.operation(children)
 
     def leaf(self, context: Context, first: Token) -> tree.Expr:
         if first.kind == "(":
@@ -240,8 +257,28 @@ class StatementBuilder:
                 left = tree.Binary(span, token.kind, left, self.inner(right))
         return left
 
+    def dotted(self, context: Context) -> tree.Path:
+        """A path in an expression: an index makes its first name a node of a stack, its last one an
+        element of an array."""
+        first, *rest = (c for c in context.children if type(c) is not Token)
+        name, index = self.name(first), None
+        if rest and rest[0].start.kind == "[":
+            number = self.inner(rest[0].children[1])
+            if isinstance(number, tree.Number):
+                name = self.indexed(rest[0], name, number)
+            else:
+                self.faults.append(faults.misplaced_index(self.span(rest[0])))
+            rest = rest[1:]
+        for step in rest:
+            if len(step.children) > 1 and step is not rest[-1]:
+                self.faults.append(faults.misplaced_index(self.span(step.children[1])))
+            elif len(step.children) > 1:
+                index = self.inner(step.children[1].children[1])
+        names = (name, *(self.name(step.children[0]) for step in rest))
+        return tree.Path(self.span(context), names, index)
+
     def subject(self, left: tree.Expr, verb: str) -> tree.Path:
-        if isinstance(left, tree.Path):
+        if isinstance(left, tree.Path) and left.index is None:
             return left
         self.faults.append(faults.subject(left.span, verb))
         return tree.Path(left.span, (tree.Name(left.span, left.span.text),))

@@ -44,13 +44,16 @@ class Address(Node):
 
 @dataclass(frozen=True)
 class Path(Node):
-    """A dotted name: `user`, `user.src`, `PDR.LBR`."""
+    """A dotted name: `user`, `user.src`, `PDR.LBR`; with `index`, an element of an array:
+    `srh.segments[0]`. The second node of a stack has the plain name `vlan[1]`."""
 
     parts: tuple[Name, ...]
+    index: Expr | None = None
 
     @property
     def text(self) -> str:
-        return ".".join(p.text for p in self.parts)
+        dotted = ".".join(p.text for p in self.parts)
+        return dotted if self.index is None else f"{dotted}[{self.index.span.text}]"
 
 
 @dataclass(frozen=True)
@@ -121,9 +124,10 @@ class Field(Node):
 
 @dataclass(frozen=True)
 class Group(Node):
-    """`when key_present { key : u32 }`: fields that are there if a one-bit field is set."""
+    """`when key_present { key : u32 }`: fields that are there if a one-bit field is set, or one of
+    several: `when e or s { … }`."""
 
-    flag: Name
+    flags: tuple[Name, ...]
     fields: tuple[Field, ...]
 
 
@@ -187,15 +191,18 @@ class Range(Node):
 
 @dataclass(frozen=True)
 class Test(Node):
-    """`protocol = 17 | 6`: one conjunct of a guard; `field` belongs to the node the edge leaves."""
+    """`protocol = 17 | 6`: one conjunct of a guard; `field` belongs to the node the edge leaves. In
+    `next u4 = 4`, `ahead` is the type, and `field` the word `next`."""
 
     field: Name
     alternatives: tuple[Range, ...]
+    ahead: Name | None = None
 
 
 @dataclass(frozen=True)
 class Edge(Node):
-    """`ethernet -> ipv4 as user when type = 0x0800 write 0x0800 on lan`."""
+    """`ethernet -> ipv4 as user when type = 0x0800 write 0x0800 on lan`. `depth`: the target is a
+    stack, as in `ethernet -> vlan[2]`."""
 
     source: Name
     target: Name
@@ -203,6 +210,7 @@ class Edge(Node):
     guard: tuple[Test, ...]
     write: tuple[Expr, ...]
     ports: tuple[Name, ...]
+    depth: Number | None = None
 
 
 # ---- information elements and rules ---------------------------------------------------------

@@ -37,6 +37,9 @@ class EdgeGuards:
 
     def tested_field(self, test: tree.Test, header: CheckedHeader) -> model.Field | None:
         name = test.field
+        if test.ahead is not None:
+            self.found.add(faults_files.unsupported(test.span, "looking ahead"))
+            return None
         if name.text in header.broken:
             return None
         field = next((f for f in header.header.fields if f.name == name.text), None)

@@ -160,6 +160,8 @@ class _GraphChecker:
 
     def edge(self, edge: tree.Edge) -> model.Edge | None:
         source, target = edge.source.text, (edge.alias or edge.target).text
+        if edge.depth is not None:
+            self.found.add(faults_files.unsupported(edge.depth.span, "a stack of headers"))
         roles = self.edge_roles(edge)
         if source not in self.headers:
             if source not in self.lost:

@@ -91,7 +91,7 @@ class _HeaderChecker:
             name=self.header.name.text,
             link=self.header.link,
             fields=tuple(fields),
-            groups=tuple(model.Group(g.flag.text, layout.at) for g, layout in self.groups),
+            groups=tuple(model.Group(g.flags[0].text, layout.at) for g, layout in self.groups),
             fixed=fixed,
             minimum=fixed // 8,
             maximum=most,
@@ -134,46 +134,50 @@ class _HeaderChecker:
         if self.rest is not None:
             self.found.add(
                 faults.out_of_place(
-                    member.flag.span,
+                    member.flags[0].span,
                     "an optional group",
                     "behind `bytes[rest]`",
                     self.rest.span,
                     "`bytes[rest]` is the last field of a header",
                 )
             )
+        for flag in member.flags[1:]:
+            self.found.add(faults_files.unsupported(flag.span, "a group with several flags"))
         self.flag(member)
-        layout = _Layout(member.flag.text)
+        layout = _Layout(member.flags[0].text)
         for each in member.fields:
             self.place(each, layout)
         self.groups.append((member, layout))
-        self.whole_octets(layout, member.flag.span, "this group")
+        self.whole_octets(layout, member.flags[0].span, "this group")
 
     def flag(self, member: tree.Group) -> None:
-        name = member.flag.text
+        name = member.flags[0].text
         one_bit = [f.name for f in self.fixed.fields if f.width == 1 and f.name[0] != "_"]
         flag = next((f for f in self.fixed.fields if f.name == name), None)
         if flag is None:
             if name not in self.broken:
                 help = did_you_mean(name, one_bit) or f"declare `{name} : u1` above"
                 self.found.add(
-                    faults.bad_flag(member.flag.span, "no field above has this name", None, help)
+                    faults.bad_flag(
+                        member.flags[0].span, "no field above has this name", None, help
+                    )
                 )
         elif flag.width != 1:
             self.found.add(
                 faults.bad_flag(
-                    member.flag.span,
+                    member.flags[0].span,
                     f"{flag.width} bits wide",
                     flag.span,
                     "a flag is a field of one bit, `u1`",
                 )
             )
         for other, _ in self.groups:
-            if other.flag.text == name:
+            if other.flags[0].text == name:
                 self.found.add(
                     faults_files.declared_twice(
                         "the group of",
-                        member.flag,
-                        other.flag.span,
+                        member.flags[0],
+                        other.flags[0].span,
                         "put all its fields into one group",
                     )
                 )

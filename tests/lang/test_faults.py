@@ -70,6 +70,9 @@ CASES = {
     "H0114-is": LINES % "if user.dst + 1 is local { pass }",
     "H0114-gives": LINES % "if PDR.x gives FAR { pass }",
     "H0115-else": LINES % "if a { pass } else { drop } else if b { pass }",
+    "H0116-node": LINES % "if vlan[vlan.id].pcp = 1 { drop }",
+    "H0116-middle": LINES % "user.tos = a.b[1].c",
+    "H0117-field": DECLARED % "parser { a -> b when bottom u4 = 4 }",
 }
 
 

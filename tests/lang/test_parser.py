@@ -138,6 +138,24 @@ def test_guards() -> None:
     assert len(edge.write) == 2 and [p.text for p in edge.ports] == ["x", "y"]
 
 
+def test_stacks_and_looking_ahead() -> None:
+    text = "parser { a -> a[2] as c when p = 1 and next u4 = 4 }"
+    (parser,) = pipeline(text).declarations
+    assert isinstance(parser, tree.Parser)
+    (edge,) = parser.edges
+    assert edge.depth and edge.depth.value == 2 and edge.alias and edge.alias.text == "c"
+    assert [t.ahead.text if t.ahead else "" for t in edge.guard] == ["", "u4"]
+
+
+def test_indices() -> None:
+    node, element = condition("a[1] and b.c[d.e + 1]").left, condition("b.c[d.e + 1]")  # type: ignore[union-attr]
+    assert isinstance(node, tree.Path) and [n.text for n in node.parts] == ["a[1]"]
+    assert isinstance(element, tree.Path) and isinstance(element.index, tree.Binary)
+    assert (element.text, element.span.text) == ("b.c[d.e + 1]", "b.c[d.e + 1]")
+    (pop,) = statements("pop to a[0]")
+    assert isinstance(pop, tree.Pop) and pop.node.text == "a"
+
+
 def test_statements() -> None:
     found = statements(
         """if a { drop } else if b { pass } else { default }
