@@ -11,12 +11,13 @@ from . import model
 from .checking import faults_files, faults_stages
 from .checking.edges import CheckedGraph, check_graph
 from .checking.elements import Elements
-from .checking.flow import Scope, State, at_arrival
+from .checking.flow import Scope, State, at_arrival, unbind
 from .checking.headers import CheckedHeader, check_header
 from .checking.kinds import Rules, collect_kinds
 from .checking.requirements import finish_rules
 from .checking.stage_names import Program
 from .checking.statements import block
+from .checking.states import collect_states
 from .resolve import Known, Load, load_file, visible_headers
 
 Hook = Literal["pass", "drop", "reply icmp"]
@@ -116,12 +117,14 @@ class _PipelineChecker:
         kinds = collect_kinds(self.all(tree.Rule), checked, self.found)
         elements = Elements(self.all(tree.InformationElement), kinds, self.found)
         rules = Rules(kinds, elements, checked, self.found)
+        states = collect_states(self.all(tree.State), kinds, checked, self.found)
         hooks = self.hooks(checked)
         default = self.default()
         program = Program(
             checked=checked,
             elements=elements,
             rules=rules,
+            states=states,
             actions=self.actions(rules),
             roles=roles,
             hooks=hooks,
@@ -139,6 +142,7 @@ class _PipelineChecker:
             graph=checked.graph,
             elements=tuple(elements.known.values()),
             rules=finish_rules(program),
+            states=tuple(states.values()),
             stages=stages,
             default=default,
             hooks={**HOOKS, **said},  # type: ignore[dict-item]
@@ -268,6 +272,8 @@ class _PipelineChecker:
             body, state = block(
                 program, stage.body, state, Scope(taken=frozenset(program.rules.known))
             )
+            for name in program.states:  # what was recalled is not carried on to the next stage
+                state = unbind(state, name)
             made.append(model.Stage(stage.name.text, body, stage.doc, stage.span))
             if i == len(order) - 1 and not body.ends:
                 self.end(program, stage, state)

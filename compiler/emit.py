@@ -6,7 +6,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from .lowered import ARGUMENTS_MOST, Line, Unit
+from .layout import SEEN
+from .lowered import ARGUMENTS_MOST, Line, Member, Unit
+from .manifest import State
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
@@ -33,6 +35,8 @@ def emit(unit: Unit, lines: bool) -> str:
         code=_code,
         event=lambda group, reason: index[group, reason],
         records={r.table: r for r in unit.records},
+        members={s.name: members(s) for s in unit.states},
+        same={s.name: _same(s) for s in unit.states},
         nodes={f"{n.name}_at": n for n in unit.nodes},
         slots={f"{b.name}_slot": b for b in unit.bound},
         arguments=arguments,
@@ -41,6 +45,24 @@ def emit(unit: Unit, lines: bool) -> str:
         stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
     )
     return _numbered(text, unit.name)
+
+
+def members(state: State) -> list[Member]:
+    """An entry's members in C, with padding spelt out."""
+    found, at = [], SEEN
+    for slot in state.gives:
+        if slot.offset > at:
+            found.append(Member(f"u8 pad_{at}[{slot.offset - at}]"))
+        found.append(Member(f"u{slot.size * 8} {slot.name}"))
+        at = slot.offset + slot.size
+    if at < state.entry_size:
+        found.append(Member(f"u8 pad[{state.entry_size - at}]"))
+    return found
+
+
+def _same(state: State) -> str:
+    """C text: and the known entry holds what the new one does."""
+    return "".join(f" && known->{slot.name} == entry->{slot.name}" for slot in state.gives)
 
 
 def arguments(words: int) -> str:

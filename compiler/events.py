@@ -21,6 +21,7 @@ class Events:
         names += [("drop", d) for d in DROPS]
         names += [("kept", k) for k in KEPT]
         names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
+        names += [("miss", s.name) for s in pipeline.states]
         names += [
             ("malformed", f"{node.name}: {what}")
             for node in pipeline.graph.nodes

@@ -13,5 +13,14 @@ from .checking.explain_graph import GRAPH
 from .checking.explain_headers import HEADERS
 from .checking.explain_rules import RULES
 from .checking.explain_stages import STAGES
+from .checking.explain_states import STATES
 
-EXPLANATIONS: dict[str, Explanation] = {**FILES, **GRAPH, **HEADERS, **RULES, **STAGES, **CHANGES}
+EXPLANATIONS: dict[str, Explanation] = {
+    **FILES,
+    **GRAPH,
+    **HEADERS,
+    **RULES,
+    **STAGES,
+    **CHANGES,
+    **STATES,
+}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from .interpreter.environment import Environment, Outcome, Rules
+from .interpreter.environment import Environment, Outcome, Rules, States
 from .interpreter.icmp_reply import reply
 from .interpreter.parse_packet import PacketParser
 from .interpreter.scope import Done, Scope
@@ -28,6 +28,9 @@ from .model import (
     Pop,
     PortOf,
     Push,
+    Recall,
+    Recalled,
+    Remember,
     Statement,
     Verdict,
 )
@@ -37,11 +40,13 @@ _DEFAULT_HOOKS = {"unresolved": "pass"}
 
 
 class Interpreter:
-    """Runs one pipeline in one environment. Keeps no state between packets."""
+    """Runs one pipeline in one environment. Between packets it keeps what they leave in state
+    tables: `states`."""
 
     def __init__(self, pipeline: Pipeline, environment: Environment) -> None:
         self.pipeline = pipeline
         self.environment = environment
+        self.states = States()
         self._parser = PacketParser(pipeline.graph)
 
     def run(self, rules: Rules, frame: bytes, port: int) -> Outcome:
@@ -51,7 +56,7 @@ class Interpreter:
         if arrival is None:
             raise LookupError(f"no port {port}")
         parsed = self._parser.parse(arrival.role, frame)
-        run = _Run(self.pipeline, self.environment, rules, arrival, frame, parsed)
+        run = _Run(self.pipeline, self.environment, rules, arrival, frame, parsed, self.states)
         return run.outcome()
 
 
@@ -100,6 +105,10 @@ class _Run(Scope):
                 self._find(s)
             case Choose():
                 self._choose(s)
+            case Remember():
+                self._remember(s)
+            case Recall():
+                self._recall(s)
             case Push():
                 values = [(e.node, self.given(e.values)) for e in s.elements]
                 self.packet.push(values, s.before)
@@ -184,6 +193,27 @@ class _Run(Scope):
             return
         self._dropped("absent reference")
 
+    # ---- states -----------------------------------------------------------------------------
+
+    def _remember(self, s: Remember) -> None:
+        values = tuple(self.value(expr) for expr in s.values)
+        split = len(self.pipeline.state(s.state).match)
+        self.states.remember(s.state, values[:split], values[split:])
+        self.note(f"{s.state} remembers {values}")
+
+    def _recall(self, s: Recall) -> None:
+        table = self.pipeline.state(s.state)
+        key = tuple(self.value(expr) for expr in s.key)
+        values = self.states.recall(s.state, key, table.ages)
+        if values is None:
+            self.recalled.pop(s.state, None)
+            self.event("miss", s.state)
+            self._block(s.otherwise)
+            return
+        names = [slot.name for slot in table.gives]
+        self.recalled[s.state] = dict(zip(names, values, strict=True))
+        self.note(f"{s.state} recalls {values}")
+
     # ---- ways out ---------------------------------------------------------------------------
 
     def _forward(self, s: Forward) -> None:
@@ -212,6 +242,8 @@ class _Run(Scope):
     def _port_number(self, port: PortOf) -> int:
         if isinstance(port.source, str):
             return self.ports[port.source]
+        if isinstance(port.source, Recalled):
+            return self.value(port.source)
         reference = self.reference(port.source)
         if reference is None:
             self._dropped("absent reference")

@@ -7,10 +7,11 @@ chooses the bits. Operands in the same container (`tos` and `dscp`) share it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import manifest as m
-from .model import Arrival, Given, Layer4, Match, Packet, Pipeline, RuleKind
+from .model import Arrival, Given, Layer4, Match, Packet, Pipeline, RuleKind, Slot, State
 
 MAX_PORTS = 64
 VERSIONS = 8  # tuple directories in rotation, the zeroth too
@@ -201,6 +202,39 @@ def _record(pipeline: Pipeline, rule: RuleKind, reads: Reads) -> tuple[tuple[m.M
 def octets_of(width: int) -> int:
     """Octets of a value of `width` bits as a record or an image holds it: a power of two."""
     return next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
+
+
+# ---- states ---------------------------------------------------------------------------------
+
+SEEN = 8  # octets in front of an entry: when it was written
+
+
+def states(pipeline: Pipeline) -> tuple[m.State, ...]:
+    """Lay out every state table: slots in the order declared, each on its natural boundary."""
+    return tuple(_state(state) for state in pipeline.states)
+
+
+def _state(state: State) -> m.State:
+    match, key_size = _slots(state.match, 0, lambda slot: (slot.width + 7) // 8)
+    gives, entry_size = _slots(state.gives, SEEN, lambda slot: octets_of(slot.width))
+    return m.State(
+        state.name, state.capacity, key_size, entry_size, match, gives, state.ages, state.doc
+    )
+
+
+def _slots(
+    slots: tuple[Slot, ...], at: int, size_of: Callable[[Slot], int]
+) -> tuple[tuple[m.Slot, ...], int]:
+    """The slots from octet `at` on, and the octets of all, in whole words."""
+    placed = []
+    for slot in slots:
+        size = size_of(slot)
+        align = _alignment(size)
+        at = (at + align - 1) // align * align
+        type_ = "port" if slot.port else slot.kind if slot.kind != "uint" else f"u{slot.width}"
+        placed.append(m.Slot(slot.name, type_, at, size))
+        at += size
+    return tuple(placed), (at + 7) // 8 * 8
 
 
 # ---- images and capacities ------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Literal
 
 from .events import Events
 from .graph import reachable
-from .layout import Table, tables
+from .layout import Table, states, tables
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
 from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
@@ -42,6 +42,7 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
         roles=pipeline.roles,
         tables=laid_out,
         records=tuple(_record(t) for t in laid_out),
+        states=states(pipeline),
         nodes=tuple(
             NodeState(n.name, n.header.minimum)
             for n in pipeline.graph.nodes
@@ -95,6 +96,7 @@ def _role(
             pipeline, role, stage.name, by_name, events, writer, nodes, shape, dict(bindings)
         )
         site.helpers = helpers
+        site.states = {s.name: s for s in states(pipeline)}
         shape = lower_block(site, stage.body)
         lowered.append((stage, site))
     wanted = frozenset[str]().union(*(_loads(site) | site.needs for _, site in lowered)) | {"epoch"}

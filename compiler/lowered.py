@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ..lang.source import NOWHERE, Span
 from .layout import Table
-from .manifest import Counter
+from .manifest import Counter, State
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
 #: record. A BPF function has five arguments, and one is the epoch.
@@ -101,6 +101,7 @@ class Unit:
     roles: tuple[str, ...]
     tables: tuple[Table, ...]
     records: tuple[Record, ...]
+    states: tuple[State, ...]
     nodes: tuple[NodeState, ...]
     bound: tuple[BoundState, ...]
     functions: tuple[Function, ...]

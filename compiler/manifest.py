@@ -129,6 +129,37 @@ class RuleKind:
 
 
 @dataclass(frozen=True)
+class Slot:
+    """A part of a state's key or entry: `size` octets at `offset`, in network order; a port's
+    number in host order in an entry. Types as in `Element`, or "port"."""
+
+    name: str
+    type: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class State:
+    """A table that packets write: map NAME_state, LRU_HASH, key_size -> entry_size octets. An entry
+    begins with a u64 in host order: when it was last written, in nanoseconds of CLOCK_MONOTONIC
+    (kept only where the state `ages`, to a second). `ages`: seconds, 0 for never."""
+
+    name: str
+    capacity: int
+    key_size: int
+    entry_size: int
+    match: tuple[Slot, ...]
+    gives: tuple[Slot, ...]
+    ages: int = 0
+    doc: str = ""
+
+    @property
+    def prefix(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
 class Counter:
     """An entry of the PERCPU_ARRAY `events` (u64 each). `group` and `reason` name it:
     ("malformed", "gre: truncated"), ("verdict", "pass"), ("miss", "OVERLAY") …"""
@@ -175,6 +206,7 @@ class Manifest:
     scratch: Scratch
     max_ports: int
     forwards: bool = True
+    states: tuple[State, ...] = ()
     doc: str = ""
 
     def rule(self, name: str) -> RuleKind:

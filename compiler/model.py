@@ -63,6 +63,17 @@ class Given:
 
 
 @dataclass(frozen=True)
+class Recalled:
+    """A part of what was recalled from a state table. `port`: it is a port's number."""
+
+    state: str
+    slot: str
+    width: int
+    kind: Kind = "uint"
+    port: bool = False
+
+
+@dataclass(frozen=True)
 class Attribute:
     """An information element of a bound rule. `optional`: the rule may leave it out (reads 0)."""
 
@@ -76,9 +87,9 @@ class Attribute:
 
 @dataclass(frozen=True)
 class PortOf:
-    """A port: either bound by a match arm (`port p`) or an attribute that refers to one."""
+    """A port: bound by a match arm (`port p`), an attribute that refers to one, or recalled."""
 
-    source: str | Attribute
+    source: str | Attribute | Recalled
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ class Hash:
     width: int = 32
 
 
-Expr = Const | Own | Packet | Layer4 | Arrival | Attribute | Arithmetic | Hash
+Expr = Const | Own | Packet | Layer4 | Arrival | Recalled | Attribute | Arithmetic | Hash
 
 # ---- conditions -----------------------------------------------------------------------------
 
@@ -340,6 +351,33 @@ class RuleKind:
     span: Span = NOWHERE
 
 
+# ---- state that packets leave ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A part of a state's key or of what it holds. `port`: a port's number."""
+
+    name: str
+    width: int
+    kind: Kind
+    port: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """A table that packets write: the least recently used entry gives way to a new one. `ages`:
+    seconds without being remembered after which an entry is not recalled (0: never)."""
+
+    name: str
+    capacity: int
+    match: tuple[Slot, ...]
+    gives: tuple[Slot, ...]
+    ages: int = 0
+    doc: str = ""
+    span: Span = NOWHERE
+
+
 # ---- statements -----------------------------------------------------------------------------
 
 
@@ -423,6 +461,27 @@ class Choose:
 
 
 @dataclass(frozen=True)
+class Remember:
+    """Put an entry into a state table, or what it holds into the entry of that key: all slots in
+    the order declared, those of the key first."""
+
+    state: str
+    values: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Look an entry up by its key; bound in this stage under the state's name. On a miss,
+    `otherwise`, as with `Find`."""
+
+    state: str
+    key: tuple[Expr, ...]
+    otherwise: Block
+    span: Span
+
+
+@dataclass(frozen=True)
 class PushElement:
     """One header of a push, outermost first. `values` sets fields in this order of precedence:
     what the user wrote, then the edge to the next header, then the field's default. A field whose
@@ -461,7 +520,7 @@ class Forward:
     """Out by `port` towards `via` (an IPv4 address): TTL - 1, new link header, redirect."""
 
     port: PortOf
-    via: Packet | Attribute
+    via: Packet | Attribute | Recalled
     span: Span
 
 
@@ -487,6 +546,8 @@ Statement = (
     | MatchReference
     | Find
     | Choose
+    | Remember
+    | Recall
     | Push
     | Pop
     | ClampMss
@@ -516,6 +577,7 @@ class Pipeline:
     graph: Graph
     elements: tuple[Element, ...]
     rules: tuple[RuleKind, ...]
+    states: tuple[State, ...]
     stages: tuple[Stage, ...]
     default: Literal["pass", "drop"]
     hooks: dict[Event, Literal["pass", "drop", "reply icmp"]] = field(default_factory=dict)
@@ -527,3 +589,6 @@ class Pipeline:
 
     def element(self, name: str) -> Element:
         return next(e for e in self.elements if e.name == name)
+
+    def state(self, name: str) -> State:
+        return next(s for s in self.states if s.name == name)

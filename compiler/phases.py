@@ -76,6 +76,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
         scratch=m.Scratch(egress=0),
         max_ports=MAX_PORTS,
+        states=unit.states,
         forwards=any(isinstance(part, Forward) for part in walk(stages)),
         doc=pipeline.doc,
     )

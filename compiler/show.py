@@ -124,6 +124,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return "port"
         case m.Given():
             return "given"
+        case m.Recalled(state, slot):
+            return f"{state}.{slot}"
         case m.Attribute(binding, _, element):
             return f"{binding}.{element}" + ("?" if expr.optional else "")
         case m.Arithmetic(operator, left, right):
@@ -194,14 +196,19 @@ def _statement(s: m.Statement, depth: int) -> Iterator[str]:
         case m.Choose():
             yield f"{indent}choose {s.rule} from {s.binding}: {s.binding_rule}.{s.group}"
             yield from _branch("else", s.otherwise, depth)
+        case m.Recall():
+            yield f"{indent}recall {s.state}({', '.join(map(expression, s.key))})"
+            yield from _branch("else", s.otherwise, depth)
         case m.Inline():
             yield from _branch(f"inline {s.action}", s.body, depth, True)
         case _:
             yield indent + _simple(s)
 
 
-def _simple(s: m.Push | m.Pop | m.ClampMss | m.Forward | m.Verdict) -> str:
+def _simple(s: m.Remember | m.Push | m.Pop | m.ClampMss | m.Forward | m.Verdict) -> str:
     match s:
+        case m.Remember():
+            return f"remember {s.state}({', '.join(map(expression, s.values))})"
         case m.Push():
             path = " / ".join(_pushed(e) for e in s.elements)
             return f"push {path} before {s.before}"

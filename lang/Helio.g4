@@ -35,7 +35,7 @@ type : name ('[' sum ']' ('max' number)?)? ;
 
 pipeline : 'pipeline' name '{' declaration* '}' ;
 
-declaration : ports | graph | element | rule_ | fallback | action | stage | hook | run ;
+declaration : ports | graph | element | rule_ | state | fallback | action | stage | hook | run ;
 
 ports : 'ports' names ;
 
@@ -66,6 +66,12 @@ clause
 
 matchLine : matchName name path ;
 
+state : 'state' name '[' number ']' '{' stateClause* '}' ;
+
+stateClause : ('match' | 'gives') slot (',' slot)* | 'ages' number ;
+
+slot : name ':' name ;
+
 fallback : 'default' verdict ;
 
 action : 'action' name '(' name ')' block ;
@@ -84,6 +90,8 @@ statement
     : ifElse
     | matchOn
     | 'find' name ('(' assign (',' assign)* ')')? otherwise?
+    | 'recall' name '(' assign (',' assign)* ')' otherwise?
+    | 'remember' name '(' assign (',' assign)* ')'
     | 'choose' name 'from' path otherwise?
     | 'push' pushed ('/' pushed)* ('before' nodeName)?
     | 'pop' 'to' nodeName
@@ -150,31 +158,31 @@ literal : NUMBER | ADDRESS ;
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'precedence' | 'priority' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before'
     ;
 
 memberName
-    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before'
     ;
 
 edgeName
-    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'precedence' | 'priority' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before'
     ;
 
 matchName
-    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'state' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before'
     ;
 
 statementName
-    : IDENT | 'action' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'precedence' | 'priority' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 

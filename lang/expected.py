@@ -11,7 +11,7 @@ from .source import Source
 
 HARD = frozenset(
     "and as choose clamp counts default drop else find forward gives ie if import is match not on"
-    " or pass pipeline pop push reply rule run send spread stage when".split()
+    " or pass pipeline pop push recall remember reply rule run send spread stage when".split()
 )
 """Words that cannot be names anywhere."""
 

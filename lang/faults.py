@@ -241,8 +241,8 @@ EXPLANATIONS: dict[str, Explanation] = {
         "A few words begin a clause wherever they stand and cannot name anything: `and`, `as`, "
         "`choose`, `clamp`, `counts`, `default`, `drop`, `else`, `find`, `forward`, `gives`, "
         "`ie`, `if`, `import`, `is`, `match`, `not`, `on`, `or`, `pass`, `pipeline`, `pop`, "
-        "`push`, `reply`, `rule`, `run`, `send`, `spread`, `stage` and `when`. All others may be "
-        "names.",
+        "`push`, `recall`, `remember`, `reply`, `rule`, `run`, `send`, `spread`, `stage` and "
+        "`when`. All others may be names.",
         "ie match = 1, u8",
         "ie match_ = 1, u8",
     ),

@@ -153,6 +153,8 @@ class _Printer(Statements):
             self.parser(node)
         elif isinstance(node, tree.Rule):
             self.rule(node)
+        elif isinstance(node, tree.State):
+            self.state(node)
         elif isinstance(node, tree.Default):
             self.write(f"default {node.verdict.verdict}", end)
         elif isinstance(node, tree.Action):
@@ -206,6 +208,20 @@ class _Printer(Statements):
                 text = f"{word:<{words}} {_body(clause)}"
             self.line(clause, 2, text)
             above = clause
+        self.close(node, 1)
+
+    def state(self, node: tree.State) -> None:
+        self.write(f"state {node.name.text} [{node.capacity.text}] {{", node.capacity.span.end)
+        if not node.clauses and not self.commented(node.span.start, node.span.end):
+            self.write("}", node.span.end)
+            return
+        for clause in node.clauses:
+            if isinstance(clause, tree.Ages):
+                text = f"{'ages':<5} {clause.seconds.text}"
+            else:
+                slots = (f"{s.name.text} : {s.type.text}" for s in clause.slots)
+                text = f"{clause.word} {', '.join(slots)}"
+            self.line(clause, 2, text)
         self.close(node, 1)
 
 

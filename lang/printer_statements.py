@@ -79,7 +79,7 @@ class Statements:
             then = self.inline_block(node.then)
             text = None if then is None else f"if {spelling.expr(node.condition)} {then}"
             return self._inline_else(text, node.otherwise)
-        if isinstance(node, tree.Find | tree.Choose):
+        if isinstance(node, tree.Find | tree.Choose | tree.Recall):
             return self._inline_else(_lookup(node), node.otherwise)
         if isinstance(node, tree.MatchOn):
             return None if node.arms else f"match {node.subject.text} {{}}"
@@ -113,7 +113,7 @@ class Statements:
             self.write(f"if {spelling.expr(node.condition)} ", node.condition.span.end)
             self.block(node.then, depth)
             self.otherwise(node.otherwise, depth)
-        elif isinstance(node, tree.Find | tree.Choose):
+        elif isinstance(node, tree.Find | tree.Choose | tree.Recall):
             self.write(_lookup(node), node.span.start)
             self.otherwise(node.otherwise, depth)
         elif isinstance(node, tree.MatchOn):
@@ -161,16 +161,23 @@ def _pattern(node: tree.Arm) -> str:
     return node.pattern.text + (f" {node.binding.text}" if node.binding else "")
 
 
-def _lookup(node: tree.Find | tree.Choose) -> str:
+def _lookup(node: tree.Find | tree.Choose | tree.Recall) -> str:
     if isinstance(node, tree.Find):
-        given = f"({', '.join(map(spelling.assign, node.given))})" if node.given else ""
-        return f"find {node.kind.text}{given}"
+        return f"find {node.kind.text}{_given(node.given) if node.given else ''}"
+    if isinstance(node, tree.Recall):
+        return f"recall {node.state.text}{_given(node.given)}"
     return f"choose {node.kind.text} from {node.origin.text}"
+
+
+def _given(fields: tuple[tree.Assign, ...]) -> str:
+    return f"({', '.join(map(spelling.assign, fields))})"
 
 
 def _simple(node: tree.Statement) -> str:
     if isinstance(node, tree.Assign):
         return spelling.assign(node)
+    if isinstance(node, tree.Remember):
+        return f"remember {node.state.text}{_given(node.given)}"
     if isinstance(node, tree.Pop):
         return f"pop to {node.node.text}"
     if isinstance(node, tree.Clamp):

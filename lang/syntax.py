@@ -208,6 +208,22 @@ class _Builder(StatementBuilder):
             self.span(context), self.name(element), self.name(kind), self.path(operand)
         )
 
+    def decl_state(self, context: Context, children: list[Any], span: Span) -> tree.State:
+        doc = self.doc(context)
+        clauses = tuple(self.state_clause(c) for c in children[6:-1])
+        return tree.State(span, self.name(children[1]), self.number(children[3]), clauses, doc)
+
+    def state_clause(self, context: Context) -> tree.Slots | tree.Ages:
+        children, span = context.children, self.span(context)
+        word = children[0].kind
+        if word == "ages":
+            return tree.Ages(span, self.number(children[1]))
+        return tree.Slots(span, word, tuple(self.slot(c) for c in children[1::2]))
+
+    def slot(self, context: Context) -> tree.Slot:
+        name, _, type_ = context.children
+        return tree.Slot(self.span(context), self.name(name), self.name(type_))
+
     def decl_default(self, context: Context, children: list[Any], span: Span) -> tree.Default:
         return tree.Default(span, self.verdict(children[1]))
 

@@ -154,11 +154,25 @@ class StatementBuilder:
 
     def otherwise(self, children: list[Any]) -> tree.Block | None:
         last = children[-1]
-        return self.block(last.children[1]) if last.start.kind == "else" else None
+        if is_token(last, ")") or last.start.kind != "else":
+            return None
+        return self.block(last.children[1])
 
     def stmt_find(self, children: list[Any], span: Span) -> tree.Find:
-        given = tuple(self.assign(c) for c in children[3:-1:2] if is_token(children[2], "("))
+        given = self.given(children) if len(children) > 2 and is_token(children[2], "(") else ()
         return tree.Find(span, self.name(children[1]), given, self.otherwise(children))
+
+    def given(self, children: list[Any]) -> tuple[tree.Assign, ...]:
+        """What stands in the brackets of a look-up."""
+        end = next(i for i, c in enumerate(children) if is_token(c, ")"))
+        return tuple(self.assign(c) for c in children[3:end:2])
+
+    def stmt_recall(self, children: list[Any], span: Span) -> tree.Recall:
+        name, given = self.name(children[1]), self.given(children)
+        return tree.Recall(span, name, given, self.otherwise(children))
+
+    def stmt_remember(self, children: list[Any], span: Span) -> tree.Remember:
+        return tree.Remember(span, self.name(children[1]), self.given(children))
 
     def stmt_choose(self, children: list[Any], span: Span) -> tree.Choose:
         kind, origin = self.name(children[1]), self.path(children[3])

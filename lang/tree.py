@@ -296,6 +296,42 @@ class Rule(Node):
     doc: str = ""
 
 
+# ---- state that packets leave ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Slot(Node):
+    """`mac : mac`: a part of a state's key, or of what it holds."""
+
+    name: Name
+    type: Name
+
+
+@dataclass(frozen=True)
+class Slots(Node):
+    """`match vni : u24, mac : mac` or `gives remote : ip4`."""
+
+    word: Literal["match", "gives"]
+    slots: tuple[Slot, ...]
+
+
+@dataclass(frozen=True)
+class Ages(Node):
+    """`ages 300`: seconds without use after which an entry is forgotten."""
+
+    seconds: Number
+
+
+@dataclass(frozen=True)
+class State(Node):
+    """`state FDB [64k] { match … gives … ages … }`: a table that packets write."""
+
+    name: Name
+    capacity: Number
+    clauses: tuple[Slots | Ages, ...]
+    doc: str = ""
+
+
 # ---- statements -----------------------------------------------------------------------------
 
 
@@ -344,6 +380,23 @@ class Choose(Node):
     kind: Name
     origin: Path
     otherwise: Block | None
+
+
+@dataclass(frozen=True)
+class Recall(Node):
+    """`recall FDB(vni = vxlan.vni, mac = inner.dst) else { drop }`."""
+
+    state: Name
+    given: tuple[Assign, ...]
+    otherwise: Block | None
+
+
+@dataclass(frozen=True)
+class Remember(Node):
+    """`remember FDB(vni = vxlan.vni, mac = inner.src, remote = outer.src)`."""
+
+    state: Name
+    given: tuple[Assign, ...]
 
 
 @dataclass(frozen=True)
@@ -407,7 +460,21 @@ class Apply(Node):
     argument: Name
 
 
-Statement = If | MatchOn | Find | Choose | Assign | Push | Pop | Clamp | Forward | Verdict | Apply
+Statement = (
+    If
+    | MatchOn
+    | Find
+    | Choose
+    | Recall
+    | Remember
+    | Assign
+    | Push
+    | Pop
+    | Clamp
+    | Forward
+    | Verdict
+    | Apply
+)
 
 
 # ---- pipeline and file ----------------------------------------------------------------------
@@ -464,7 +531,9 @@ class Run(Node):
     stages: tuple[Name, ...]
 
 
-Declaration = Ports | Parser | InformationElement | Rule | Default | Action | Stage | Hook | Run
+Declaration = (
+    Ports | Parser | InformationElement | Rule | State | Default | Action | Stage | Hook | Run
+)
 
 
 @dataclass(frozen=True)

@@ -190,18 +190,30 @@ def _report(plan: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def show(name: str, rule: tuple[str, ...], as_json: bool) -> None:
-    """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME."""
+    """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME. Of a
+    state table what packets left there."""
     from .faults import no_such_rule, refused
     from .reader import Reader
-    from .report import chosen, rule_json, rule_rows
+    from .report import chosen, entry_json, entry_rows, rule_json, rule_rows
 
     words = " ".join(rule)
     with Reader(name) as reader:
+        state = next((s for s in reader.manifest.states if s.name.lower() == words.lower()), None)
+        if state is not None:
+            entries = reader.entries(state)
+            if as_json:
+                _json(entry_json(entries))
+            else:
+                click.echo(entry_rows(state, entries))
+            return
         rules = reader.rules()
         book = reader.book(rules)
         shown = chosen(rules, words, book)
         if words and not shown and words.lower() not in {k.lower() for k in book.kinds}:
-            raise refused(no_such_rule(words, [*book.kinds, *(c.rule.name for c in rules)]))
+            states = [s.name for s in reader.manifest.states]
+            raise refused(
+                no_such_rule(words, [*book.kinds, *states, *(c.rule.name for c in rules)])
+            )
         if as_json:
             _json(rule_json(shown, book))
         else:

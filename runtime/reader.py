@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from contextlib import ExitStack
+from ipaddress import ip_address
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.manifest import Counter, Manifest, ManifestError, RuleKind, from_json
+from ..compiler.manifest import (
+    Counter,
+    Manifest,
+    ManifestError,
+    RuleKind,
+    Slot,
+    State,
+    from_json,
+)
 from ..compiler.requests.rulebook import RuleBook
 from ..compiler.requests.rules import Rule
 from . import faults
@@ -18,6 +29,7 @@ from .sums import read_sums
 from .tables import EPOCHS, SLOT
 
 _ATTEMPTS = 100
+SEEN = 8  # octets in front of an entry: when it was written
 
 
 class Counted(NamedTuple):
@@ -26,6 +38,13 @@ class Counted(NamedTuple):
     rule: Rule
     packets: int | None
     octets: int | None
+
+
+class Entry(NamedTuple):
+    """An entry of a state table: names and values, and how many seconds ago it was remembered."""
+
+    values: tuple[tuple[str, str], ...]
+    age: float | None
 
 
 class Reader:
@@ -84,6 +103,29 @@ class Reader:
             return found
         finally:
             control.release()
+
+    def entries(self, state: State) -> list[Entry]:
+        """What packets left in a state table, each with its age in seconds (None: it has none)."""
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        found = []
+        for key, entry in self.map(f"{state.prefix}_state").items():
+            slots = [(s, key[s.offset : s.offset + s.size]) for s in state.match]
+            slots += [(s, entry[s.offset : s.offset + s.size]) for s in state.gives]
+            seen = int.from_bytes(entry[:SEEN], "little")
+            values = tuple((s.name, self._shown(s, octets)) for s, octets in slots)
+            found.append(Entry(values, (now - seen) / 1e9 if state.ages else None))
+        return sorted(found)
+
+    def _shown(self, slot: Slot, octets: bytes) -> str:
+        if slot.type == "port":
+            number = int.from_bytes(octets, sys.byteorder)
+            return next((n for n, p in self.port_numbers.items() if p == number), str(number))
+        number = int.from_bytes(octets, "big")
+        if slot.type == "mac":
+            return number.to_bytes(6, "big").hex(":")
+        if slot.type in ("ip4", "ip6"):
+            return str(ip_address(octets))
+        return str(number)
 
     def book(self, rules: list[Counted]) -> RuleBook:
         """A rule book of these, for names and texts."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..compiler.manifest import State
 from ..compiler.requests.rule_text import format_rule
 from ..compiler.requests.rulebook import RuleBook
 from ..compiler.requests.rules import Reference
-from .reader import Counted, Reader
+from .reader import Counted, Entry, Reader
 
 Row = Sequence[str]
 
@@ -37,6 +38,20 @@ def rule_rows(rules: Iterable[Counted], book: RuleBook) -> str:
         text = format_rule(rule, book.manifest, book)
         rows.append((number(counted.packets), number(counted.octets), text))
     return table(("packets", "bytes", "rule"), rows, frozenset((0, 1))) if rows else "no rules"
+
+
+def entry_rows(state: State, entries: Iterable[Entry]) -> str:
+    """A line an entry of a state table, a column a slot."""
+    head = [slot.name for slot in (*state.match, *state.gives)] + ["age"] * bool(state.ages)
+    rows = [
+        [value for _, value in e.values] + ([f"{e.age:.0f} s"] if e.age is not None else [])
+        for e in entries
+    ]
+    return table(head, rows, frozenset()) if rows else "no entries"
+
+
+def entry_json(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    return [dict(e.values) | ({} if e.age is None else {"age": round(e.age, 1)}) for e in entries]
 
 
 def number(value: int | None) -> str:

@@ -105,6 +105,13 @@ class PrivateRun:
         wanted = [rule for kind in self.manifest.rules for rule in rules.rules(kind.name)]
         self.apply(Changes(created=tuple(wanted), removed=tuple(self.writer.rules())))
 
+    def forget(self) -> None:
+        """Empty the state tables that packets write."""
+        for state in self.manifest.states:
+            table = self.maps[f"{state.prefix}_state"]
+            for key in list(table.keys()):
+                table.delete(key)
+
     def apply(self, plan: Plan) -> None:
         """A rule book's plan. Raises `Refused`."""
         self.writer.try_apply(plan)
@@ -190,6 +197,7 @@ class KernelBackend:
         """`case` has an environment and a book."""
         self._run.set_environment(case.environment)
         self._run.set_rules(case.book)
+        self._run.forget()
         yield self._run.run
 
     def close(self) -> None:

@@ -45,6 +45,13 @@ typedef __u64 u64;
 		__type(key, key_);                                                                  \
 		__type(value, value_);                                                              \
 	} name SEC(".maps")
+#define LRU_MAP(name, words, value_, entries)                                                       \
+	struct {                                                                                    \
+		__uint(type, BPF_MAP_TYPE_LRU_HASH);                                                \
+		__uint(max_entries, entries);                                                       \
+		__uint(key_size, 8 * (words));                                                      \
+		__type(value, value_);                                                              \
+	} name SEC(".maps")
 #define STAGES_MAP(name, entries)                                                                   \
 	struct {                                                                                    \
 		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);                                              \

@@ -117,7 +117,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     value = StageNames(program, state, scope).name(statement.via)
     via = value.expr if value is not None else None
     if value is not None and (
-        not isinstance(via, model.Packet | model.Attribute) or value.kind != "ip4"
+        not isinstance(via, model.Packet | model.Attribute | model.Recalled) or value.kind != "ip4"
     ):
         program.report(
             faults_headers.wrong_kind(
@@ -137,7 +137,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
             if e in program.hook_spans
         ]
         _settle(program, state, statement.span, hooks, pops_only=True)
-    if port is None or not isinstance(via, model.Packet | model.Attribute):
+    if port is None or not isinstance(via, model.Packet | model.Attribute | model.Recalled):
         return Changed(None, frozenset())
     return Changed(model.Forward(port, via, statement.span), frozenset())
 
@@ -182,6 +182,8 @@ def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> mode
     known = scope.names.get(first)
     if known is not None and known.kind == "port" and len(path.parts) == 1:
         return model.PortOf(known.name)
+    if first in program.states and len(path.parts) > 1:
+        return _recalled_port(program, path, state, scope)
     if (known is None and first not in program.rules.known) or len(path.parts) == 1:
         what = "a rule" if first in program.rules.known or known else "no rule and no port"
         program.report(faults.not_a_port(path.span, what))
@@ -198,6 +200,19 @@ def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> mode
         program.report(
             faults.not_a_port(path.span, f"a reference to {what}" if element.references else what)
         )
+        return None
+    return model.PortOf(value.expr)
+
+
+def _recalled_port(
+    program: Program, path: tree.Path, state: State, scope: Scope
+) -> model.PortOf | None:
+    value = StageNames(program, state, scope).recalled(path)
+    if value is None:
+        return None
+    assert isinstance(value.expr, model.Recalled)
+    if not value.expr.port:
+        program.report(faults.not_a_port(path.span, KINDS[value.kind]))
         return None
     return model.PortOf(value.expr)
 

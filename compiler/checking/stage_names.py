@@ -9,7 +9,7 @@ from ...lang import tree
 from ...lang.diagnostics import Diagnostic, Diagnostics
 from ...lang.source import Span
 from .. import model
-from . import faults_files, faults_headers
+from . import faults_files, faults_headers, faults_states
 from . import faults_stages as faults
 from .edges import CheckedGraph
 from .elements import Elements
@@ -29,6 +29,7 @@ class Program:
     checked: CheckedGraph
     elements: Elements
     rules: Rules
+    states: dict[str, model.State]
     actions: dict[str, tree.Action]
     roles: tuple[str, ...]
     hooks: dict[model.Event, model.Verdict | None]
@@ -81,6 +82,8 @@ class StageNames:
         first = path.parts[0].text
         if first in self.scope.names or first in self.program.rules.known:
             return self.attribute(path)
+        if first in self.program.states:
+            return self.recalled(path)
         if path.text == "port":
             return of_width(model.Arrival(), 32, "uint", path.span, "`port`", None)
         packets = PacketNames(self.program.checked, self.program.found)
@@ -91,6 +94,24 @@ class StageNames:
         if value is not None and isinstance(value.expr, model.Packet):
             self.present(value.expr.node, path.span)
         return value
+
+    def recalled(self, path: tree.Path) -> Value | None:
+        """A slot of what was recalled."""
+        table = self.program.states[path.parts[0].text]
+        slots = [s.name for s in table.gives]
+        slot = next((s for s in table.gives if s.name == path.parts[-1].text), None)
+        if slot is None or len(path.parts) != 2:
+            name = path.parts[1] if len(path.parts) > 1 else path.parts[0]
+            help = f"it holds {', '.join(slots)}"
+            self.program.report(faults_files.unknown(f"slot of `{table.name}`", name, slots, help))
+            return None
+        if not all(table.name in w.bound for w in self.state):
+            if not self.program.unsure:
+                ever = self.program.missed.get(table.name)
+                self.program.report(faults_states.not_recalled(path.span, table.name, ever))
+            return None
+        expr = model.Recalled(table.name, slot.name, slot.width, slot.kind, slot.port)
+        return of_width(expr, slot.width, slot.kind, path.span, f"`{path.text}`", table.span)
 
     def unknown(self, name: tree.Name) -> None:
         program = self.program

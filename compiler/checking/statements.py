@@ -15,6 +15,7 @@ from .flow import Bound, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .matches import match
 from .stage_names import Program, StageNames
+from .states import recall, remember
 
 #: Statements that inlined actions may come to.
 MOST_STEPS = 10_000
@@ -44,7 +45,8 @@ def block(
 
 def _check_join(program: Program, written: tree.Statement, state: State) -> None:
     """Behind a branch all packets of a port role must have been changed alike."""
-    if not isinstance(written, tree.If | tree.MatchOn | tree.Find | tree.Choose) or program.unsure:
+    joins = tree.If | tree.MatchOn | tree.Find | tree.Choose | tree.Recall
+    if not isinstance(written, joins) or program.unsure:
         return
     by_role: dict[str, set[tuple[str, ...]]] = {}
     for world in state:
@@ -89,6 +91,12 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return choose(
                 program, written, _otherwise(program, written, state, scope), state, scope
             )
+        case tree.Remember():
+            return remember(program, written, state, scope)
+        case tree.Recall():
+            name = written.state.text
+            missed = block(program, written.otherwise, unbind(state, name), scope)
+            return recall(program, written, missed, state, scope)
         case tree.Push():
             return pushes.push(program, written, state, scope)
         case tree.Pop():

@@ -56,6 +56,23 @@ def is_broadcast(address: int) -> bool:
     return address == 0xFFFFFFFF
 
 
+class States:
+    """What packets left in the state tables: entries by key. `now` is the clock, in seconds. Here
+    nothing gives way to new entries: when a table is full is the kernel's to know."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._entries: dict[str, dict[tuple[int, ...], tuple[tuple[int, ...], float]]] = {}
+
+    def remember(self, state: str, key: tuple[int, ...], values: tuple[int, ...]) -> None:
+        self._entries.setdefault(state, {})[key] = values, self.now
+
+    def recall(self, state: str, key: tuple[int, ...], ages: int) -> tuple[int, ...] | None:
+        """What the entry of that key holds, if it is not older than `ages` seconds (0: any)."""
+        values, seen = self._entries.get(state, {}).get(key, (None, 0.0))
+        return None if ages and self.now - seen > ages else values
+
+
 class Rules(Protocol):
     """What the interpreter asks of a rule store."""
 

@@ -18,10 +18,11 @@ from ..model import (
     Pipeline,
     PortIs,
     Present,
+    Recalled,
 )
 from ..requests.rules import Reference, Rule
 from ..requests.spread import jhash
-from .environment import Environment, Fate, Port, Rules
+from .environment import Environment, Fate, Port, Rules, States
 from .evaluate import evaluate, holds
 from .matching import best_rule
 from .octets import Value
@@ -50,7 +51,10 @@ class Scope:
         arrival: Port,
         frame: bytes,
         parsed: Parsed,
+        states: States,
     ) -> None:
+        self.states = states
+        self.recalled: dict[str, dict[str, int]] = {}
         self.pipeline, self.environment, self.rules = pipeline, environment, rules
         self.arrival, self.parsed = arrival, parsed
         self.packet = Rewriting(pipeline, frame, parsed)
@@ -152,6 +156,8 @@ class Scope:
                 return self._layer4(expr.which)
             case Arrival():
                 return self.arrival.number
+            case Recalled():
+                return self.recalled[expr.state][expr.slot]
             case Attribute():
                 return self._attribute(expr) or 0
             case Hash():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model import Attribute, Event, Forward, Packet
+from ..model import Attribute, Event, Forward, PortOf, Recalled
 from .headers_out import put_headers
 from .icmp import reply
 from .shape import Unsupported, constant_size, pushed_size
-from .values import Site, attribute, value
+from .values import Site, value
 from .verdicts import drop, finish
 
 ETHERNET = 14
@@ -73,12 +73,8 @@ def _type_of(site: Site, node: str) -> int:
 def _next_hop(site: Site, statement: Forward, front: str) -> None:
     """Fill `hop`: from the rule's record where it is kept there, else by neighbour and FIB."""
     w, via = site.writer, statement.via
-    port = statement.port.source
-    if isinstance(port, Attribute):
-        number = f"{site.bindings[port.binding].text}->{port.element}"
-    else:
-        number = site.ports[port]
-    address = value(site, via).network() if isinstance(via, Packet) else attribute(site, via).text
+    port, number = statement.port.source, port_number(site, statement.port)
+    address = value(site, via).network()
     kept = (
         isinstance(via, Attribute) and isinstance(port, Attribute) and via.binding == port.binding
     )
@@ -89,6 +85,17 @@ def _next_hop(site: Site, statement: Forward, front: str) -> None:
         look_up = f"!hop.resolved && {look_up}"
     with w.nest(f"if ({look_up}) {{"):
         hook(site, "unresolved", front, "0")
+
+
+def port_number(site: Site, port: PortOf) -> str:
+    """C text of the port's number."""
+    match port.source:
+        case str(name):
+            return site.ports[name]
+        case Recalled() as recalled:
+            return value(site, recalled).text
+        case Attribute(binding, _, element):
+            return f"{site.bindings[binding].text}->{element}"
 
 
 def _clamp(site: Site) -> None:

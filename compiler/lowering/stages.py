@@ -15,6 +15,8 @@ from ..model import (
     MatchValue,
     Pop,
     Push,
+    Recall,
+    Remember,
     Statement,
     Verdict,
 )
@@ -22,6 +24,7 @@ from .forward import forward
 from .lookup import bind, bind_given, choose, dereference, find, gives_test
 from .rewrite import pop, push
 from .shape import Shape, Unsupported
+from .states import recall, remember
 from .values import Site, condition, present_if, value
 from .verdicts import drop, finish
 
@@ -50,6 +53,12 @@ def _statement(site: Site, s: Statement) -> Shape | None:
             return _match_reference(site, s)
         case Find() | Choose():
             return _look_up(site, s)
+        case Remember():
+            with site.writer.nest("{"):
+                remember(site, s)
+            return site.shape
+        case Recall():
+            return _recall(site, s)
         case Push():
             return push(site, s)
         case Pop():
@@ -146,6 +155,12 @@ def _match_reference(site: Site, s: MatchReference) -> Shape | None:
     with w.nest("else {"):
         drop(site, "absent reference")
     return _join(site, shapes)
+
+
+def _recall(site: Site, s: Recall) -> Shape | None:
+    shapes: list[Shape | None] = []
+    recall(site, s, lambda at: shapes.append(_scoped(at, s.otherwise)))
+    return _join(site, [site.shape, *shapes])
 
 
 def _look_up(site: Site, s: Find | Choose) -> Shape | None:

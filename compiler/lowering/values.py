@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..events import Events
 from ..layout import Table
 from ..lowered import Line, Writer
+from ..manifest import State
 from ..model import (
     And,
     Arithmetic,
@@ -31,6 +32,7 @@ from ..model import (
     Pipeline,
     PortIs,
     Present,
+    Recalled,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +58,12 @@ class Value:
     def host(self) -> str:
         return f"{SWAP[self.octets]}({self.text})" if self.raw and self.octets > 1 else self.text
 
+    def network_of(self, octets: int) -> str:
+        """As a number of `octets` octets stands in a packet."""
+        if self.raw and self.width == octets * 8:
+            return self.text
+        return f"{SWAP[octets]}({self.host()})" if octets > 1 else self.host()
+
     def network(self) -> str:
         """As it must stand in a packet of `octets` octets."""
         if self.raw or self.octets == 1:
@@ -78,6 +86,7 @@ class Site:
     bindings: dict[str, Binding] = field(default_factory=dict)
     ports: dict[str, str] = field(default_factory=dict)  # `port p`: C text of its number
     helpers: dict[str, Helper] = field(default_factory=dict)
+    states: dict[str, State] = field(default_factory=dict)
     uses: set[str] = field(default_factory=set)
     needs: set[str] = field(default_factory=set)  # what helpers take from the scratch record
     sets: set[str] = field(default_factory=set)
@@ -200,6 +209,10 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
             return Value(f"(u16)({site.state('l4')} >> {shift})", 16, raw=True)
         case Arrival():
             return Value("arrival_port(ctx)", 32)
+        case Recalled():
+            octets = next(n for n in (1, 2, 4, 8, 16) if n * 8 >= expr.width)
+            text = f"{site.bindings[expr.state].text}->{expr.slot}"
+            return Value(text, octets * 8, raw=octets > 1 and not expr.port)
         case Attribute():
             return attribute(site, expr)
         case Arithmetic(operator, left, right):

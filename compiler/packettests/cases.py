@@ -25,7 +25,8 @@ from .ports import Surroundings
 from .yaml_text import Entry, Yaml
 
 _TOP = ("define", *SURROUNDINGS, "rules", "cases")
-_CASE = ("name", *SURROUNDINGS, "rules", "port", "packet", "expect")
+_CASE = ("name", *SURROUNDINGS, "rules", "before", "port", "packet", "expect")
+_BEFORE = ("port", "packet")
 _NEEDED = ("name", "port", "packet", "expect")
 _EXPECT = ("verdict", "port", "out", "events", "counted")
 
@@ -44,13 +45,15 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """One test. `requests` are what `book` has been given, in order."""
+    """One test. `requests` are what `book` has been given, in order. `before`: frames that come
+    first and leave something in the state tables, each with the number of its port."""
 
     name: str
     span: Span
     environment: Environment
     requests: tuple[Request, ...]
     book: RuleBook
+    before: tuple[tuple[bytes, int], ...]
     port: int
     frame: bytes
     expected: Expected
@@ -94,6 +97,7 @@ class _Reader:
         book, requests = self._book(environment, asked)
         if not all(needed) or name is None:
             return None
+        before = self._before(entries["before"].value, environment) if "before" in entries else ()
         port = self._port(entries["port"].value, environment)
         written = self._notation.packet(entries["packet"].value)
         frame = written.frame if written else b""
@@ -101,7 +105,20 @@ class _Reader:
         if port is None or expected is None:
             return None
         return Case(name, self._yaml.span(entries["name"].value), environment, requests, book,
-                    port, frame, expected)  # fmt: skip
+                    before, port, frame, expected)  # fmt: skip
+
+    def _before(self, node: yaml.Node, environment: Environment) -> tuple[tuple[bytes, int], ...]:
+        """`[{port: LAN, packet: […]}, …]`"""
+        frames = []
+        for item in self._yaml.sequence(node):
+            entries = self._yaml.mapping(item, "a packet before", _BEFORE)
+            if not all(self._need(entries, key, "a packet before", item) for key in _BEFORE):
+                continue
+            port = self._port(entries["port"].value, environment)
+            written = self._notation.packet(entries["packet"].value)
+            if port is not None and written is not None:
+                frames.append((written.frame, port))
+        return tuple(frames)
 
     def _need(self, entries: dict[str, Entry], key: str, of: str, node: yaml.Node) -> bool:
         if key in entries or not isinstance(node, yaml.MappingNode):

@@ -80,6 +80,8 @@ def run_case(pipeline: Pipeline, case: Case, backends: Sequence[Backend]) -> Res
     backends = [b for b in backends if b.shortest <= len(case.frame) <= b.longest]
     for backend in backends:
         with backend.prepare(case) as run:
+            for frame, port in case.before:
+                run(frame, port)
             outcome = run(case.frame, case.port)
         problems += (f"{backend.name}: {p}" for p in differences(pipeline, case, outcome))
         outcomes.append(outcome)

@@ -1,4 +1,5 @@
-"""Look-ups by what is no field of the packet: the port of arrival, values that the `find` gives."""
+"""Look-ups by what is no field of the packet (the port of arrival, values that the `find` gives),
+and in the tables that packets write."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from helioc.compiler.interpret import Interpreter
 from helioc.compiler.lower import Join
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
@@ -17,9 +19,10 @@ from helioc.lang.parser import read
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle
-from helioc.runtime.testrun import KernelBackend
+from helioc.runtime.testrun import KernelBackend, PrivateRun
 
-PIPELINES = sorted((Path(__file__).parent / "lookups").glob("*.hp"))
+HERE = Path(__file__).parent
+PIPELINES = sorted([*(HERE / "lookups").glob("*.hp"), *(HERE / "states").glob("*.hp")])
 
 
 @pytest.mark.usefixtures("kernel")
@@ -36,7 +39,7 @@ def test_lookups_agree(path: Path, join: Join) -> None:
 
 @cache
 def _book() -> RuleBook:
-    pipeline = check_file(PIPELINES[0].parent / "given.hp")
+    pipeline = check_file(HERE / "lookups" / "given.hp")
     manifest = manifest_of(pipeline, lower_pipeline(pipeline))
     return RuleBook(manifest, {"LAN1": 1, "north west": 2})
 
@@ -65,3 +68,27 @@ def test_an_unknown_port_is_refused(port: str) -> None:
         _planned(f"create SEGMENT 1 [(port, u32, {port}), (tenant, u32, 7)]")
     (found,) = refused.value.diagnostics
     assert found.code == "H0417" and "LAN1" in found.help
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_is_too_old_is_not_recalled() -> None:
+    """An entry last written 301 seconds ago, where the state `ages 300`; 299 is young enough."""
+    path = HERE / "states" / "learning.hp"
+    pipeline = check_file(path)
+    bundle = compile_pipeline(pipeline)
+    cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))
+    case = next(c for c in cases if c.name == "what came by a port is sent back there")
+    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+        run.set_environment(case.environment)
+        table = run.maps["hosts_state"]
+        interpreter = Interpreter(pipeline, case.environment)
+        for age, verdict in ((299, "redirect"), (301, "tx")):
+            for frame, port in case.before:
+                run.run(frame, port)
+                interpreter.run(case.book, frame, port)
+            for key, entry in list(table.items()):
+                seen = int.from_bytes(entry[:8], "little") - age * 1_000_000_000
+                table.update(key, seen.to_bytes(8, "little", signed=True) + entry[8:])
+            interpreter.states.now += age
+            assert run.run(case.frame, case.port).verdict == verdict
+            assert interpreter.run(case.book, case.frame, case.port).verdict == verdict

@@ -1,0 +1,50 @@
+"""`remember` and `recall` as C: keys and entries of state tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..model import Expr, Recall, Remember
+from .stores import placed
+from .values import Binding, Site, value
+
+Fill = Callable[[Site], None]
+
+
+def remember(site: Site, statement: Remember) -> None:
+    w, table = site.writer, site.pipeline.state(statement.state)
+    laid = site.states[table.name]
+    keys = statement.values[: len(table.match)]
+    words = _key(site, statement.state, keys)
+    entry = w.fresh("entry")
+    w.put(f"struct {laid.prefix}_entry {entry} = {{}};")
+    for slot, expr in zip(laid.gives, statement.values[len(table.match) :], strict=True):
+        v = value(site, expr)
+        text = v.host() if slot.type == "port" else v.network_of(slot.size)
+        w.put(f"{entry}.{slot.name} = {text};")
+    w.put(f"{laid.prefix}_remember({words}, &{entry});")
+
+
+def recall(site: Site, statement: Recall, miss: Fill) -> None:
+    """`miss` lowers what happens where nothing is remembered."""
+    w, laid = site.writer, site.states[statement.state]
+    words = _key(site, statement.state, statement.key)
+    entry = w.fresh("entry")
+    w.put(f"struct {laid.prefix}_entry *{entry} = {laid.prefix}_recall({words});")
+    with w.nest(f"if (!{entry}) {{"):
+        w.put(f"count_event({site.events('miss', statement.state)});")
+        miss(site)
+    site.bindings[statement.state] = Binding(entry, statement.state)
+
+
+def _key(site: Site, state: str, values: tuple[Expr, ...]) -> str:
+    """C name of an array with the key's octets."""
+    w, laid = site.writer, site.states[state]
+    words = w.fresh("key")
+    w.put(f"u64 {words}[{laid.key_size // 8}] = {{}};")
+    for slot, expr in zip(laid.match, values, strict=True):
+        for s in placed(value(site, expr), slot.offset, slot.size, 0):
+            shift = s.at % 8 * 8
+            moved = f"(u64){s.text} << {shift}" if shift else f"(u64){s.text}"
+            w.put(f"{words}[{s.at // 8}] |= {moved};")
+    return words
