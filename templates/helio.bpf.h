@@ -290,16 +290,15 @@ static __noinline int next_hop_from_fib(struct xdp_md *ctx, u32 number, u32 addr
 	return 1;
 }
 
-ALWAYS int next_hop_of(struct xdp_md *ctx, u32 port, u32 address, struct next_hop *hop)
+/* Where it stands in the neighbour table, or in `room` by the FIB; 0 if neither knows it. */
+ALWAYS struct next_hop *next_hop_of(struct xdp_md *ctx, u32 port, u32 address, struct next_hop *room)
 {
 	struct neighbour_key key = { .port = port, .address = address };
 	struct next_hop *known = bpf_map_lookup_elem(&neighbours, &key);
 
-	if (known) {
-		*hop = *known;
-		return 1;
-	}
-	return next_hop_from_fib(ctx, port, address, hop);
+	if (known)
+		return known;
+	return next_hop_from_fib(ctx, port, address, room) ? room : 0;
 }
 
 /* Insert an 802.1Q tag behind the MAC addresses of a frame that begins with them. 0: no headroom. */

@@ -28,17 +28,15 @@ def forward(site: Site, statement: Forward) -> None:
     w, front = site.writer, front_ipv4(site)
     pointer = site.node(front)
     pushed = pushed_size(site)
-    w.put(
-        f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};", "struct next_hop hop;"
-    )
+    w.put(f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};")
     with w.nest("if (is_to_group(ctx)) {"):
         w.put(f"count_event({site.events('kept', 'link-layer group')});")
         finish(_unpushed(site), "pass")
     with w.nest(f"if (RAW8({pointer}, 8) <= 1) {{"):
         hook(site, "ttl_expired", front, "0")
     _next_hop(site, statement, front)
-    with w.nest("if (extent + pushed > hop.mtu) {"):
-        hook(site, "too_big", front, "hop.mtu - pushed")
+    with w.nest("if (extent + pushed > hop->mtu) {"):
+        hook(site, "too_big", front, "hop->mtu - pushed")
     w.put(f"u32 from = {site.offset(front)};")
     with w.nest(f"if (bpf_xdp_adjust_head(ctx, (int)from - {ETHERNET} - (int)pushed)) {{"):
         hook(site, "no_headroom", front, "0")
@@ -48,7 +46,7 @@ def forward(site: Site, statement: Forward) -> None:
         drop(site, "internal")
     first = site.shape.pushed[0].node if site.shape.pushed else front
     w.put(
-        "__builtin_memcpy(data, hop.mac, 12);",
+        "__builtin_memcpy(data, hop->mac, 12);",
         f"PUT16(data, 12, bpf_htons({_type_of(site, first):#x}));",
     )
     put_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
@@ -57,9 +55,9 @@ def forward(site: Site, statement: Forward) -> None:
         drop(site, "internal")
     w.put("decrement_ttl(front);")
     _clamp(site)
-    with w.nest("if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {"):
+    with w.nest("if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {"):
         drop(site, "internal")
-    w.put(f"return redirect(st, hop.port, {site.events('verdict', 'redirect')});")
+    w.put(f"return redirect(st, hop->port, {site.events('verdict', 'redirect')});")
 
 
 def _type_of(site: Site, node: str) -> int:
@@ -71,20 +69,28 @@ def _type_of(site: Site, node: str) -> int:
 
 
 def _next_hop(site: Site, statement: Forward, front: str) -> None:
-    """Fill `hop`: from the rule's record where it is kept there, else by neighbour and FIB."""
+    """Set `hop`: to a copy of the rule's record's where it is kept there (members in registers,
+    while the packet is written), else to the neighbour's own memory or what the FIB says."""
     w, via = site.writer, statement.via
     port, number = statement.port.source, port_number(site, statement.port)
     address = value(site, via).network()
     kept = (
         isinstance(via, Attribute) and isinstance(port, Attribute) and via.binding == port.binding
     )
-    look_up = f"!next_hop_of(ctx, {number}, {address}, &hop)"
-    if kept:
-        assert isinstance(via, Attribute)
-        w.put(f"hop = {site.bindings[via.binding].text}->next_hop;")
-        look_up = f"!hop.resolved && {look_up}"
-    with w.nest(f"if ({look_up}) {{"):
-        hook(site, "unresolved", front, "0")
+    w.put("struct next_hop *hop;")
+    look_up = f"hop = next_hop_of(ctx, {number}, {address}, &st->scratch->hop);"
+    if not kept:
+        w.put(look_up)
+        with w.nest("if (!hop) {"):
+            hook(site, "unresolved", front, "0")
+        return
+    assert isinstance(via, Attribute)
+    w.put(f"struct next_hop own = {site.bindings[via.binding].text}->next_hop;", "hop = &own;")
+    with w.nest("if (!own.resolved) {"):
+        w.put(look_up)
+        with w.nest("if (!hop) {"):
+            hook(site, "unresolved", front, "0")
+        w.put("own = *hop;", "hop = &own;")
 
 
 def port_number(site: Site, port: PortOf) -> str:
@@ -106,7 +112,7 @@ def _clamp(site: Site) -> None:
     pointer = site.pointer(node)
     moved = f"{ETHERNET} + pushed + ({site.offset(node)} - from)"
     with w.nest(f"if ({pointer} && !(RAW16(front, 6) & bpf_htons(0x3fff))) {{"):
-        w.put(f"clamp_mss(ctx, {moved}, hop.mtu - pushed - 40);")
+        w.put(f"clamp_mss(ctx, {moved}, hop->mtu - pushed - 40);")
 
 
 # ---- hooks ----------------------------------------------------------------------------------

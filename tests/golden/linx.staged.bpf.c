@@ -63,6 +63,7 @@ struct scratch {
 	u32 l4;
 	u16 epoch;
 	u16 link;
+	struct next_hop hop; /* as the FIB says, on the slow path */
 	u16 vlan_at;
 	u16 outer_at;
 	u16 gre_at;
@@ -895,7 +896,6 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				u8 given_10 = overlay_5->has_key;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					struct next_hop hop;
 					if (is_to_group(ctx)) {
 						count_event(14);
 						return verdict(0, XDP_PASS);
@@ -904,15 +904,22 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(6);
 						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
 					}
-					hop = overlay_5->next_hop;
-					if (!hop.resolved && !next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &hop)) {
-						count_event(8);
-						count_event(12);
-						return verdict(1, XDP_DROP);
+					struct next_hop *hop;
+					struct next_hop own = overlay_5->next_hop;
+					hop = &own;
+					if (!own.resolved) {
+						hop = next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &st->scratch->hop);
+						if (!hop) {
+							count_event(8);
+							count_event(12);
+							return verdict(1, XDP_DROP);
+						}
+						own = *hop;
+						hop = &own;
 					}
-					if (extent + pushed > hop.mtu) {
+					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_lan_to_user(ctx, 0x0304, hop.mtu - pushed) & 7;
+						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
@@ -924,7 +931,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					__builtin_memcpy(data, hop.mac, 12);
+					__builtin_memcpy(data, hop->mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *outer_11 = data + 14;
 					PUT8(outer_11, 0, 0x45);
@@ -955,13 +962,13 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					decrement_ttl(front);
 					if (st->tcp_h && !(RAW16(front, 6) & bpf_htons(0x3fff))) {
-						clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop.mtu - pushed - 40);
+						clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop->mtu - pushed - 40);
 					}
-					if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
+					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					return redirect(st, hop.port, 2);
+					return redirect(st, hop->port, 2);
 				}
 			}
 			else if (far_2->interface_tag == 2) {
@@ -972,7 +979,6 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					struct next_hop hop;
 					if (is_to_group(ctx)) {
 						count_event(14);
 						return verdict(0, XDP_PASS);
@@ -981,13 +987,15 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(6);
 						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
 					}
-					if (!next_hop_of(ctx, referred_14, RAW32(st->user_h, 16), &hop)) {
+					struct next_hop *hop;
+					hop = next_hop_of(ctx, referred_14, RAW32(st->user_h, 16), &st->scratch->hop);
+					if (!hop) {
 						count_event(8);
 						return verdict(0, XDP_PASS);
 					}
-					if (extent + pushed > hop.mtu) {
+					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_lan_to_user(ctx, 0x0304, hop.mtu - pushed) & 7;
+						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
@@ -999,7 +1007,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					__builtin_memcpy(data, hop.mac, 12);
+					__builtin_memcpy(data, hop->mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
@@ -1007,11 +1015,11 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					decrement_ttl(front);
-					if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
+					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					return redirect(st, hop.port, 2);
+					return redirect(st, hop->port, 2);
 				}
 			}
 			else {
@@ -1088,7 +1096,6 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			u8 given_15 = overlay_10->has_key;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				struct next_hop hop;
 				if (is_to_group(ctx)) {
 					count_event(14);
 					return verdict(0, XDP_PASS);
@@ -1097,15 +1104,22 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(6);
 					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
 				}
-				hop = overlay_10->next_hop;
-				if (!hop.resolved && !next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &hop)) {
-					count_event(8);
-					count_event(12);
-					return verdict(1, XDP_DROP);
+				struct next_hop *hop;
+				struct next_hop own = overlay_10->next_hop;
+				hop = &own;
+				if (!own.resolved) {
+					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
+					if (!hop) {
+						count_event(8);
+						count_event(12);
+						return verdict(1, XDP_DROP);
+					}
+					own = *hop;
+					hop = &own;
 				}
-				if (extent + pushed > hop.mtu) {
+				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_lan_to_user(ctx, 0x0304, hop.mtu - pushed) & 7;
+					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
@@ -1117,7 +1131,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
-				__builtin_memcpy(data, hop.mac, 12);
+				__builtin_memcpy(data, hop->mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *outer_16 = data + 14;
 				PUT8(outer_16, 0, 0x45);
@@ -1148,20 +1162,19 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				decrement_ttl(front);
 				if (st->tcp_h && !(RAW16(front, 6) & bpf_htons(0x3fff))) {
-					clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop.mtu - pushed - 40);
+					clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop->mtu - pushed - 40);
 				}
-				if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
+				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
-				return redirect(st, hop.port, 2);
+				return redirect(st, hop->port, 2);
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
 			u32 referred_19 = st->far_rule->interface;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				struct next_hop hop;
 				if (is_to_group(ctx)) {
 					count_event(14);
 					return verdict(0, XDP_PASS);
@@ -1170,13 +1183,15 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(6);
 					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
 				}
-				if (!next_hop_of(ctx, referred_19, RAW32(st->user_h, 16), &hop)) {
+				struct next_hop *hop;
+				hop = next_hop_of(ctx, referred_19, RAW32(st->user_h, 16), &st->scratch->hop);
+				if (!hop) {
 					count_event(8);
 					return verdict(0, XDP_PASS);
 				}
-				if (extent + pushed > hop.mtu) {
+				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_lan_to_user(ctx, 0x0304, hop.mtu - pushed) & 7;
+					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
@@ -1188,7 +1203,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
-				__builtin_memcpy(data, hop.mac, 12);
+				__builtin_memcpy(data, hop->mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
@@ -1196,11 +1211,11 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				decrement_ttl(front);
-				if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
+				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
-				return redirect(st, hop.port, 2);
+				return redirect(st, hop->port, 2);
 			}
 		}
 		else {
@@ -1786,7 +1801,6 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				u8 given_10 = overlay_5->has_key;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					struct next_hop hop;
 					if (is_to_group(ctx)) {
 						count_event(14);
 						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
@@ -1798,15 +1812,22 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(6);
 						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
 					}
-					hop = overlay_5->next_hop;
-					if (!hop.resolved && !next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &hop)) {
-						count_event(8);
-						count_event(12);
-						return verdict(1, XDP_DROP);
+					struct next_hop *hop;
+					struct next_hop own = overlay_5->next_hop;
+					hop = &own;
+					if (!own.resolved) {
+						hop = next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &st->scratch->hop);
+						if (!hop) {
+							count_event(8);
+							count_event(12);
+							return verdict(1, XDP_DROP);
+						}
+						own = *hop;
+						hop = &own;
 					}
-					if (extent + pushed > hop.mtu) {
+					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop.mtu - pushed) & 7;
+						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
@@ -1818,7 +1839,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					__builtin_memcpy(data, hop.mac, 12);
+					__builtin_memcpy(data, hop->mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *outer_11 = data + 14;
 					PUT8(outer_11, 0, 0x45);
@@ -1849,13 +1870,13 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					decrement_ttl(front);
 					if (st->tcp_h && !(RAW16(front, 6) & bpf_htons(0x3fff))) {
-						clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop.mtu - pushed - 40);
+						clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop->mtu - pushed - 40);
 					}
-					if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
+					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					return redirect(st, hop.port, 2);
+					return redirect(st, hop->port, 2);
 				}
 			}
 			else if (far_2->interface_tag == 2) {
@@ -1866,7 +1887,6 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					struct next_hop hop;
 					if (is_to_group(ctx)) {
 						count_event(14);
 						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
@@ -1878,16 +1898,18 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(6);
 						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
 					}
-					if (!next_hop_of(ctx, referred_14, RAW32(st->user_h, 16), &hop)) {
+					struct next_hop *hop;
+					hop = next_hop_of(ctx, referred_14, RAW32(st->user_h, 16), &st->scratch->hop);
+					if (!hop) {
 						count_event(8);
 						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
 							return verdict(1, XDP_DROP);
 						}
 						return verdict(0, XDP_PASS);
 					}
-					if (extent + pushed > hop.mtu) {
+					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop.mtu - pushed) & 7;
+						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
@@ -1899,7 +1921,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					__builtin_memcpy(data, hop.mac, 12);
+					__builtin_memcpy(data, hop->mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
@@ -1907,11 +1929,11 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					decrement_ttl(front);
-					if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
+					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					return redirect(st, hop.port, 2);
+					return redirect(st, hop->port, 2);
 				}
 			}
 			else {
@@ -1997,7 +2019,6 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			u8 given_15 = overlay_10->has_key;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				struct next_hop hop;
 				if (is_to_group(ctx)) {
 					count_event(14);
 					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
@@ -2009,15 +2030,22 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(6);
 					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
 				}
-				hop = overlay_10->next_hop;
-				if (!hop.resolved && !next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &hop)) {
-					count_event(8);
-					count_event(12);
-					return verdict(1, XDP_DROP);
+				struct next_hop *hop;
+				struct next_hop own = overlay_10->next_hop;
+				hop = &own;
+				if (!own.resolved) {
+					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
+					if (!hop) {
+						count_event(8);
+						count_event(12);
+						return verdict(1, XDP_DROP);
+					}
+					own = *hop;
+					hop = &own;
 				}
-				if (extent + pushed > hop.mtu) {
+				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop.mtu - pushed) & 7;
+					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
@@ -2029,7 +2057,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
-				__builtin_memcpy(data, hop.mac, 12);
+				__builtin_memcpy(data, hop->mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *outer_16 = data + 14;
 				PUT8(outer_16, 0, 0x45);
@@ -2060,20 +2088,19 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				decrement_ttl(front);
 				if (st->tcp_h && !(RAW16(front, 6) & bpf_htons(0x3fff))) {
-					clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop.mtu - pushed - 40);
+					clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop->mtu - pushed - 40);
 				}
-				if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
+				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
-				return redirect(st, hop.port, 2);
+				return redirect(st, hop->port, 2);
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
 			u32 referred_19 = st->far_rule->interface;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				struct next_hop hop;
 				if (is_to_group(ctx)) {
 					count_event(14);
 					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
@@ -2085,16 +2112,18 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(6);
 					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
 				}
-				if (!next_hop_of(ctx, referred_19, RAW32(st->user_h, 16), &hop)) {
+				struct next_hop *hop;
+				hop = next_hop_of(ctx, referred_19, RAW32(st->user_h, 16), &st->scratch->hop);
+				if (!hop) {
 					count_event(8);
 					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
 					}
 					return verdict(0, XDP_PASS);
 				}
-				if (extent + pushed > hop.mtu) {
+				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop.mtu - pushed) & 7;
+					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
@@ -2106,7 +2135,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
-				__builtin_memcpy(data, hop.mac, 12);
+				__builtin_memcpy(data, hop->mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
@@ -2114,11 +2143,11 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				decrement_ttl(front);
-				if (hop.vlan && !insert_vlan(ctx, hop.vlan)) {
+				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 					count_event(13);
 					return verdict(1, XDP_DROP);
 				}
-				return redirect(st, hop.port, 2);
+				return redirect(st, hop->port, 2);
 			}
 		}
 		else {
