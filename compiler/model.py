@@ -485,10 +485,13 @@ class Recall:
 class PushElement:
     """One header of a push, outermost first. `values` sets fields in this order of precedence:
     what the user wrote, then the edge to the next header, then the field's default. A field whose
-    value is an optional attribute that a rule leaves out leaves its group out."""
+    value is an optional attribute that a rule leaves out leaves its group out. `computed`: sums
+    that the push asks for (and so their groups); one that is neither given nor optional is computed
+    anyway."""
 
     node: str
     values: tuple[tuple[str, Expr], ...]
+    computed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

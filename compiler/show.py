@@ -226,4 +226,5 @@ def _simple(s: m.Remember | m.Push | m.Pop | m.ClampMss | m.Forward | m.Verdict)
 
 def _pushed(element: m.PushElement) -> str:
     values = ", ".join(f"{n} = {expression(v)}" for n, v in element.values)
+    values = ", ".join([*filter(None, [values]), *(f"{n} = computed" for n in element.computed)])
     return f"{element.node} {{{values}}}" if values else element.node

@@ -192,6 +192,102 @@ ALWAYS u16 checksum_update(u16 checksum, u16 old, u16 new)
 	return fold((u64)(u16)~checksum + (u16)~old + new);
 }
 
+/* The ones' complement sum of the last `length` (< 512) octets of a range that starts at octet `at`,
+ * on top of `sum`. Falling powers of two, so that every call has a constant size; then words. */
+__noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *p = packet_at(data, at);
+	u64 total = sum;
+
+#define SUM_CHUNK(octets)                                                                           \
+	if (length & (octets)) {                                                                    \
+		if (p + (octets) > end)                                                             \
+			return 0;                                                                   \
+		total = (u32)bpf_csum_diff(0, 0, p, octets, total);                                 \
+		p += (octets);                                                                      \
+	}
+	SUM_CHUNK(256)
+	SUM_CHUNK(128)
+	SUM_CHUNK(64)
+	SUM_CHUNK(32)
+#undef SUM_CHUNK
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < 15 && i < (length >> 1 & 15); i++, p += 2) {
+		if (p + 2 > end)
+			return 0;
+		total += RAW16(p, 0);
+	}
+	if (length & 1) {
+		if (p + 1 > end)
+			return 0;
+		total += RAW8(p, 0);
+	}
+	return (total & 0xffffffff) + (total >> 32);
+}
+
+#define MOST_SUMMED 64 /* chunks of 512 octets: all that an offset can reach */
+
+/* The ones' complement sum of `length` octets of the frame from octet `at` on. */
+__noinline u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	u64 sum = 0;
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MOST_SUMMED; i++) {
+		void *p = packet_at(data, at);
+
+		if (length < 512 || p + 512 > end)
+			break;
+		sum = (u32)bpf_csum_diff(0, 0, p, 512, sum);
+		at += 512;
+		length -= 512;
+	}
+	return sum_tail(ctx, at, length & 511, sum);
+}
+
+/* Write the checksum over `length` octets from octet `at` on into octets `field` and on, which are 0
+ * so far. `pseudo`: in its lower half the octet at which the IP header starts whose addresses are
+ * covered too (0: none), in its upper half the protocol that its pseudo header names (0: as the IP
+ * header says). RFC 1071, RFC 9293 section 3.1, RFC 8200 section 8.1. */
+__noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 field)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p;
+	u64 sum = sum_octets(ctx, at, length);
+	u32 protocol = pseudo >> 16;
+	u16 checksum;
+
+	if (pseudo & 0xffff) {
+		p = packet_at(data, pseudo);
+		if (p + 20 > end)
+			return 0;
+		if (RAW8(p, 0) >> 4 == 4) {
+			if (!protocol)
+				protocol = RAW8(p, 9);
+			sum += (u64)RAW32(p, 12) + RAW32(p, 16) + bpf_htons(length);
+		} else {
+			if (p + 40 > end)
+				return 0;
+			if (!protocol)
+				protocol = RAW8(p, 6);
+#pragma clang loop unroll(full)
+			for (int i = 8; i < 40; i += 4)
+				sum += RAW32(p, i);
+			sum += bpf_htonl(length);
+		}
+		sum += bpf_htons(protocol);
+	}
+	checksum = fold(sum);
+	if (!checksum && protocol == 17) /* 0 says that there is none (RFC 768) */
+		checksum = 0xffff;
+	p = packet_at(data, field);
+	if (p + 2 > end)
+		return 0;
+	PUT16(p, 0, checksum);
+	return 1;
+}
+
 /* ---- jhash (Bob Jenkins' lookup3, as Linux's jhash2 with initval 0) --------------------------- */
 
 #define ROL32(x, k) ((x) << (k) | (x) >> (32 - (k)))

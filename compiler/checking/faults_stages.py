@@ -249,13 +249,15 @@ def value_missing(span: Span, node: str, fields: Sequence[str], where: Span) -> 
     )
 
 
-def kept_right(name: tree.Name, node: str, why: str, where: Span) -> Diagnostic:
+def kept_right(
+    name: tree.Name, node: str, why: str, where: Span, mend: str = "leave it out"
+) -> Diagnostic:
     return error(
         "H0291",
         f"`{node}.{name.text}` is kept right by the compiler",
         (name.span, "cannot be given"),
         (where, why),
-        help="leave it out",
+        help=mend,
     )
 
 

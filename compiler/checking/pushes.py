@@ -8,6 +8,7 @@ from ...lang import tree
 from ...lang.source import Span
 from .. import model
 from ..graph import writable
+from ..sums import is_checksum, zero_checksum
 from . import faults_files, faults_headers
 from . import faults_stages as faults
 from .changes import Changed, announced, pushed_before
@@ -37,8 +38,8 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
     ):
         _needs_edge(program, source.name, target.name, element.node.span)
     elements = tuple(
-        _element(program, e, n, t, state, scope)
-        for e, n, t in zip(statement.path, path, [*path[1:], before], strict=True)
+        _element(program, e, path[i], [*path, before][i + 1], path[:i], state, scope)
+        for i, e in enumerate(statement.path)
     )
     worlds = frozenset(_pushed(program, path, before, w, span) for w in state)
     for each in path:
@@ -191,12 +192,19 @@ def _element(
     element: tree.PushElement,
     node: model.Node,
     target: model.Node,
+    outer: list[model.Node],
     state: State,
     scope: Scope,
 ) -> model.PushElement:
     values: list[tuple[str, model.Expr]] = []
     given: dict[str, Span] = {}
+    computed: list[str] = []
     for assign in element.fields:
+        if _is_computed(assign, node):
+            name = assign.target.parts[0]
+            given.setdefault(name.text, name.span)
+            computed.append(name.text)
+            continue
         made = _assign(program, assign, node, given, state, scope)
         if made is not None:
             values.append(made)
@@ -204,7 +212,15 @@ def _element(
     by_edge = {name for name, _ in edges[0].writes or ()} if edges else set()
     if edges:
         _check_complete(program, element, node, set(given) | by_edge)
-    return model.PushElement(node.name, tuple(values))
+    if not computed and zero_checksum(node.header, [n.header for n in outer]):
+        values.append(("checksum", model.Const(0, 16)))
+    return model.PushElement(node.name, tuple(values), tuple(computed))
+
+
+def _is_computed(assign: tree.Assign, node: model.Node) -> bool:
+    """`checksum = computed`: the one thing that may be said of a checksum."""
+    said = isinstance(assign.value, tree.Path) and assign.value.text == "computed"
+    return said and any(f.name == assign.target.text and is_checksum(f) for f in node.header.fields)
 
 
 def _assign(
@@ -253,7 +269,10 @@ def _kept_right(program: Program, name: tree.Name, node: model.Node, field: mode
         why = "follows from the size of the header"
     else:
         return False
-    program.report(faults.kept_right(name, node.name, why, field.span))
+    mend = "leave it out"
+    if is_checksum(field) and (field.group or header.protocol == "udp"):
+        mend += f", or write `{field.name} = computed` where it would be 0 or absent"
+    program.report(faults.kept_right(name, node.name, why, field.span, mend))
     return True
 
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..model import Arithmetic, Derived, Expr, Field, Header, Own
+from ..sums import UPPER_LAYER
 from .evaluate import evaluate
 from .octets import Octets, Value, checksum, put
-
-#: Numbers by which IP names the layer above it (the IANA registry of protocol numbers).
-UPPER_LAYER = {"tcp": 6, "udp": 17, "icmpv6": 58}
 
 
 @dataclass(frozen=True, eq=False)
 class Heading:
     """A header to be written. `name`: its node's. `values`: as given, by field; `writes`: what the
-    edge to the next header says. Fields in neither take their defaults; without one they are 0."""
+    edge to the next header says. Fields in neither take their defaults; without one they are 0.
+    `computed`: checksums that are asked for, so that their group is there."""
 
     name: str
     header: Header
     values: Mapping[str, Value]
     writes: tuple[tuple[str, int], ...] = ()
+    computed: tuple[str, ...] = ()
 
     @cached_property
     def plain(self) -> bytes:
@@ -131,7 +131,8 @@ def _plain(heading: Heading) -> bytes:
 def _has_group(heading: Heading, flag: str) -> bool:
     if flag in heading.values:
         return bool(heading.values[flag])
-    return any(f.group == flag and f.name in heading.values for f in heading.header.fields)
+    told = heading.values.keys() | set(heading.computed)
+    return any(f.group == flag and f.name in told for f in heading.header.fields)
 
 
 def _defaults(header: Header) -> dict[str, int]:

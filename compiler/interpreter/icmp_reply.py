@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
+from ..model import Header
+from ..sums import zero_checksum
 from .build_packet import Heading, build
 from .environment import Port, is_broadcast, is_multicast
 from .octets import Value, checksum
@@ -41,7 +44,10 @@ def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | Non
         },
     )
     way = [*packet.popped, front]
-    back = [_returned(packet, x, after.name) for x, after in pairwise(way)]
+    back = [
+        _returned(packet, x, after.name, [y.header for y in way[:i]])
+        for i, (x, after) in enumerate(pairwise(way))
+    ]
     return _link_back(packet) + build([*back, network], content) + content
 
 
@@ -64,12 +70,12 @@ def _icmp(kind: int, code: int, mtu: int, quoted: bytes) -> bytes:
     return start + checksum(start + bytes(2) + rest).to_bytes(2, "big") + rest
 
 
-def _returned(packet: Rewriting, layer: Layer, following: str) -> Heading:
+def _returned(packet: Rewriting, layer: Layer, following: str, outer: Sequence[Header]) -> Heading:
     """A popped header on the way back: what has no default stays, addresses are exchanged."""
     heading = packet.heading(layer.name, {}, following)
     header, octets = layer.header, layer.octets
     derived = {name for name, _ in heading.writes} | {g.flag for g in header.groups}
-    kept: dict[str, Value] = {}
+    kept: dict[str, Value] = {"checksum": 0} if zero_checksum(header, outer) else {}
     for field in header.fields:
         if field.default is not None or field.part_of or field.name.startswith("_"):
             continue

@@ -6,8 +6,9 @@ docs/semantics.md, "Changing a packet".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from ..model import Derived, Graph, Header, Pipeline
+from ..model import Derived, Graph, Header, Pipeline, PushElement
 from .build_packet import Heading, build
 from .environment import Port
 from .octets import Octets, Value, put, updated
@@ -84,14 +85,19 @@ class Rewriting:
             self.assign(node, "ecn", CE)
         return True
 
-    def push(self, elements: Sequence[tuple[str, Mapping[str, Value]]], before: str) -> None:
+    def push(
+        self, elements: Sequence[tuple[PushElement, Mapping[str, Value]]], before: str
+    ) -> None:
         """Insert headers, outermost first, in front of `before`."""
         at = self._index(before)
-        following = [node for node, _ in elements[1:]] + [before]
+        following = [e.node for e, _ in elements[1:]] + [before]
         target = self.chain[at]
         self.chain[at:at] = [
-            self.heading(node, self._with_ecn(node, values, target), after)
-            for (node, values), after in zip(elements, following, strict=True)
+            replace(
+                self.heading(e.node, self._with_ecn(e.node, values, target), after),
+                computed=e.computed,
+            )
+            for (e, values), after in zip(elements, following, strict=True)
         ]
 
     def heading(self, node: str, values: Mapping[str, Value], following: str) -> Heading:

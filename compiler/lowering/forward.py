@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model import Attribute, Event, Forward, PortOf, Recalled
-from .headers_out import put_headers
+from .headers_out import put_headers, seal_headers
 from .icmp import reply
 from .shape import Unsupported, constant_size, pushed_size
 from .values import Site, value
@@ -55,6 +55,7 @@ def forward(site: Site, statement: Forward) -> None:
         drop(site, "internal")
     w.put("decrement_ttl(front);")
     _clamp(site)
+    seal_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
     with w.nest("if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {"):
         drop(site, "internal")
     w.put(f"return redirect(st, hop->port, {site.events('verdict', 'redirect')});")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..lowered import Writer
 from ..model import Derived, Field, Header
+from ..sums import UPPER_LAYER, is_checksum, nearest_network
 from .stores import stores
 from .values import Value
 
@@ -14,12 +15,14 @@ from .values import Value
 @dataclass(frozen=True)
 class HeaderOut:
     """A header to be written: `given` are values by field, `writes` what the edge to the next
-    header says. Fields not named take their defaults."""
+    header says. Fields not named take their defaults. `computed`: checksums that are asked for, so
+    that their group is there."""
 
     node: str
     header: Header
     given: dict[str, Value]
     writes: tuple[tuple[str, int], ...]
+    computed: frozenset[str] = frozenset()
 
     @property
     def variable(self) -> bool:
@@ -37,6 +40,8 @@ class HeaderOut:
 
     def condition(self, flag: str) -> str:
         """C text of whether a group is written: if one of its fields is given a value."""
+        if any(f.group == flag and f.name in self.computed for f in self.header.fields):
+            return "1"
         given = [
             self.given[f.name]
             for f in self.header.fields
@@ -57,9 +62,43 @@ class HeaderOut:
         for name, number in self.writes:
             if name == f.name:
                 return Value(f"{number:#x}", f.width)
-        if isinstance(f.default, Derived):
+        if isinstance(f.default, Derived) and f.default.what == "length":
             return None
+        if isinstance(f.default, Derived):
+            return Value("0x0", f.width)  # until it is summed up
         return Value(f"{f.default or 0:#x}", f.width)
+
+    def own_sum(self, f: Field) -> bool:
+        """A checksum over nothing but the fixed header, summed up as the header is written."""
+        return (
+            is_checksum(f)
+            and f.name not in self.given
+            and f.default == Derived("checksum", frozenset({"header"}))
+            and not self.header.groups
+        )
+
+    def sealed(self) -> list[Field]:
+        """Checksums over more than that: the last to be written."""
+        return [
+            f
+            for f in self.header.fields
+            if is_checksum(f)
+            and f.name not in self.given
+            and not self.own_sum(f)
+            and (f.group is None or self.condition(f.group) != "0")
+        ]
+
+    def octet_of(self, f: Field) -> str:
+        """C text of where a field starts, counted from the header."""
+        at = str(f.offset // 8)
+        if f.group is None:
+            return at
+        at = f"{self.header.fixed // 8} + {at}"
+        for group in self.header.groups:
+            if group.flag == f.group:
+                break
+            at += f" + ({self.condition(group.flag)} ? {group.width // 8} : 0)"
+        return at
 
 
 def put_headers(
@@ -93,7 +132,7 @@ def _put_header(
     for s in fixed:
         w.put(f"PUT{s.octets * 8}({pointer}, {s.at}, {s.text});")
     for f in out.header.fields:
-        if isinstance(f.default, Derived) and f.default.what == "checksum" and f.group is None:
+        if out.own_sum(f):
             total = " + ".join(word for s in fixed for word in s.words())
             w.put(f"PUT16({pointer}, {f.offset // 8}, fold({total}));")
     at = str(out.header.fixed // 8)
@@ -110,3 +149,36 @@ def _put_header(
             for s in stores(out, group.flag, payload):
                 w.put(f"PUT{s.octets * 8}({where}, {s.at}, {s.text});")
         at = f"{at} + {octets}" if condition == "1" else f"{at} + ({condition} ? {octets} : 0)"
+
+
+def seal_headers(
+    w: Writer,
+    headers: tuple[HeaderOut, ...],
+    start: int,
+    extent: str,
+    damaged: Callable[[], None],
+) -> None:
+    """Checksums over more than their header, innermost first: the last thing to be done to a frame
+    whose `headers` start at octet `start` and are followed by `extent` octets."""
+    sizes = [h.size_text() for h in headers]
+    places = [" + ".join([str(start), *sizes[:i]]) for i in range(len(headers))]
+    for i, out in reversed(list(enumerate(headers))):
+        network = nearest_network([h.header for h in headers[:i]])
+        for f in out.sealed():
+            assert isinstance(f.default, Derived)
+            over, covered = f.default.over, []
+            if "header" in over:
+                covered.append(sizes[i])
+            if "payload" in over:
+                covered += [*sizes[i + 1 :], extent]
+            at = places[i] if "header" in over else f"{places[i]} + {sizes[i]}"
+            pseudo = "0"
+            if "pseudo" in over and network is not None:
+                upper = UPPER_LAYER.get(out.header.protocol, 0)
+                pseudo = f"({places[network]}) | {upper} << 16"
+            field = f"{places[i]} + {out.octet_of(f)}"
+            call = f"seal(ctx, {pseudo}, {at}, {' + '.join(covered)}, {field})"
+            present = "1" if f.group is None else out.condition(f.group)
+            when = f"!{call}" if present == "1" else f"{present} && !{call}"
+            with w.nest(f"if ({when}) {{"):
+                damaged()

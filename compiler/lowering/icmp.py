@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..model import Header
-from .headers_out import HeaderOut, put_headers
+from ..sums import zero_checksum
+from .headers_out import HeaderOut, put_headers, seal_headers
 from .lookup import group_pointer
 from .shape import constant_size, writable
 from .values import Site, Value, field_value
@@ -60,19 +61,22 @@ def _answer(site: Site, front: str, back: tuple[HeaderOut, ...], link: str, size
     put_headers(w, back, size, f"{ADDED} + quoted", lambda: drop(site, "internal"))
     with w.nest(f"if (!put_icmp(ctx, {size} + again, sender, asker, quoted, a, b)) {{"):
         drop(site, "internal")
+    seal_headers(w, back, size, f"{ADDED} + quoted", lambda: drop(site, "internal"))
     w.put(f"return verdict({site.events('verdict', 'tx')}, XDP_TX);")
 
 
 def _back(site: Site) -> tuple[HeaderOut, ...]:
     """The popped headers as they go back: source and destination exchanged, the rest as a push
     would write it, but what has no default stays as it came."""
-    out = []
+    out: list[HeaderOut] = []
     popped = site.shape.popped
     following = (*popped, site.shape.fronts[0])[1:]
     for node, after in zip(popped, following, strict=True):
         header = site.header(node)
         edge = writable(site, node, after)
         given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()})
+        if zero_checksum(header, [h.header for h in out]):
+            given["checksum"] = Value("0x0", 16)
         out.append(HeaderOut(node, header, given, edge.writes or ()))
     return tuple(out)
 

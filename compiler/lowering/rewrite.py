@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model import Derived, Expr, Header, Pop, Push
+from ..model import Expr, Header, Pop, Push
 from .headers_out import HeaderOut
 from .shape import Shape, Unsupported, writable
 from .values import Site, Value, value
@@ -55,20 +55,19 @@ def push(site: Site, statement: Push) -> Shape:
             front = site.node(statement.before)
             if site.header(statement.before).protocol == "ipv4":
                 given["ecn"] = _captured(site, Value(f"(RAW8({front}, 1) & 3)", 2))
-        out.append(HeaderOut(element.node, header, given, edge.writes or ()))
+        out.append(
+            HeaderOut(element.node, header, given, edge.writes or (), frozenset(element.computed))
+        )
     return replace(site.shape, fronts=(statement.before,), pushed=(*out, *site.shape.pushed))
 
 
 def _refuse_unwritable(site: Site, header: Header, given: dict[str, Expr]) -> None:
-    """What a push cannot write yet: checksums over more than the header, fields over 64 bits."""
+    """What a push cannot write yet: fields over 64 bits."""
     told, span = f"`{header.name}` cannot be pushed", site.writer.span
     groups = {f.group for f in header.fields if f.name in given} | {None}
     for f in header.fields:
         if f.group not in groups:
             continue
-        match f.default:
-            case Derived("checksum", over) if over != {"header"} or f.group is not None:
-                raise Unsupported(f"{told}: its `{f.name}` covers the payload", span)
         if f.width > 64:
             raise Unsupported(f"{told}: its `{f.name}` is over 64 bits", span)
 

@@ -30,11 +30,11 @@ class Store:
 
 
 def stores(out: HeaderOut, group: str | None, payload: str) -> list[Store]:
-    """The stores of the fixed part (`group` None) or of an optional group, but for checksums.
-    `payload` is C text of the octets behind the header."""
+    """The stores of the fixed part (`group` None) or of an optional group, but for a checksum that
+    `put_headers` sums up. `payload` is C text of the octets behind the header."""
     found = []
     for at, octets, fields in _units(out, group):
-        if any(isinstance(f.default, Derived) and f.default.what == "checksum" for f in fields):
+        if any(out.own_sum(f) for f in fields):
             continue
         found += _unit(out, at, octets, fields, payload)
     return found

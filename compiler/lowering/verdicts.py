@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .headers_out import put_headers
+from .headers_out import put_headers, seal_headers
 from .shape import constant_size, pushed_size, writable
 from .values import Site, value
 
@@ -67,6 +67,7 @@ def _materialise(site: Site) -> None:
             w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
             announce(site, nodes[-1], first, size)
             put_headers(w, shape.pushed, size, "extent", lambda: drop(site, "internal"))
+            seal_headers(w, shape.pushed, size, "extent", lambda: drop(site, "internal"))
 
 
 def announce(site: Site, last: str, first: str, size: int) -> None:
