@@ -133,6 +133,13 @@ class IsLocal:
 
 
 @dataclass(frozen=True)
+class IsMulticast:
+    """A group address: of IEEE 802 (broadcast too), RFC 1112 or RFC 4291 section 2.7."""
+
+    address: Packet
+
+
+@dataclass(frozen=True)
 class IsFragment:
     """More fragments or a non-zero fragment offset (RFC 791)."""
 
@@ -161,7 +168,7 @@ class Or:
     operands: tuple[Condition, ...]
 
 
-Condition = Compare | Present | IsLocal | IsFragment | PortIs | Not | And | Or
+Condition = Compare | Present | IsLocal | IsMulticast | IsFragment | PortIs | Not | And | Or
 
 # ---- headers --------------------------------------------------------------------------------
 

@@ -142,6 +142,8 @@ def condition(c: m.Condition) -> str:
             return f"present {node}"
         case m.IsLocal(address):
             return f"{expression(address)} is local"
+        case m.IsMulticast(address):
+            return f"{expression(address)} is multicast"
         case m.IsFragment(node):
             return f"{node} is fragment"
         case m.PortIs(role):

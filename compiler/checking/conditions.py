@@ -95,14 +95,17 @@ def _is(program: Program, expr: tree.Is, state: State, scope: Scope) -> Narrowed
     if what.text == "local":
         value = StageNames(program, state, scope).name(subject)
         return Narrowed(_local(program, value, subject.span), state, state)
+    if what.text == "multicast":
+        value = StageNames(program, state, scope).name(subject)
+        return Narrowed(_multicast(program, value, subject.span), state, state)
     if what.text == "fragment":
         return _fragment(program, subject, state, scope)
     program.report(
         faults_files.unknown(
             "test",
             what,
-            ("local", "fragment"),
-            "write `ADDRESS is local`, `NODE is fragment` or `port is ROLE`",
+            ("local", "multicast", "fragment"),
+            "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, `port is ROLE`",
         )
     )
     return Narrowed(None, state, state)
@@ -128,6 +131,15 @@ def _local(program: Program, value: Value | None, span: Span) -> model.Condition
         program.report(faults.has_no(span, "local", "an IPv4 address of the packet"))
         return None
     return model.IsLocal(value.expr)
+
+
+def _multicast(program: Program, value: Value | None, span: Span) -> model.Condition | None:
+    if value is None:
+        return None
+    if not isinstance(value.expr, model.Packet) or value.kind not in ("mac", "ip4", "ip6"):
+        program.report(faults.has_no(span, "multicast", "an address of the packet"))
+        return None
+    return model.IsMulticast(value.expr)
 
 
 def _fragment(program: Program, subject: tree.Path, state: State, scope: Scope) -> Narrowed:

@@ -8,6 +8,7 @@ RESERVED = {
     "given": "a value that `find` gives",
     "local": "the host",
     "fragment": "a fragment",
+    "multicast": "a group of receivers",
     "_": "everything else",
     "hash": "a function",
 }

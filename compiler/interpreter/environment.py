@@ -51,6 +51,13 @@ def is_multicast(address: int) -> bool:
     return address >> 28 == 0xE
 
 
+def is_group(kind: str, address: int) -> bool:
+    """Whether a MAC, IPv4 or IPv6 address is that of a group."""
+    if kind == "mac":
+        return bool(address >> 40 & 1)
+    return is_multicast(address) if kind == "ip4" else address >> 120 == 0xFF
+
+
 def is_broadcast(address: int) -> bool:
     """255.255.255.255 (RFC 919)."""
     return address == 0xFFFFFFFF

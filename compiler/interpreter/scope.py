@@ -12,6 +12,7 @@ from ..model import (
     Hash,
     IsFragment,
     IsLocal,
+    IsMulticast,
     Layer4,
     Match,
     Packet,
@@ -22,7 +23,7 @@ from ..model import (
 )
 from ..requests.rules import Reference, Rule
 from ..requests.spread import jhash
-from .environment import Environment, Fate, Port, Rules, States
+from .environment import Environment, Fate, Port, Rules, States, is_group
 from .evaluate import evaluate, holds
 from .matching import best_rule
 from .octets import Value
@@ -189,6 +190,8 @@ class Scope:
                 return any(x.name == condition.node for x in self.packet.chain)
             case IsLocal():
                 return self.environment.is_local(self.value(condition.address))
+            case IsMulticast(address):
+                return is_group(address.kind, self.value(address))
             case IsFragment():
                 layer = self.packet.layer(condition.node)
                 return layer is not None and is_fragment(layer.octets)

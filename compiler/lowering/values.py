@@ -24,6 +24,7 @@ from ..model import (
     Header,
     IsFragment,
     IsLocal,
+    IsMulticast,
     Layer4,
     Not,
     Or,
@@ -279,6 +280,10 @@ def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -
             return _compare(operator, value(site, left, own), value(site, right, own))
         case IsLocal(address):
             return f"is_local({value(site, address).network()})"
+        case IsMulticast(Packet(node, name, _, kind)):
+            first = f"RAW8({site.node(node)}, {site.header(node).field(name).offset // 8})"
+            tests = {"mac": f"{first} & 1", "ip4": f"({first} & 0xf0) == 0xe0"}
+            return f"({tests.get(kind, f'{first} == 0xff')}) != 0"
         case IsFragment(node):
             return f"(RAW16({site.node(node)}, 6) & bpf_htons(0x3fff)) != 0"
         case Not(operand):
