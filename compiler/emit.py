@@ -41,6 +41,7 @@ def emit(unit: Unit, lines: bool) -> str:
         slots={f"{b.name}_slot": b for b in unit.bound},
         arguments=arguments,
         arguments_most=ARGUMENTS_MOST,
+        masked=masked,
         words=max([t.key.words for t in unit.tables if t.key] or [1]),
         stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
     )
@@ -68,6 +69,11 @@ def _same(state: State) -> str:
 def arguments(words: int) -> str:
     """What a look-up function takes beside the epoch: the key's words, if registers hold them."""
     return "".join(f", u64 k{i}" for i in range(words)) if words <= ARGUMENTS_MOST else ""
+
+
+def masked(words: int) -> str:
+    """Where a look-up masks its key: on the stack, if that holds it beside what callers need."""
+    return f"masked[{words}]" if words <= ARGUMENTS_MOST else "*masked = (u64 *)s->masked"
 
 
 def _numbered(text: str, name: str) -> str:

@@ -22,7 +22,7 @@ BUILD: dict[str, Explanation] = {
     "H0303": Explanation(
         "this release cannot compile it",
         "The pipeline is sound, but asks for something that is not compiled yet: the place shown "
-        "says what. A pushed header's checksum over its payload, pushed fields of over 64 bits and "
+        "says what. A push in front of what was pushed and "
         "keys of over 88 octets are among them; docs/language.md lists the rest.",
     ),
     "H0304": Explanation(

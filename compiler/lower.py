@@ -179,7 +179,7 @@ def _programs(pipeline: Pipeline, functions: list[Function], join: Join) -> list
 
 # ---- records --------------------------------------------------------------------------------
 
-C_TYPE = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+C_TYPE = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "u128"}
 
 
 def _record(table: Table) -> Record:

@@ -15,6 +15,8 @@ typedef __u8 u8;
 typedef __u16 u16;
 typedef __u32 u32;
 typedef __u64 u64;
+/* An IPv6 address. Aligned as the two words that it is made of: records and stacks have no more. */
+typedef unsigned __int128 u128 __attribute__((aligned(8)));
 
 #define ALWAYS static __always_inline
 /* a > b for numbers below 2^63, without teaching the verifier bounds that would multiply its states */
@@ -135,10 +137,18 @@ ALWAYS u32 cell_slot(u64 cell, u16 epoch)
 #define RAW16(p, o) (*(const u16 *)((const void *)(p) + (o)))
 #define RAW32(p, o) (*(const u32 *)((const void *)(p) + (o)))
 #define RAW64(p, o) (*(const u64 *)((const void *)(p) + (o)))
+#define RAW128(p, o) (*(const u128 *)((const void *)(p) + (o)))
 #define PUT8(p, o, v) (*(u8 *)((void *)(p) + (o)) = (v))
 #define PUT16(p, o, v) (*(u16 *)((void *)(p) + (o)) = (v))
 #define PUT32(p, o, v) (*(u32 *)((void *)(p) + (o)) = (v))
 #define PUT64(p, o, v) (*(u64 *)((void *)(p) + (o)) = (v))
+#define PUT128(p, o, v) (*(u128 *)((void *)(p) + (o)) = (v))
+
+/* 128 bits from network order to that of the host, or back. */
+ALWAYS u128 swap128(u128 value)
+{
+	return (u128)bpf_be64_to_cpu((u64)value) << 64 | bpf_be64_to_cpu((u64)(value >> 64));
+}
 
 /* Hide a value's origin from clang, so that it neither merges two maps' lookups into one indirect
  * call nor drops a bound that only the verifier needs. */

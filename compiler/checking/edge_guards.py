@@ -9,7 +9,7 @@ from .. import model
 from . import faults_files, faults_headers, guards
 from . import faults_graph as faults
 from .headers import CheckedHeader
-from .values import WIDEST, Value, fits, literal
+from .values import Value, fits, literal
 
 
 class EdgeGuards:
@@ -65,8 +65,8 @@ class EdgeGuards:
                 )
             )
             return None
-        if field.kind == "bytes" or field.width > WIDEST:
-            self.found.add(faults_files.unsupported(name.span, "testing more than 64 bits"))
+        if field.kind == "bytes":
+            self.found.add(faults_files.unsupported(name.span, "testing a run of octets"))
             return None
         return field
 

@@ -54,7 +54,7 @@ HEADERS: dict[str, Explanation] = {
     "H0237": Explanation(
         "a clause reads what it cannot know",
         "`size`, `extent`, `accept`, `require` and `payload` are settled while the header is "
-        "parsed: they read its own fixed fields of up to 64 bits, by their plain names.",
+        "parsed: they read its own fixed fields, by their plain names.",
         "header mark {\n  words : u8\n  accept udp.dst = 4000\n}",
         "header mark {\n  words : u8\n  accept words = 4\n}",
     ),

@@ -9,7 +9,7 @@ from ...lang.diagnostics import Diagnostics
 from .. import model
 from . import faults_files, faults_graph
 from . import faults_headers as faults
-from .values import WIDEST, Expressions, Value, of_width
+from .values import Expressions, Value, of_width
 
 
 class HeaderClauses:
@@ -111,10 +111,10 @@ class HeaderClauses:
                 )
             )
             return None
-        if own.kind == "bytes" or own.width > WIDEST:
+        if own.kind == "bytes":
             self.found.add(
                 faults.clause_reads(
-                    path.span, "more than 64 bits", "too wide", "compare fields of up to 64 bits"
+                    path.span, "a run of octets", "no number", "compare numbers and addresses"
                 )
             )
             return None

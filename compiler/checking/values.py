@@ -180,8 +180,8 @@ class Expressions:
                 faults.wrong_kind(first.span, KINDS[first.kind], KINDS[second.kind], second.span)
             )
             return None
-        if max(left.width, right.width) > WIDEST or "bytes" in (left.kind, right.kind):
-            self.found.add(faults_files.unsupported(expr.span, "comparing more than 64 bits"))
+        if "bytes" in (left.kind, right.kind):
+            self.found.add(faults_files.unsupported(expr.span, "comparing runs of octets"))
             return None
         known, other = (left, right) if left.literal else (right, left)
         if known.literal and not (other.low <= known.low <= other.high):

@@ -9,7 +9,7 @@ from ..lowered import Writer
 from ..model import Derived, Field, Header
 from ..sums import UPPER_LAYER, is_checksum, nearest_network
 from .stores import stores
-from .values import Value
+from .values import Value, constant
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class HeaderOut:
             return Value(self.condition(f.name), 1)
         for name, number in self.writes:
             if name == f.name:
-                return Value(f"{number:#x}", f.width)
+                return constant(number, f.width)
         if isinstance(f.default, Derived) and f.default.what == "length":
             return None
         if isinstance(f.default, Derived):
             return Value("0x0", f.width)  # until it is summed up
-        return Value(f"{f.default or 0:#x}", f.width)
+        return constant(f.default or 0, f.width)
 
     def own_sum(self, f: Field) -> bool:
         """A checksum over nothing but the fixed header, summed up as the header is written."""
@@ -111,17 +111,17 @@ def put_headers(
     """Write headers one behind the other from octet `start` of `data`. `extent` is C text of the
     octets that follow the last one. The caller has checked all up to the fixed part of the first
     variable one."""
-    constant = True
+    constant_so_far = True
     base = str(start)
     for i, out in enumerate(headers):
         name = w.fresh(out.node)
         behind = [h.size_text() for h in headers[i + 1 :]]
         w.put(f"void *{name} = data + {base};")
-        if not constant:
+        if not constant_so_far:
             with w.nest(f"if ({name} + {out.header.fixed // 8} > end) {{"):
                 damaged()
         _put_header(w, out, name, " + ".join([extent, *behind]), damaged)
-        constant = constant and not out.variable
+        constant_so_far = constant_so_far and not out.variable
         base = f"{base} + {out.size_text()}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..lowered import Function
 from ..model import And, Edge, Header, Node, Test
-from .values import Site, condition, field_value, value
+from .values import Site, condition, constant, field_value, value
 
 LAYER4 = ("tcp", "udp")
 
@@ -158,9 +158,12 @@ def _test(test: Test, header: Header) -> str:
     field = field_value("p", header.field(test.field))
     parts = []
     for low, high in test.ranges:
-        text = field.host() if test.mask is None else f"({field.host()} & {test.mask:#x})"
+        first, last = (constant(end, field.width).text for end in (low, high))
+        text = field.host()
+        if test.mask is not None:
+            text = f"({text} & {constant(test.mask, field.width).text})"
         if low == high:
-            parts.append(f"{text} == {low:#x}")
+            parts.append(f"{text} == {first}")
         else:
-            parts.append(f"({text} >= {low:#x} && {text} <= {high:#x})")
+            parts.append(f"({text} >= {first} && {text} <= {last})")
     return " || ".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model import Expr, Header, Pop, Push
+from ..model import Pop, Push
 from .headers_out import HeaderOut
 from .shape import Shape, Unsupported, writable
 from .values import Site, Value, value
@@ -48,7 +48,6 @@ def push(site: Site, statement: Push) -> Shape:
     out = []
     for element, after in zip(statement.elements, following, strict=True):
         header = graph.node(element.node).header
-        _refuse_unwritable(site, header, dict(element.values))
         edge = writable(site, element.node, after)
         given = {name: _captured(site, value(site, v)) for name, v in element.values}
         if header.protocol == "ipv4" and not {"tos", "dscp", "ecn"} & given.keys():
@@ -59,17 +58,6 @@ def push(site: Site, statement: Push) -> Shape:
             HeaderOut(element.node, header, given, edge.writes or (), frozenset(element.computed))
         )
     return replace(site.shape, fronts=(statement.before,), pushed=(*out, *site.shape.pushed))
-
-
-def _refuse_unwritable(site: Site, header: Header, given: dict[str, Expr]) -> None:
-    """What a push cannot write yet: fields over 64 bits."""
-    told, span = f"`{header.name}` cannot be pushed", site.writer.span
-    groups = {f.group for f in header.fields if f.name in given} | {None}
-    for f in header.fields:
-        if f.group not in groups:
-            continue
-        if f.width > 64:
-            raise Unsupported(f"{told}: its `{f.name}` is over 64 bits", span)
 
 
 def _captured(site: Site, v: Value) -> Value:

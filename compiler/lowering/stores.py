@@ -1,4 +1,4 @@
-"""Fields of a header as stores of 1, 2, 4 or 8 octets, in the packet's order."""
+"""Fields of a header as stores of 1, 2, 4, 8 or 16 octets, in the packet's order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Store:
-    """`octets` (1, 2, 4 or 8) at octet `at`; `text` is C, as it stands in the packet."""
+    """`octets` (1, 2, 4, 8 or 16) at octet `at`; `text` is C, as it stands in the packet."""
 
     at: int
     octets: int
@@ -24,8 +24,9 @@ class Store:
         """Its 16-bit words, for a checksum over the header."""
         if self.octets == 1:
             return [f"((u64)(u8)({self.text}){' << 8' if self.at % 2 else ''})"]
-        if self.octets == 8:
-            return [f"(u64)(u32)({self.text})", f"((u64)({self.text}) >> 32)"]
+        if self.octets > 4:
+            parts = range(0, self.octets * 8, 32)
+            return [f"(u64)(u32)(({self.text}) >> {shift})" for shift in parts]
         return [f"(u64)(u{self.octets * 8})({self.text})"]
 
 
@@ -88,7 +89,8 @@ def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
     them; none of the stores across a 64-bit word."""
     if value.raw and shift == 0 and value.width == octets * 8 and at % 8 + octets <= 8:
         return [Store(at, octets, value.text)]
-    number = f"((u64){value.host()} << {shift})" if shift else f"(u64){value.host()}"
+    whole = "u128" if value.width > 64 else "u64"
+    number = f"(({whole}){value.host()} << {shift})" if shift else f"({whole}){value.host()}"
     found, done = [], 0
     while done < octets:
         piece = next(n for n in (8, 4, 2, 1) if n <= octets - done and (at + done) % 8 + n <= 8)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ..events import Events
-from ..layout import Table
+from ..layout import Table, octets_of
 from ..lowered import Line, Writer
 from ..manifest import State
 from ..model import (
@@ -39,7 +39,7 @@ from ..model import (
 if TYPE_CHECKING:
     from .shape import Shape
 
-SWAP = {2: "bpf_ntohs", 4: "bpf_ntohl", 8: "bpf_be64_to_cpu"}
+SWAP = {2: "bpf_ntohs", 4: "bpf_ntohl", 8: "bpf_be64_to_cpu", 16: "swap128"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Value:
 
     @property
     def octets(self) -> int:
-        return next(n for n in (1, 2, 4, 8) if n * 8 >= self.width)
+        return octets_of(self.width)
 
     def host(self) -> str:
         return f"{SWAP[self.octets]}({self.text})" if self.raw and self.octets > 1 else self.text
@@ -171,7 +171,7 @@ def field_value(pointer: str, f: Field, base: int = 0) -> Value:
     start = base * 8 + f.offset
     first, last = start // 8, (start + f.width - 1) // 8
     size, shift = last - first + 1, (last + 1) * 8 - (start + f.width)
-    if size in (1, 2, 4, 8) and f.width == size * 8:
+    if size in (1, *SWAP) and f.width == size * 8:
         return Value(f"RAW{f.width}({pointer}, {first})", f.width, raw=size > 1)
     text = _container(pointer, first, size)
     if shift:
@@ -199,7 +199,7 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
     """`own` is (pointer, header) where the expression stands in a header's clause."""
     match expr:
         case Const(number, width):
-            return Value(str(number) if number < 256 else f"{number:#x}", max(width, 1))
+            return constant(number, max(width, 1))
         case Own(name):
             assert own is not None
             return field_value(own[0], own[1].field(name))
@@ -223,10 +223,20 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
             return _hash(site, arguments)
 
 
+def constant(number: int, width: int) -> Value:
+    """A number as C writes it: none has more than 64 bits, so an IPv6 address is made of two."""
+    if number >> 64:
+        return Value(f"((u128){number >> 64:#x}ULL << 64 | {number & _WORD:#x}ULL)", width)
+    return Value(str(number) if number < 256 else f"{number:#x}", width)
+
+
+_WORD = (1 << 64) - 1
+
+
 def attribute(site: Site, expr: Attribute) -> Value:
     record = site.bindings[expr.binding].text
     given = f"{record}->has_{expr.element}" if expr.optional else ""
-    octets = next(n for n in (1, 2, 4, 8) if n * 8 >= expr.width)
+    octets = octets_of(expr.width)
     return Value(f"{record}->{expr.element}", octets * 8, raw=octets > 1, given=given)
 
 

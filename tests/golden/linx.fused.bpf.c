@@ -160,8 +160,8 @@ __noinline u32 overlay_search(u32 epoch)
 {
 	u32 version = overlay_slot_of(0, epoch);
 	struct overlay_directory *directory;
-	volatile struct scratch *s = scratch_of();
 	u64 key[2];
+	volatile struct scratch *s = scratch_of();
 
 	if (!s)
 		return 0;
@@ -308,8 +308,8 @@ __noinline u32 pdr_search(u32 epoch)
 {
 	u32 version = pdr_slot_of(0, epoch);
 	struct pdr_directory *directory;
-	volatile struct scratch *s = scratch_of();
 	u64 key[3];
+	volatile struct scratch *s = scratch_of();
 
 	if (!s)
 		return 0;
@@ -485,8 +485,8 @@ __noinline u32 lbr_search(u32 epoch)
 {
 	u32 version = lbr_slot_of(0, epoch);
 	struct lbr_directory *directory;
-	volatile struct scratch *s = scratch_of();
 	u64 key[1];
+	volatile struct scratch *s = scratch_of();
 
 	if (!s)
 		return 0;
@@ -766,12 +766,12 @@ node_user:
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
 		goto done;
-	if ((RAW8(p, 9) == 0x6)) {
+	if ((RAW8(p, 9) == 6)) {
 		p += size;
 		at += size;
 		goto node_tcp;
 	}
-	if ((RAW8(p, 9) == 0x11)) {
+	if ((RAW8(p, 9) == 17)) {
 		p += size;
 		at += size;
 		goto node_udp;
@@ -1552,7 +1552,7 @@ node_outer:
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
 		goto done;
-	if ((RAW8(p, 9) == 0x2f) && (((RAW8(p, 6) >> 5) & 0x1) == 0x0)) {
+	if ((RAW8(p, 9) == 47) && (((RAW8(p, 6) >> 5) & 0x1) == 0)) {
 		p += size;
 		at += size;
 		goto node_gre;
@@ -1610,12 +1610,12 @@ node_user:
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
 		goto done;
-	if ((RAW8(p, 9) == 0x6)) {
+	if ((RAW8(p, 9) == 6)) {
 		p += size;
 		at += size;
 		goto node_tcp;
 	}
-	if ((RAW8(p, 9) == 0x11)) {
+	if ((RAW8(p, 9) == 17)) {
 		p += size;
 		at += size;
 		goto node_udp;

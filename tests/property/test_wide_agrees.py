@@ -1,0 +1,152 @@
+"""Interpreter and kernel agree where values have 128 bits: matches, keys of five addresses,
+records, comparisons, guards, hashes, pushes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from ipaddress import IPv6Address, IPv6Network
+from pathlib import Path
+
+import pytest
+from helioc.compiler.interpret import Interpreter
+from helioc.compiler.interpreter.environment import Environment, Outcome, Port, Rules
+from helioc.compiler.lower import Join
+from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.testrun import PrivateRun
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from scapy.layers.inet import UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+A = 1
+WORLD = Environment((Port(A, "A", "a", 11, 1500, bytes(6)),))
+ADDRESSES = ["2001:db8::1", "2001:db8::2", "2001:db8::7", "2001:db8:0:0:1::", "fd00::1", "::",
+             "fc00::dead", "2fff::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"]  # fmt: skip
+JOINS: list[Join] = ["staged", "fused"]
+quick = settings(
+    deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+addresses = st.sampled_from(ADDRESSES)
+
+
+@cache
+def wide() -> Pipeline:
+    return check_file(Path(__file__).with_name("wide.hp"))
+
+
+@pytest.fixture(scope="module", params=JOINS)
+def kernel_run(request: pytest.FixtureRequest, kernel: None) -> Iterator[PrivateRun]:
+    bundle = compile_pipeline(wide(), request.param)
+    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+        run.set_environment(WORLD)
+        yield run
+
+
+@st.composite
+def prefix(draw: st.DrawFn) -> str:
+    length = draw(st.sampled_from([1, 16, 63, 64, 65, 127, 128]))
+    return str(IPv6Network(f"{draw(addresses)}/{length}", strict=False))
+
+
+@st.composite
+def masked(draw: st.DrawFn) -> str:
+    mask = draw(st.sampled_from(["ffff::", "::ff", "ffff::ffff", "::1:0:0:0:0"]))
+    return f"{draw(addresses)} & {mask}"
+
+
+def told(names: dict[str, st.SearchStrategy[str]]) -> st.SearchStrategy[list[str]]:
+    chosen = st.fixed_dictionaries({}, optional=names)
+    return chosen.map(lambda ies: [f"({n}, u128, {value})" for n, value in ies.items()])
+
+
+@st.composite
+def rule(draw: st.DrawFn) -> str:
+    new = f"(new, u128, {draw(addresses)})"
+    if draw(st.booleans()):
+        lots = told({"dst": addresses, "target": masked(), "origin": prefix(), "via": addresses})
+        port = draw(st.sampled_from([[], ["(port, u16, 53)"], ["(port, u16, 50..60)"]]))
+        some = [f"(src, u128, {draw(addresses)})", *draw(lots), *port, new]
+        return f"create FLOW [{', '.join(some)}]"
+    some = [*draw(told({"dst": prefix(), "src": masked(), "maybe": addresses})), new]
+    return f"create ROUTE [{', '.join(some)}]"
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> bytes:
+    def ip(**more: int) -> Packet:
+        return IPv6(src=draw(addresses), dst=draw(addresses), fl=draw(st.integers(0, 9)), **more)
+
+    inner = UDP(sport=4, dport=draw(st.sampled_from([53, 55, 61]))) / Raw(draw(st.binary()))
+    if draw(st.booleans()):
+        inner = ip() / inner
+        if draw(st.booleans()):
+            has_via = draw(st.booleans())
+            shim = bytes([has_via << 7, draw(st.sampled_from([41, 41, 41, 42]))])
+            for _ in range(2):
+                shim += IPv6Address(draw(addresses)).packed
+            shim += IPv6Address(draw(addresses)).packed if has_via else b""
+            inner = ip(nh=200) / Raw(shim + bytes(inner))
+            return bytes(Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02") / inner)
+        kind = draw(st.sampled_from([0x88B5, 0x88B5, 0x86DD]))
+        return bytes(Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02", type=kind) / inner)
+    return bytes(Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02") / ip() / inner)
+
+
+def said(outcome: Outcome) -> tuple[object, ...]:
+    frame = outcome.frame.hex() if outcome.frame is not None else None
+    return outcome.verdict, frame, Counter(outcome.events), Counter(outcome.counted)
+
+
+def agree(run: PrivateRun, rules: Rules, frame: bytes) -> Outcome:
+    expected = Interpreter(wide(), WORLD).run(rules, frame, A)
+    assert said(run.run(frame, A)) == said(expected), f"{frame.hex()}\n{expected.trace}"
+    return expected
+
+
+@settings(quick, max_examples=100)
+@given(st.lists(rule(), min_size=1, max_size=8), st.lists(frames(), min_size=4, max_size=10))
+def test_rules_and_packets(kernel_run: PrivateRun, texts: list[str], arriving: list[bytes]) -> None:
+    book = RuleBook(kernel_run.manifest, {"A": A}, {A: 11})
+    kernel_run.set_rules(book)
+    for text in texts:
+        note(text)
+        with suppress(Refused):
+            plan = book.plan(parse_request(Source("request", text)))
+            kernel_run.apply(plan)
+            book.commit(plan)
+    for frame in arriving:
+        agree(kernel_run, book, frame)
+
+
+def test_the_strategies_reach_every_fate(kernel_run: PrivateRun) -> None:
+    """Rules that match something are found, and headers with addresses pushed."""
+    seen: Counter[str] = Counter()
+    book = RuleBook(kernel_run.manifest, {"A": A}, {A: 11})
+    texts = ["ROUTE [(dst, u128, 2001:db8::/32), (new, u128, fd00::7)]"]
+    texts += ["ROUTE [(dst, u128, 2001:db8::1), (new, u128, ::), (maybe, u128, fd00::8)]"]
+    texts += [f"FLOW [(src, u128, {a}), (new, u128, 2001:db8::2)]" for a in ADDRESSES[:4]]
+    texts += ["FLOW [(src, u128, 2001:db8::1), (target, u128, fd00:: & ff00::), (new, u128, ::)]"]
+    book.commit(book.plan(parse_request(Source("request", f"create {', '.join(texts)}"))))
+    kernel_run.set_rules(book)
+
+    @settings(quick, max_examples=300, derandomize=True)
+    @given(frames())
+    def look(frame: bytes) -> None:
+        outcome = agree(kernel_run, book, frame)
+        seen.update([outcome.verdict, *(kind for kind, _ in outcome.counted)])
+        seen.update(node for node, _ in outcome.parsed)
+
+    look()
+    for fate in ("pass", "drop", "tx", "FLOW", "ROUTE", "shim", "i", "udp"):
+        assert seen[fate] >= 10, seen
