@@ -70,7 +70,8 @@ struct pdr_key {
 	u16 vlan;
 	u8 tos, protocol;
 	u16 tagged;
-	u16 tuple;
+	u8 mac[ETH_ALEN];
+	u32 tuple;
 } __attribute__((packed, aligned(4)));
 
 struct overlay_key {
@@ -167,6 +168,7 @@ struct found {
 };
 
 struct packet {
+	struct ethhdr *eth;
 	struct iphdr *ip;
 	struct tcphdr *tcp;
 	u32 at; /* of the IP header */
@@ -274,6 +276,7 @@ ALWAYS int find_pdr(struct packet *p, struct found *found)
 #endif
 	if (!d)
 		return 0;
+	__builtin_memcpy(key.mac, p->eth->h_source, ETH_ALEN);
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < MAX_TUPLES; i++) {
 		struct pdr_key masked __attribute__((aligned(8)));
@@ -284,7 +287,8 @@ ALWAYS int find_pdr(struct packet *p, struct found *found)
 			break;
 		to[0] = k[0] & m[0];
 		to[1] = k[1] & m[1];
-		*(u32 *)(to + 2) = (*(u32 *)(k + 2) & *(u32 *)(m + 2)) | d->tuple[i].number;
+		to[2] = k[2] & m[2];
+		masked.tuple = d->tuple[i].number;
 		pdr = bpf_map_lookup_elem(&pdrs, &masked);
 		if (pdr && pdr->rank > best) {
 #ifdef EPOCH
@@ -543,6 +547,7 @@ int by_hand_lan(struct xdp_md *ctx)
 
 	if (!begin(ctx, &p))
 		return XDP_ABORTED;
+	p.eth = eth;
 	if ((void *)(eth + 1) > end)
 		return done(MALFORMED, XDP_DROP);
 	type = eth->h_proto;
@@ -579,6 +584,7 @@ int by_hand_wan(struct xdp_md *ctx)
 
 	if (!begin(ctx, &p))
 		return XDP_ABORTED;
+	p.eth = eth;
 	if ((void *)(eth + 1) > end)
 		return done(MALFORMED, XDP_DROP);
 	if (eth->h_proto != bpf_htons(ETH_P_IP))

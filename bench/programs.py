@@ -109,11 +109,11 @@ class Filler:
 
     def pdr(self, rule: Rule) -> None:
         lengths = [m.other if m.form == "prefix" else 32 for _, m in rule.match]
-        mask = struct.pack(">II", *((1 << 32) - (1 << 32 - n) for n in lengths)) + bytes(12)
+        mask = struct.pack(">II", *((1 << 32) - (1 << 32 - n) for n in lengths)) + bytes(20)
         rank = sum(lengths) << 48 | (1 << 48) - 1 - rule.sequence
         number, best = self._tuples.get(mask, (len(self._tuples) + 1, 0))
         self._tuples[mask] = number, max(best, rank)
-        key = struct.pack(">II10xH", *(m.value for _, m in rule.match), number)
+        key = struct.pack(">II", *(m.value for _, m in rule.match)) + bytes(16) + _u32(number)
         assert rule.target is not None
         if self.epoch:
             self._maps["pdrs"].update(key, struct.pack("<QI4x", rank, rule.id))
@@ -126,7 +126,7 @@ class Filler:
         order = sorted(self._tuples.items(), key=lambda item: -item[1][1])
         octets = _u32(len(order)) + bytes(4)
         for mask, (number, best) in order:
-            octets += struct.pack("<Q", best) + mask + struct.pack(">2xH", number)
+            octets += struct.pack("<Q", best) + mask + _u32(number)
         directory = self._maps["directory"]
         octets += bytes(directory.spec.value_size - len(octets))
         slot = 1 if self.epoch else 0

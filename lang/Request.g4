@@ -25,7 +25,7 @@ list_ : entry (',' entry)* ;
 // A labelled rule may be followed by its first item without a comma.
 entry : (head ':')* item ;
 
-item : head ':'? block | head element? | element ;
+item : head ':'? block | head element? | element | block ;
 
 block : '[' list_? ']' ;
 

@@ -31,7 +31,8 @@ class IE(NamedTuple):
 
 class RuleItem(NamedTuple):
     """`KIND [id] [name] [items]`. `block`: the items stood in brackets; otherwise what follows in
-    the list may belong to it. `at`: start of the head, its end, and the end of the whole."""
+    the list may belong to it. Without a kind, its elements say of which it is. `at`: start of the
+    head, its end, and the end of the whole; a rule without a head ends as the head does."""
 
     kind: str
     id: int | None = None
@@ -72,6 +73,8 @@ def item_text(item: RuleItem | IE) -> str:
     """An item as it is written in a request, on one line."""
     if isinstance(item, IE):
         return f"({item.type}, {item.length}, {value_text(item)})"
+    if not item.kind:
+        return f"[{', '.join(map(item_text, item.items))}]"
     head = item.kind
     if item.id is not None:
         head += f" {item.id}"

@@ -42,8 +42,9 @@ class _IERecipe(NamedTuple):
 
 
 class _RuleRecipe(NamedTuple):
-    """`id` and `name` are 0 where there is none."""
+    """`kind`, `id` and `name` are 0 where there is none."""
 
+    first: int
     kind: int
     id: int
     name: int
@@ -121,14 +122,14 @@ def _item(recipe: _RuleRecipe | _IERecipe, found: Tokens, base: int) -> RuleItem
              ends[three], starts[four], ends[four], starts[base + first], ends[base + last]),
         )  # fmt: skip
     assert type(recipe) is _RuleRecipe
-    kind, id_, name_, head_last, last, block, items = recipe
+    first, kind, id_, name_, head_last, last, block, items = recipe
     return RuleItem(
-        texts[base + kind],
+        texts[base + kind] if kind else "",
         number(texts[base + id_]) if id_ else None,
         unquoted(texts[base + name_]) if name_ else None,
         tuple([_item(r, found, base) for r in items]) if items else (),
         block,
-        (starts[base + kind], ends[base + head_last], ends[base + last]),
+        (starts[base + first], ends[base + head_last], ends[base + last]),
     )
 
 
@@ -164,16 +165,21 @@ def _list_recipe(context: Any) -> Iterator[_RuleRecipe | _IERecipe]:
             yield _rule_recipe(head, None)
         item = entry.item()
         head, block, element = item.head(), item.block(), item.element()
-        if head is not None:
+        if head is not None or block is not None:
             yield _rule_recipe(head, block)
         if element is not None:
             yield _ie_recipe(element)
 
 
 def _rule_recipe(head: Any, block: Any) -> _RuleRecipe:
-    id_, name = head.id_(), head.name()
     inner = block.list_() if block is not None else None
+    if head is None:  # `[IEs]`: its elements say of which kind it is
+        items = tuple(_list_recipe(inner)) if inner is not None else ()
+        first, last = block.start.tokenIndex, block.stop.tokenIndex
+        return _RuleRecipe(first, 0, 0, 0, last, last, True, items)
+    id_, name = head.id_(), head.name()
     return _RuleRecipe(
+        first=head.start.tokenIndex,
         kind=head.start.tokenIndex,
         id=id_.start.tokenIndex if id_ is not None else 0,
         name=name.start.tokenIndex if name is not None else 0,

@@ -38,6 +38,7 @@ ELEMENTS = tuple(
         ("dst_port", 13, ("u16", 16, "uint"), {}, ()),
         ("vlan_id", 14, ("u12", 12, "uint"), {}, ()),
         ("dscp", 15, ("u6", 6, "uint"), {}, ()),
+        ("src_mac", 16, ("mac", 48, "mac"), {}, ()),
     )
 )
 
@@ -88,6 +89,7 @@ PDR = kind(
         _match("src_port", "range", 16, 64, None),
         _match("dst_port", "range", 16, 48, None),
         _match("vlan_id", "optional", 12, 32, 24),
+        _match("src_mac", "optional", 48, 160, None),
     ),
 )  # fmt: skip
 

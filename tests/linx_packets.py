@@ -26,6 +26,7 @@ TCP_OPTIONS: list[list[tuple[str, object]]] = [
     [("EOL", None), ("MSS", 1460)],
 ]
 
+STATIONS = ["02:00:00:00:00:0a"] * 3 + ["02:00:00:00:00:0b"]
 HARDWARE = ["02:00:00:00:00:01"] * 6 + ["ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:05"]
 
 octets = st.sampled_from([0, 1, 0xB8, 0xB9, 0xBB, 0xFF]) | st.integers(0, 255)
@@ -84,7 +85,7 @@ def gre(draw: st.DrawFn, keyed: bool) -> Packet:
 def frames(draw: st.DrawFn) -> tuple[bytes, int]:
     """(frame, number of the port it comes in by), valid as scapy understands it."""
     port = draw(st.sampled_from([LAN, LAN, WAN1, WAN2]))
-    packet = Ether(src="02:00:00:00:00:0a", dst=draw(st.sampled_from(HARDWARE)))
+    packet = Ether(src=draw(st.sampled_from(STATIONS)), dst=draw(st.sampled_from(HARDWARE)))
     if port == LAN:
         if draw(st.booleans()):
             packet /= Dot1Q(vlan=draw(st.sampled_from([0, 7, 4095])))

@@ -10,10 +10,12 @@ PDR's, the LBR takes its place there.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE, Change, Operation, Request, RuleItem
 from .ie_values import Fault, fold
+from .inferring import kind_of
 from .rulekinds import Kind
 
 
@@ -90,12 +92,18 @@ class Arranger:
     ) -> None:  # fmt: skip
         """Arrange a list under `owner` (whose brackets it stands in) or, without one, in `top`."""
         open_ = [owner] if owner is not None else []
+        if owner is None and isinstance(items[0], IE):
+            implied = self._implied(items, operation)
+            if implied is None:
+                return
+            self._rule(implied, open_, owner, top)
+            open_.append(implied)
         for item in items:
             if isinstance(item, IE):
                 self._element(item, open_)
                 continue
             try:
-                node = Node(find_kind(self.kinds, item), item, operation)
+                node = Node(self._kind(item, open_, operation), item, operation)
             except Misplaced as fault:
                 self.faults.append(fault)
                 if not item.block:
@@ -108,10 +116,38 @@ class Arranger:
             else:
                 open_.append(node)
 
+    def _implied(self, items: tuple[RuleItem | IE, ...], operation: Operation) -> Node | None:
+        """The rule that a change's elements belong to, where none stands before them."""
+        ies = list(takewhile(lambda item: isinstance(item, IE), items))
+        start, end = ies[0].at[-2:-1], ies[-1].at[-1:]
+        item = RuleItem("", None, None, tuple(items[: len(ies) + 1]), True, start + end + end)
+        try:
+            kind = self._kind(item, [], operation)
+        except Misplaced as fault:
+            self.faults.append(fault)
+            return None
+        return Node(kind, item._replace(kind=kind.name, items=()), operation)
+
+    def _kind(self, item: RuleItem, open_: list[Node], operation: Operation) -> Kind:
+        """The kind that an item names or, where it names none, the one that its elements fit: first
+        of those that may stand within what is open."""
+        if item.kind:
+            return find_kind(self.kinds, item)
+        ies = [inner for inner in item.items if isinstance(inner, IE)]
+        within = [find_kind(self.kinds, r).name for r in item.items
+                  if isinstance(r, RuleItem) and r.kind]  # fmt: skip
+        inner = {name for node in open_ for name in node.kind.children}
+        kinds = list(self.kinds.values())
+        near = [k for k in kinds if k.name in inner and all(map(k.has, ies))] or kinds
+        try:
+            return kind_of(ies, within, near, operation)
+        except Fault as fault:
+            raise Misplaced(fault, item) from None
+
     def _element(self, ie: IE, open_: list[Node]) -> None:
         if not open_:
-            fault = Fault("H0438", "this element belongs to no rule", "ie", "no rule before it",
-                          "write the rule first: create FAR [(action, u8, DROP)]")  # fmt: skip
+            fault = Fault("H0438", "this element belongs to no rule", "ie", "no rule is open here",
+                          "write it within its rule: create FAR [(action, u8, DROP)]")  # fmt: skip
             self.faults.append(Misplaced(fault, ie))
             return
         for node in reversed(open_):

@@ -199,9 +199,17 @@ RULES = {
     ),
     "H0438": Explanation(
         "an element of no rule",
-        "An element stands behind or within the rule that it belongs to.",
-        "create (action, u8, DROP)",
-        "create FAR (action, u8, DROP)",
+        "An element stands behind or within the rule that it belongs to. None belongs to a rule "
+        "whose brackets are closed.",
+        "create FAR [(action, u8, DROP)], (action, u8, PASS)",
+        "create FAR [(action, u8, DROP)], [(action, u8, PASS)]",
+    ),
+    "H0439": Explanation(
+        "a rule of no known kind",
+        "A list of elements without a kind is a rule of the only kind that has them all. Where "
+        "several have them, or none, the kind must be written.",
+        "create [(tos, u8, 184), FAR 19]",
+        "create LBR [(tos, u8, 184), FAR 19]",
     ),
     "H0440": Explanation(
         "an unknown name",

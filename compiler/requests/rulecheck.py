@@ -19,7 +19,7 @@ def place(item: RuleItem | IE, part: str, request: Request) -> Span:
     if isinstance(item, IE):
         start, end = _PARTS.get(part, (8, 9))
         return request.span(at[start], at[end])
-    if part == "kind":
+    if part == "kind" and not (item.block and at[1] == at[2]):
         return request.span(at[0], at[0] + len(item.kind))
     return request.span(at[0], at[1])
 

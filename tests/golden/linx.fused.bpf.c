@@ -58,12 +58,13 @@ struct scratch {
 	u32 best_cell; /* registers, so that the verifier need not follow them round the loop */
 	u64 best_priority;
 	u64 best_rank;
-	u64 key[3];
+	u64 key[4];
 	u32 length;
 	u32 l4;
 	u16 epoch;
 	u16 link;
 	struct next_hop hop; /* as the FIB says, on the slow path */
+	u16 ethernet_at;
 	u16 vlan_at;
 	u16 outer_at;
 	u16 gre_at;
@@ -247,7 +248,7 @@ struct pdr_record {
 ARRAY_MAP(pdr_cells, u64, 131073, BPF_F_MMAPABLE);
 ARRAY_MAP(pdr_records, struct pdr_record, 131073, BPF_F_MMAPABLE);
 struct pdr_image {
-	u8 octets[80];
+	u8 octets[96];
 };
 ARRAY_MAP(pdr_images, struct pdr_image, 131073, BPF_F_MMAPABLE);
 PERCPU_MAP(pdr_counts, struct counts, 131073);
@@ -271,14 +272,14 @@ struct pdr_directory {
 	struct {
 		u64 priority;
 		u64 rank;
-		u64 mask[3];
+		u64 mask[4];
 		u64 tag; /* the tuple's number, where it stands in the key's last word */
 	} tuple[256];
 };
 
 ARRAY_MAP(pdr_tuples, struct pdr_directory, 8, BPF_F_MMAPABLE);
 struct pdr_key {
-	u8 octets[20];
+	u8 octets[28];
 };
 HASH_MAP(pdr_entries, struct pdr_key, struct entry, 131072);
 
@@ -308,7 +309,7 @@ __noinline u32 pdr_search(u32 epoch)
 {
 	u32 version = pdr_slot_of(0, epoch);
 	struct pdr_directory *directory;
-	u64 key[3];
+	u64 key[4];
 	volatile struct scratch *s = scratch_of();
 
 	if (!s)
@@ -316,6 +317,7 @@ __noinline u32 pdr_search(u32 epoch)
 	key[0] = s->key[0];
 	key[1] = s->key[1];
 	key[2] = s->key[2];
+	key[3] = s->key[3];
 	s->best = 0;
 	s->best_rank = 0;
 	directory = bpf_map_lookup_elem(&pdr_tuples, &version);
@@ -323,7 +325,7 @@ __noinline u32 pdr_search(u32 epoch)
 		return 0;
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < 256; i++) {
-		u64 masked[3];
+		u64 masked[4];
 		struct entry *entry;
 
 		if (i >= directory->count)
@@ -333,7 +335,8 @@ __noinline u32 pdr_search(u32 epoch)
 		masked[0] = key[0] & directory->tuple[i].mask[0];
 		masked[1] = key[1] & directory->tuple[i].mask[1];
 		masked[2] = key[2] & directory->tuple[i].mask[2];
-		masked[2] |= directory->tuple[i].tag;
+		masked[3] = key[3] & directory->tuple[i].mask[3];
+		masked[3] |= directory->tuple[i].tag;
 		entry = bpf_map_lookup_elem(&pdr_entries, masked);
 		if (entry)
 			pdr_consider(entry->cell, entry->rank, epoch);
@@ -344,7 +347,7 @@ __noinline u32 pdr_search(u32 epoch)
 /* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
  * in the loop, and the cell looked at behind it: see pdr_search, which also knows what to do where
  * the best rule is not there yet, or not any more. */
-__noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2)
+__noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u32 version = pdr_slot_of(0, epoch), slot;
 	struct pdr_directory *directory = bpf_map_lookup_elem(&pdr_tuples, &version);
@@ -354,7 +357,7 @@ __noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2)
 		return 0;
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < 256; i++) {
-		u64 masked[3];
+		u64 masked[4];
 		struct entry *entry;
 
 		if (i >= directory->count)
@@ -364,7 +367,8 @@ __noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2)
 		masked[0] = k0 & directory->tuple[i].mask[0];
 		masked[1] = k1 & directory->tuple[i].mask[1];
 		masked[2] = k2 & directory->tuple[i].mask[2];
-		masked[2] |= directory->tuple[i].tag;
+		masked[3] = k3 & directory->tuple[i].mask[3];
+		masked[3] |= directory->tuple[i].tag;
 		entry = bpf_map_lookup_elem(&pdr_entries, masked);
 		if (entry) {
 			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
@@ -384,6 +388,7 @@ __noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2)
 		s->key[0] = k0;
 		s->key[1] = k1;
 		s->key[2] = k2;
+		s->key[3] = k3;
 		slot = pdr_search(epoch);
 		cell = s->best_cell;
 	}
@@ -566,6 +571,8 @@ struct state {
 	u32 length; /* octets on arrival */
 	u32 l4; /* TCP or UDP ports as they stand in the packet */
 	u32 link; /* where the first node that is no link node starts */
+	void *ethernet_h;
+	u32 ethernet_at;
 	void *vlan_h;
 	u32 vlan_at;
 	void *outer_h;
@@ -707,6 +714,8 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 		goto malformed;
 	}
 	size = 14;
+	st->ethernet_h = p;
+	st->ethernet_at = at;
 	st->link = at + size;
 	if ((bpf_ntohs(RAW16(p, 12)) == 0x8100)) {
 		p += size;
@@ -831,16 +840,23 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_1[3] = {};
+	u64 key_1[4] = {};
 	key_1[0] |= (u64)RAW64(st->user_h, 12);
-	key_1[1] |= (u64)RAW8(st->user_h, 1) << 48;
-	key_1[1] |= (u64)RAW8(st->user_h, 9) << 56;
-	key_1[1] |= (u64)st->l4;
-	if (st->vlan_h) {
-		key_1[1] |= (u64)RAW16(st->vlan_h, 0) << 32;
-		key_1[2] |= 0x1ULL;
+	key_1[2] |= (u64)RAW8(st->user_h, 1) << 32;
+	key_1[2] |= (u64)RAW8(st->user_h, 9) << 40;
+	if (!st->ethernet_h) {
+		count_event(13);
+		return verdict(1, XDP_DROP);
 	}
-	u64 found_2 = pdr_find(st->epoch, key_1[0], key_1[1], key_1[2]);
+	key_1[1] |= (u64)RAW32(st->ethernet_h, 6);
+	key_1[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+	key_1[1] |= (u64)(u16)(st->l4 >> 0) << 48;
+	key_1[2] |= (u64)(u16)(st->l4 >> 16);
+	if (st->vlan_h) {
+		key_1[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+		key_1[2] |= 0x1000000000000ULL;
+	}
+	u64 found_2 = pdr_find(st->epoch, key_1[0], key_1[1], key_1[2], key_1[3]);
 	u32 slot_3 = found_2;
 	st->pdr_slot = slot_3;
 	st->pdr_rule = slot_3 ? bpf_map_lookup_elem(&pdr_records, &slot_3) : 0;
@@ -1493,6 +1509,8 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 		goto malformed;
 	}
 	size = 14;
+	st->ethernet_h = p;
+	st->ethernet_at = at;
 	st->link = at + size;
 	if ((bpf_ntohs(RAW16(p, 12)) == 0x8100)) {
 		p += size;
@@ -1718,16 +1736,23 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_5[3] = {};
+	u64 key_5[4] = {};
 	key_5[0] |= (u64)RAW64(st->user_h, 12);
-	key_5[1] |= (u64)RAW8(st->user_h, 1) << 48;
-	key_5[1] |= (u64)RAW8(st->user_h, 9) << 56;
-	key_5[1] |= (u64)st->l4;
-	if (st->vlan_h) {
-		key_5[1] |= (u64)RAW16(st->vlan_h, 0) << 32;
-		key_5[2] |= 0x1ULL;
+	key_5[2] |= (u64)RAW8(st->user_h, 1) << 32;
+	key_5[2] |= (u64)RAW8(st->user_h, 9) << 40;
+	if (!st->ethernet_h) {
+		count_event(13);
+		return verdict(1, XDP_DROP);
 	}
-	u64 found_6 = pdr_find(st->epoch, key_5[0], key_5[1], key_5[2]);
+	key_5[1] |= (u64)RAW32(st->ethernet_h, 6);
+	key_5[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+	key_5[1] |= (u64)(u16)(st->l4 >> 0) << 48;
+	key_5[2] |= (u64)(u16)(st->l4 >> 16);
+	if (st->vlan_h) {
+		key_5[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+		key_5[2] |= 0x1000000000000ULL;
+	}
+	u64 found_6 = pdr_find(st->epoch, key_5[0], key_5[1], key_5[2], key_5[3]);
 	u32 slot_7 = found_6;
 	st->pdr_slot = slot_7;
 	st->pdr_rule = slot_7 ? bpf_map_lookup_elem(&pdr_records, &slot_7) : 0;

@@ -22,6 +22,7 @@ SAMPLES = [
     "create PDR (tos, u8, 184 & 0xfc), FAR 17 (action, u8, 1); delete FAR 3",
     'create OVERLAY 3 "my WAN" [(local_ip, u32, 10.0.0.0/8), (m, u48, 02:00:00:00:00:01)]',
     "create LBR 7 [FAR 17 [(weight, u16, 3)], FAR 18, (tos, u8, 1..2)] // why\nupdate FAR []",
+    "create [(tos, u8, 184), [(a, u8, 1), []]], [(b, u8, 1)]; delete (tos, u8, 1), FAR [FAR 3]",
     "replace PDR;; ; delete LBR: FAR: (a, u128, 2001:db8::1), (b, u128, ::), X GRE-WAN1.2",
 ]
 PIECES = st.sampled_from([

@@ -51,6 +51,7 @@ ELEMENTS = {
     "dscp": ("u8", st.sampled_from(["46", "0", "63"])),
     "src_port": ("u16", port_range()),
     "dst_port": ("u16", port_range()),
+    "src_mac": ("u64", st.sampled_from(["02:00:00:00:00:0a", "2199023255563"])),
     "vlan_id": ("u16", st.sampled_from(["7", "0", "4095"])),
 }
 

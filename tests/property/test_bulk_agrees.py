@@ -158,7 +158,7 @@ def _expedited(frame: bytes) -> bytes:
 
 # ---- rules that nobody wrote --------------------------------------------------------------------
 
-HEAD = "src_ip,dst_ip,protocol,tos,dscp,src_port,dst_port,vlan_id,FAR"
+HEAD = "src_ip,dst_ip,protocol,tos,dscp,src_port,dst_port,vlan_id,src_mac,FAR"
 lengths = st.sampled_from([8, 14, 15, 16, 24, 31, 32]) | st.integers(0, 32)
 prefixes = st.builds(
     lambda address, length: str(IPv4Network((address, length), strict=False)),
@@ -179,6 +179,7 @@ def _rows(ports: list[str]) -> st.SearchStrategy[list[str]]:
         st.sampled_from(ports),
         st.sampled_from(ports),
         st.sampled_from(["", "", "7", "0", "4095"]),
+        st.sampled_from(["", "", "02:00:00:00:00:0a", "2199023255563"]),
         st.sampled_from(FATES),
     )
     return st.lists(row.map(",".join), min_size=1, max_size=12)

@@ -20,7 +20,8 @@ RULES = [
     Rule(
         "PDR", 0xFFFFFFFF, (1 << 48) - 1, "", 5, 0,
         (("src_ip", Matcher("prefix", 0x0A010000, 16)), ("tos", Matcher("mask", 0xB8, 0xFC)),
-         ("src_port", Matcher("range", 1, 65534)), ("vlan_id", Matcher("value", 4095))),
+         ("src_port", Matcher("range", 1, 65534)), ("vlan_id", Matcher("value", 4095)),
+         ("src_mac", Matcher("value", 0x02000000000A))),
         target=Reference("LBR", 9),
     ),
     Rule(

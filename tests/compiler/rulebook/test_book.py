@@ -230,4 +230,4 @@ def test_the_compiled_manifest_says_the_same() -> None:
 def test_the_tables_know_their_width() -> None:
     book = RuleBook(linx((PDR,)))
     kind = book.kinds["PDR"]
-    assert kind.key_size == 2 * 9 + 3 * 3 + 3 * 5
+    assert kind.key_size == 2 * 9 + 3 * 3 + 3 * 5 + 13

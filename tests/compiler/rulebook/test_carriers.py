@@ -31,6 +31,8 @@ REQUESTS = [
     "FAR: (action, u8, REDIRECT), (interface, u32, GRE-WAN1)",
     "update FAR 17 [(interface, u32, 3)]; delete PDR 1 create LBR [FAR 17 [(weight, u16, 3)]]",
     "replace PDR [(src_port, u16, 1..9), (tos, u8, 8 & 0xc), (src_ip, u32, 10.0.0.0/8), FAR 19]",
+    "create [(MAC address, u64, 1), [(action, u8, DROP)]], [(action, u8, PASS)]",
+    "create (IP address, u32, 1), (IP address, u32, 2), FAR: (action, u8, PASS)",
     "replace PDR",
 ]
 
@@ -105,6 +107,8 @@ YAML = """
 - create: {LBR: {id: 9, tos: 184 & 0xfc, FAR: [{id: 17, weight: 3}, 18, {id: 20}]}}
 - update: {FAR: {id: 17, interface: GRE-WAN2}}
 - create: {PDR: {IP address: [10.0.0.1, 10.0.0.2], src_port: 1..9, FAR: 20}}
+- create: {PDR: {MAC address: 02:00:00:00:00:0a, FAR: 20}}
+- create: {PDR: {src_mac: 12:34:56:01:02:03, FAR: 20}}    # sixties to YAML 1.1
 - delete: {PDR: 2}
 """
 AS_TEXT = """
@@ -113,6 +117,8 @@ create PDR [(src_ip, u32, 10.1.0.0/16), (protocol, u8, UDP), (dscp, u8, 46),
 create LBR 9 [(tos, u8, 184 & 0xfc), FAR 17 [(weight, u16, 3)], FAR 18, FAR 20];
 update FAR 17 [(interface, u32, GRE-WAN2)];
 create PDR [(src_ip, u32, 10.0.0.1), (dst_ip, u32, 10.0.0.2), (src_port, u16, 1..9), FAR 20]
+create PDR [(src_mac, u48, 02:00:00:00:00:0a), FAR 20]
+create PDR [(MAC address, u64, 20015990505987), FAR 20]
 delete PDR 2
 """
 
@@ -172,7 +178,7 @@ def test_mutated_yaml(data: st.DataObject) -> None:
 # ---- columns --------------------------------------------------------------------------------
 
 LENGTHS = {"src_ip": "u32", "dst_ip": "u32", "protocol": "u8", "tos": "u8", "dscp": "u8",
-           "src_port": "u16", "vlan_id": "u16"}  # fmt: skip
+           "src_port": "u16", "vlan_id": "u16", "src_mac": "u64"}  # fmt: skip
 CELLS = {
     "id": ["", "", "", "5", "900"],
     "src_ip": ["", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "0.0.0.0/0", " 10.0.0.1 ", "167772161"],
@@ -182,11 +188,13 @@ CELLS = {
     "dscp": ["", "46", "2", "0x2e"],
     "src_port": ["", "0", "80", "1000..2000", "0..65535", "65535"],
     "vlan_id": ["", "4095", "1"],
+    "src_mac": ["", "02:00:00:00:00:0a", "02:00:00:00:00:0A", "2199023255553", "0xffffffffffff"],
     "FAR": ["", "19", "18"],
     "LBR": ["", "7"],
 }
-BAD = {"src_ip": "10.0.0.1/8", "tos": "256", "dscp": "64", "src_port": "9..1", "FAR": "99",
-       "vlan_id": "4096", "protocol": "ICMP", "dst_ip": "01.2.3.4"}  # fmt: skip
+BAD = {"src_ip": "10.0.0.1/8", "tos": "256", "dscp": "64", "src_port": "9..1",
+       "FAR": "99", "vlan_id": "4096", "src_mac": "02:00:00:00:0a", "protocol": "ICMP",
+       "dst_ip": "01.2.3.4"}  # fmt: skip
 
 
 def request_of(header: list[str], row: list[str]) -> str:

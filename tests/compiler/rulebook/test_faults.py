@@ -26,6 +26,8 @@ MORE = {
     "H0402-colon": "create PDR: ; delete FAR 17",
     "H0405-second": "delete FAR 17; FAR 18",
     "H0417-symbol": "create PDR [(protocol, u8, TPC), FAR 19]",
+    "H0439-none": "create [(tos, u8, 1), (action, u8, DROP), (colour, u8, 1)]",
+    "H0439-empty": "create []",
     "H0440-member": "create PDR [(dscp, u8, 1), FAR]; create LBR [FAR drop]",
     "H0444-overlay": "create OVERLAY W [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
     "(interface, u32, GRE-WAN1)]",

@@ -126,11 +126,49 @@ def test_an_lbr_is_deleted_as_it_was_said(book: RuleBook, say: Say) -> None:
     assert [rule.kind for rule in plan.removed] == ["LBR", "FAR"]
 
 
-def test_a_mac_address_travels_as_u64() -> None:
-    from helioc.compiler.manifest import Element
-    from helioc.compiler.requests.ie_values import Codec
+@pytest.mark.parametrize("length", ["u64", "u48"])
+@pytest.mark.parametrize("value", ["2199023255553", "02:00:00:00:00:01", "0x020000000001"])
+@pytest.mark.parametrize("name", ["MAC address", "mac_address", "src_mac", "16"])
+def test_a_mac_address(book: RuleBook, say: Say, name: str, value: str, length: str) -> None:
+    plan = say(book, f"create PDR: ({name}, {length}, {value}), FAR: (action, u8, DROP)")
+    assert plan.created[0].match == (("src_mac", Matcher("value", 0x020000000001)),)
 
-    codec = Codec(Element("station", 1, "mac", 48, "mac", {}, ()))
-    codec.check_length("u64")
-    codec.check_length("u48")
-    assert codec.number("02:00:00:00:00:01") == codec.number("2199023255553") == 0x020000000001
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WHOLE.replace("PDR: ", ""),
+        WHOLE.replace("PDR: ", "[").replace(", FAR: ", "], [") + "]",
+        WHOLE.replace("PDR: ", "[").replace("FAR: ", "[") + "]]",
+        WHOLE.replace("PDR: ", "[").replace(", FAR: ", "]; create [") + "]",
+        WHOLE.replace("FAR: ", "[") + "]",
+    ],
+)
+def test_a_list_of_elements_is_a_rule_of_the_kind_that_has_them(
+    book: RuleBook, say: Say, text: str
+) -> None:
+    pdr, far = say(book, text).created
+    assert (pdr.kind, pdr.match, pdr.target) == ("PDR", MATCH, Reference("FAR", far.id))
+    assert far.references == (("interface", Reference("OVERLAY", 1)),)
+    say(book, "update [(IP address, u32, 167837953), (IP address, u32, 168427777), "
+              "(protocol, u8, TCP), (ToS, u8, 184), FAR 19]")  # fmt: skip
+    assert book.get("PDR", pdr.id).target == Reference("FAR", 19)  # type: ignore[union-attr]
+    plan = say(book, "delete [(IP address, u32, 167837953), (IP address, u32, 168427777), "
+                     "(protocol, u8, TCP), (ToS, u8, 184)]")  # fmt: skip
+    assert [rule.id for rule in plan.removed] == [pdr.id]
+
+
+def test_a_list_that_may_be_of_several_kinds_is_asked_back(book: RuleBook) -> None:
+    from helioc.lang.diagnostics import Refused
+    from helioc.lang.request_parser import parse_request
+    from helioc.lang.source import Source
+
+    for text, named in (
+        ("create [(ToS, u8, 184)]", ("PDR", "LBR")),
+        ("create [(action, u8, DROP), (ToS, u8, 184)]", ("PDR", "LBR", "FAR")),
+    ):
+        with pytest.raises(Refused) as refused:
+            book.plan(parse_request(Source("request", text)))
+        (found,) = refused.value.diagnostics
+        assert found.code == "H0439"
+        assert all(name in found.title + found.help for name in named)
