@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -23,6 +23,9 @@ Pattern = tuple[int, int]
 """(mask, key) as big-endian integers of the key's octets, the tuple's number left out."""
 
 
+Values = dict[str, int]
+References = dict[str, Reference]
+_Getter = Callable[[Rule, Values, References, CellOf, NextHopOf], int | bytes]
 _NOTHING: dict[str, Any] = {}
 
 
@@ -44,7 +47,9 @@ class KindCodec:
         self._grouped = {r.name for r in manifest.rules if r.grouped}
         self._fields = {x.element: _field(x) for x in kind.match}
         self._group = 0 if kind.group_position is None else 0xFFFFFFFF << kind.group_position
-        self._members = [self._writer(member) for member in kind.record]
+        members = sorted(kind.record, key=lambda member: member.offset)
+        self._record = _layout(members, kind.record_size)
+        self._members = [self._getter(member) for member in members]
 
     # ---- lookup -----------------------------------------------------------------------------
 
@@ -63,12 +68,8 @@ class KindCodec:
                 bits += fields[name].width - (other - value).bit_length()
         return bits << SEQUENCE_BITS | (_YOUNGEST - rule.sequence)
 
-    def priority(self, rule: Rule) -> int:
-        """What `struct entry` calls priority: higher wins."""
-        return self.priority_of(rule.priority)
-
     def priority_of(self, value: int) -> int:
-        """The same of an element's value."""
+        """What `struct entry` calls priority, of an element's value: higher wins."""
         if self.kind.priority is None:
             return 0
         return 0xFFFFFFFF - value if self.kind.priority[0] == "precedence" else value
@@ -108,15 +109,14 @@ class KindCodec:
 
     # ---- records ----------------------------------------------------------------------------
 
-    def record(self, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf) -> bytearray:
-        """The rule's record, `record_size` octets."""
-        octets = bytearray(self.kind.record_size)
+    def record(
+        self, into: memoryview, at: int, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf
+    ) -> None:
+        """Write the rule's record, `record_size` octets."""
         values = dict(rule.values) if rule.values else _NOTHING
         references = dict(rule.references) if rule.references else _NOTHING
-        context = _Context(rule, values, references, cell_of, next_hop_of)
-        for write in self._members:
-            write(octets, context)
-        return octets
+        context = rule, values, references, cell_of, next_hop_of
+        self._record.pack_into(into, at, *[get(*context) for get in self._members])
 
     def direct(self, kind: str) -> bool:
         """Whether references to this kind are ids, not cells."""
@@ -135,44 +135,45 @@ class KindCodec:
             return None
         return to.id, address
 
-    def _writer(self, member: m.Member) -> Callable[[bytearray, _Context], None]:
-        at, end, name = member.offset, member.offset + member.size, member.element
-        size = member.size
-
-        def value(octets: bytearray, c: _Context) -> None:
-            found = _value_of(c.rule, c.values, name)
-            if found:
-                octets[at:end] = found.to_bytes(size, "big")
-
-        def present(octets: bytearray, c: _Context) -> None:
-            if _value_of(c.rule, c.values, name) is not None or name in c.references:
-                octets[at] = 1
-
+    def _getter(self, member: m.Member) -> _Getter:
+        """What stands in the record for a member, as `_layout` takes it."""
+        name, size, absent = member.element, member.size, bytes(member.size)
         tags = {kind: 1 + i for i, kind in enumerate(member.choices)}
         direct = {"port", *self._grouped}
 
-        def tag(octets: bytearray, c: _Context) -> None:
-            to = c.references.get(name) if name else c.rule.target
-            if to is not None:
-                octets[at] = tags[to.kind]
+        def value(rule: Rule, values: Values, *_: Any) -> bytes:
+            found = _value_of(rule, values, name)
+            return found.to_bytes(size, "big") if found else absent
 
-        def reference(octets: bytearray, c: _Context) -> None:
-            to = c.references.get(name) if name else c.rule.target
-            if to is not None:
-                number = to.id if to.kind in direct else c.cell_of(*to)
-                octets[at:end] = number.to_bytes(4, "little")
+        def present(rule: Rule, values: Values, references: References, *_: Any) -> int:
+            return _value_of(rule, values, name) is not None or name in references
 
-        def next_hop(octets: bytearray, c: _Context) -> None:
-            wanted = self.next_hop_wanted(c.rule, name)
-            if wanted is not None:
-                octets[at:end] = c.next_hop_of(*wanted)
+        def tag(rule: Rule, _: Values, references: References, *__: Any) -> int:
+            to = references.get(name) if name else rule.target
+            return 0 if to is None else tags[to.kind]
 
-        def slots(octets: bytearray, c: _Context) -> None:
-            if c.rule.members and self.kind.spread is not None:
-                kind = self.kind.spread.kind
-                cells = {member.id: c.cell_of(kind, member.id) for member in c.rule.members}
-                ids = spread_slots(c.rule.members)
-                octets[at:end] = struct.pack(f"<{len(ids)}I", *[cells[i] for i in ids])
+        def reference(
+            rule: Rule, _: Values, references: References, cell_of: CellOf, __: NextHopOf
+        ) -> int:
+            to = references.get(name) if name else rule.target
+            if to is None:
+                return 0
+            kind, number = to
+            return number if kind in direct else cell_of(kind, number)
+
+        def next_hop(
+            rule: Rule, _: Values, __: References, ___: CellOf, next_hop_of: NextHopOf
+        ) -> bytes:
+            wanted = self.next_hop_wanted(rule, name)
+            return absent if wanted is None else next_hop_of(*wanted)
+
+        def slots(rule: Rule, _: Values, __: References, cell_of: CellOf, ___: NextHopOf) -> bytes:
+            if not rule.members or self.kind.spread is None:
+                return absent
+            kind = self.kind.spread.kind
+            cells = {member.id: cell_of(kind, member.id) for member in rule.members}
+            ids = spread_slots(rule.members)
+            return struct.pack(f"<{len(ids)}I", *[cells[i] for i in ids])
 
         return {
             "value": value, "present": present, "tag": tag,
@@ -180,12 +181,13 @@ class KindCodec:
         }[member.kind]  # fmt: skip
 
 
-class _Context(NamedTuple):
-    rule: Rule
-    values: dict[str, int]
-    references: dict[str, Reference]
-    cell_of: CellOf
-    next_hop_of: NextHopOf
+def _layout(members: Iterable[m.Member], size: int) -> struct.Struct:
+    """A record whose members are packed in the order of their offsets, with zeros between."""
+    form = "<"
+    for member in members:
+        form += "x" * (member.offset - struct.calcsize(form))
+        form += {"present": "?", "tag": "B", "reference": "I"}.get(member.kind, f"{member.size}s")
+    return struct.Struct(form + "x" * (size - struct.calcsize(form)))
 
 
 def _field(match: m.Match) -> _Field:

@@ -79,36 +79,36 @@ class ImageCodec:
         self._targets = {name: 1 + i for i, name in enumerate(kind.alternatives)}
         self._blank = bytes(at)
 
-    def image(self, rule: Rule, cell: int) -> bytearray:
-        """The rule's image; what lies behind it in its slot is never read. Raises TooLong."""
-        out = bytearray(self._blank)
-        head = rule.sequence, rule.owner, rule.id, rule.priority, LIVE, cell
-        _HEAD.pack_into(out, 0, *head)
-        if rule.name:
-            name = rule.name.encode()
-            if len(name) > NAME_OCTETS:
-                raise TooLong(rule.name)
-            out[_HEAD.size : _HEAD.size + len(name)] = name
-        for element, (form, value, other) in rule.match:
-            at, layout, octets = self.matched[element]
-            if octets == 16:
+    def write(self, into: memoryview, at: int, rule: Rule, cell: int) -> None:
+        """Write the rule's image; what lies behind it in its slot is never read. Raises TooLong."""
+        _, id_, sequence, name, owner, priority, match, values, references, target, members = rule
+        into[at : at + len(self._blank)] = self._blank
+        _HEAD.pack_into(into, at, sequence, owner, id_, priority, LIVE, cell)
+        if name:
+            octets = name.encode()
+            if len(octets) > NAME_OCTETS:
+                raise TooLong(name)
+            start = at + _HEAD.size
+            into[start : start + len(octets)] = octets
+        for element, (form, value, other) in match:
+            offset, layout, size = self.matched[element]
+            if size == 16:
                 value, other = _wide(value), _wide(other)  # type: ignore[assignment]
-            layout.pack_into(out, at, _FORM_CODE[form], value, other)
-        for element, value in rule.values:
-            at, layout, octets, _ = self.given[element]
-            layout.pack_into(out, at, 1, _wide(value) if octets == 16 else value)
-        for element, to in rule.references:
-            at, layout, octets, kinds = self.given[element]
-            number = _wide(to.id) if octets == 16 else to.id
-            layout.pack_into(out, at, 2 + kinds.index(to.kind), number)
-        if rule.target is not None:
-            _ID.pack_into(out, self._target_at, self._targets[rule.target.kind], rule.target.id)
-        if rule.members:
-            at = self._members_at
-            out[at] = len(rule.members)
-            for i, member in enumerate(rule.members):
-                _MEMBER.pack_into(out, at + 1 + i * _MEMBER.size, *member)
-        return out
+            layout.pack_into(into, at + offset, _FORM_CODE[form], value, other)
+        for element, value in values:
+            offset, layout, size, _ = self.given[element]
+            layout.pack_into(into, at + offset, 1, _wide(value) if size == 16 else value)
+        for element, (kind, number) in references:
+            offset, layout, size, kinds = self.given[element]
+            to = _wide(number) if size == 16 else number
+            layout.pack_into(into, at + offset, 2 + kinds.index(kind), to)
+        if target is not None:
+            _ID.pack_into(into, at + self._target_at, self._targets[target[0]], target[1])
+        if members:
+            start = at + self._members_at
+            into[start] = len(members)
+            for i, member in enumerate(members):
+                _MEMBER.pack_into(into, start + 1 + i * _MEMBER.size, *member)
 
     def rule_of(self, image: bytes | bytearray | memoryview) -> tuple[Rule, int]:
         """An image's rule, and its cell. Raises ValueError where the image holds none."""

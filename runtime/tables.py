@@ -137,19 +137,18 @@ class Table:
         except IndexError:
             raise NoRoom(self.kind.name, "cells") from None
 
-    def write(self, rule: Rule, cell: int, cell_of: CellOf, next_hop_of: NextHopOf) -> int:
-        """A fresh record of the rule, with its image; its slot. Raises NoRoom, TooLong."""
-        record = self.codec.record(rule, cell_of, next_hop_of)
-        image = self.image_codec.image(rule, cell)
+    def take_slot(self) -> int:
         try:
-            slot = self.free_slots.take()
+            return self.free_slots.take()
         except IndexError:
             raise NoRoom(self.kind.name, "records") from None
-        at = slot * self.record_stride
-        self.records[at : at + len(record)] = record
-        at = slot * self.image_stride
-        self.images[at : at + len(image)] = image
-        return slot
+
+    def write(
+        self, slot: int, rule: Rule, cell: int, cell_of: CellOf, next_hop_of: NextHopOf
+    ) -> None:
+        """The rule's record and its image into a free slot. Raises TooLong."""
+        self.codec.record(self.records, slot * self.record_stride, rule, cell_of, next_hop_of)
+        self.image_codec.write(self.images, slot * self.image_stride, rule, cell)
 
     def insert(self, rule: Rule, cell: int, staged: list[bytes]) -> None:
         """Insert the rule's keys, leading to a cell that is still empty. Appends each to `staged`
@@ -157,18 +156,26 @@ class Table:
         BpfError."""
         if self.directory is None or self.entries is None:
             return
-        rank, priority = self.codec.rank(rule), self.codec.priority(rule)
+        rank, priority = self.codec.rank(rule), self.codec.priority_of(rule.priority)
         entry = ENTRY.pack(cell, priority, rank)
         for pattern in self.codec.patterns(rule):
             key = self.directory.place(pattern, cell, (priority, rank))
             staged.append(key)
             self.entries.update(key, entry, BPF_NOEXIST)
 
+    def keys_of(self, rule: Rule, cell: int) -> list[bytes]:
+        """The keys that `insert` gave the rule."""
+        if self.directory is None:
+            return []
+        return self.directory.keys_of(self.codec.patterns(rule), cell)
+
     def withdraw(self, keys: list[bytes]) -> None:
         """Take keys out whose cells nobody sees."""
+        if not keys:
+            return
         assert self.directory is not None and self.entries is not None
+        self.entries.delete_batch(b"".join(keys))
         for key in keys:
-            self.entries.delete(key)
             self.directory.release(key)
 
     # ---- counters ---------------------------------------------------------------------------

@@ -9,22 +9,18 @@ store nothing is visible; a writer that dies is put right by the next one (recov
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ..compiler.manifest import Manifest
 from ..compiler.requests.rules import Rule
 from . import faults
 from .bulk import Staging
-from .directory import DirectoryFull, NoVersion, Retired
+from .directory import Directory, DirectoryFull, NoVersion, Retired
 from .grace import online_cpus_grace
 from .handles import BpfError, Map
 from .images import TooLong
 from .plans import Changes, Plan, Work, work_of
 from .tables import EPOCHS, SLOT, NoRoom, Table
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
 
@@ -41,37 +37,47 @@ class NextHops(Protocol):
     def next_hop(self, port: int, address: int) -> bytes: ...
 
 
-@dataclass
+class _Step:
+    """What a transaction does to one cell. `rule`: the one that comes, changes or goes; `word`:
+    what the cell held before; `slot`: of its new record, 0 where the rule goes; `was`: the cell
+    that its id led to before (a rule that comes); `keys`: those inserted."""
+
+    __slots__ = ("cell", "keys", "rule", "slot", "table", "was", "word")
+
+    def __init__(self, table: Table, rule: Rule, cell: int) -> None:
+        self.table, self.rule, self.cell = table, rule, cell
+        self.word = table.cells[cell]
+        self.slot = self.was = 0
+        self.keys: list[bytes] = []
+
+
 class _Staged:
     """What a transaction has done that nobody sees yet."""
 
-    created: list[tuple[Table, Rule, int, int]] = field(default_factory=list)  # cell, slot
-    changed: list[tuple[Table, int, int]] = field(default_factory=list)  # cell, slot
-    removed: list[tuple[Table, Rule, int]] = field(default_factory=list)  # cell
-    keys: list[tuple[Table, list[bytes]]] = field(default_factory=list)
-    cells: list[tuple[Table, int]] = field(default_factory=list)
-    slots: list[tuple[Table, int]] = field(default_factory=list)
-    before: list[tuple[Table, int, int]] = field(default_factory=list)  # cell, its word
-    many: list[Staging] = field(default_factory=list)
+    __slots__ = ("changed", "created", "many", "removed")
+
+    def __init__(self) -> None:
+        self.created: list[_Step] = []
+        self.changed: list[_Step] = []
+        self.removed: list[_Step] = []
+        self.many: list[Staging] = []
 
 
-@dataclass
 class _Owed:
-    """What is to be done after the next grace period."""
+    """What is to be done after the next grace period. `size` cells, the first of them changed by
+    the transaction after `since`; -1 where nothing is owed."""
 
-    settled: list[tuple[Table, int]] = field(default_factory=list)
-    slots: list[tuple[Table, int]] = field(default_factory=list)
-    dead: list[tuple[Table, int, list[bytes]]] = field(default_factory=list)  # cell, keys
-    retired: list[tuple[Table, Retired]] = field(default_factory=list)
-    since: int = 0  # the epoch of the oldest
-    many: list[Staging] = field(default_factory=list)
+    __slots__ = ("many", "removed", "retired", "since", "size", "steps")
 
-    @property
-    def size(self) -> int:
-        return len(self.settled) + len(self.dead) + sum(len(b.cells) for b in self.many)
+    def __init__(self) -> None:
+        self.steps: list[_Step] = []
+        self.removed: list[_Step] = []  # are in `steps`, too
+        self.retired: list[tuple[Directory, Retired]] = []
+        self.many: list[Staging] = []
+        self.since, self.size = -1, 0
 
     def __bool__(self) -> bool:
-        return bool(self.settled or self.dead or self.retired or self.many)
+        return self.since >= 0
 
 
 class Dangling(LookupError):
@@ -94,6 +100,7 @@ class Writer:
     ) -> None:
         self.tables = {kind.name: Table(manifest, kind, maps) for kind in manifest.rules}
         self.control = maps["control"].mmap().cast("Q")
+        self._directories = [(t, t.directory) for t in self.tables.values() if t.directory]
         self.next_hops = next_hops
         self._grace = grace
         self._owed = _Owed()
@@ -160,7 +167,7 @@ class Writer:
             self._write_cells(staged, epoch & (EPOCHS - 1))
             self.control[_EPOCH] = epoch
             self._broken = True  # until memory says what the maps say
-            self._remember(staged, epoch)
+            self._remember(staged)
             self._broken = False
         except BaseException:
             # Past the store it is in force, whatever interrupts this: the maps are right, the
@@ -172,7 +179,7 @@ class Writer:
     def _wait_if_needed(self, work: Work) -> None:
         """A cell changes once in a grace period, and none is left unsettled for too long."""
         owed = self._owed
-        if not owed:
+        if owed.since < 0:
             return
         due = owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST
         for old, _ in work.changed:
@@ -187,38 +194,28 @@ class Writer:
     # ---- staging ----------------------------------------------------------------------------
 
     def _stage(self, work: Work, staged: _Staged) -> None:
-        created, changed, removed, _ = work
-        tables = self.tables
-        new_ids: dict[tuple[str, int], int] = {}
-        for rule in created:
+        tables, cell_of, hop = self.tables, self._cell_of, self.next_hops.next_hop
+        for rule in work.created:
             table = tables[rule.kind]
-            cell = table.take_cell()
-            staged.cells.append((table, cell))
-            new_ids[rule.kind, rule.id] = cell
-
-        def cell_of(kind: str, number: int) -> int:
-            cell = new_ids.get((kind, number))
-            return self._cell_of(kind, number) if cell is None else cell
-
-        hop = self.next_hops.next_hop
-        for (table, cell), rule in zip(list(staged.cells), created, strict=True):
-            slot = table.write(rule, cell, cell_of, hop)
-            staged.slots.append((table, slot))
-            staged.created.append((table, rule, cell, slot))
-        for old, new in changed:
+            step = _Step(table, rule, table.take_cell())
+            staged.created.append(step)
+            if not table.kind.grouped:
+                step.was = table.ids.get(rule.id, 0)
+                table.ids[rule.id] = step.cell
+        for old, new in work.changed:
             table = tables[new.kind]
-            cell = table.sequences[old.sequence]
-            slot = table.write(new, cell, cell_of, hop)
-            staged.slots.append((table, slot))
-            staged.changed.append((table, cell, slot))
-        for rule in removed:
+            staged.changed.append(_Step(table, new, table.sequences[old.sequence]))
+        for rule in work.removed:
             table = tables[rule.kind]
-            staged.removed.append((table, rule, table.sequences[rule.sequence]))
-        for table, rule, cell, _ in staged.created:
-            if table.entries is not None:
-                keys: list[bytes] = []
-                staged.keys.append((table, keys))
-                table.insert(rule, cell, keys)
+            staged.removed.append(_Step(table, rule, table.sequences[rule.sequence]))
+        for steps in (staged.created, staged.changed):
+            for step in steps:
+                table = step.table
+                step.slot = slot = table.take_slot()
+                table.write(slot, step.rule, step.cell, cell_of, hop)
+        for step in staged.created:
+            if step.table.entries is not None:
+                step.table.insert(step.rule, step.cell, step.keys)
 
     def _cell_of(self, kind: str, number: int) -> int:
         cell = self.tables[kind].ids.get(number)
@@ -229,77 +226,70 @@ class Writer:
     def _publish_directories(self) -> None:
         """Before the cells: a packet that finds a newer directory than its own finds only more
         tuples in it, of keys whose cells are empty for it."""
-        for table in self.tables.values():
-            directory = table.directory
-            if directory is not None and directory.dirty:
+        for table, directory in self._directories:
+            if directory.dirty:
                 retired = directory.publish()
                 table.cells[0] = directory.slot << 24 | directory.slot
-                self._owe().retired.append((table, retired))
+                self._owe().retired.append((directory, retired))
 
     def _write_cells(self, staged: _Staged, epoch: int) -> None:
         high = epoch << 48
-        before = staged.before
         for staging in staged.many:
             staging.write_cells(epoch)
-        for table, _, cell, slot in staged.created:
-            before.append((table, cell, 0))
-            table.cells[cell] = slot << 24 | high
-        for table, cell, slot in staged.changed:
-            word = table.cells[cell]
-            before.append((table, cell, word))
-            table.cells[cell] = (word >> 24 & SLOT) | slot << 24 | high
-        for table, _, cell in staged.removed:
-            word = table.cells[cell]
-            before.append((table, cell, word))
-            table.cells[cell] = (word >> 24 & SLOT) | high
+        for steps in (staged.created, staged.changed, staged.removed):
+            for step in steps:
+                step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
 
     def _undo(self, staged: _Staged) -> None:
         """Nothing of it was visible; nothing of it stays."""
         self._broken = True
-        for table, cell, word in staged.before:
-            table.cells[cell] = word
+        for steps in (staged.created, staged.changed, staged.removed):
+            for step in steps:
+                step.table.cells[step.cell] = step.word
         for staging in staged.many:
             staging.undo()
-        for table, keys in staged.keys:
-            table.withdraw(keys)
-        for table, slot in staged.slots:
-            table.free_slots.give(slot)
-        for table, cell in staged.cells:
-            table.free_cells.give(cell)
+        for steps in (staged.created, staged.changed):
+            for step in steps:
+                step.table.withdraw(step.keys)
+                if step.slot:
+                    step.table.free_slots.give(step.slot)
+        for step in reversed(staged.created):
+            ids, id_ = step.table.ids, step.rule.id
+            if step.was:
+                ids[id_] = step.was
+            elif ids.get(id_) == step.cell:
+                del ids[id_]
+            step.table.free_cells.give(step.cell)
         self._broken = False
 
     # ---- after the store --------------------------------------------------------------------
 
     def _owe(self) -> _Owed:
-        if not self._owed:
+        if self._owed.since < 0:
             self._owed.since = self.control[_EPOCH]
         return self._owed
 
-    def _remember(self, staged: _Staged, epoch: int) -> None:
+    def _remember(self, staged: _Staged) -> None:
         owed = self._owe()
         for staging in staged.many:
             staging.remember()
             owed.many.append(staging)
-        for table, rule, cell in staged.removed:
-            keys: list[bytes] = []
-            if table.directory is not None:
-                keys = table.directory.keys_of(table.codec.patterns(rule), cell)
-            owed.dead.append((table, cell, keys))
-            owed.slots.append((table, table.cells[cell] & SLOT))
-            table.unsettled.add(cell)
+            owed.size += len(staging.cells)
+        for step in staged.removed:
+            table, rule = step.table, step.rule
+            table.unsettled.add(step.cell)
             del table.sequences[rule.sequence]
-            if table.ids.get(rule.id) == cell:
+            if table.ids.get(rule.id) == step.cell:
                 del table.ids[rule.id]
-        for table, rule, cell, _ in staged.created:
-            owed.settled.append((table, cell))
-            table.unsettled.add(cell)
-            table.sequences[rule.sequence] = cell
-            if not table.kind.grouped:
-                table.ids[rule.id] = cell
-        for table, cell, _ in staged.changed:
-            owed.settled.append((table, cell))
-            owed.slots.append((table, table.cells[cell] & SLOT))
-            table.unsettled.add(cell)
+        for step in staged.created:
+            step.table.unsettled.add(step.cell)
+            step.table.sequences[step.rule.sequence] = step.cell
+        for step in staged.changed:
+            step.table.unsettled.add(step.cell)
+        owed.removed += staged.removed
+        steps = staged.created + staged.changed + staged.removed
+        owed.steps += steps
+        owed.size += len(steps)
 
     def wait(self) -> None:
         """A grace period."""
@@ -320,25 +310,23 @@ class Writer:
     def _reclaim(self, owed: _Owed) -> None:
         for staging in owed.many:
             staging.settle()
-        for table, cell in owed.settled:
-            word = table.cells[cell]
-            slot = word >> 24 & SLOT
-            table.cells[cell] = (word & ~SLOT) | slot
-        dead: dict[str, list[int]] = {}
-        for table, cell, keys in owed.dead:
-            table.cells[cell] = 0
-            if keys:
-                table.withdraw(keys)
-            dead.setdefault(table.kind.name, []).append(cell)
-        for name, cells in dead.items():
-            table = self.tables[name]
+        for step in owed.steps:
+            table, slot = step.table, step.slot
+            table.cells[step.cell] = slot << 24 | slot
+            if before := step.word >> 24 & SLOT:
+                table.free_slots.give(before)
+        self._bury(owed.removed)
+        for directory, retired in owed.retired:
+            directory.reclaim(retired)
+        for table in self.tables.values():
+            table.unsettled.clear()
+
+    def _bury(self, removed: list[_Step]) -> None:
+        """Take out the keys of rules that are gone, and give their cells back, counted to zero."""
+        for table in self.tables.values():
+            gone = [step for step in removed if step.table is table]
+            table.withdraw([key for step in gone for key in table.keys_of(step.rule, step.cell)])
+            cells = [step.cell for step in gone]
             table.zero_counts(cells)
             for cell in cells:
                 table.free_cells.give(cell)
-        for table, slot in owed.slots:
-            table.free_slots.give(slot)
-        for table, retired in owed.retired:
-            assert table.directory is not None
-            table.directory.reclaim(retired)
-        for table in self.tables.values():
-            table.unsettled.clear()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from .arrange import Node
 from .creating import Creator
 from .ie_values import Fault
@@ -155,7 +153,7 @@ class Changer(Creator):
             self.remove(rule)
             return
         self.members_fit(node.kind, len(left))
-        self.replace_rule(rule, dataclasses.replace(rule, members=left))
+        self.replace_rule(rule, rule._replace(members=left))
         for id_, child in named.items():
             for member in self.staged(child.kind.name).with_id(id_):
                 if member.owner == rule.sequence:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Form = Literal["value", "prefix", "mask", "range"]
@@ -33,8 +32,7 @@ class Member(NamedTuple):
     weight: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """One live rule. `sequence` (u48, from 1) is its identity and its age: lower is older.
     `match` holds (element, matcher) in the order of the kind's declaration, absent elements left
     out; `values` the elements with plain values; `references` those that refer; `target` what a

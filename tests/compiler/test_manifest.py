@@ -67,10 +67,11 @@ def use(manifest: Manifest) -> None:
     for kind in manifest.rules:
         codec, images = KindCodec(manifest, kind), ImageCodec(manifest, kind)
         for rule in book.rules(kind.name):
-            codec.record(rule, lambda *_: 1, lambda *_: bytes(24))
+            into = memoryview(bytearray(kind.record_size))
+            codec.record(into, 0, rule, lambda *_: 1, lambda *_: bytes(24))
             for mask, key in codec.patterns(rule):
                 assert (mask | key).to_bytes(max(1, kind.key_size), "big")
-            images.image(rule, 1)
+            images.write(memoryview(bytearray(kind.image_size)), 0, rule, 1)
 
 
 def test_what_was_written_is_read() -> None:

@@ -8,7 +8,6 @@ import select
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -101,8 +100,8 @@ def test_no_packet_sees_half_a_request() -> None:
     rule = pdr(1, 3, 1, NET, 16)
     with running(*fars, rule) as run, packets(run, FRAME, "drop") as enough:
         for i in range(3000):
-            turned = [replace(f, values=(("action", DROP + PASS - f.values[0][1]),)) for f in fars]
-            moved = replace(rule, target=Reference("FAR", 2 - i % 2))
+            turned = [f._replace(values=(("action", DROP + PASS - f.values[0][1]),)) for f in fars]
+            moved = rule._replace(target=Reference("FAR", 2 - i % 2))
             pairs = tuple(zip([*fars, rule], [*turned, moved], strict=True))
             run.writer.apply(changes(changed=pairs))
             fars, rule = turned, moved
@@ -119,8 +118,8 @@ def test_a_packet_loop_would_see_half_a_request() -> None:
         packets(run, FRAME, "drop") as enough,
     ):
         for i in range(400):
-            turned = [replace(f, values=(("action", DROP + PASS - f.values[0][1]),)) for f in fars]
-            moved = replace(rule, target=Reference("FAR", 2 - i % 2))
+            turned = [f._replace(values=(("action", DROP + PASS - f.values[0][1]),)) for f in fars]
+            moved = rule._replace(target=Reference("FAR", 2 - i % 2))
             run.writer.apply(changes(changed=tuple(zip(fars, turned, strict=True))))
             run.writer.apply(changes(changed=((rule, moved),)))
             fars, rule = turned, moved
@@ -166,7 +165,7 @@ def _step(number: int, rules: dict[tuple[str, int], Rule]) -> Changes:
             address = (NET | key[1] << 9) & (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF
             created.append(pdr(key[1], sequence, 1, address, length))
         elif dice.random() < 0.5:
-            changed.append((old, replace(old, target=Reference("FAR", dice.randrange(1, 3)))))
+            changed.append((old, old._replace(target=Reference("FAR", dice.randrange(1, 3)))))
         else:
             removed.append(old)
     return changes(tuple(created), tuple(changed), tuple(removed))

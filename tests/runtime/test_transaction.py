@@ -206,8 +206,8 @@ def test_rules_that_point_at_a_replaced_one_follow_it() -> None:
                    "(interface, u32, WAN1)]; create FAR 1 [(action, u8, REDIRECT), "
                    "(interface, u32, OVERLAY.1)]")  # fmt: skip
         old = next(rules.book.rules("OVERLAY"))
-        new = type(old)(**{**{f: getattr(old, f) for f in old.__slots__}, "match": (
-            old.match[0], ("remote_ip", old.match[1][1]._replace(value=0xC0000203)))})  # fmt: skip
+        moved = ("remote_ip", old.match[1][1]._replace(value=0xC0000203))
+        new = old._replace(match=(old.match[0], moved))
         rules.writer.apply(changes(changed=((old, new),)))
         overlay, fars = rules.writer.tables["OVERLAY"], rules.writer.tables["FAR"]
         at = fars.live_slot(fars.ids[1]) * fars.record_stride
