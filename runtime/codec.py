@@ -175,10 +175,11 @@ class KindCodec:
             ids = spread_slots(rule.members)
             return struct.pack(f"<{len(ids)}I", *[cells[i] for i in ids])
 
-        return {
+        getters: dict[str, _Getter] = {
             "value": value, "present": present, "tag": tag,
             "reference": reference, "next_hop": next_hop, "slots": slots,
-        }[member.kind]  # fmt: skip
+        }  # fmt: skip
+        return getters[member.kind]
 
 
 def _layout(members: Iterable[m.Member], size: int) -> struct.Struct:

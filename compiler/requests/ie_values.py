@@ -82,7 +82,9 @@ class Codec:
         return LENGTHS[self.lengths[0]] // 8
 
     def check_length(self, length: str) -> None:
-        if length.lower() in self.lengths or not length:  # YAML leaves lengths to the manifest
+        if length in self.lengths or not length:  # YAML leaves lengths to the manifest
+            return
+        if length.lower() in self.lengths:
             return
         wanted = " or ".join(f"`{name}`" for name in self.lengths)
         title = f"`{self.name}` has length {wanted}, not `{length}`"

@@ -1,7 +1,8 @@
 """The commonest requests of one rule, planned at once in a fraction of the planner's time.
 
-`update KIND id [values]`, and `create KIND [elements, FAR 17]` or with a FAR described within it.
-Anything else and anything wrong is left to the planner, which says why; a test compares the two.
+`update KIND id [values]`, `create KIND [elements, FAR 17]` or with a FAR described within it, and
+`delete KIND id`. Anything else and anything wrong is left to the planner, which says why; a test
+compares the two.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from typing import TYPE_CHECKING
 from ...lang.request import IE, Request, RuleItem
 from .ie_values import Fault, fold
 from .plan import Plan
-from .rulekinds import MATCH, POSITION, REFERENCE, VALUE, Hit, Kind
-from .rules import Matcher, Reference, Rule
+from .rulekinds import MATCH, POSITION, REFERENCE, VALUE, Hit, Kind, Pair
+from .rules import Reference, Rule
 
 if TYPE_CHECKING:
     from .rulebook import RuleBook
 
 _fold = lru_cache(4096)(fold)
+_Items = tuple[RuleItem | IE, ...]
 _Made = tuple[Kind, Rule, bytes]
+_Said = tuple[int, dict[int, Pair], dict[str, int], dict[str, Reference]]
+"""What the IEs of a rule say: match image, matchers, values, references."""
 
 
 def quick_plan(book: RuleBook, request: Request) -> Plan | None:
@@ -29,35 +33,34 @@ def quick_plan(book: RuleBook, request: Request) -> Plan | None:
         return None
     operation, items, _ = changes[0]
     item = items[0] if items else None
-    if type(item) is not RuleItem or item.name is not None:
+    if type(item) is not RuleItem:
         return None
-    if len(items) > 1 or not item.block:
-        item = _nested(item, items)
-        if item is None:
-            return None
-    kind = book.kinds.get(item.kind)
-    if kind is None or kind.grouped or kind.spread is not None:
+    name, id_, called, within, block, _ = item
+    kind = book.kinds.get(name)
+    if called is not None or kind is None or kind.grouped or kind.spread is not None:
+        return None
+    if not block:
+        within = _nested(items)
+    elif len(items) > 1:
         return None
     if operation == "update":
-        return _update(book, kind, item)
-    return _create(book, kind, item) if operation == "create" else None
+        return _update(book, kind, id_, within)
+    if operation == "create":
+        return _create(book, kind, id_, within)
+    return _delete(book, kind, id_) if operation == "delete" and not within else None
 
 
-def _nested(item: RuleItem, items: tuple[RuleItem | IE, ...]) -> RuleItem | None:
-    """`PDR: IE, IE, FAR: IE` with brackets. Elements behind the FAR that it does not have, and may
-    be the PDR's, are found by the planner."""
-    if item.block:
-        return None
-    for i in range(1, len(items)):
+def _nested(items: _Items) -> _Items:
+    """What `PDR: IE, IE, FAR: IE` has in its brackets. Elements behind the FAR that it does not
+    have, and may be the PDR's, are found by the planner."""
+    for i in range(1, len(items) - 1):
         child = items[i]
         if type(child) is RuleItem:
-            within = items[i + 1 :]
-            if within:
-                if child.block:
-                    return None
-                child = child._replace(items=within, block=True)
-            return item._replace(items=(*items[1:i], child), block=True)
-    return item._replace(items=items[1:], block=True)
+            if not child.block:
+                child = child._replace(items=items[i + 1 :], block=True)
+                return (*items[1:i], child)
+            break  # and more behind it, which nobody takes
+    return items[1:]
 
 
 class _Changed:
@@ -93,6 +96,19 @@ class _Created:
             _point(book, rule, 1)
 
 
+class _Removed:
+    """A rule that nobody points at."""
+
+    __slots__ = ("kind", "rule")
+
+    def __init__(self, kind: Kind, rule: Rule) -> None:
+        self.kind, self.rule = kind, rule
+
+    def commit(self, book: RuleBook) -> None:
+        book.tables[self.kind.name].take_out(self.rule)
+        _point(book, self.rule, -1)
+
+
 def _point(book: RuleBook, rule: Rule, by: int) -> None:
     target = rule.target
     if target is not None:
@@ -110,61 +126,46 @@ def _count(pointed: dict[int, int], id_: int, by: int) -> None:
         del pointed[id_]
 
 
-class _Said:
-    """What the IEs of a rule say."""
-
-    __slots__ = ("bits", "pairs", "references", "values")
-
-    def __init__(self) -> None:
-        self.bits = 0
-        self.pairs: dict[int, tuple[str, Matcher]] = {}
-        self.values: dict[str, int] = {}
-        self.references: dict[str, Reference] = {}
-
-
-def _said(book: RuleBook, kind: Kind, items: tuple[RuleItem | IE, ...]) -> _Said | None:
+def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
     """None where the planner must look."""
-    said = _Said()
+    bits = 0
+    pairs: dict[int, Pair] = {}
+    values: dict[str, int] = {}
+    references: dict[str, Reference] = {}
     cache, gives, companion = kind.cache, kind.rule.gives, kind.ifindex
     for ie in items:
         if type(ie) is not IE:
             return None
-        hit = cache.get(ie[:5])
-        if hit is None:
-            try:
-                hit = kind.decoded(ie, None)
-            except Fault:
-                return None
-        if hit[0] == POSITION:
-            try:
-                hit = _positioned(kind, ie, said)
-            except Fault:
-                return None
-        role, nth, payload, bits, field = hit
-        if role == MATCH and payload is not None and nth not in said.pairs:
-            said.pairs[nth] = payload  # type: ignore[assignment]
-            said.bits |= bits
+        try:
+            hit = cache.get(ie[:5]) or kind.decoded(ie, None)
+            if hit[0] == POSITION:
+                hit = _positioned(kind, ie, pairs)
+        except Fault:
+            return None
+        role, nth, payload, more, field = hit
+        if role == MATCH and payload is not None and nth not in pairs:
+            pairs[nth] = payload  # type: ignore[assignment]
+            bits |= more
             continue
         if role not in (VALUE, REFERENCE) or (companion is not None and companion[0] == nth):
             return None
         name = gives[nth]
-        if name in said.values or name in said.references:
+        if name in values or name in references:
             return None
         if role == VALUE:
-            said.values[name] = payload  # type: ignore[assignment]
+            values[name] = payload  # type: ignore[assignment]
             continue
         reference = _resolve(book, field.references, payload)
         if reference is None:
             return None
-        said.references[name] = reference
-    return said
+        references[name] = reference
+    return bits, pairs, values, references
 
 
-def _positioned(kind: Kind, ie: IE, said: _Said) -> Hit:
-    taken = {pair[0] for pair in said.pairs.values()}
+def _positioned(kind: Kind, ie: IE, pairs: dict[int, Pair]) -> Hit:
+    taken = {pair[0] for pair in pairs.values()}
     name = kind.positioned(ie, taken).codec.name
-    hit = kind.cache.get((name, *ie[1:5]))
-    return hit if hit is not None else kind.decoded(ie._replace(type=name), None)
+    return kind.cache.get((name, *ie[1:5])) or kind.decoded(ie._replace(type=name), None)
 
 
 def _resolve(book: RuleBook, kinds: tuple[str, ...], raw: object) -> Reference | None:
@@ -200,28 +201,24 @@ def _complete(kind: Kind, values: dict[str, int], references: dict[str, Referenc
     return True
 
 
-def _update(book: RuleBook, kind: Kind, item: RuleItem) -> Plan | None:
-    old = book.tables[kind.name].rules.get(item.id)  # type: ignore[arg-type]
-    if type(old) is not Rule:
-        return None
-    said = _said(book, kind, item.items)
-    if said is None or said.pairs:
+def _update(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan | None:
+    old = book.tables[kind.name].get(id_)  # type: ignore[arg-type]
+    said = None if old is None else _said(book, kind, items)
+    if old is None or said is None or said[1]:
         return None
     gives, companion = kind.rule.gives, kind.ifindex
-    values = dict(old.values)
-    values.update(said.values)
-    references = old.references
-    if said.references:
-        merged = dict(references)
-        merged.update(said.references)
-        references = tuple([(name, merged[name]) for name in gives if name in merged])
-        if companion is not None and gives[companion[1]] in said.references:
+    values, references = dict(old.values), dict(old.references)
+    values.update(said[2])
+    if said[3]:
+        references.update(said[3])
+        if companion is not None and gives[companion[1]] in said[3]:
             values.pop(gives[companion[0]], None)
-    if not _complete(kind, values, dict(references)):
+    if not _complete(kind, values, references):
         return None
     new = Rule(
         kind.name, old.id, old.sequence, old.name, old.owner, old.priority, old.match,
-        tuple([(name, values[name]) for name in gives if name in values]), references,
+        tuple([(name, values[name]) for name in gives if name in values]),
+        tuple([(name, references[name]) for name in gives if name in references]),
         old.target, (),
     )  # fmt: skip
     if new == old:
@@ -230,9 +227,20 @@ def _update(book: RuleBook, kind: Kind, item: RuleItem) -> Plan | None:
     return Plan((), ((old, new),), (), (), (), (), effects, book.revision, book.sequence)
 
 
-def _create(book: RuleBook, kind: Kind, item: RuleItem) -> Plan | None:
-    sequence = book.sequence
-    items, target, inner = item.items, None, None
+def _delete(book: RuleBook, kind: Kind, id_: int | None) -> Plan | None:
+    table = book.tables[kind.name]
+    rule = table.get(id_)  # type: ignore[arg-type]
+    if rule is None or id_ in table.pointed:
+        return None
+    for reference in kind.owned_by(rule):
+        if _owned(book, *reference):
+            return None
+    effects = (_Removed(kind, rule),)
+    return Plan((), (), (rule,), (), (), (), effects, book.revision, book.sequence)
+
+
+def _create(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan | None:
+    sequence, target, inner = book.sequence, None, None
     if kind.alternatives:
         child = items[-1] if items else None
         if type(child) is not RuleItem or child.kind not in kind.alternatives:
@@ -252,7 +260,7 @@ def _create(book: RuleBook, kind: Kind, item: RuleItem) -> Plan | None:
             if inner is None:
                 return None
             target = Reference(child.kind, inner[1].id)
-    outer = _made(book, kind, item.id, items, sequence, 0, target)
+    outer = _made(book, kind, id_, items, sequence, 0, target)
     if outer is None:
         return None
     rule = outer[1]
@@ -268,8 +276,8 @@ def _create(book: RuleBook, kind: Kind, item: RuleItem) -> Plan | None:
 
 
 def _made(
-    book: RuleBook, kind: Kind, id_: int | None, items: tuple[RuleItem | IE, ...], sequence: int,
-    owner: int, target: Reference | None,
+    book: RuleBook, kind: Kind, id_: int | None, items: _Items, sequence: int, owner: int,
+    target: Reference | None,
 ) -> _Made | None:  # fmt: skip
     """A new rule and its match image."""
     said = _said(book, kind, items)
@@ -281,12 +289,12 @@ def _made(
         id_ = table.lowest_free()
     elif not 0 < id_ < 1 << 32 or id_ in rules:
         return None
-    pairs, values, references = said.pairs, said.values, said.references
+    bits, pairs, values, references = said
     if len(rules) >= kind.rule.capacity or not _matches(kind, pairs):
         return None
     key = b""
     if kind.keyed:
-        key = kind.key(said.bits, id_, 0)
+        key = kind.key(bits, id_, 0)
         if key in table.keys:
             return None
     if kind.named_requires and not _complete(kind, values, references):
@@ -302,7 +310,7 @@ def _made(
     return kind, rule, key
 
 
-def _matches(kind: Kind, pairs: dict[int, tuple[str, Matcher]]) -> bool:
+def _matches(kind: Kind, pairs: dict[int, Pair]) -> bool:
     """Its exact elements are there, and no two contradict each other."""
     for field in kind.exact:
         if field.nth not in pairs:

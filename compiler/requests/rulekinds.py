@@ -22,12 +22,14 @@ Pair = tuple[str, Matcher]
 
 
 class Field(NamedTuple):
-    """An element as a rule kind uses it. `shift`: of its bits in the match image."""
+    """An element as a rule kind uses it. `wide`: the bits of one of its values in the match image;
+    `shift`: where its bits begin there."""
 
     role: int
     nth: int
     codec: Codec
     match: Match | None = None
+    wide: int = 0
     shift: int = 0
     references: tuple[str, ...] = ()
 
@@ -87,15 +89,17 @@ class Kind:
         self.numbers = {str(e.number): e.name for e in manifest.elements}
         self.codecs = {e.name: Codec(e) for e in manifest.elements}
         self.cache: dict[tuple[str | int, ...], Hit] = {}
+        self._spelled: dict[str, Field] = {}  # by an element's name as requests spell it
         shift = 0
         for i, match in enumerate(rule.match):
             codec = self.codecs[match.element]
             if codec.element.references:  # a port: its names are what symbols are to a number
                 codec = Codec(replace(codec.element, symbols=dict(ports or {})))
-            field = Field(MATCH, i, codec, match, shift)
+            field = Field(MATCH, i, codec, match, 8 * codec.octets, shift)
             self._add(field)
             self.match.append(field)
-            shift += 8 + 16 * codec.octets
+            shift += 8 + 2 * field.wide
+        self.matched = {field.codec.name: field for field in self.match}
         self._fixed_sizes(shift)
         for i, name in enumerate(rule.gives):
             self._add_given(i, name)
@@ -264,10 +268,16 @@ class Kind:
         raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
 
     def decoded(self, ie: IE, member: Kind | None) -> Hit:
-        field = self.field(ie, member)
+        field = self._spelled.get(ie.type)
+        if field is None:
+            field = self.field(ie, member)
+            if field.role != WEIGHT:  # which only members of a spread have
+                if len(self._spelled) >= _KEPT:
+                    self._spelled.clear()
+                self._spelled[ie.type] = field
         field.codec.check_length(ie.length)
         hit = self._hit(field, ie)
-        if field.role != WEIGHT:  # which only members of a spread have
+        if field.role != WEIGHT:
             if len(self.cache) >= _KEPT:
                 self.cache.clear()
             self.cache[ie[:5]] = hit
@@ -322,7 +332,7 @@ class Kind:
     def key_of(self, rule: Rule) -> bytes:
         bits = 0
         for name, matcher in rule.match:
-            bits |= matcher_bits(self.fields[fold(name)], matcher)
+            bits |= matcher_bits(self.matched[name], matcher)
         return self.key(bits, rule.id, rule.priority)
 
     def owned_by(self, rule: Rule) -> Iterable[Reference]:
@@ -338,7 +348,7 @@ class Kind:
 
 
 def matcher_bits(field: Field, matcher: Matcher) -> int:
-    wide = 8 * field.codec.octets
+    wide = field.wide
     form, value, other = matcher
     return ((FORM_CODES[form] << wide | value) << wide | other) << field.shift
 

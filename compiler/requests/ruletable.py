@@ -99,10 +99,24 @@ class Table:
             else:
                 self.pointed.pop(id_, None)
         for id_ in staged.gone:
-            if id_ < self.top and id_ not in ids:
-                heapq.heappush(self.free, id_)
-        if len(self.free) > 64 and len(self.free) > 2 * (self.top - len(ids)):
-            self.free = sorted({i for i in self.free if i not in ids})
+            if id_ not in ids:
+                self._freed(id_)
+
+    def take_out(self, rule: Rule) -> None:
+        """Remove a rule of a kind that is no group."""
+        del self.rules[rule.id]
+        if self.kind.keyed:
+            del self.keys[self.kind.key_of(rule)]
+        if rule.name:
+            del self.names[fold(rule.name)]
+        self._freed(rule.id)
+
+    def _freed(self, id_: int) -> None:
+        free, ids = self.free, self._ids()
+        if id_ < self.top:
+            heapq.heappush(free, id_)
+            if len(free) > 64 and len(free) > 2 * (self.top - len(ids)):
+                self.free = sorted({i for i in free if i not in ids})
 
 
 _K = TypeVar("_K")
