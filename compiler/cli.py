@@ -6,14 +6,13 @@ fault of helioc itself. Each command imports what it needs when it runs: `check`
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ..lang.diagnostics import Diagnostic, Refused
+from ..lang.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from .model import Pipeline
@@ -26,49 +25,26 @@ def main() -> NoReturn:
     try:
         cli.main(standalone_mode=False)
         status = 0
-    except Refused as refused:
-        complain(refused.diagnostics)
-        status = 1
     except click.exceptions.Exit as stop:
         status = stop.exit_code
     except click.ClickException as error:
         error.show()
         status = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except click.Abort:
         status = 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
-    except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        click.echo(f"error: {error.strerror or error}{where}", err=True)
-        status = 1
-    except Exception as error:  # the last resort: a fault of ours, said as one
-        click.echo(_internal(error), err=True)
-        status = 70
+    except BaseException as error:
+        from ..lang.ending import ending
+
+        said, status = ending(error, "helioc")
+        click.echo(said, err=True, nl=False)
     sys.exit(status)
 
 
 def complain(diagnostics: list[Diagnostic]) -> None:
-    """Print diagnostics to standard error, coloured if that is a terminal."""
-    from ..lang.render import render_all
+    """Print diagnostics to standard error."""
+    from ..lang.ending import account
 
-    click.echo(render_all(diagnostics, colour=sys.stderr.isatty()), err=True)
-    errors = sum(d.severity == "error" for d in diagnostics)
-    if errors:
-        codes = sorted({d.code for d in diagnostics if d.severity == "error"})
-        click.echo(f"{errors} error{'s' * (errors > 1)}; see `helioc explain {codes[0]}`", err=True)
-
-
-def _internal(error: Exception) -> str:
-    import traceback
-
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return (
-        f"error[H9999]: helioc is at fault: {type(error).__name__}: {error}\n"
-        f"  at {Path(frame.filename).name}:{frame.lineno}\n"
-        "  = help: please report this with the command and the file that led to it"
-    )
+    click.echo(account(diagnostics, "helioc"), err=True, nl=False)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -117,11 +93,12 @@ def checked(file: Path) -> Pipeline:
 def compile(file: Path, out: Path | None, fuse: bool, skeleton: bool) -> None:
     """Write C, object and manifest; print what each stage costs."""
     from .phases import compile_pipeline, write_bundle
-    from .report import program_table, write_skeleton
+    from .report import make_directory, program_table, write_skeleton
 
     pipeline = checked(file)
-    bundle = compile_pipeline(pipeline, "fused" if fuse else "staged")
     directory = out or Path(f"{pipeline.name}.bundle")
+    make_directory(directory)
+    bundle = compile_pipeline(pipeline, "fused" if fuse else "staged")
     written = write_bundle(bundle, directory)
     if skeleton:
         written.append(write_skeleton(bundle, directory))
@@ -139,6 +116,7 @@ def fmt(files: tuple[Path, ...], only_check: bool) -> None:
     """Write files in their canonical form."""
     from ..lang.parser import parse, read
     from ..lang.printer import format_program
+    from .report import write
 
     changed = []
     for file in files:
@@ -148,7 +126,7 @@ def fmt(files: tuple[Path, ...], only_check: bool) -> None:
             continue
         changed.append(file)
         if not only_check:
-            file.write_text(text, encoding="utf-8")
+            write(file, text)
     for file in changed:
         click.echo(f"{'would change' if only_check else 'changed'} {file}")
     if only_check and changed:
@@ -164,13 +142,15 @@ def fmt(files: tuple[Path, ...], only_check: bool) -> None:
 def graph(file: Path, out: Path | None) -> None:
     """Draw the parse graph and the stages: DOT, or SVG where graphviz is there."""
     from .graph import to_dot
-    from .report import to_svg
+    from .report import to_svg, write
 
+    if out is not None and out.suffix not in (".dot", ".svg"):
+        raise click.BadParameter(f"`{out}` must end with .dot or .svg", param_hint="-o")
     dot = to_dot(checked(file))
     if out is None:
         click.echo(dot, nl=False)
         return
-    out.write_text(to_svg(dot) if out.suffix == ".svg" else dot, encoding="utf-8")
+    write(out, to_svg(dot) if out.suffix == ".svg" else dot)
     click.echo(f"wrote {out}")
 
 

@@ -40,6 +40,16 @@ BUILD: dict[str, Explanation] = {
         "an error code that does not exist",
         "`helioc explain` without a code lists those that do. A code is an H and four digits.",
     ),
+    "H0309": Explanation(
+        "a file cannot be written",
+        "The reason is the system's. `compile -o` names a directory, which is made if need be; "
+        "`graph -o` and `fmt` write single files.",
+    ),
+    "H0300": Explanation(
+        "the system refuses",
+        "The operating system did not do what a command needs: a path that is not there, a missing "
+        "permission, a full disk. The reason shown is its own.",
+    ),
     "H0306": Explanation("a tool failed", "The last line that the tool printed is shown."),
     "H0307": Explanation(
         "the kernel cannot run the packet tests",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..lang.diagnostics import Diagnostic, Label, Refused
+from ..lang.ending import cannot_write
 from ..lang.source import Span
 from .model import Pipeline
 from .phases import Bundle, compile_pipeline
@@ -59,6 +60,26 @@ def _verifier_refuses(span: Span, words: str) -> Diagnostic:
 
 
 # ---- skeletons and pictures -----------------------------------------------------------------
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file. Raises `Refused` (H0309)."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Refused([cannot_write(str(path), (error.strerror or str(error)).lower())]) from None
+
+
+def make_directory(path: Path) -> None:
+    """A bundle's directory, if it is not there. Raises `Refused` (H0309)."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        if path.exists():
+            why = "it is there, and is no directory"
+        help_ = "a bundle is a directory of several files: name one, or where to make one"
+        raise Refused([cannot_write(str(path), why, help_)]) from None
 
 
 def write_skeleton(bundle: Bundle, directory: Path) -> Path:

@@ -13,7 +13,7 @@ from antlr4.error.Errors import InputMismatchException, RecognitionException
 from antlr4.error.ErrorStrategy import ErrorStrategy
 
 from . import expected, faults
-from .diagnostics import Diagnostic, Diagnostics, Refused
+from .diagnostics import Diagnostic, Diagnostics, Refused, did_you_mean
 from .grammar.HelioParser import HelioParser
 from .lexer import Lexed, Token, lex, span
 from .source import Source
@@ -77,7 +77,7 @@ def read(path: Path, name: str | None = None) -> Source:
             octets = max(len(data), path.stat().st_size)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise Refused([faults.unreadable(source, why.lower())]) from error
+        raise Refused([faults.unreadable(source, why.lower(), _near(path))]) from error
     if len(data) > LARGEST_FILE:
         raise Refused([faults.too_large(source, octets, LARGEST_FILE)])
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -88,6 +88,16 @@ def read(path: Path, name: str | None = None) -> Source:
         shown = Source(source.name, before + data[error.start :].decode(errors="replace"), path)
         where = shown.span(len(before), len(before) + 1)
         raise Refused([faults.not_utf8(where, data[error.start])]) from error
+
+
+def _near(path: Path) -> str:
+    """The file beside it that may have been meant."""
+    try:
+        names = [] if path.exists() else [p.name for p in path.parent.iterdir() if p.is_file()]
+    except (OSError, ValueError):
+        return ""
+    near = did_you_mean(path.name, names)
+    return near.replace("`", f"`{path.parent}/", 1) if near and path.parent != Path() else near
 
 
 def _number(tokens: list[Token]) -> None:

@@ -13,6 +13,7 @@ from .handles import BpfError, Link, Pin, Program, XdpMode
 from .netlink import XDP_REDIRECTED, xdp_features
 from .netlink import Link as Interface
 from .ports import Port
+from .releases import holder_of
 
 Spans = Mapping[int, Span]
 """Where the configuration names the interface of a port's number."""
@@ -32,7 +33,8 @@ def check(
     for port in ports:
         link, span = by_index[port.ifindex], spans.get(port.number)
         if link.program:
-            found.append(faults.another_program(link.name, link.program, span))
+            held = holder_of(link.program)
+            found.append(faults.another_program(link.name, link.program, span, held))
         elif mode is XdpMode.NATIVE:
             features = xdp_features(port.ifindex)
             if features == 0:

@@ -6,14 +6,13 @@ Exit status: 0 well; 1 the input was refused, or the kernel refused; 2 the comma
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from ..lang.diagnostics import Diagnostic, Refused
+from ..lang.diagnostics import Diagnostic
 
 _PATH = click.Path(path_type=Path)
 
@@ -23,35 +22,26 @@ def main() -> NoReturn:
     try:
         cli.main(prog_name="helioctl", standalone_mode=False)
         status = 0
-    except Refused as refused:
-        complain(refused.diagnostics)
-        status = 1
     except click.exceptions.Exit as stop:
         status = stop.exit_code
     except click.ClickException as error:
         error.show()
         status = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except click.Abort:
         status = 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
-    except Exception as error:  # the last resort: a fault of ours, said as one
-        from .faults import internal
+    except BaseException as error:
+        from ..lang.ending import ending
 
-        complain([internal(error)])
-        status = 70
+        said, status = ending(error, "helioctl")
+        click.echo(said, err=True, nl=False)
     sys.exit(status)
 
 
 def complain(diagnostics: list[Diagnostic]) -> None:
-    """Print diagnostics to standard error, coloured if that is a terminal."""
-    from ..lang.render import render_all
+    """Print diagnostics to standard error."""
+    from ..lang.ending import account
 
-    click.echo(render_all(diagnostics, colour=sys.stderr.isatty()), err=True, nl=False)
-    codes = sorted({d.code for d in diagnostics if d.severity == "error"})
-    if codes:
-        click.echo(f"\nsee `helioctl explain {codes[0]}`", err=True)
+    click.echo(account(diagnostics, "helioctl"), err=True, nl=False)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -122,9 +112,11 @@ def unload(name: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_(as_json: bool) -> None:
     """The pipelines that are loaded."""
-    from .releases import loaded_names
+    from .releases import loaded_names, need_bpffs
 
     names = loaded_names()
+    if not names:
+        need_bpffs()
     if as_json:
         _json(names)
     else:
@@ -172,6 +164,24 @@ def push(name: str, file: Path, kind: str) -> None:
     with Loaded.open(name) as loaded:
         wanted = read_request(file, loaded.manifest, loaded.book, kind)
         _report(loaded.apply(wanted))
+
+
+@cli.command()
+@click.argument("bundle", type=_PATH)
+@click.argument("file", type=_PATH)
+@click.option("-o", "--out", type=_PATH, help="Default: FILE with the ending .hpr.")
+@click.option("--kind", default="", help="Whose rules FILE holds; default: its name.")
+def pack(bundle: Path, file: Path, out: Path | None, kind: str) -> None:
+    """Pack the rules of a CSV for BUNDLE into an .hpr file.
+
+    Its cells are checked now, on any machine and without root, so that `push` need not read
+    them; what depends on the rules in force, it still checks."""
+    from .bundle import read_bundle
+    from .requests import pack as packed
+
+    out = out or file.with_suffix(".hpr")
+    columns = packed(file, out, read_bundle(bundle).manifest, kind)
+    click.echo(f"packed {columns.count:,} rules of {columns.kind} into {out}")
 
 
 def _report(plan: Any) -> None:

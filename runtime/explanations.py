@@ -180,7 +180,8 @@ LOADING: dict[str, Explanation] = {
     ),
     "H0724": Explanation(
         "another XDP program is attached",
-        "An interface runs one XDP program. `bpftool net` and `ip link` show which; a program "
+        "An interface runs one XDP program. One of another pipeline of Helio's goes with `helioctl "
+        "--name NAME unload`. Of others `bpftool net` and `ip link` show which; a program "
         "that is held by a link goes when its owner ends or lets go.",
     ),
     "H0725": Explanation(
@@ -252,11 +253,6 @@ TABLES: dict[str, Explanation] = {
         "A packet whose next hop the runtime has not resolved asks the kernel's FIB, which answers "
         "only for interfaces with `forwarding` on. With it off such packets stay unresolved until "
         "`helioctl refresh` finds the neighbour.",
-    ),
-    "H0799": Explanation(
-        "helioctl has a fault",
-        "This should not happen, whatever the input. Please report the command and the whole "
-        "message.",
     ),
 }
 

@@ -135,7 +135,13 @@ def verifier_place(log: str) -> tuple[str, str]:
     return (places[-1] if places else ""), last
 
 
-def another_program(interface: str, number: int, span: Span | None) -> Diagnostic:
+def another_program(interface: str, number: int, span: Span | None, holder: str = "") -> Diagnostic:
+    if holder:
+        return Diagnostic(
+            "H0724", f"the pipeline `{holder}` is attached to `{interface}`",
+            _at(span, "this interface is taken"),
+            f"`helioctl --name {holder} unload` first: an interface has one pipeline at a time",
+        )  # fmt: skip
     return Diagnostic(
         "H0724", f"another XDP program (id {number}) is attached to `{interface}`",
         _at(span, "this interface is taken"),
@@ -270,14 +276,3 @@ def not_routing(interface: str, span: Span | None) -> Diagnostic:
 def no_such_rule(words: str, have: Iterable[str]) -> Diagnostic:
     help_ = did_you_mean(words, [h for h in have if h]) or "`helioctl show` lists the rules"
     return Diagnostic("H0743", f"there is no rule `{words}`", (), help_)
-
-
-def internal(error: BaseException) -> Diagnostic:
-    """A fault of this program. Every one that a user meets is a bug."""
-    place = error.__traceback__
-    while place is not None and place.tb_next is not None:
-        place = place.tb_next
-    where = f" ({Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno})" if place else ""
-    return Diagnostic(
-        "H0799", f"internal error: {type(error).__name__}: {error}{where}", (), REPORT
-    )

@@ -67,9 +67,9 @@ class Loaded:
         try:
             self.manifest = from_json(about["manifest"])
             self.wanted = tuple(Wanted(**port) for port in about["ports"])
-            self.default, self.mode = str(about["default"]), str(about["mode"])
+            self.default, self.mode = about["default"], about["mode"]
             self.control = about["control"]
-        except (ManifestError, KeyError, TypeError) as error:
+        except ManifestError as error:
             raise faults.refused(faults.damaged(name, str(error))) from None
 
     # ---- from nothing -----------------------------------------------------------------------

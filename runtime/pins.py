@@ -16,7 +16,10 @@ from . import libbpf
 from .libbpf import BpfError
 
 BPFFS = Path("/sys/fs/bpf")
-_MOUNT = f"mount -t bpf bpf {BPFFS}"
+MOUNT = (
+    f"mount -t bpf bpf {BPFFS}; in `ip netns exec`, which hides it, use `nsenter "
+    "--net=/run/netns/NAME`"
+)
 _Descriptor = TypeVar("_Descriptor", bound="Descriptor")
 _Pin = TypeVar("_Pin", bound="Pin")
 
@@ -135,7 +138,7 @@ def _pin_mend(directory: Path) -> str:
     # The kernel says EPERM to a foreign file system and to a missing privilege alike.
     if not directory.is_dir():
         return f"the directory `{directory}` does not exist"
-    return "" if is_bpffs(directory) else f"`{directory}` is not in a bpf file system: {_MOUNT}"
+    return "" if is_bpffs(directory) else f"`{directory}` is not in a bpf file system: {MOUNT}"
 
 
 def open_pin(path: Path) -> int:
@@ -170,9 +173,7 @@ def ensure_bpffs(path: Path = BPFFS) -> Path:
         missing.append(there)
         there = there.parent
     if not is_bpffs(there):
-        mend = _MOUNT
-        if path == BPFFS or BPFFS in path.parents:
-            mend += "; in `ip netns exec`, which hides it, use `nsenter --net=/run/netns/NAME`"
+        mend = MOUNT
         raise BpfError(f"use `{path}`, which is not in a bpf file system", ENOTDIR, mend=mend)
     for part in missing:
         check_name(part)

@@ -64,7 +64,7 @@ class Reader:
         except BpfError as error:
             doing = f"read the pipeline `{self.name}`"
             raise faults.refused(faults.of_kernel(error, doing)) from error
-        except (ManifestError, KeyError, TypeError) as error:
+        except ManifestError as error:
             raise faults.refused(faults.damaged(self.name, str(error))) from None
 
     def close(self) -> None:

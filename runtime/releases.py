@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ from . import faults
 from .bundle import Bundle
 from .config import Config
 from .handles import BpfError, Link, Map, MapSpec, MapType, Object, Pin, Program, ensure_bpffs
-from .pins import BPFFS, remove_directory
+from .pins import BPFFS, MOUNT, is_bpffs, remove_directory
+from .ports import Wanted
 
 ROOT = BPFFS / "helio"
 RELEASE = "release-1"
@@ -62,6 +63,8 @@ def pick(name: str) -> str:
         raise faults.refused(faults.several_loaded(have))
     if name not in have:
         need_privilege()
+        if not have:
+            need_bpffs()
         raise faults.refused(faults.not_loaded(name, have or loaded_names()))
     return name
 
@@ -138,10 +141,38 @@ def read_about(name: str) -> dict[str, Any]:
         content = table.lookup(bytes(4)) or b""
     length = int.from_bytes(content[:8], "little")
     try:
-        about: dict[str, Any] = json.loads(zlib.decompress(content[8 : 8 + length]))
-    except (ValueError, zlib.error) as error:
-        raise faults.refused(faults.damaged(name, str(error))) from None
-    return about
+        about = json.loads(zlib.decompress(content[8 : 8 + length]))
+    except (ValueError, zlib.error):
+        raise faults.refused(faults.damaged(name, "it cannot be read")) from None
+    if why := _damage(about):
+        raise faults.refused(faults.damaged(name, why))
+    return dict(about)
+
+
+def _damage(about: Any) -> str:
+    """What is wrong with what was read, in words; empty if nothing is."""
+    if not isinstance(about, dict):
+        return "it is no record"
+    control = about.get("control")
+    good = {
+        "manifest": isinstance(about.get("manifest"), str),
+        "ports": isinstance(about.get("ports"), list) and all(map(_is_port, about["ports"])),
+        "default": about.get("default") in ("pass", "drop"),
+        "mode": about.get("mode") in ("native", "generic"),
+        "control": control is None or (isinstance(control, list) and len(control) == 2),
+        "namespace": isinstance(about.get("namespace"), int),
+    }
+    wrong = [f"`{name}`" for name, fine in good.items() if not fine]
+    return f"its {', '.join(wrong)} cannot be understood" if wrong else ""
+
+
+def _is_port(port: Any) -> bool:
+    wanted = {field.name: int if field.type == "int" else str for field in fields(Wanted)}
+    return (
+        isinstance(port, dict)
+        and port.keys() == wanted.keys()
+        and all(type(port[name]) is kind for name, kind in wanted.items())
+    )
 
 
 def remove_pinned(name: str) -> None:
@@ -156,6 +187,22 @@ def remove_pinned(name: str) -> None:
     remove_directory(directory)
     with suppress(OSError):
         ROOT.rmdir()
+
+
+def need_bpffs() -> None:
+    """Raises `Refused` where no bpf file system is mounted, so that nothing can be seen."""
+    if not is_bpffs(BPFFS):
+        raise faults.refused(faults.no_bpffs(MOUNT))
+
+
+def holder_of(program: int) -> str:
+    """The loaded pipeline of which the XDP program with this id is one; empty if it is none's."""
+    for name in loaded_names():
+        for path in (ROOT / name).glob("release-*/entry_*"):
+            with suppress(BpfError), Program.open_pinned(path) as entry:
+                if entry.info.id == program:
+                    return name
+    return ""
 
 
 def need_privilege() -> None:

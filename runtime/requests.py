@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..lang.diagnostics import did_you_mean
+from ..lang.ending import cannot_write
 from ..lang.request import Request
 from ..lang.source import Source
 from . import faults
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from ..compiler.manifest import Manifest
     from ..compiler.requests.columns import Columns
     from ..compiler.requests.rulebook import RuleBook
+    from ..compiler.requests.rulekinds import Kind
 
 #: What a file's ending says it holds.
 FORMATS = {".req": "text", ".txt": "text", ".yaml": "yaml", ".yml": "yaml",
@@ -38,19 +41,38 @@ def read_request(path: Path, manifest: Manifest, book: RuleBook, kind: str) -> R
 
         return read_yaml(source, manifest)
     if form == "csv":
-        return _csv(path, source, book, kind)
+        return _csv(path, source, book.kinds, kind)
     from ..lang.request_parser import parse_request
 
     return parse_request(source)
 
 
-def _csv(path: Path, source: Source, book: RuleBook, kind: str) -> Columns:
+def pack(path: Path, out: Path, manifest: Manifest, kind: str) -> Columns:
+    """Write the rules of a CSV to the `.hpr` file `out`. Raises `Refused`."""
+    from ..compiler.requests.columns import dump
+    from ..compiler.requests.rulekinds import Kind
+
+    if str(path) != "-" and path.suffix.lower() != ".csv":
+        raise faults.refused(faults.unknown_file(str(path), "rules are packed from a .csv file"))
+    if out.suffix.lower() != ".hpr":
+        help_ = "packed rules are known by the ending .hpr: give such a name with -o"
+        raise faults.refused(faults.unknown_file(str(out), help_))
+    columns = _csv(path, _text(path), {r.name: Kind(manifest, r) for r in manifest.rules}, kind)
+    try:
+        out.write_bytes(dump(columns))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise faults.refused(cannot_write(str(out), why)) from None
+    return columns
+
+
+def _csv(path: Path, source: Source, kinds: Mapping[str, Kind], kind: str) -> Columns:
     from ..compiler.requests.csv_columns import read_csv
 
     wanted = (kind or path.stem).lower()
-    found = next((k for name, k in book.kinds.items() if name.lower() == wanted), None)
+    found = next((k for name, k in kinds.items() if name.lower() == wanted), None)
     if found is None:
-        known = list(book.kinds)
+        known = list(kinds)
         help_ = did_you_mean(wanted, known) or f"say it: `--kind` {', '.join(known)}"
         title = f"`{kind}` is no kind of rule" if kind else f"whose rules are in `{path}`?"
         raise faults.refused(faults.unknown_kind(title, help_))

@@ -21,8 +21,9 @@ from helioc.runtime.handles import BpfError, Link, Object, Program, XdpMode
 from helioc.runtime.loader import Loaded
 from helioc.runtime.netlink import Netlink
 from helioc.runtime.ports import Wanted
+from helioc.runtime.reader import Reader
 from helioc.runtime.refresh import Refreshed
-from helioc.runtime.releases import ROOT, loaded_names, remove_pinned
+from helioc.runtime.releases import ROOT, loaded_names, read_about, remove_pinned, write_about
 from lab import Lab, Namespace
 from linx_maps import bundle, write
 from tinybpf import SMALL, build
@@ -299,6 +300,37 @@ def test_a_bundle_that_is_none(tmp_path: Path) -> None:
     assert refused(lambda: read_bundle(tmp_path / "x"))[0].code == "H0701"
     (tmp_path / "file").write_text("")
     assert refused(lambda: read_bundle(tmp_path / "file"))[0].code == "H0701"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [],
+        {"ports": None},
+        {"ports": [{"number": 1}]},
+        {"ports": [{"number": "1", "name": "LAN", "role": 0, "interface": "lan0", "vlan": 0}]},
+        {"manifest": {}},
+        {"manifest": "{}"},
+        {"default": "maybe"},
+        {"mode": 1},
+        {"control": 5},
+        {"namespace": None},
+    ],
+    ids=str,
+)
+def test_damaged_pins_are_said_in_words(
+    edge: Namespace, name: str, wrong: dict[str, object] | list[object]
+) -> None:
+    edge.inside_thread(lambda: Loaded.load(bundle(), config(), name)).close()
+    about = read_about(name)
+    (ROOT / name / "about").unlink()
+    write_about(ROOT / name, {**about, **wrong} if isinstance(wrong, dict) else wrong)  # type: ignore[arg-type]
+    for use in (partial(Loaded.open, name), partial(Reader, name)):
+        (found,) = edge.inside_thread(partial(refused, use))
+        assert found.code == "H0710"
+        for python in ("'", "Error", "__init__", "NoneType", "argument"):
+            assert python not in found.title
+    loader.unload(name)
 
 
 def test_names_that_are_none(name: str) -> None:

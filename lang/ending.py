@@ -1,0 +1,64 @@
+"""How a command ends that ends by an error: what it says, and its exit status.
+
+The entry points print it. Exit status: 1 the input or the system refused, 70 a fault of our own,
+130 interrupted, 141 nobody reads any more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from .diagnostics import Diagnostic, Refused
+from .render import render_all
+
+
+def ending(error: BaseException, program: str) -> tuple[str, int]:
+    """What `program` says on standard error, and its exit status. Whatever happened, that is a
+    diagnostic and no traceback."""
+    if isinstance(error, Refused):
+        return account(error.diagnostics, program), 1
+    if isinstance(error, KeyboardInterrupt):
+        return "", 130
+    if isinstance(error, BrokenPipeError):
+        # What is still buffered goes nowhere, without a complaint when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return "", 141
+    if isinstance(error, OSError):
+        return account([_system(error)], program), 1
+    return account([_internal(error, program)], program), 70
+
+
+def account(diagnostics: Iterable[Diagnostic], program: str) -> str:
+    """Diagnostics as text, coloured where standard error is a terminal, and where to read on."""
+    found = list(diagnostics)
+    text = render_all(found, colour=sys.stderr.isatty())
+    codes = sorted({d.code for d in found if d.severity == "error"})
+    if codes:
+        errors = sum(d.severity == "error" for d in found)
+        plural = "s" * (errors > 1)
+        text += f"\n{errors} error{plural}; see `{program} explain {codes[0]}`\n"
+    return text
+
+
+def cannot_write(path: str, why: str, help_: str = "") -> Diagnostic:
+    return Diagnostic("H0309", f"cannot write `{path}`: {why}", (), help_)
+
+
+def _system(error: OSError) -> Diagnostic:
+    what = f" with `{error.filename}`" if error.filename else ""
+    why = (error.strerror or str(error)).lower()
+    help_ = "check the path, its permissions, and whether there is room left"
+    return Diagnostic("H0300", f"the system cannot go on{what}: {why}", (), help_)
+
+
+def _internal(error: BaseException, program: str) -> Diagnostic:
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = f" ({Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno})" if place else ""
+    title = f"{program} is at fault: {type(error).__name__}: {error}{where}"
+    help_ = "please report this with the command and the file that led to it"
+    return Diagnostic("H9999", title, (), help_)

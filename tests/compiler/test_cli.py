@@ -1,0 +1,56 @@
+"""`helioc`, as a user runs it, and above all with mistakes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LINX = Path(__file__).parents[2] / "pipelines" / "linx.hp"
+
+
+def helioc(at: Path, *words: str, status: int = 0) -> str:
+    done = subprocess.run([sys.executable, "-m", "helioc.compiler.cli", *words],
+                          capture_output=True, text=True, cwd=at, timeout=120)  # fmt: skip
+    said = done.stdout + done.stderr
+    assert done.returncode == status, said
+    assert "Traceback" not in said and "H9999" not in said
+    return said
+
+
+@pytest.fixture
+def at(tmp_path: Path) -> Path:
+    (tmp_path / "linx.hp").write_text(LINX.read_text())
+    (tmp_path / "README.md").write_text("mine")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("linx.hq", "linx.hp"), ("./lnix.hp", "linx.hp"), ("linx", "linx.hp")]
+)
+def test_a_misspelt_file(at: Path, name: str, meant: str) -> None:
+    assert f"did you mean `{meant}`?" in helioc(at, "check", name, status=1)
+    assert "did you mean `../" not in helioc(at, "check", "none/linx.hp", status=1)
+
+
+def test_a_misspelt_file_elsewhere(at: Path) -> None:
+    (at / "sub").mkdir()
+    assert "did you mean `../linx.hp`?" in helioc(at / "sub", "check", "../linx.hq", status=1)
+
+
+@pytest.mark.parametrize("out", ["README.md", "README.md/x", "/proc/x"])
+def test_a_bundle_cannot_be_written_there(at: Path, out: str) -> None:
+    said = helioc(at, "compile", "linx.hp", "-o", out, status=1)
+    assert f"error[H0309]: cannot write `{out}`" in said and "a bundle is a directory" in said
+    assert (at / "README.md").read_text() == "mine"
+
+
+def test_pictures_are_dot_or_svg(at: Path) -> None:
+    assert "must end with .dot or .svg" in helioc(
+        at, "graph", "linx.hp", "-o", "x.png", status=2)  # fmt: skip
+    assert not (at / "x.png").exists()
+    assert "wrote x.dot" in helioc(at, "graph", "linx.hp", "-o", "x.dot")
+    assert (at / "x.dot").read_text() == helioc(at, "graph", "linx.hp")
+    assert "error[H0309]" in helioc(at, "graph", "linx.hp", "-o", "no/x.dot", status=1)
