@@ -119,8 +119,9 @@ class PrivateRun:
 
     # ---- packets ----------------------------------------------------------------------------
 
-    def run(self, frame: bytes, port: int) -> Outcome:
+    def run(self, frame: bytes, port: int, metadata: bytes = b"") -> Outcome:
         """What becomes of a frame (14 octets at least) that arrives by port number `port`.
+        `metadata` in front of it (up to 32 octets, a multiple of 4) takes of its headroom.
         `counted` is in order of rule kinds and cells, `events` of the manifest. A counter of
         octets that is not the packets' shows as an event ("octets", KIND). Raises BpfError."""
         if port != self._arrival:
@@ -128,7 +129,8 @@ class PrivateRun:
             put(self.maps["port_numbers"], {_LOOPBACK.to_bytes(4, "little"): number})
             self._arrival = port
         before = self._counts()
-        result = self._entries[self._ports[port].role].test_run(frame, ingress_ifindex=_LOOPBACK)
+        entry = self._entries[self._ports[port].role]
+        result = entry.test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
         verdict = _VERDICTS.get(result.retval, f"verdict {result.retval}")
         counted, events = self._counted(before, self._counts(), len(frame))
         return Outcome(

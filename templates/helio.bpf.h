@@ -407,6 +407,15 @@ ALWAYS struct next_hop *next_hop_of(struct xdp_md *ctx, u32 port, u32 address, s
 	return next_hop_from_fib(ctx, port, address, room) ? room : 0;
 }
 
+/* Let the frame begin `by` octets later, where there is room for the tag of the egress port too: what
+ * is about to be written must not fail half-way. 0: no headroom, nothing moved. */
+ALWAYS int move_begin(struct xdp_md *ctx, int by, u16 tag)
+{
+	if (!tag)
+		return !bpf_xdp_adjust_head(ctx, by);
+	return !bpf_xdp_adjust_head(ctx, by - 4) && !bpf_xdp_adjust_head(ctx, 4);
+}
+
 /* Insert an 802.1Q tag behind the MAC addresses of a frame that begins with them. 0: no headroom. */
 static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
 {

@@ -38,7 +38,7 @@ def forward(site: Site, statement: Forward) -> None:
     with w.nest("if (extent + pushed > hop->mtu) {"):
         hook(site, "too_big", front, "hop->mtu - pushed")
     w.put(f"u32 from = {site.offset(front)};")
-    with w.nest(f"if (bpf_xdp_adjust_head(ctx, (int)from - {ETHERNET} - (int)pushed)) {{"):
+    with w.nest(f"if (!move_begin(ctx, (int)from - {ETHERNET} - (int)pushed, hop->vlan)) {{"):
         hook(site, "no_headroom", front, "0")
     w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
     known = constant_size(site.shape.pushed)

@@ -938,7 +938,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
-					if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
 						return verdict(1, XDP_DROP);
 					}
@@ -1014,7 +1014,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
-					if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
 						return verdict(1, XDP_DROP);
 					}
@@ -1138,7 +1138,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
-				if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
+				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
 					return verdict(1, XDP_DROP);
 				}
@@ -1210,7 +1210,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
-				if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
+				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
 					return verdict(1, XDP_DROP);
 				}
@@ -1855,7 +1855,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
-					if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
 						return verdict(1, XDP_DROP);
 					}
@@ -1937,7 +1937,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
-					if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
+					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
 						return verdict(1, XDP_DROP);
 					}
@@ -2073,7 +2073,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
-				if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
+				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
 					return verdict(1, XDP_DROP);
 				}
@@ -2151,7 +2151,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
-				if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
+				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
 					return verdict(1, XDP_DROP);
 				}
