@@ -1,4 +1,4 @@
-"""`helioc`: check, compile, fmt, graph, test, explain.
+"""`helioc`: check, compile, fmt, graph, test, decode, explain.
 
 Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a
 fault of helioc itself. Each command imports what it needs when it runs: `check` must feel instant.
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .model import Pipeline
 
 FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
 
 
 def main() -> NoReturn:
@@ -178,6 +179,27 @@ def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
     cases = read_tests(pipeline, manifest_of(pipeline, lower_pipeline(pipeline)), source)
     if not run_packet_tests(pipeline, cases, on, verbose, click.echo):
         raise click.exceptions.Exit(1)
+
+
+# ---- decode ---------------------------------------------------------------------------------
+
+
+@cli.command()
+@FILE
+@CAPTURE
+@click.option("--role", help="Port role that the packets arrive on; default: the first.")
+@click.option("--kernel", is_flag=True, help="Ask the generated parser, in place of the reference.")
+@click.option("--tree/--json", "as_tree", help="For people, or (the default) an object a line.")
+def decode(file: Path, capture: Path, role: str | None, kernel: bool, as_tree: bool) -> None:
+    """Tell what the pipeline's parser makes of each packet of a pcap or pcapng file."""
+    from .captures.reading import read_capture
+    from .report import decoder
+
+    pipeline = checked(file)
+    with decoder(pipeline, role, kernel) as asked:
+        for packet in read_capture(capture):
+            decoded = asked.decode(packet)
+            click.echo(decoded.to_tree() if as_tree else decoded.to_json())
 
 
 # ---- explain --------------------------------------------------------------------------------

@@ -52,10 +52,15 @@ BUILD: dict[str, Explanation] = {
     ),
     "H0306": Explanation("a tool failed", "The last line that the tool printed is shown."),
     "H0307": Explanation(
-        "the kernel cannot run the packet tests",
-        "`helioc test --on kernel` loads the pipeline and runs its programs on test packets, which "
-        "needs root (CAP_BPF, CAP_NET_ADMIN) and libbpf. Without `--on` the interpreter alone is "
-        "asked where the kernel cannot be.",
+        "the kernel cannot be asked",
+        "`helioc test --on kernel`, `helioc decode --kernel` and `helioc fuzz` load the pipeline "
+        "and run its programs on packets, which needs root (CAP_BPF, CAP_NET_ADMIN) and libbpf. "
+        "`helioc test` without `--on` and `helioc decode` without `--kernel` ask the interpreter.",
+    ),
+    "H0811": Explanation(
+        "a port role that the pipeline does not have",
+        "Which edges of the parse graph are read depends on the role of the port that a packet "
+        "came in by. `ports` in the pipeline lists the roles.",
     ),
     "H9999": Explanation(
         "an internal error",
@@ -73,10 +78,11 @@ def all_explanations() -> dict[str, Explanation]:
     from ..lang import faults as syntax
     from ..runtime import explanations as runtime
     from . import faults as checker
+    from .captures import faults as captures
     from .packettests import faults as packet_tests
     from .requests import explanations as requests
 
-    rooms = (syntax, checker, requests, packet_tests)
+    rooms = (syntax, checker, requests, packet_tests, captures)
     tables = (*(room.EXPLANATIONS for room in rooms), BUILD, runtime.RUNTIME)
     return dict(sorted(item for table in tables for item in table.items()))
 

@@ -13,8 +13,9 @@ from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
 from .lowering.shape import Shape, Unsupported
 from .lowering.stages import lower_block
+from .lowering.tell import places
 from .lowering.values import Binding, Helper, Site
-from .model import Choose, Find, Pipeline, Stage
+from .model import Choose, Find, Pipeline, Stage, Tell
 
 Join = Literal["staged", "fused"]
 
@@ -54,6 +55,7 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
         functions=tuple(functions),
         programs=tuple(_programs(pipeline, functions, join)),
         counters=events.counters,
+        told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
     )
 
 
@@ -63,6 +65,10 @@ def _refuse_long_keys(laid_out: tuple[Table, ...]) -> None:
         if t.key is not None and t.key.size > LONGEST_KEY:
             title = f"`{t.rule.name}` matches too much: its key has {t.key.size} octets"
             raise Unsupported(f"{title}, and {LONGEST_KEY} is the most", t.rule.span)
+
+
+def _tells(pipeline: Pipeline) -> bool:
+    return any(isinstance(s, Tell) for stage in pipeline.stages for s in stage.body.statements)
 
 
 def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:

@@ -107,6 +107,7 @@ class Unit:
     functions: tuple[Function, ...]
     programs: tuple[Program, ...]
     counters: tuple[Counter, ...]
+    told: int = 0  # words of the map `told`: see lowering/tell.py
 
     def __str__(self) -> str:
         out = [f"unit {self.name} ({self.join})"]

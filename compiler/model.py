@@ -541,6 +541,14 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Tell:
+    """Leave where the packet's nodes are, and their fields, to a decoder. Nothing in the language
+    says this: see `decoding/program.py`."""
+
+    span: Span
+
+
+@dataclass(frozen=True)
 class Inline:
     """An action's body, where it was applied."""
 
@@ -564,6 +572,7 @@ Statement = (
     | Forward
     | Verdict
     | Inline
+    | Tell
 )
 
 

@@ -6,18 +6,20 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from ..lang.diagnostics import Diagnostic, Label, Refused
+from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.ending import cannot_write
 from ..lang.source import Span
 from .model import Pipeline
 from .phases import Bundle, compile_pipeline
 
 if TYPE_CHECKING:
+    from .captures.packets import Captured
+    from .decoding.decoded import Decoded
     from .packettests.cases import Case
     from .packettests.runs import Backend
 
@@ -135,8 +137,7 @@ def run_packet_tests(
             if kernel is not None:
                 backends.append(kernel)
             elif on is not None:
-                title = f"the kernel cannot run the tests: {why_not}"
-                raise Refused([Diagnostic("H0307", title, (Label(pipeline.span),))])
+                raise Refused([_no_kernel("run the tests", why_not, pipeline.span)])
         failed = short = 0
         for result in run_tests(pipeline, cases, backends):
             failed += not result.ok
@@ -168,3 +169,47 @@ def _kernel(pipeline: Pipeline, stack: ExitStack) -> tuple[Backend | None, str]:
         return stack.enter_context(KernelBackend(Loadable(bundle.manifest, bundle.object))), ""
     except LibbpfMissing as error:
         return None, str(error)
+
+
+# ---- captures -------------------------------------------------------------------------------
+
+
+class Decodes(Protocol):
+    """The reference parser, or the generated one."""
+
+    def decode(self, packet: Captured) -> Decoded: ...
+
+
+@contextmanager
+def decoder(pipeline: Pipeline, role: str | None, by_kernel: bool) -> Iterator[Decodes]:
+    """What decodes packets that arrive on ports of `role` (None: the first). Raises `Refused`."""
+    from .decoding.decoded import Decoder
+
+    role = known_role(pipeline, role)
+    if not by_kernel:
+        yield Decoder(pipeline.graph, role)
+        return
+    if os.geteuid():
+        raise Refused([_no_kernel("decode packets", "that needs root", pipeline.span)])
+    from ..runtime.bundle import Bundle as Loadable
+    from ..runtime.decode import ParserRun
+    from .decoding.by_kernel import KernelDecoder
+    from .decoding.program import decoding
+
+    bundle = compile_pipeline(decoding(pipeline))
+    with ParserRun(Loadable(bundle.manifest, bundle.object), role) as run:
+        yield KernelDecoder(pipeline.graph, role, run.parse, run.shortest, run.longest)
+
+
+def known_role(pipeline: Pipeline, role: str | None) -> str:
+    """That role, or the first. Raises `Refused` if the pipeline has none of that name."""
+    if role is None or role in pipeline.roles:
+        return role or pipeline.roles[0]
+    help_ = did_you_mean(role, pipeline.roles) or f"its roles: {', '.join(pipeline.roles)}"
+    title = f"`{pipeline.name}` has no port role `{role}`"
+    raise Refused([Diagnostic("H0811", title, (Label(pipeline.span),), help_)])
+
+
+def _no_kernel(what: str, why: str, span: Span) -> Diagnostic:
+    title = f"the kernel cannot {what}: {why}"
+    return Diagnostic("H0307", title, (Label(span),))

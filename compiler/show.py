@@ -207,7 +207,9 @@ def _statement(s: m.Statement, depth: int) -> Iterator[str]:
             yield indent + _simple(s)
 
 
-def _simple(s: m.Remember | m.Push | m.Pop | m.ClampMss | m.Forward | m.Verdict) -> str:
+def _simple(
+    s: m.Remember | m.Push | m.Pop | m.ClampMss | m.Forward | m.Verdict | m.Tell,
+) -> str:
     match s:
         case m.Remember():
             return f"remember {s.state}({', '.join(map(expression, s.values))})"
@@ -224,6 +226,8 @@ def _simple(s: m.Remember | m.Push | m.Pop | m.ClampMss | m.Forward | m.Verdict)
             return f"forward {port} via {expression(s.via)}"
         case m.Verdict():
             return s.verdict
+        case m.Tell():
+            return "tell"
 
 
 def _pushed(element: m.PushElement) -> str:

@@ -110,6 +110,14 @@ class PacketParser:
         return None
 
 
+def header_at(node: Node, frame: bytes, offset: int) -> Layer | None:
+    """The header that another parser found there; None where this one would have found none."""
+    try:
+        return _layer(node, frame, offset, len(frame))[0]
+    except _Malformed:
+        return None
+
+
 def _layer(node: Node, frame: bytes, offset: int, limit: int) -> tuple[Layer | None, int]:
     """The header at `offset` and the limit behind it; None if the node does not accept it."""
     header = node.header

@@ -54,7 +54,10 @@ def _sets(nodes: list[Node]) -> set[str]:
 
 
 def _malformed(site: Site) -> None:
-    verdict = site.pipeline.hooks["malformed"]
+    verdict = site.pipeline.hooks.get("malformed")
+    if verdict is None:  # a decoder wants to know of these, too
+        site.writer.put("return CONTINUE;")
+        return
     site.writer.put(
         f"count_event({site.events('hook', 'malformed')});",
         f"return verdict({site.events('verdict', verdict)}, XDP_{verdict.upper()});",

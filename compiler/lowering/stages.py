@@ -18,6 +18,7 @@ from ..model import (
     Recall,
     Remember,
     Statement,
+    Tell,
     Verdict,
 )
 from .forward import forward
@@ -25,6 +26,7 @@ from .lookup import bind, bind_given, choose, dereference, find, gives_test
 from .rewrite import pop, push
 from .shape import Shape, Unsupported
 from .states import recall, remember
+from .tell import tell
 from .values import Site, condition, present_if, value
 from .verdicts import drop, finish
 
@@ -76,6 +78,9 @@ def _statement(site: Site, s: Statement) -> Shape | None:
             return None
         case Inline(_, body):
             return _scoped(site, body)
+        case Tell():
+            tell(site)
+            return site.shape
 
 
 def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:

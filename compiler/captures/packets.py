@@ -1,0 +1,51 @@
+"""What is read from a capture, and the stream that it is read from."""
+
+from __future__ import annotations
+
+from typing import BinaryIO, Literal, NamedTuple
+
+from . import faults
+
+Order = Literal["<", ">"]
+ETHERNET = 1  # LINKTYPE_ETHERNET
+LARGEST_PACKET = 1 << 18  # MAXIMUM_SNAPLEN of libpcap
+_AT_ONCE = 1 << 16
+
+
+class Captured(NamedTuple):
+    """A packet of a capture. `number` counts from 1. `length`: octets that it had on the wire,
+    more than `octets` where the capture kept only its beginning. `link`: LINKTYPE_…; `interface`:
+    its name, where the file tells. `time`: nanoseconds since 1970, None where it is not told."""
+
+    number: int
+    octets: bytes
+    length: int
+    link: int = ETHERNET
+    interface: str = ""
+    time: int | None = None
+
+
+class Stream:
+    """A file from one octet to the next. `at`: octets read so far."""
+
+    def __init__(self, name: str, file: BinaryIO) -> None:
+        self.name, self.at = name, 0
+        self._file = file
+
+    def take(self, count: int, what: str, since: int | None = None) -> bytes:
+        """That many octets. Raises `Refused` where the file ends within `what`, which began at
+        octet `since`."""
+        began = self.at if since is None else since
+        data = self.maybe(count)
+        if len(data) < count:
+            raise faults.refused(faults.cut_off(self.name, began, what))
+        return data
+
+    def maybe(self, count: int) -> bytes:
+        """That many octets, or fewer where the file ends."""
+        parts, left = [], count  # a length that lies must not take the memory it promises
+        while left and (part := self._file.read(min(left, _AT_ONCE))):
+            parts.append(part)
+            left -= len(part)
+        self.at += count - left
+        return b"".join(parts)

@@ -1,0 +1,50 @@
+"""Decoding by the parser that was generated: what it found where, told as by the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..captures.faults import link_name
+from ..captures.packets import ETHERNET, Captured
+from ..interpreter.octets import Value
+from ..interpreter.parse_packet import header_at
+from ..lowering.tell import places
+from ..model import Graph, Node
+from .decoded import Decoded, DecodedNode, told
+
+#: The words that a decoding program left for a frame, and why it is malformed.
+Parse = Callable[[bytes], tuple[list[int], str]]
+
+
+class KernelDecoder:
+    """`parse` runs frames of `shortest` to `longest` octets; others are `refused`."""
+
+    def __init__(self, graph: Graph, role: str, parse: Parse, shortest: int, longest: int) -> None:
+        self._nodes, self._role, self._parse = graph.nodes, role, parse
+        self._sizes = shortest, longest
+        self._places = places(graph)
+
+    def decode(self, packet: Captured) -> Decoded:
+        if packet.link != ETHERNET:
+            return Decoded(packet, self._role, "foreign", link_name(packet.link))
+        shortest, longest = self._sizes
+        if not shortest <= len(packet.octets) <= longest:
+            reason = f"the kernel test-runs frames of {shortest} to {longest} octets"
+            return Decoded(packet, self._role, "refused", reason)
+        words, reason = self._parse(packet.octets)
+        nodes = [self._node(node, packet.octets, words) for node in self._nodes]
+        there = sorted((n for n in nodes if n is not None), key=lambda n: n.offset)
+        result = "malformed" if reason else "ok"
+        return Decoded(packet, self._role, result, reason, tuple(there))  # type: ignore[arg-type]
+
+    def _node(self, node: Node, frame: bytes, words: list[int]) -> DecodedNode | None:
+        offset = words[self._places[node.name, ""]] - 1
+        if offset < 0:
+            return None
+        layer = header_at(node, frame, offset)
+        fields: dict[str, Value] = dict(layer.fields) if layer else {}
+        for name in fields:  # what the program read itself stands above what the model says
+            if (node.name, name) in self._places:
+                fields[name] = words[self._places[node.name, name]]
+        shown = {name: told(node.header.field(name), value) for name, value in fields.items()}
+        return DecodedNode(node.name, node.header, offset, shown)
