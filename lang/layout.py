@@ -96,9 +96,9 @@ class Layout:
         entries: list[_Entry] = []
         for i, line in enumerate(self.lines):
             self._own_lines(entries, before.get(i, []), self._depth_above(i))
-            comment = behind.get(i)
-            indent = self._indent_of(comment) if comment else 0
-            entries.append(_Entry(line.depth, line.text, line.blank, comment, indent))
+            said = behind.get(i)
+            indent = self._indent_of(said) if said else 0
+            entries.append(_Entry(line.depth, line.text, line.blank, said, indent))
         self._own_lines(entries, before.get(len(self.lines), []), 0)
         return entries
 
