@@ -22,6 +22,10 @@ NextHopOf = Callable[[int, int], bytes]
 Pattern = tuple[int, int]
 """(mask, key) as big-endian integers of the key's octets, the tuple's number left out."""
 
+Bound = tuple[int, int]
+"""What `struct entry` says of a key: (priority, rank). The higher wins: priority, then the more
+specific (bits that a rule pins down), then the older."""
+
 
 Values = dict[str, int]
 References = dict[str, Reference]
@@ -53,59 +57,45 @@ class KindCodec:
 
     # ---- lookup -----------------------------------------------------------------------------
 
-    def rank(self, rule: Rule) -> int:
-        """What `struct entry` calls rank: more specific first, then older."""
-        bits = 0
-        fields = self._fields
-        for name, (form, value, other) in rule.match:
-            if form == "value":
-                bits += fields[name].width
-            elif form == "prefix":
-                bits += other
-            elif form == "mask":
-                bits += other.bit_count()
-            else:
-                bits += fields[name].width - (other - value).bit_length()
-        return bits << SEQUENCE_BITS | (_YOUNGEST - rule.sequence)
-
     def priority_of(self, value: int) -> int:
         """What `struct entry` calls priority, of an element's value: higher wins."""
         if self.kind.priority is None:
             return 0
         return 0xFFFFFFFF - value if self.kind.priority[0] == "precedence" else value
 
-    def patterns(self, rule: Rule) -> list[Pattern]:
-        """The rule's lookup patterns: one, or those that its ranges come to. None where its
-        elements contradict each other (`tos` and `dscp` in the same octet)."""
+    def lookup(self, rule: Rule) -> tuple[list[Pattern], Bound]:
+        """The rule's lookup patterns, one or those that its ranges come to, and what they are
+        worth. No patterns where its elements contradict each other (`tos` and `dscp` in the same
+        octet)."""
         mask = self._group
         key = rule.id << self.kind.group_position if self.kind.group_position is not None else 0
+        bits, agrees = 0, True
         ranges: list[list[Pattern]] = []
         for name, (form, value, other) in rule.match:
             width, position, ones, presence = self._fields[name]
             if form == "value":
+                bits += width
                 more = ones
             elif form == "prefix":
+                bits += other
                 more = ((1 << other) - 1) << (position + width - other)
             elif form == "mask":
+                bits += other.bit_count()
                 more = other << position
             else:
-                ranges.append(
-                    [
-                        (((1 << n) - 1) << (position + width - n), v << position)
-                        for v, n in prefixes(value, other, width)
-                    ]
-                )
-                mask |= presence
-                key |= presence
-                continue
+                bits += width - (other - value).bit_length()
+                ranges.append(_prefixed(value, other, width, position))
+                value = more = 0
             value <<= position
             if mask & more and (key ^ value) & mask & more:
-                return []
+                agrees = False
             mask |= more | presence
             key |= value | presence
-        if not ranges:
-            return [(mask, key)]
-        return list(_joined(mask, key, ranges))
+        rank = bits << SEQUENCE_BITS | (_YOUNGEST - rule.sequence)
+        bound = self.priority_of(rule.priority), rank
+        if ranges:
+            return list(_joined(mask, key, ranges)) if agrees else [], bound
+        return [(mask, key)] if agrees else [], bound
 
     # ---- records ----------------------------------------------------------------------------
 
@@ -204,6 +194,14 @@ def _value_of(rule: Rule, values: dict[str, int], name: str) -> int | None:
         if element == name:
             return matcher.value
     return None
+
+
+def _prefixed(low: int, high: int, width: int, position: int) -> list[Pattern]:
+    """The patterns that a range at a place in the key comes to."""
+    return [
+        (((1 << length) - 1) << (position + width - length), value << position)
+        for value, length in prefixes(low, high, width)
+    ]
 
 
 def _joined(mask: int, key: int, ranges: list[list[Pattern]]) -> Iterator[Pattern]:
