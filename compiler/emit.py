@@ -6,9 +6,10 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from .fixed import fixed_tuples
 from .layout import SEEN
 from .lowered import ARGUMENTS_MOST, Line, Member, Unit
-from .manifest import State
+from .manifest import FILTER_FACTOR, State
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
@@ -27,6 +28,8 @@ def emit(unit: Unit, lines: bool) -> str:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    environment.filters["hex"] = lambda number: f"{number:#x}ULL"
+    environment.filters["has_bits"] = _has_bits
     index = {(c.group, c.reason): c.index for c in unit.counters}
     text = environment.get_template("pipeline.bpf.c.j2").render(
         unit=unit,
@@ -40,6 +43,10 @@ def emit(unit: Unit, lines: bool) -> str:
         nodes={f"{n.name}_at": n for n in unit.nodes},
         slots={f"{b.name}_slot": b for b in unit.bound},
         arguments=arguments,
+        fixed=fixed_tuples,
+        filter_sum=filter_sum,
+        key_word=key_word,
+        log2=lambda number: number.bit_length() - 1,
         arguments_most=ARGUMENTS_MOST,
         masked=masked,
         words=max([t.key.words for t in unit.tables if t.key] or [1]),
@@ -74,6 +81,23 @@ def arguments(words: int) -> str:
 def masked(words: int) -> str:
     """Where a look-up masks its key: on the stack, if that holds it beside what callers need."""
     return f"masked[{words}]" if words <= ARGUMENTS_MOST else "*masked = (u64 *)s->masked"
+
+
+def key_word(word: int, words: int) -> str:
+    """A word of the key as a look-up function has it."""
+    return f"k{word}" if words <= ARGUMENTS_MOST else f"s->key[{word}]"
+
+
+def _has_bits(pair: tuple[int, int], words: int) -> str:
+    """Whether a word of the key has all of some bits."""
+    word, bits = pair
+    return f"({key_word(word, words)} & {bits:#x}ULL) == {bits:#x}ULL"
+
+
+def filter_sum(words: int) -> str:
+    """The masked key's words, each times a power of the filter's factor."""
+    powers = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(words)]
+    return " + ".join(f"masked[{i}] * {power:#x}ULL" for i, power in enumerate(powers))
 
 
 def _numbered(text: str, name: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import manifest as m
+from .fixed import fixed_masks
 from .model import Arrival, Given, Layer4, Match, Packet, Pipeline, RuleKind, Slot, State
 
 MAX_PORTS = 64
@@ -269,16 +270,25 @@ def _entries(rule: RuleKind) -> int:
     return max(64, rule.capacity * (4 if rule.capacity <= 1 << 12 else 2))
 
 
+def _filter(entries: int) -> int:
+    """Bits of the existence filter: with all entries in use one miss of four passes."""
+    return 1 << max(9, (4 * entries - 1).bit_length())
+
+
 def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:
     key = _key(pipeline, rule) if rule.match or rule.grouped else None
     record, record_size = _record(pipeline, rule, reads)
+    matches = tuple(_match(pipeline, key, match) for match in rule.match) if key else ()
+    group = (key.size - 4) * 8 if key and key.group_at is not None else None
+    fixed = fixed_masks(matches, group, key.size) if key and not rule.priority else ()
+    entries = _entries(rule) if key else 0
     manifest = m.RuleKind(
         name=rule.name,
         number=number,
         capacity=rule.capacity,
         named=rule.named,
         grouped=rule.grouped,
-        match=tuple(_match(pipeline, key, match) for match in rule.match) if key else (),
+        match=matches,
         gives=tuple(element.name for element in rule.gives),
         alternatives=rule.alternatives,
         spread=_spread(rule),
@@ -286,7 +296,7 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         priority=(rule.priority[0], rule.priority[1].name) if rule.priority else None,
         requires=tuple(m.Requirement(r.element, r.when, r.references) for r in rule.requires),
         key_size=key.size if key else 0,
-        group_position=(key.size - 4) * 8 if key and key.group_at is not None else None,
+        group_position=group,
         record=record,
         record_size=record_size,
         image_size=_image_size(rule),
@@ -294,7 +304,9 @@ def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Tab
         records=2 * rule.capacity + 1,
         tuples=_tuples(rule) if key else 0,
         versions=VERSIONS if key else 0,
-        entries=_entries(rule) if key else 0,
+        entries=entries,
+        fixed=fixed,
+        filter=_filter(entries) if key and not fixed else 0,
         doc=rule.doc,
     )
     return Table(rule, manifest, key)

@@ -16,6 +16,8 @@ FORMAT = 1
 NEXT_HOP_SIZE = 24
 #: Record slots of a spread.
 SPREAD_SLOTS = 256
+#: Of the existence filter: see `RuleKind`.
+FILTER_FACTOR = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True)
@@ -94,10 +96,20 @@ class RuleKind:
     NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by record slot
     NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 stays zero
     NAME_entries   HASH, key_size -> struct entry
+    NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any)
     NAME_counts    PERCPU_ARRAY by cell, u64 packets, u64 bytes (only if `counts`)
 
     `records` and `cells` count all slots, the zeroth too. The tuple maps are absent (key_size 0)
-    for a kind that nothing looks up. In the key the last two octets are the tuple's number."""
+    for a kind that nothing looks up. In the key the last two octets are the tuple's number.
+
+    `fixed` are the masks (hex, `key_size` octets) that all keys lie under, most specific first:
+    their tuples, numbered from 1, are looked under without the directory. While other tuples have
+    keys (of equal matches), bits 48 up of cell 0 are not zero.
+
+    Every key in NAME_entries has its bit set in the filter. With w0, w1 … the key's octets as
+    little-endian u64s, the last padded with zeros, F = FILTER_FACTOR, and all modulo 2^64, let
+    h = w0 F + w1 F^2 + …; then the bit's number is the upper log2(`filter`) bits of
+    (h ^ h >> 32) F."""
 
     name: str
     number: int  # from 1: position in the file
@@ -121,6 +133,8 @@ class RuleKind:
     tuples: int  # tuples a directory holds
     versions: int  # directories, the zeroth too
     entries: int
+    fixed: tuple[str, ...] = ()
+    filter: int = 0  # bits, a power of two; 0: there is none
     doc: str = ""
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,13 @@ def _counts(rule: RuleKind) -> Iterator[str]:
             yield f"`{name}` is {count}, too few for a capacity of {rule.capacity}"
     if (rule.match or rule.grouped) and not 4 <= rule.key_size <= _KEY:
         yield f"`key_size` is {rule.key_size}, not 4 to {_KEY}"
+    if rule.filter and not (looked_up and rule.filter in (1 << n for n in range(7, 33))):
+        yield f"`filter` is {rule.filter}, not a power of two that a kind looked up may have"
+    masks = {
+        mask for mask in rule.fixed if re.fullmatch(f"([0-9a-f]{{2}}){{{rule.key_size}}}", mask)
+    }
+    if len(masks) != len(rule.fixed) or len(masks) > rule.tuples:
+        yield f"`fixed` are not different masks of {rule.key_size} octets, {rule.tuples} at most"
     if rule.grouped != (rule.group_position is not None):
         yield "`group_position` must be there exactly where `grouped` is true"
     spread = rule.spread

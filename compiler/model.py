@@ -264,16 +264,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """`nodes` in topological order. `entries`: (port role, node) where packets start that came in
-    by a port of that role; the first node where a role is not named."""
+    """`nodes` in topological order; the first is where every packet starts (`ethernet`)."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-    entries: tuple[tuple[str, str], ...] = ()
 
-    def entry(self, role: str) -> Node:
-        name = dict(self.entries).get(role)
-        return self.nodes[0] if name is None else self.node(name)
+    @property
+    def entry(self) -> Node:
+        return self.nodes[0]
 
     def node(self, name: str) -> Node:
         return next(n for n in self.nodes if n.name == name)
@@ -505,8 +503,7 @@ class PushElement:
 
 @dataclass(frozen=True)
 class Push:
-    """Insert the path in front of `before`: the first header, which the path then carries with its
-    frame, or the first behind the leading link nodes."""
+    """Insert the path between `before` (present, not link) and what precedes it."""
 
     elements: tuple[PushElement, ...]
     before: str
@@ -515,8 +512,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Pop:
-    """Remove what lies between the leading link nodes and `node`, or all in front of it if it is a
-    link node. ECN as RFC 6040 section 4.2."""
+    """Remove what lies between the leading link nodes and `node`. ECN as RFC 6040 section 4.2."""
 
     node: str
     span: Span
@@ -535,14 +531,6 @@ class Forward:
 
     port: PortOf
     via: Packet | Attribute | Recalled
-    span: Span
-
-
-@dataclass(frozen=True)
-class Bridge:
-    """Out by `port` as it is, with its own link header."""
-
-    port: PortOf
     span: Span
 
 
@@ -582,7 +570,6 @@ Statement = (
     | Pop
     | ClampMss
     | Forward
-    | Bridge
     | Verdict
     | Inline
     | Tell

@@ -96,9 +96,7 @@ statement
     | 'push' pushed ('/' pushed)* ('before' nodeName)?
     | 'pop' 'to' nodeName
     | 'clamp' name
-    | 'swap' path ',' path
     | 'forward' path 'via' path
-    | 'bridge' path
     | verdict
     | statementName ('(' name ')' | ('[' number ']')? ('.' name)* '=' sum)
     ;

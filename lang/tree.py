@@ -438,21 +438,6 @@ class Clamp(Node):
 
 
 @dataclass(frozen=True)
-class Swap(Node):
-    """`swap user.src, user.dst`."""
-
-    left: Path
-    right: Path
-
-
-@dataclass(frozen=True)
-class Bridge(Node):
-    """`bridge o.interface`."""
-
-    port: Path
-
-
-@dataclass(frozen=True)
 class Forward(Node):
     """`forward o.interface via o.remote_ip`."""
 
@@ -486,9 +471,7 @@ Statement = (
     | Push
     | Pop
     | Clamp
-    | Swap
     | Forward
-    | Bridge
     | Verdict
     | Apply
 )

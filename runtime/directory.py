@@ -5,6 +5,9 @@ several rules lie in tuples of the same mask. The data path reads the tuples fro
 falling order of the best that each may hold. A directory is never written in place: the next
 version takes a free slot of NAME_tuples, and cell 0 leads to it. Packets of any epoch may meet a
 newer version: it has every tuple that holds a key, and bounds that no key exceeds.
+
+Where a kind's masks are known beforehand (`RuleKind.fixed`), packets look under their tuples
+without asking; those stay in every version. While there are others packets must ask (`cell`).
 """
 
 from __future__ import annotations
@@ -17,11 +20,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..compiler.manifest import RuleKind
-from .codec import Bound, Pattern
+from .codec import Pattern
+from .existence import Filter
 
 _HEAD = struct.Struct("<II")
 _BOUND = struct.Struct("<QQ")
 MOST_NUMBERS = 0xFFFF
+
+Bound = tuple[int, int]
+"""(priority, rank); the higher wins."""
 
 
 class DirectoryFull(Exception):
@@ -54,8 +61,15 @@ class Retired(NamedTuple):
 class Directory:
     """The tuples of one rule kind. `versions` is the map's memory, `slot` the published version."""
 
-    def __init__(self, kind: RuleKind, versions: memoryview, stride: int, slot: int) -> None:
-        self.kind = kind
+    def __init__(
+        self,
+        kind: RuleKind,
+        versions: memoryview,
+        stride: int,
+        slot: int,
+        filter_: Filter | None = None,
+    ) -> None:
+        self.kind, self.filter = kind, filter_
         self._memory, self._stride = versions, stride
         self.words = (kind.key_size + 7) // 8
         self._size = kind.key_size
@@ -68,7 +82,10 @@ class Directory:
         self._dropped: list[int] = []  # numbers that the next version leaves out
         self._next_number = 1
         self._by_number: dict[int, Tuple] = {}
+        for mask in kind.fixed:
+            self._new(int(mask, 16))
         self._read()
+        self.dirty = False
 
     # ---- keys -------------------------------------------------------------------------------
 
@@ -83,10 +100,11 @@ class Directory:
         else:
             tuple_ = self._new(mask)
             octets = (key | tuple_.number).to_bytes(size, "big")
+        if self.filter is not None:
+            self.filter.add(octets)
         taken[octets] = cell
         tuple_.keys += 1
-        if bound > tuple_.best:
-            self.raise_bound(tuple_, bound)
+        self.raise_bound(tuple_, bound)
         return octets
 
     def place_many(self, keys: list[bytes], cells: list[int]) -> None:
@@ -95,6 +113,8 @@ class Directory:
         found = [(self._by_number[int.from_bytes(n, "big")], count) for n, count in counts.items()]
         for tuple_, count in found:  # first, so that no tuple ever counts too few
             tuple_.keys += count
+        if self.filter is not None:
+            self.filter.add_many(b"".join(keys))
         self.taken.update(zip(keys, cells, strict=True))
 
     def raise_bound(self, tuple_: Tuple, bound: Bound) -> None:
@@ -119,6 +139,8 @@ class Directory:
         """Forget a key that is no longer in the hash."""
         if self.taken.pop(key, None) is None:
             return
+        if self.filter is not None:
+            self.filter.remove(key)
         self._give_back(self._by_number[int.from_bytes(key[-2:], "big")])
 
     def _give_back(self, tuple_: Tuple) -> None:
@@ -161,6 +183,12 @@ class Directory:
 
     # ---- versions ---------------------------------------------------------------------------
 
+    @property
+    def cell(self) -> int:
+        """What cell 0 must say: the version, and in its upper bits whether packets must read it."""
+        crowded = len(self._by_number) > len(self.kind.fixed)
+        return self.slot << 24 | self.slot | crowded << 48
+
     def publish(self) -> Retired:
         """Write the tuples into a free slot, which becomes `slot`; the caller makes cell 0 lead to
         it, and gives what it retires back after a grace period. Raises NoVersion."""
@@ -187,7 +215,8 @@ class Directory:
     def _drop_empty(self) -> None:
         """Leave tuples without keys out of the next version. Their numbers wait for a grace period
         after that, since readers of the published one still look under them."""
-        for tuple_ in [t for t in self._by_number.values() if not t.keys]:
+        fixed = len(self.kind.fixed)
+        for tuple_ in [t for t in self._by_number.values() if not t.keys and t.number > fixed]:
             del self._by_number[tuple_.number]
             same = self.by_mask[tuple_.mask]
             same.remove(tuple_)
@@ -225,6 +254,9 @@ class Directory:
             end = at + 8 - (self.words * 8 - self._size)
             number = int.from_bytes(self._memory[end - 2 : end], "big")
             at += 8
+            if number in self._by_number:  # a fixed one
+                self._by_number[number].best = self._by_number[number].told = bound
+                continue
             tuple_ = Tuple(mask, number, 0, bound, bound)
             self._by_number[number] = tuple_
             self.by_mask.setdefault(mask, []).append(tuple_)

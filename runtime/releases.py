@@ -105,6 +105,8 @@ def check_object(manifest: Manifest, found: Object) -> None:
     for kind in manifest.rules:
         sizes = {"cells": (8, kind.cells), "records": (kind.record_size, kind.records),
                  "images": (kind.image_size, kind.records)}  # fmt: skip
+        if kind.filter:
+            sizes["filter"] = kind.filter // 8, 1
         for suffix, (size, entries) in sizes.items():
             spec = specs.get(f"{kind.prefix}_{suffix}")
             if spec is None or (spec.value_size, spec.max_entries) != (size, entries):

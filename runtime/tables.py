@@ -14,6 +14,7 @@ from ..compiler.manifest import Manifest, RuleKind
 from ..compiler.requests.rules import Rule
 from .codec import CellOf, KindCodec, NextHopOf
 from .directory import Directory
+from .existence import Filter
 from .images import ImageCodec
 from .maps import BPF_NOEXIST, Map
 
@@ -32,36 +33,31 @@ class NoRoom(Exception):
 
 
 class Pool:
-    """Numbers 1..size-1 that are given out, lowest first while none came back: a kind's `what`."""
+    """Numbers 1..size-1 that are given out, lowest first while none came back."""
 
-    __slots__ = ("back", "kind", "size", "top", "what")
+    __slots__ = ("back", "size", "top")
 
-    def __init__(self, kind: str, what: str, size: int) -> None:
-        self.kind, self.what, self.size = kind, what, size
-        self.top = 1
-        self.back: list[int] = []
-
-    def all_but(self, used: set[int]) -> None:
-        """Make just these the ones that were given out."""
-        self.top = max(used, default=0) + 1
-        self.back = [n for n in range(self.top - 1, 0, -1) if n not in used]
+    def __init__(self, size: int, used: set[int] | None = None) -> None:
+        self.size = size
+        self.top = max(used, default=0) + 1 if used else 1
+        self.back = [n for n in range(self.top - 1, 0, -1) if n not in used] if used else []
 
     def __len__(self) -> int:
         return len(self.back) + self.size - self.top
 
     def take(self) -> int:
-        """A free number. Raises NoRoom."""
+        """A free number. Raises IndexError where there is none."""
         if self.back:
             return self.back.pop()
         if self.top >= self.size:
-            raise NoRoom(self.kind, self.what)
+            raise IndexError("pool is empty")
         self.top += 1
         return self.top - 1
 
     def take_many(self, count: int) -> tuple[list[int], range]:
-        """`count` free numbers: some that came back, and a run of fresh ones. Raises NoRoom."""
+        """`count` free numbers: some that came back, and a run of fresh ones."""
         if count > len(self):
-            raise NoRoom(self.kind, self.what)
+            raise IndexError("pool is empty")
         reused = [self.back.pop() for _ in range(min(count, len(self.back)))]
         fresh = range(self.top, self.top + count - len(reused))
         self.top = fresh.stop
@@ -92,19 +88,24 @@ class Table:
         self.entries = maps.get(f"{prefix}_entries")
         self.counts = maps.get(f"{prefix}_counts")
         self.directory: Directory | None = None
+        self.filter: Filter | None = None
         if self.entries is not None:
             tuples = maps[f"{prefix}_tuples"]
             slot = self.cells[0] >> 24 & SLOT
-            self.directory = Directory(kind, tuples.mmap(), tuples.spec.stride, slot)
+            self.filter = Filter(kind, maps[f"{prefix}_filter"].mmap()) if kind.filter else None
+            versions, stride = tuples.mmap(), tuples.spec.stride
+            self.directory = Directory(kind, versions, stride, slot, self.filter)
         self.sequences: dict[int, int] = {}
         self.ids: dict[int, int] = {}
-        self.free_cells = Pool(kind.name, "cells", kind.cells)
-        self.free_slots = Pool(kind.name, "records", kind.records)
+        self.free_cells = Pool(kind.cells)
+        self.free_slots = Pool(kind.records)
         self.unsettled: set[int] = set()  # cells that changed since the last grace period
         self._no_counts = bytes(self.counts.element_size) if self.counts is not None else b""
 
     def close(self) -> None:
         self.cells.release()
+        if self.filter is not None:
+            self.filter.close()
 
     # ---- live rules -------------------------------------------------------------------------
 
@@ -136,13 +137,17 @@ class Table:
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def lead(self, id_: int, cell: int, to: int) -> None:
-        """Let an id that leads to `cell` lead to another one, or (0) to none."""
-        if self.ids.get(id_) == cell:
-            if to:
-                self.ids[id_] = to
-            else:
-                del self.ids[id_]
+    def take_cell(self) -> int:
+        try:
+            return self.free_cells.take()
+        except IndexError:
+            raise NoRoom(self.kind.name, "cells") from None
+
+    def take_slot(self) -> int:
+        try:
+            return self.free_slots.take()
+        except IndexError:
+            raise NoRoom(self.kind.name, "records") from None
 
     def write(
         self, slot: int, rule: Rule, cell: int, cell_of: CellOf, next_hop_of: NextHopOf
@@ -157,10 +162,10 @@ class Table:
         BpfError."""
         if self.directory is None or self.entries is None:
             return
-        patterns, bound = self.codec.lookup(rule)
-        entry = ENTRY.pack(cell, *bound)
-        for pattern in patterns:
-            key = self.directory.place(pattern, cell, bound)
+        rank, priority = self.codec.rank(rule), self.codec.priority_of(rule.priority)
+        entry = ENTRY.pack(cell, priority, rank)
+        for pattern in self.codec.patterns(rule):
+            key = self.directory.place(pattern, cell, (priority, rank))
             staged.append(key)
             self.entries.update(key, entry, BPF_NOEXIST)
 
@@ -168,7 +173,7 @@ class Table:
         """The keys that `insert` gave the rule."""
         if self.directory is None:
             return []
-        return self.directory.keys_of(self.codec.lookup(rule)[0], cell)
+        return self.directory.keys_of(self.codec.patterns(rule), cell)
 
     def withdraw(self, keys: list[bytes]) -> None:
         """Take keys out whose cells nobody sees."""

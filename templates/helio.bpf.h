@@ -131,6 +131,13 @@ ALWAYS u32 cell_slot(u64 cell, u16 epoch)
 	return (ahead >= 0 ? cell >> 24 : cell) & 0xffffff;
 }
 
+/* ---- existence filters: see compiler/manifest.py ---------------------------------------------- */
+
+ALWAYS u64 filter_hash(u64 sum)
+{
+	return (sum ^ sum >> 32) * 0x9e3779b97f4a7c15ULL;
+}
+
 /* ---- octets ----------------------------------------------------------------------------------- */
 
 #define RAW8(p, o) (*(const u8 *)((const void *)(p) + (o)))

@@ -85,7 +85,7 @@ class PacketParser:
 
     def parse(self, role: str, frame: bytes) -> Parsed:
         layers: list[Layer] = []
-        node: Node | None = self._graph.entry(role)
+        node: Node | None = self._graph.entry
         offset, limit = 0, len(frame)
         while node is not None:
             try:

@@ -69,7 +69,7 @@ def use(manifest: Manifest) -> None:
         for rule in book.rules(kind.name):
             into = memoryview(bytearray(kind.record_size))
             codec.record(into, 0, rule, lambda *_: 1, lambda *_: bytes(24))
-            for mask, key in codec.lookup(rule)[0]:
+            for mask, key in codec.patterns(rule):
                 assert (mask | key).to_bytes(max(1, kind.key_size), "big")
             images.write(memoryview(bytearray(kind.image_size)), 0, rule, 1)
 
@@ -101,6 +101,8 @@ def test_one_damaged_value(place: Path, value: object, delete: bool) -> None:
         (("rules", 0, "capacity"), 0, "`capacity` is 0"),
         (("rules", 0, "record", 0, "size"), 3, "octets, not"),
         (("rules", 1, "match", 0, "position"), 1 << 20, "outside of the key"),
+        (("rules", 1, "filter"), 1000, "not a power of two"),
+        (("rules", 0, "fixed"), ["00", "ff"], "are not different masks of"),
         (("roles",), [], "there is no role"),
         (("rules",), None, "`rules` is null, where a list is expected"),
         (("scratch",), 7, "`scratch` is 7, where an object is expected"),

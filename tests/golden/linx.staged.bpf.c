@@ -134,7 +134,6 @@ struct overlay_key {
 	u8 octets[16];
 };
 HASH_MAP(overlay_entries, struct overlay_key, struct entry, 1024);
-
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
  * this epoch (then the next best may be there). */
 __noinline int overlay_consider(u32 cell, u64 rank, u32 epoch)
@@ -192,51 +191,57 @@ __noinline u32 overlay_search(u32 epoch)
 	return s->best;
 }
 
-/* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
- * in the loop, and the cell looked at behind it: see overlay_search, which also knows what to do where
- * the best rule is not there yet, or not any more. */
+/* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. Under each mask
+ * that there can be, most specific first: only while equal matches lie in tuples of their own, or
+ * where the best rule is not there yet or not any more, overlay_search has to ask the directory. */
 __noinline u64 overlay_find(u32 epoch, u64 k0, u64 k1)
 {
-	u32 version = overlay_slot_of(0, epoch), slot;
-	struct overlay_directory *directory = bpf_map_lookup_elem(&overlay_tuples, &version);
+	u32 zero = 0, slot = 0;
+	u64 *crowded = bpf_map_lookup_elem(&overlay_cells, &zero);
 	u64 best = 0, cell = 0;
-	struct scratch *s;
-	if (!directory)
+	struct entry *entry;
+	struct scratch *s = scratch_of();
+
+	if (!s || !crowded)
 		return 0;
-#pragma clang loop unroll(disable)
-	for (u32 i = 0; i < 8; i++) {
-		u64 masked[2];
-		struct entry *entry;
+	u64 masked[2];
 
-		if (i >= directory->count)
-			break;
-		if (BEATS(best, directory->tuple[i].rank))
-			break;
-		masked[0] = k0 & directory->tuple[i].mask[0];
-		masked[1] = k1 & directory->tuple[i].mask[1];
-		masked[1] |= directory->tuple[i].tag;
+	if (*(volatile u64 *)crowded >> 48)
+		goto search;
+	if ((k1 & 0x100000000ULL) == 0x100000000ULL) {
+		masked[0] = k0 & 0xffffffffffffffffULL;
+		masked[1] = k1 & 0x1ffffffffULL;
+		masked[1] |= 0x100000000000000ULL;
 		entry = bpf_map_lookup_elem(&overlay_entries, masked);
-		if (entry) {
-			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
-
-			OPAQUE(better); /* all ones or 0: a choice without a branch */
-			best ^= (best ^ rank) & better;
-			cell ^= (cell ^ entry->cell) & better;
+		if (entry && BEATS(entry->rank, best)) {
+			best = entry->rank;
+			cell = entry->cell;
+		}
+	}
+	if (cell)
+		goto found;
+	if (1) {
+		masked[0] = k0 & 0xffffffff00000000ULL;
+		masked[1] = k1 & 0xffffffffULL;
+		masked[1] |= 0x200000000000000ULL;
+		entry = bpf_map_lookup_elem(&overlay_entries, masked);
+		if (entry && BEATS(entry->rank, best)) {
+			best = entry->rank;
+			cell = entry->cell;
 		}
 	}
 	if (!cell)
 		return 0;
+found:
 	slot = overlay_slot_of(cell, epoch);
-	if (!slot) {
-		s = scratch_of();
-		if (!s)
-			return 0;
-		s->key[0] = k0;
-		s->key[1] = k1;
-		slot = overlay_search(epoch);
-		cell = s->best_cell;
-	}
-	return cell << 32 | slot;
+	if (slot)
+		return cell << 32 | slot;
+search:
+	s->key[0] = k0;
+	s->key[1] = k1;
+	slot = overlay_search(epoch);
+	cell = s->best_cell;
+	return slot ? cell << 32 | slot : 0;
 }
 
 struct pdr_record {
@@ -282,7 +287,10 @@ struct pdr_key {
 	u8 octets[28];
 };
 HASH_MAP(pdr_entries, struct pdr_key, struct entry, 131072);
-
+struct pdr_filter {
+	u64 word[8192];
+};
+ARRAY_MAP(pdr_filter, struct pdr_filter, 1, BPF_F_MMAPABLE);
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
  * this epoch (then the next best may be there). */
 __noinline int pdr_consider(u32 cell, u64 rank, u32 epoch)
@@ -352,8 +360,11 @@ __noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 	u32 version = pdr_slot_of(0, epoch), slot;
 	struct pdr_directory *directory = bpf_map_lookup_elem(&pdr_tuples, &version);
 	u64 best = 0, cell = 0;
+	u32 zero = 0;
+	struct pdr_filter *filter = bpf_map_lookup_elem(&pdr_filter, &zero);
 	struct scratch *s;
-	if (!directory)
+
+	if (!directory || !filter)
 		return 0;
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < 256; i++) {
@@ -369,6 +380,12 @@ __noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 		masked[2] = k2 & directory->tuple[i].mask[2];
 		masked[3] = k3 & directory->tuple[i].mask[3];
 		masked[3] |= directory->tuple[i].tag;
+		if (directory->count > 1) { /* or most packets are there to be found */
+			u64 hash = filter_hash(masked[0] * 0x9e3779b97f4a7c15ULL + masked[1] * 0xdf442d22ce4859b9ULL + masked[2] * 0x604a5ce3addef82dULL + masked[3] * 0xd94363fc538227b1ULL);
+
+			if (!(filter->word[hash >> 51] >> (hash >> 45 & 63) & 1))
+				continue;
+		}
 		entry = bpf_map_lookup_elem(&pdr_entries, masked);
 		if (entry) {
 			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
@@ -463,7 +480,10 @@ struct lbr_key {
 	u8 octets[8];
 };
 HASH_MAP(lbr_entries, struct lbr_key, struct entry, 4096);
-
+struct lbr_filter {
+	u64 word[256];
+};
+ARRAY_MAP(lbr_filter, struct lbr_filter, 1, BPF_F_MMAPABLE);
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
  * this epoch (then the next best may be there). */
 __noinline int lbr_consider(u32 cell, u64 rank, u32 epoch)
@@ -527,8 +547,11 @@ __noinline u64 lbr_find(u32 epoch, u64 k0)
 	u32 version = lbr_slot_of(0, epoch), slot;
 	struct lbr_directory *directory = bpf_map_lookup_elem(&lbr_tuples, &version);
 	u64 best = 0, cell = 0;
+	u32 zero = 0;
+	struct lbr_filter *filter = bpf_map_lookup_elem(&lbr_filter, &zero);
 	struct scratch *s;
-	if (!directory)
+
+	if (!directory || !filter)
 		return 0;
 #pragma clang loop unroll(disable)
 	for (u32 i = 0; i < 64; i++) {
@@ -541,6 +564,12 @@ __noinline u64 lbr_find(u32 epoch, u64 k0)
 			break;
 		masked[0] = k0 & directory->tuple[i].mask[0];
 		masked[0] |= directory->tuple[i].tag;
+		if (directory->count > 1) { /* or most packets are there to be found */
+			u64 hash = filter_hash(masked[0] * 0x9e3779b97f4a7c15ULL);
+
+			if (!(filter->word[hash >> 56] >> (hash >> 50 & 63) & 1))
+				continue;
+		}
 		entry = bpf_map_lookup_elem(&lbr_entries, masked);
 		if (entry) {
 			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
@@ -661,6 +690,7 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT32(data, 8, link_2);
 		PUT16(data, 12, link_3);
 		swap_macs(data);
+		PUT16(data, 12, bpf_htons(0x800));
 		if (!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)) {
 			count_event(13);
 			return verdict(1, XDP_DROP);
@@ -689,6 +719,7 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT64(data, 8, link_5);
 		PUT16(data, 16, link_6);
 		swap_macs(data);
+		PUT16(data, 16, bpf_htons(0x800));
 		if (!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)) {
 			count_event(13);
 			return verdict(1, XDP_DROP);
@@ -1410,6 +1441,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT32(data, 8, link_7);
 		PUT16(data, 12, link_8);
 		swap_macs(data);
+		PUT16(data, 12, bpf_htons(0x800));
 		void *outer_9 = data + 14;
 		PUT8(outer_9, 0, 0x45);
 		PUT8(outer_9, 1, 0x0);
@@ -1460,6 +1492,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT64(data, 8, link_13);
 		PUT16(data, 16, link_14);
 		swap_macs(data);
+		PUT16(data, 16, bpf_htons(0x800));
 		void *outer_15 = data + 18;
 		PUT8(outer_15, 0, 0x45);
 		PUT8(outer_15, 1, 0x0);

@@ -1,0 +1,84 @@
+"""Existence filters: a bit for every key in the hash, which packets ask before the hash itself.
+
+Most look-ups under several masks miss, and a bit costs less than a hash's bucket. The bit of a key
+is set before anybody may look for it, and cleared when the last key that has it has left the hash.
+"""
+
+from __future__ import annotations
+
+import struct
+from operator import mul
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiler.manifest import FILTER_FACTOR, RuleKind
+
+_MOST = (1 << 64) - 1
+_HALF, _FACTOR = np.uint64(32), np.uint64(FILTER_FACTOR)
+
+Bits = npt.NDArray[np.intp]
+
+
+class Filter:
+    """One rule kind's filter, over its map's memory: `words`. No key may be added twice."""
+
+    def __init__(self, kind: RuleKind, memory: memoryview) -> None:
+        self._size = kind.key_size
+        self.words = memory[: kind.filter // 8].cast("Q")
+        self._shift = 64 - (kind.filter.bit_length() - 1)
+        self._keys = np.zeros(kind.filter, np.uint32)  # how many have each bit
+        self._counts = self._keys.data  # the same, faster one by one
+        count = (self._size + 7) // 8
+        self._pad = bytes(count * 8 - self._size)
+        self._unpack = struct.Struct(f"<{count}Q").unpack
+        self._factors = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(count)]
+
+    def close(self) -> None:
+        self.words.release()
+
+    def bit(self, key: bytes) -> int:
+        """See `RuleKind` for what is calculated."""
+        total: int = sum(map(mul, self._unpack(key + self._pad), self._factors)) & _MOST
+        return ((total ^ total >> 32) * FILTER_FACTOR & _MOST) >> self._shift
+
+    def bits(self, keys: bytes) -> Bits:
+        """The bits of many keys, one behind the other."""
+        rows = np.frombuffer(keys, np.uint8).reshape(-1, self._size)
+        padded = np.zeros((len(rows), self._size + len(self._pad)), np.uint8)
+        padded[:, : self._size] = rows
+        words, total = padded.view("<u8"), np.zeros(len(rows), np.uint64)
+        for i, factor in enumerate(self._factors):
+            total += words[:, i] * np.uint64(factor)
+        mixed = (total ^ total >> _HALF) * _FACTOR
+        return (mixed >> np.uint64(self._shift)).astype(np.intp)
+
+    def add(self, key: bytes) -> None:
+        bit = self.bit(key)
+        self.words[bit >> 6] |= 1 << (bit & 63)
+        self._counts[bit] += 1
+
+    def remove(self, key: bytes) -> None:
+        bit = self.bit(key)
+        self._counts[bit] -= 1
+        if not self._counts[bit]:
+            self.words[bit >> 6] &= ~(1 << (bit & 63)) & _MOST
+
+    def add_many(self, keys: bytes) -> None:
+        bits = self.bits(keys)
+        _set(np.frombuffer(self.words, np.uint64), bits)
+        np.add.at(self._keys, bits, np.uint32(1))
+
+    def rebuild(self, keys: bytes) -> None:
+        """From here on these keys are in the hash and no others; all of them were before."""
+        bits = self.bits(keys)
+        words = np.zeros(len(self.words), np.uint64)
+        _set(words, bits)
+        np.frombuffer(self.words, np.uint64)[:] = words
+        self._keys[:] = 0
+        np.add.at(self._keys, bits, np.uint32(1))
+
+
+def _set(words: npt.NDArray[np.uint64], bits: Bits) -> None:
+    ones = np.uint64(1) << (bits & 63).astype(np.uint64)
+    np.bitwise_or.at(words, bits >> 6, ones)

@@ -1,0 +1,112 @@
+"""Interpreter and kernel agree on overlays that come and go: rules of exact and optional elements,
+equal matches side by side in the maps, and no grace period between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from helioc.compiler.phases import compile_pipeline
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.recovery import recover
+from helioc.runtime.testrun import PrivateRun
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+from linx_world import WAN1, WORLD, linx
+from scapy.layers.inet import GRE, IP, UDP
+from scapy.layers.l2 import Ether
+from test_linx_agrees import agree, quick
+
+REMOTES = ["192.0.2.2", "192.0.2.3"]
+KEYS = [None, 7, 8]
+PLACES = [(remote, key) for remote in REMOTES for key in KEYS]
+
+
+@pytest.fixture(scope="module")
+def kernel_run(kernel: None) -> Iterator[PrivateRun]:
+    bundle = compile_pipeline(linx(), "staged")
+    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+        run.set_environment(WORLD)
+        yield run
+
+
+def _overlay(number: int, place: int) -> str:
+    remote, key = PLACES[place]
+    keyed = "" if key is None else f"(key, u32, {key}), "
+    match = f"(local_ip, u32, 192.0.2.1), (remote_ip, u32, {remote}), {keyed}"
+    return f"OVERLAY {number} [{match}(interface, u32, WAN1)]"
+
+
+def _frame(remote: str, key: int | None) -> bytes:
+    gre = GRE(proto=0x0800) if key is None else GRE(proto=0x0800, key_present=1, key=key)
+    user = IP(src="10.2.0.5", dst="10.1.0.10") / UDP(sport=1, dport=2)
+    return bytes(Ether(dst="02:00:00:00:01:01") / IP(src=remote, dst="192.0.2.1") / gre / user)
+
+
+FRAMES = [_frame(remote, key) for remote, key in [*PLACES, (REMOTES[0], 9)]]
+
+
+def _all_agree(run: PrivateRun, book: RuleBook) -> None:
+    for frame in FRAMES:
+        agree(run, book, frame, WAN1)
+
+
+def _told(run: PrivateRun) -> RuleBook:
+    book = RuleBook(run.manifest, {p.name: p.number for p in WORLD.ports}, {})
+    run.set_rules(book)
+    return book
+
+
+def _tell(run: PrivateRun, book: RuleBook, text: str) -> None:
+    plan = book.plan(parse_request(Source("request", text)))
+    run.writer.try_apply(plan)
+    book.commit(plan)
+
+
+numbers, places = st.integers(1, 4), st.integers(0, len(PLACES) - 1)
+changes = st.one_of(
+    st.builds(lambda n, p: f"create {_overlay(n, p)}", numbers, places),
+    st.builds(lambda n, p: f"delete OVERLAY {n}; create {_overlay(n, p)}", numbers, places),
+    st.builds(lambda n: f"delete OVERLAY {n}", numbers),
+    st.just("settle"),
+)
+
+
+@settings(quick, max_examples=150)
+@given(st.lists(changes, min_size=3, max_size=12))
+def test_overlays_that_come_and_go(kernel_run: PrivateRun, said: list[str]) -> None:
+    book = _told(kernel_run)
+    for text in said:
+        note(text)
+        if text == "settle":
+            kernel_run.writer.settle()
+        with suppress(Refused):
+            _tell(kernel_run, book, text)
+        _all_agree(kernel_run, book)
+
+
+def test_a_match_made_anew_is_found_beside_a_less_specific_one(kernel_run: PrivateRun) -> None:
+    """It lies in a tuple of its own for good: neither grace nor the next writer moves it."""
+    book = _told(kernel_run)
+    _tell(kernel_run, book, f"create {_overlay(1, 1)}, {_overlay(2, 0)}")
+    _tell(kernel_run, book, f"delete OVERLAY 1; create {_overlay(3, 1)}")
+    writer = kernel_run.writer
+    cells = writer.tables["OVERLAY"].cells
+    assert cells[0] >> 48
+    _all_agree(kernel_run, book)
+    writer.settle()
+    _all_agree(kernel_run, book)
+    _tell(kernel_run, book, f"create {_overlay(4, 2)}")
+    _all_agree(kernel_run, book)
+    _tell(kernel_run, book, "delete OVERLAY 3, OVERLAY 4")
+    writer.settle()
+    _tell(kernel_run, book, f"create {_overlay(1, 5)}; create {_overlay(4, 1)}")
+    _all_agree(kernel_run, book)
+    writer.settle()
+    recover(writer)
+    _all_agree(kernel_run, book)
