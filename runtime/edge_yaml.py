@@ -245,13 +245,16 @@ class _Reader:
         text = self.nodes.text(node)
         if text is None or not text.strip():
             return []
+        source = self._in_place(node, text)
         try:
-            request = parse_request(source := self._in_place(node, text))
+            request = parse_request(source)
             home = source.name == self.source.name
             return [request._replace(source=self.source) if home else request]
         except Refused as error:
             for found in error.diagnostics:
                 labels = [replace(x, span=self._home(x.span)) for x in found.labels]
+                if source.name != self.source.name:
+                    labels.append(Label(self.nodes.span(node), "in this text"))
                 self.found.add(replace(found, labels=tuple(labels)))
             return []
 
@@ -262,11 +265,15 @@ class _Reader:
 
     def _in_place(self, node: Any, text: str) -> Source:
         """The file with nothing but the text of this node, so that places are the file's: a block
-        (`rules: |`) loses its indentation as a value. Quoted and folded text is its own source."""
+        (`rules: |`) loses its indentation as a value. Text with escapes, and folded text with
+        comments, reads otherwise as a value than where it stands: it is its own source."""
         whole, start, end = self.source.text, node.start_mark.index, node.end_mark.index
-        if node.style == "|":
+        if node.style in ("|", ">"):
             start = whole.index("\n", start)
         elif node.style is not None:
+            start, end = start + 1, end - 1
+        folded = node.style != "|" and "//" in text
+        if folded or whole[start:end].split() != text.split():
             return Source(f"{self.source.name}, rules", text)
         blank = "".join("\n" if c == "\n" else " " for c in whole[:start])
         return Source(self.source.name, blank + whole[start:end], self.source.path)

@@ -66,9 +66,14 @@ EDGE: dict[str, Explanation] = {
         "ports: {LAN: {role: lan, interface: eth1, vlan: 4094}}",
     ),
     "H0610": Explanation(
-        "two ports have the same number",
+        "two of a kind have the same number",
         "Numbers are how rules refer to ports. Without `number` a port gets the lowest that is "
-        "free, in the order of the file.",
+        "free, in the order of the file. The same goes for the ids of overlays: without `id` one "
+        "is allotted.",
+        "ports: {LAN: {role: lan, interface: eth0, number: 1}, "
+        "WAN: {role: wan, interface: eth1, number: 1}}",
+        "ports: {LAN: {role: lan, interface: eth0, number: 1}, "
+        "WAN: {role: wan, interface: eth1, number: 2}}",
     ),
     "H0611": Explanation(
         "a text is no IPv4 address",

@@ -35,7 +35,10 @@ class Nodes:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             at = min(mark.index, len(text)) if mark else 0
-            self.found.add(faults.no_yaml(self.source.span(at, at + 1), error.problem or "unclear"))
+            problem = error.problem or "unclear"
+            if problem == "but found another document":
+                problem = "a second document begins, and an edge has one"
+            self.found.add(faults.no_yaml(self.source.span(at, at + 1), problem))
             raise Refused(self.found.found) from None
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             deep = isinstance(error, RecursionError)

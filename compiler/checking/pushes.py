@@ -270,6 +270,8 @@ def _kept_right(program: Program, name: tree.Name, node: model.Node, field: mode
     else:
         return False
     mend = "leave it out"
+    if field.default is None:
+        mend = _default_wanted(header, [field]) or mend
     if is_checksum(field) and (field.group or header.protocol == "udp"):
         mend += f", or write `{field.name} = computed` where it would be 0 or absent"
     program.report(faults.kept_right(name, node.name, why, field.span, mend))
@@ -322,9 +324,22 @@ def _check_complete(
     if missing and not program.checked.headers[node.name].broken and not _misspelt(element, fields):
         program.report(
             faults.value_missing(
-                element.node.span, node.name, [f.name for f in missing], missing[0].span
+                element.node.span,
+                node.name,
+                [f.name for f in missing],
+                missing[0].span,
+                _default_wanted(node.header, missing),
             )
         )
+
+
+def _default_wanted(header: model.Header, missing: list[model.Field]) -> str:
+    """What to do about a field that no push may give, since the header's size follows from it."""
+    sized = _own_fields(header.size) if header.size is not None else set()
+    field = next((f for f in missing if f.name in sized), None)
+    if field is None:
+        return ""
+    return f"give it a default in the header, that of the pushed size: `{field.name} : … = …`"
 
 
 def _misspelt(element: tree.PushElement, fields: tuple[model.Field, ...]) -> bool:

@@ -39,7 +39,10 @@ class Yaml:
             mark = error.problem_mark or error.context_mark
             at = min(mark.index, len(self.source.text)) if mark else 0
             where = self.source.span(at, at + 1)
-            self.found.add(faults.no_yaml(where, error.problem or "cannot be read"))
+            problem = error.problem or "cannot be read"
+            if problem == "but found another document":
+                problem = "a second document begins here: keep one, in a file of its own"
+            self.found.add(faults.no_yaml(where, problem))
             return None
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             problem = "nested too deep" if isinstance(error, RecursionError) else "cannot be read"

@@ -310,7 +310,8 @@ RULES = {
     "H0460": Explanation(
         "which rule?",
         "An update or a delete says which rule it means: by id, by name, or by all of what it"
-        " matches.",
+        " matches. Without any of these, as the paper's Schema 1 writes it, the only rule of its"
+        " kind is updated, and the only one with the values that are said is deleted.",
         "update FAR [(action, u8, DROP)]",
         "update FAR 19 [(action, u8, DROP)]",
     ),

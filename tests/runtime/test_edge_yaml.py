@@ -66,6 +66,13 @@ BAD = {
     "overlay-ids": "ports: {A: {role: wan, interface: eth1}}\noverlays:\n"
                    "  G: {id: 2, local_ip: 192.0.2.1, remote_ip: 192.0.2.2, interface: A}\n"
                    "  H: {id: 2, local_ip: 192.0.2.1, remote_ip: 192.0.2.3, interface: A}\n",
+    "documents": "ports: {A: {role: wan, interface: eth1}}\n---\nports: {}\n",
+    "rules-quoted": "ports: {A: {role: wan, interface: eth1}}\n"
+                    "rules: 'create FAR 1 [(action u8)]'\n",
+    "rules-folded": "ports: {A: {role: wan, interface: eth1}}\nrules: >-\n"
+                    "  create FAR 1 [(action, u8, 1)];\n  creat FAR 2 [(action, u8, 1)]\n",
+    "rules-escaped": "ports: {A: {role: wan, interface: eth1}}\n"
+                     'rules: "create FAR \\x31 [(action u8)]"\n',
     "rules-text": "ports: {A: {role: wan, interface: eth1}}\nrules: creat FAR 1\n",
 }  # fmt: skip
 
