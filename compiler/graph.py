@@ -10,7 +10,7 @@ def reachable(graph: model.Graph, role: str) -> frozenset[str]:
     """Nodes that a packet of that role can have."""
     if not graph.nodes:
         return frozenset()
-    reached = {graph.entry.name}
+    reached = {graph.entry(role).name}
     for node in graph.nodes:
         if node.name in reached:
             reached.update(e.target for e in graph.leaving(node.name, role))
@@ -21,7 +21,8 @@ def ways(graph: model.Graph, role: str) -> frozenset[int]:
     """Every set of nodes that a packet of that role may have, as bits by position in `nodes`."""
     index = {n.name: i for i, n in enumerate(graph.nodes)}
     arriving: list[set[int]] = [set() for _ in graph.nodes]
-    arriving[0].add(1)
+    first = index[graph.entry(role).name]
+    arriving[first].add(1 << first)
     for i, node in enumerate(graph.nodes):
         for target in {index[e.target] for e in graph.leaving(node.name, role)}:
             arriving[target].update(way | 1 << target for way in arriving[i])
@@ -31,7 +32,7 @@ def ways(graph: model.Graph, role: str) -> frozenset[int]:
 def count_ways(graph: model.Graph, role: str) -> int:
     """The number of ways, counted without making them."""
     counts = dict.fromkeys((n.name for n in graph.nodes), 0)
-    counts[graph.entry.name] = 1
+    counts[graph.entry(role).name] = 1
     for node in graph.nodes:
         for target in {e.target for e in graph.leaving(node.name, role)}:
             counts[target] += counts[node.name]
@@ -57,6 +58,26 @@ def deepest(graph: model.Graph) -> tuple[int, list[str]]:
         depth, way = max(before, key=lambda b: b[0], default=(0, []))
         best[node.name] = depth + node.header.maximum, [*way, node.name]
     return max(best.values(), key=lambda b: b[0])
+
+
+def leading(graph: model.Graph, role: str, first: str | None = None) -> list[str]:
+    """The link nodes that may be at the front of a packet of that role, in order; with `first`, of
+    one whose first header is that."""
+    found = [first or graph.entry(role).name]
+    for node in graph.nodes:
+        sources = {e.source for e in graph.entering(node.name, role)}
+        if node.header.link and sources & set(found) and node.name not in found:
+            found.append(node.name)
+    return found
+
+
+def ethertypes(graph: model.Graph, node: str) -> dict[int, model.Edge]:
+    """The types by which an Ethernet header announces a node, each with an edge that says so."""
+    found: dict[int, model.Edge] = {}
+    for edge in graph.entering(node):
+        if graph.node(edge.source).header.protocol == "ethernet" and edge.writes is not None:
+            found.setdefault(dict(edge.writes).get("type", 0), edge)
+    return found
 
 
 def writable(graph: model.Graph, source: str, target: str) -> list[model.Edge]:
@@ -112,6 +133,6 @@ def _stages_dot(pipeline: model.Pipeline) -> list[str]:
         if i:
             before = pipeline.stages[i - 1].name
             lines.append(f'    "stage {before}" -> "stage {stage.name}";')
-    entry = f'  "{pipeline.graph.entry.name}" -> "stage {pipeline.stages[0].name}"'
+    entry = f'  "{pipeline.graph.nodes[0].name}" -> "stage {pipeline.stages[0].name}"'
     drawn = f"{entry} [ltail=cluster_parser, style=dashed];"
     return [*lines, "  }", "  compound=true;", drawn]

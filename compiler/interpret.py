@@ -14,6 +14,7 @@ from .interpreter.parse_packet import PacketParser
 from .interpreter.scope import Done, Scope
 from .model import (
     Block,
+    Bridge,
     Choose,
     ClampMss,
     Event,
@@ -36,6 +37,7 @@ from .model import (
 )
 from .requests.spread import slot, spread_slots
 
+LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
 _DEFAULT_HOOKS = {"unresolved": "pass"}
 
 
@@ -121,6 +123,8 @@ class _Run(Scope):
                 self.clamp = True
             case Forward():
                 self._forward(s)
+            case Bridge():
+                self._bridge(s)
             case Verdict():
                 self._verdict(s.verdict)
             case Inline():
@@ -219,8 +223,8 @@ class _Run(Scope):
     def _forward(self, s: Forward) -> None:
         packet = self.packet
         number = self._port_number(s.port)
-        front = packet.front
-        if packet.frame[0] & 1:  # a link-layer broadcast or multicast
+        carried, front = packet.carried, packet.front
+        if not packet.carries_frame and packet.to_group:
             self.event("kept", "link-layer group")
             packet.unpushed()
             self._verdict("pass")
@@ -230,14 +234,24 @@ class _Run(Scope):
         to = self.environment.neighbours.get((number, self.value(s.via)))
         if port is None or to is None:
             self._hook("unresolved")
+        if carried is not None and carried.end - carried.offset + packet.pushed > port.mtu:
+            self._hook("too_big", port.mtu - packet.pushed)
         if front is not None:
-            if front.end - front.offset + packet.pushed > port.mtu:
-                self._hook("too_big", port.mtu - packet.pushed)
             packet.assign(front.name, "ttl", front.octets.number("ttl") - 1)
         if self.clamp:
             packet.clamp_mss(port.mtu - packet.pushed - 40)
         self.note(f"forward by {port.name}")
         raise Done("redirect", packet.with_link_of(port, to), port.number)
+
+    def _bridge(self, s: Bridge) -> NoReturn:
+        port = self.environment.port(self._port_number(s.port))
+        if port is None:
+            self._hook("unresolved", answer=False)
+        frame = self.packet.with_own_link()
+        if len(frame) > port.mtu + LINK_MOST:
+            self._hook("too_big", answer=False)
+        self.note(f"bridge to {port.name}")
+        raise Done("redirect", frame[:12] + port.tag + frame[12:], port.number)
 
     def _port_number(self, port: PortOf) -> int:
         if isinstance(port.source, str):
@@ -249,19 +263,20 @@ class _Run(Scope):
             self._dropped("absent reference")
         return reference.id
 
-    def _hook(self, event: Event, mtu: int = 0) -> NoReturn:
+    def _hook(self, event: Event, mtu: int = 0, answer: bool = True) -> NoReturn:
         self.event("hook", event)
         tunnelled = self.packet.pushed > 0
+        answer = answer and not self.packet.carries_frame
         self.packet.unpushed()
         what = self.pipeline.hooks.get(event) or _DEFAULT_HOOKS.get(event, "drop")
         if what == "reply icmp":
-            self._reply(event, mtu)
+            self._reply(event, mtu, answer)
         if what == "pass" and tunnelled:
             self._dropped("in the clear")
         self._verdict(what)
 
-    def _reply(self, event: str, mtu: int) -> NoReturn:
-        frame = reply(self.packet, self.arrival, event, mtu)
+    def _reply(self, event: str, mtu: int, answer: bool = True) -> NoReturn:
+        frame = reply(self.packet, self.arrival, event, mtu) if answer else None
         if frame is None:
             raise Done("drop")
         raise Done("tx", frame, self.arrival.number)

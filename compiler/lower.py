@@ -11,7 +11,7 @@ from .layout import Table, states, tables
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
 from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
-from .lowering.shape import Shape, Unsupported
+from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.stages import lower_block
 from .lowering.tell import places
 from .lowering.values import Binding, Helper, Site
@@ -86,7 +86,9 @@ def _role(
     pipeline: Pipeline, role: str, by_name: dict[str, Table], events: Events
 ) -> list[Function]:
     nodes = reachable(pipeline.graph, role)
-    shape: Shape | None = Shape(_fronts(pipeline, role, nodes))
+    shape: Shape | None = Shape(
+        fronts_behind(pipeline.graph, role, pipeline.graph.entry(role).name)
+    )
     lowered: list[tuple[Stage, Site]] = []
     # Whatever finds or chooses a rule leaves it in the state: the checker knows who reads it.
     bindings = {
@@ -106,7 +108,7 @@ def _role(
         shape = lower_block(site, stage.body)
         lowered.append((stage, site))
     wanted = frozenset[str]().union(*(_loads(site) | site.needs for _, site in lowered)) | {"epoch"}
-    start = Writer(span=pipeline.graph.entry.span)
+    start = Writer(span=pipeline.graph.entry(role).span)
     parser_site = Site(pipeline, role, "parser", by_name, events, start, nodes, Shape(()))
     out = [
         Function(h.name, "", role, h.body, tuple(sorted(h.uses)), (), pipeline.span)
@@ -138,20 +140,6 @@ def _loads(site: Site) -> set[str]:
         if f"st->{t.manifest.prefix}_rule" in text and f"{t.manifest.prefix}_slot" not in site.sets
     }
     return site.uses | slots
-
-
-def _fronts(pipeline: Pipeline, role: str, nodes: frozenset[str]) -> tuple[str, ...]:
-    """Nodes that may come first behind the link nodes of a frame."""
-    graph = pipeline.graph
-    found = [
-        e.target
-        for e in graph.edges
-        if role in e.roles
-        and e.source in nodes
-        and graph.node(e.source).header.link
-        and not graph.node(e.target).header.link
-    ]
-    return tuple(dict.fromkeys(found))
 
 
 # ---- programs -------------------------------------------------------------------------------

@@ -264,14 +264,16 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """`nodes` in topological order; the first is where every packet starts (`ethernet`)."""
+    """`nodes` in topological order. `entries`: (port role, node) where packets start that came in
+    by a port of that role; the first node where a role is not named."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    entries: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def entry(self) -> Node:
-        return self.nodes[0]
+    def entry(self, role: str) -> Node:
+        name = dict(self.entries).get(role)
+        return self.nodes[0] if name is None else self.node(name)
 
     def node(self, name: str) -> Node:
         return next(n for n in self.nodes if n.name == name)
@@ -503,7 +505,8 @@ class PushElement:
 
 @dataclass(frozen=True)
 class Push:
-    """Insert the path between `before` (present, not link) and what precedes it."""
+    """Insert the path in front of `before`: the first header, which the path then carries with its
+    frame, or the first behind the leading link nodes."""
 
     elements: tuple[PushElement, ...]
     before: str
@@ -512,7 +515,8 @@ class Push:
 
 @dataclass(frozen=True)
 class Pop:
-    """Remove what lies between the leading link nodes and `node`. ECN as RFC 6040 section 4.2."""
+    """Remove what lies between the leading link nodes and `node`, or all in front of it if it is a
+    link node. ECN as RFC 6040 section 4.2."""
 
     node: str
     span: Span
@@ -531,6 +535,14 @@ class Forward:
 
     port: PortOf
     via: Packet | Attribute | Recalled
+    span: Span
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """Out by `port` as it is, with its own link header."""
+
+    port: PortOf
     span: Span
 
 
@@ -570,6 +582,7 @@ Statement = (
     | Pop
     | ClampMss
     | Forward
+    | Bridge
     | Verdict
     | Inline
     | Tell

@@ -15,7 +15,7 @@ from .lower import Join, lower
 from .lowered import Unit
 from .lowering.reads import walk
 from .lowering.shape import Unsupported
-from .model import Forward, Pipeline
+from .model import Bridge, Forward, Pipeline
 
 
 def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
@@ -77,7 +77,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         scratch=m.Scratch(egress=0),
         max_ports=MAX_PORTS,
         states=unit.states,
-        forwards=any(isinstance(part, Forward) for part in walk(stages)),
+        forwards=any(isinstance(part, Forward | Bridge) for part in walk(stages)),
         doc=pipeline.doc,
     )
 

@@ -207,9 +207,7 @@ def _statement(s: m.Statement, depth: int) -> Iterator[str]:
             yield indent + _simple(s)
 
 
-def _simple(
-    s: m.Remember | m.Push | m.Pop | m.ClampMss | m.Forward | m.Verdict | m.Tell,
-) -> str:
+def _simple(s: m.Statement) -> str:
     match s:
         case m.Remember():
             return f"remember {s.state}({', '.join(map(expression, s.values))})"
@@ -221,13 +219,18 @@ def _simple(
         case m.ClampMss():
             return "clamp mss"
         case m.Forward():
-            source = s.port.source
-            port = source if isinstance(source, str) else expression(source)
-            return f"forward {port} via {expression(s.via)}"
+            return f"forward {_port(s.port)} via {expression(s.via)}"
+        case m.Bridge():
+            return f"bridge {_port(s.port)}"
         case m.Verdict():
             return s.verdict
         case m.Tell():
             return "tell"
+    raise AssertionError(f"{s} has statements in it")
+
+
+def _port(port: m.PortOf) -> str:
+    return port.source if isinstance(port.source, str) else expression(port.source)
 
 
 def _pushed(element: m.PushElement) -> str:

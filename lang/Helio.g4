@@ -96,7 +96,9 @@ statement
     | 'push' pushed ('/' pushed)* ('before' nodeName)?
     | 'pop' 'to' nodeName
     | 'clamp' name
+    | 'swap' path ',' path
     | 'forward' path 'via' path
+    | 'bridge' path
     | verdict
     | statementName ('(' name ')' | ('[' number ']')? ('.' name)* '=' sum)
     ;

@@ -239,10 +239,10 @@ EXPLANATIONS: dict[str, Explanation] = {
     "H0107": Explanation(
         "a word of the language is used as a name",
         "A few words begin a clause wherever they stand and cannot name anything: `and`, `as`, "
-        "`choose`, `clamp`, `counts`, `default`, `drop`, `else`, `find`, `forward`, `gives`, "
-        "`ie`, `if`, `import`, `is`, `match`, `not`, `on`, `or`, `pass`, `pipeline`, `pop`, "
-        "`push`, `recall`, `remember`, `reply`, `rule`, `run`, `send`, `spread`, `stage` and "
-        "`when`. All others may be names.",
+        "`bridge`, `choose`, `clamp`, `counts`, `default`, `drop`, `else`, `find`, `forward`, "
+        "`gives`, `ie`, `if`, `import`, `is`, `match`, `not`, `on`, `or`, `pass`, `pipeline`, "
+        "`pop`, `push`, `recall`, `remember`, `reply`, `rule`, `run`, `send`, `spread`, `stage`, "
+        "`swap` and `when`. All others may be names.",
         "ie match = 1, u8",
         "ie match_ = 1, u8",
     ),

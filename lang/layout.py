@@ -31,6 +31,7 @@ class _Entry:
     text: str
     blank: bool
     comment: Comment | None = None
+    indent: int = 0  # of the line in the source
     continued: bool = False  # a comment of its own that goes on with the one above it
 
     @property
@@ -71,7 +72,7 @@ class Layout:
         entries = self._place(comments)
         out: list[str] = []
         for run in _runs(entries):
-            column = self._column(run)
+            column = _column(run)
             for entry in run:
                 if entry.blank and out:
                     out.append("")
@@ -95,7 +96,9 @@ class Layout:
         entries: list[_Entry] = []
         for i, line in enumerate(self.lines):
             self._own_lines(entries, before.get(i, []), self._depth_above(i))
-            entries.append(_Entry(line.depth, line.text, line.blank, behind.get(i)))
+            said = behind.get(i)
+            indent = self._indent_of(said) if said else 0
+            entries.append(_Entry(line.depth, line.text, line.blank, said, indent))
         self._own_lines(entries, before.get(len(self.lines), []), 0)
         return entries
 
@@ -107,32 +110,34 @@ class Layout:
     def _own_lines(self, entries: list[_Entry], comments: list[Comment], depth: int) -> None:
         for comment in comments:
             above = entries[-1] if entries else None
-            continued = (
-                comment.own_line
-                and above is not None
-                and above.comment is not None
-                and (above.continued or bool(above.text))
-                and self._place_of(above.comment)[0] + 1 == self._place_of(comment)[0]
-                and self._place_of(above.comment)[1] == self._place_of(comment)[1]
-                and self._place_of(comment)[1] > len(INDENT) * depth
-            )
             blank = self.gap(comment.span.start) if comment.own_line else False
-            entries.append(_Entry(depth, "", blank, comment, continued))
+            if comment.own_line and above is not None and self._goes_on(above, comment):
+                entries.append(_Entry(depth, "", blank, comment, above.indent, True))
+            else:
+                entries.append(_Entry(depth, "", blank, comment))
 
-    def _place_of(self, comment: Comment) -> tuple[int, int]:
-        """Line and column on the screen, from 0, of a comment in the source."""
-        number, column = self.source.position(comment.span.start)
-        return number, len_on_screen(self.source.line(number)[: column - 1])
+    def _goes_on(self, above: _Entry, comment: Comment) -> bool:
+        """Whether a comment on the next line hangs: it begins right of the line that the one above
+        stands behind, how far does not matter. Behind a line that opens a block it is inside."""
+        if above.comment is None or not (above.continued or above.text):
+            return False
+        if above.text.endswith("{"):
+            return False
+        next_line = self._line_of(above.comment) + 1 == self._line_of(comment)
+        return next_line and self._indent_of(comment) > above.indent
 
-    def _column(self, run: list[_Entry]) -> int:
-        """Where the comments behind a run of lines stand: where they do, if they agree on it and
-        the lines leave room; else two columns behind the longest."""
-        commented = [e for e in run if e.comment and (e.text or e.continued)]
-        longest = max((len(e.code) for e in commented), default=0)
-        columns = {self._place_of(e.comment)[1] for e in commented if e.comment}
-        if len(columns) == 1 and min(columns) > longest:
-            return columns.pop()
-        return longest + 2
+    def _line_of(self, comment: Comment) -> int:
+        return self.source.position(comment.span.start)[0]
+
+    def _indent_of(self, comment: Comment) -> int:
+        """Columns on the screen in front of a comment's line."""
+        line = self.source.line(self._line_of(comment))
+        return len_on_screen(line[: len(line) - len(line.lstrip())])
+
+
+def _column(run: list[_Entry]) -> int:
+    """Where the comments behind a run of lines stand: two columns behind the longest."""
+    return 2 + max((len(e.code) for e in run if e.comment and e.text), default=0)
 
 
 def _runs(entries: list[_Entry]) -> list[list[_Entry]]:

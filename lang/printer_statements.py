@@ -182,6 +182,10 @@ def _simple(node: tree.Statement) -> str:
         return f"pop to {node.node.text}"
     if isinstance(node, tree.Clamp):
         return f"clamp {node.what.text}"
+    if isinstance(node, tree.Swap):
+        return f"swap {node.left.text}, {node.right.text}"
+    if isinstance(node, tree.Bridge):
+        return f"bridge {node.port.text}"
     if isinstance(node, tree.Forward):
         return f"forward {node.port.text} via {node.via.text}"
     if isinstance(node, tree.Apply):

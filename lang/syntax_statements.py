@@ -200,6 +200,12 @@ class StatementBuilder:
     def stmt_clamp(self, children: list[Any], span: Span) -> tree.Clamp:
         return tree.Clamp(span, self.name(children[1]))
 
+    def stmt_swap(self, children: list[Any], span: Span) -> tree.Swap:
+        return tree.Swap(span, self.path(children[1]), self.path(children[3]))
+
+    def stmt_bridge(self, children: list[Any], span: Span) -> tree.Bridge:
+        return tree.Bridge(span, self.path(children[1]))
+
     def stmt_forward(self, children: list[Any], span: Span) -> tree.Forward:
         return tree.Forward(span, self.path(children[1]), self.path(children[3]))
 

@@ -438,6 +438,21 @@ class Clamp(Node):
 
 
 @dataclass(frozen=True)
+class Swap(Node):
+    """`swap user.src, user.dst`."""
+
+    left: Path
+    right: Path
+
+
+@dataclass(frozen=True)
+class Bridge(Node):
+    """`bridge o.interface`."""
+
+    port: Path
+
+
+@dataclass(frozen=True)
 class Forward(Node):
     """`forward o.interface via o.remote_ip`."""
 
@@ -471,7 +486,9 @@ Statement = (
     | Push
     | Pop
     | Clamp
+    | Swap
     | Forward
+    | Bridge
     | Verdict
     | Apply
 )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .codec import SEQUENCE_BITS
-from .directory import Bound, Directory, Tuple
+from .codec import SEQUENCE_BITS, Bound
+from .directory import Directory, Tuple
 from .images import NAME_OCTETS, octets_of
-from .tables import NoRoom, Table
+from .tables import Pool, Table
 
 if TYPE_CHECKING:
     from ..compiler.requests.block import Block
@@ -52,8 +52,8 @@ class Staging:
     def stage(self, block: Block, cell_of: CellOf) -> None:
         """Records, images, keys. Raises NoRoom, DirectoryFull, BpfError; then `undo`."""
         table, count = self.table, len(block)
-        self.cells = _take(table, "free_cells", "cells", count)
-        self.slots = _take(table, "free_slots", "records", count)
+        self.cells = _take(table.free_cells, count)
+        self.slots = _take(table.free_slots, count)
         meant = np.array([_number(table, r, cell_of) for r in block.meant], np.uint32)
         rows(table.records, table.record_stride)[self.slots] = _records(table, block, meant)
         rows(table.images, table.image_stride)[self.slots] = _images(table, block, self.cells)
@@ -138,11 +138,8 @@ def rows(memory: memoryview, stride: int) -> Array:
     return np.frombuffer(memory, np.uint8).reshape(-1, stride)
 
 
-def _take(table: Table, pool: str, what: str, count: int) -> Array:
-    try:
-        reused, fresh = getattr(table, pool).take_many(count)
-    except IndexError:
-        raise NoRoom(table.kind.name, what) from None
+def _take(pool: Pool, count: int) -> Array:
+    reused, fresh = pool.take_many(count)
     return np.concatenate([np.array(reused, np.int64), np.arange(fresh.start, fresh.stop)])
 
 

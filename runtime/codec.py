@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
 from ..compiler import manifest as m
-from ..compiler.requests.rules import Reference, Rule
+from ..compiler.requests.rules import Member, Reference, Rule
 from ..compiler.requests.spread import spread_slots
 
 SEQUENCE_BITS = 48
@@ -22,11 +22,14 @@ NextHopOf = Callable[[int, int], bytes]
 Pattern = tuple[int, int]
 """(mask, key) as big-endian integers of the key's octets, the tuple's number left out."""
 
+Bound = tuple[int, int]
+"""What `struct entry` says of a key: (priority, rank). The higher wins: priority, then the more
+specific (bits that a rule pins down), then the older."""
 
-Values = dict[str, int]
-References = dict[str, Reference]
-_Getter = Callable[[Rule, Values, References, CellOf, NextHopOf], int | bytes]
-_NOTHING: dict[str, Any] = {}
+
+_Put = Callable[[memoryview, int, int], None]
+_Refer = Callable[[memoryview, int, Reference, CellOf], None]
+_NUMBER = struct.Struct("<I")
 
 
 class _Field(NamedTuple):
@@ -47,26 +50,15 @@ class KindCodec:
         self._grouped = {r.name for r in manifest.rules if r.grouped}
         self._fields = {x.element: _field(x) for x in kind.match}
         self._group = 0 if kind.group_position is None else 0xFFFFFFFF << kind.group_position
-        members = sorted(kind.record, key=lambda member: member.offset)
-        self._record = _layout(members, kind.record_size)
-        self._members = [self._getter(member) for member in members]
+        self._blank = bytes(kind.record_size)
+        self._values: dict[str, list[_Put]] = {}
+        self._references: dict[str, list[_Refer]] = {}
+        self._next_hops: list[tuple[int, int, str]] = []
+        self._slots: list[int] = []
+        for member in kind.record:
+            self._compile(member)
 
     # ---- lookup -----------------------------------------------------------------------------
-
-    def rank(self, rule: Rule) -> int:
-        """What `struct entry` calls rank: more specific first, then older."""
-        bits = 0
-        fields = self._fields
-        for name, (form, value, other) in rule.match:
-            if form == "value":
-                bits += fields[name].width
-            elif form == "prefix":
-                bits += other
-            elif form == "mask":
-                bits += other.bit_count()
-            else:
-                bits += fields[name].width - (other - value).bit_length()
-        return bits << SEQUENCE_BITS | (_YOUNGEST - rule.sequence)
 
     def priority_of(self, value: int) -> int:
         """What `struct entry` calls priority, of an element's value: higher wins."""
@@ -74,38 +66,39 @@ class KindCodec:
             return 0
         return 0xFFFFFFFF - value if self.kind.priority[0] == "precedence" else value
 
-    def patterns(self, rule: Rule) -> list[Pattern]:
-        """The rule's lookup patterns: one, or those that its ranges come to. None where its
-        elements contradict each other (`tos` and `dscp` in the same octet)."""
+    def lookup(self, rule: Rule) -> tuple[list[Pattern], Bound]:
+        """The rule's lookup patterns, one or those that its ranges come to, and what they are
+        worth. No patterns where its elements contradict each other (`tos` and `dscp` in the same
+        octet)."""
         mask = self._group
         key = rule.id << self.kind.group_position if self.kind.group_position is not None else 0
+        bits, agrees = 0, True
         ranges: list[list[Pattern]] = []
         for name, (form, value, other) in rule.match:
             width, position, ones, presence = self._fields[name]
             if form == "value":
+                bits += width
                 more = ones
             elif form == "prefix":
+                bits += other
                 more = ((1 << other) - 1) << (position + width - other)
             elif form == "mask":
+                bits += other.bit_count()
                 more = other << position
             else:
-                ranges.append(
-                    [
-                        (((1 << n) - 1) << (position + width - n), v << position)
-                        for v, n in prefixes(value, other, width)
-                    ]
-                )
-                mask |= presence
-                key |= presence
-                continue
+                bits += width - (other - value).bit_length()
+                ranges.append(_prefixed(value, other, width, position))
+                value = more = 0
             value <<= position
             if mask & more and (key ^ value) & mask & more:
-                return []
+                agrees = False
             mask |= more | presence
             key |= value | presence
-        if not ranges:
-            return [(mask, key)]
-        return list(_joined(mask, key, ranges))
+        rank = bits << SEQUENCE_BITS | (_YOUNGEST - rule.sequence)
+        bound = self.priority_of(rule.priority), rank
+        if ranges:
+            return list(_joined(mask, key, ranges)) if agrees else [], bound
+        return [(mask, key)] if agrees else [], bound
 
     # ---- records ----------------------------------------------------------------------------
 
@@ -113,10 +106,35 @@ class KindCodec:
         self, into: memoryview, at: int, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf
     ) -> None:
         """Write the rule's record, `record_size` octets."""
-        values = dict(rule.values) if rule.values else _NOTHING
-        references = dict(rule.references) if rule.references else _NOTHING
-        context = rule, values, references, cell_of, next_hop_of
-        self._record.pack_into(into, at, *[get(*context) for get in self._members])
+        into[at : at + len(self._blank)] = self._blank
+        if self._values:
+            for name, matcher in rule.match:
+                for put in self._values.get(name, ()):
+                    put(into, at, matcher.value)
+            for name, value in rule.values:
+                for put in self._values.get(name, ()):
+                    put(into, at, value)
+        for name, to in rule.references:
+            for refer in self._references.get(name, ()):
+                refer(into, at, to, cell_of)
+        if rule.target is not None:
+            for refer in self._references.get("", ()):
+                refer(into, at, rule.target, cell_of)
+        for start, end, name in self._next_hops:
+            wanted = self.next_hop_wanted(rule, name)
+            if wanted is not None:
+                into[at + start : at + end] = next_hop_of(*wanted)
+        if rule.members and self.kind.spread is not None:
+            self._spread(into, at, rule.members, cell_of)
+
+    def _spread(
+        self, into: memoryview, at: int, members: tuple[Member, ...], cell_of: CellOf
+    ) -> None:
+        assert self.kind.spread is not None
+        cells = {member.id: cell_of(self.kind.spread.kind, member.id) for member in members}
+        ids = spread_slots(members)
+        for start in self._slots:
+            struct.pack_into(f"<{len(ids)}I", into, at + start, *[cells[i] for i in ids])
 
     def direct(self, kind: str) -> bool:
         """Whether references to this kind are ids, not cells."""
@@ -135,60 +153,39 @@ class KindCodec:
             return None
         return to.id, address
 
-    def _getter(self, member: m.Member) -> _Getter:
-        """What stands in the record for a member, as `_layout` takes it."""
-        name, size, absent = member.element, member.size, bytes(member.size)
+    def _compile(self, member: m.Member) -> None:
+        """Note where the record has a member."""
+        name, start, size = member.element, member.offset, member.size
+        end = start + size
+
+        def value(into: memoryview, at: int, number: int) -> None:
+            into[at + start : at + end] = number.to_bytes(size, "big")
+
+        def present(into: memoryview, at: int, *_: Any) -> None:
+            into[at + start] = 1
+
         tags = {kind: 1 + i for i, kind in enumerate(member.choices)}
         direct = {"port", *self._grouped}
 
-        def value(rule: Rule, values: Values, *_: Any) -> bytes:
-            found = _value_of(rule, values, name)
-            return found.to_bytes(size, "big") if found else absent
+        def tag(into: memoryview, at: int, to: Reference, _: CellOf) -> None:
+            into[at + start] = tags[to.kind]
 
-        def present(rule: Rule, values: Values, references: References, *_: Any) -> int:
-            return _value_of(rule, values, name) is not None or name in references
-
-        def tag(rule: Rule, _: Values, references: References, *__: Any) -> int:
-            to = references.get(name) if name else rule.target
-            return 0 if to is None else tags[to.kind]
-
-        def reference(
-            rule: Rule, _: Values, references: References, cell_of: CellOf, __: NextHopOf
-        ) -> int:
-            to = references.get(name) if name else rule.target
-            if to is None:
-                return 0
+        def reference(into: memoryview, at: int, to: Reference, cell_of: CellOf) -> None:
             kind, number = to
-            return number if kind in direct else cell_of(kind, number)
+            if kind not in direct:
+                number = cell_of(kind, number)
+            _NUMBER.pack_into(into, at + start, number)
 
-        def next_hop(
-            rule: Rule, _: Values, __: References, ___: CellOf, next_hop_of: NextHopOf
-        ) -> bytes:
-            wanted = self.next_hop_wanted(rule, name)
-            return absent if wanted is None else next_hop_of(*wanted)
-
-        def slots(rule: Rule, _: Values, __: References, cell_of: CellOf, ___: NextHopOf) -> bytes:
-            if not rule.members or self.kind.spread is None:
-                return absent
-            kind = self.kind.spread.kind
-            cells = {member.id: cell_of(kind, member.id) for member in rule.members}
-            ids = spread_slots(rule.members)
-            return struct.pack(f"<{len(ids)}I", *[cells[i] for i in ids])
-
-        getters: dict[str, _Getter] = {
-            "value": value, "present": present, "tag": tag,
-            "reference": reference, "next_hop": next_hop, "slots": slots,
-        }  # fmt: skip
-        return getters[member.kind]
-
-
-def _layout(members: Iterable[m.Member], size: int) -> struct.Struct:
-    """A record whose members are packed in the order of their offsets, with zeros between."""
-    form = "<"
-    for member in members:
-        form += "x" * (member.offset - struct.calcsize(form))
-        form += {"present": "?", "tag": "B", "reference": "I"}.get(member.kind, f"{member.size}s")
-    return struct.Struct(form + "x" * (size - struct.calcsize(form)))
+        if member.kind in ("value", "present"):
+            put = value if member.kind == "value" else present
+            self._values.setdefault(name, []).append(put)
+        if member.kind in ("tag", "reference", "present"):
+            referring = {"tag": tag, "reference": reference, "present": present}
+            self._references.setdefault(name, []).append(referring[member.kind])
+        elif member.kind == "next_hop":
+            self._next_hops.append((start, end, name))
+        elif member.kind == "slots":
+            self._slots.append(start)
 
 
 def _field(match: m.Match) -> _Field:
@@ -204,6 +201,14 @@ def _value_of(rule: Rule, values: dict[str, int], name: str) -> int | None:
         if element == name:
             return matcher.value
     return None
+
+
+def _prefixed(low: int, high: int, width: int, position: int) -> list[Pattern]:
+    """The patterns that a range at a place in the key comes to."""
+    return [
+        (((1 << length) - 1) << (position + width - length), value << position)
+        for value, length in prefixes(low, high, width)
+    ]
 
 
 def _joined(mask: int, key: int, ranges: list[list[Pattern]]) -> Iterator[Pattern]:

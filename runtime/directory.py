@@ -20,15 +20,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..compiler.manifest import RuleKind
-from .codec import Pattern
+from .codec import Bound, Pattern
 from .existence import Filter
 
 _HEAD = struct.Struct("<II")
 _BOUND = struct.Struct("<QQ")
 MOST_NUMBERS = 0xFFFF
-
-Bound = tuple[int, int]
-"""(priority, rank); the higher wins."""
 
 
 class DirectoryFull(Exception):
@@ -104,7 +101,8 @@ class Directory:
             self.filter.add(octets)
         taken[octets] = cell
         tuple_.keys += 1
-        self.raise_bound(tuple_, bound)
+        if bound > tuple_.best:
+            self.raise_bound(tuple_, bound)
         return octets
 
     def place_many(self, keys: list[bytes], cells: list[int]) -> None:

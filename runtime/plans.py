@@ -28,6 +28,8 @@ class Plan(Protocol):
     def changed(self) -> Sequence[Change]: ...
     @property
     def removed(self) -> Sequence[Rule]: ...
+    @property
+    def blocks(self) -> Sequence[Block]: ...
 
 
 @dataclass
@@ -37,36 +39,37 @@ class Changes:
     created: tuple[Rule, ...] = ()
     changed: tuple[Change, ...] = ()
     removed: tuple[Rule, ...] = ()
+    blocks: tuple[Block, ...] = ()
 
 
 class Work(NamedTuple):
     """A plan as the tables take it. `created` get new cells, `changed` new records in theirs,
     `removed` give theirs up; `blocks` are created, too."""
 
-    created: list[Rule]
-    changed: list[Change]
-    removed: list[Rule]
+    created: Sequence[Rule]
+    changed: Sequence[Change]
+    removed: Sequence[Rule]
     blocks: Sequence[Block]
 
 
 def work_of(plan: Plan, tables: Tables) -> Work:
     """A rule that changes its match or its priority gets a new cell, and those that point at it,
     or at one that is made anew under its id, new records."""
-    blocks = _blocks(plan)
-    created = [] if blocks else list(plan.created)
-    removed = list(plan.removed)
-    changed: list[Change] = []
-    moved: list[Change] = []
-    for old, new in plan.changed:
-        (changed if _stays(old, new) else moved).append((old, new))
-    if moved or (created and removed):
-        created += [new for _, new in moved]
-        removed += [old for old, _ in moved]
-        changed += _repointed(tables, created, changed, removed)
-    return Work(created, changed, removed, blocks)
+    created, changed, removed = plan.created, plan.changed, plan.removed
+    blocks = _blocks(plan) if plan.blocks else ()
+    if blocks:
+        created = ()
+    stay = [pair for pair in changed if _stays(*pair)] if changed else changed
+    if len(stay) < len(changed) or (created and removed):
+        moved = [pair for pair in changed if not _stays(*pair)]
+        created = [*created, *(new for _, new in moved)]
+        removed = [*removed, *(old for old, _ in moved)]
+        stay = [*stay, *_repointed(tables, created, stay, removed)]
+    return Work(created, stay, removed, blocks)
 
 
 def _stays(old: Rule, new: Rule) -> bool:
+    """Whether the rule keeps its cell."""
     return (
         old.match == new.match
         and old.priority == new.priority
@@ -77,14 +80,13 @@ def _stays(old: Rule, new: Rule) -> bool:
 
 def _blocks(plan: Plan) -> Sequence[Block]:
     """What the plan has packed, where that is all that it creates and can be staged so."""
-    blocks: Sequence[Block] = getattr(plan, "blocks", ())
-    if not blocks or sum(map(len, blocks)) != len(plan.created):
+    if sum(map(len, plan.blocks)) != len(plan.created):
         return ()
-    return blocks if all(Staging.takes(block) for block in blocks) else ()
+    return plan.blocks if all(Staging.takes(block) for block in plan.blocks) else ()
 
 
 def _repointed(
-    tables: Tables, created: list[Rule], changed: list[Change], removed: list[Rule]
+    tables: Tables, created: Sequence[Rule], changed: Sequence[Change], removed: Sequence[Rule]
 ) -> list[Change]:
     """Rules that stay as they are, but point at an id that gets another cell."""
     again = {(r.kind, r.id) for r in created} & {(r.kind, r.id) for r in removed}

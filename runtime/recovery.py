@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .tables import EPOCHS, SLOT, Pool, Table
+from .tables import EPOCHS, SLOT, Table
 from .transaction import Writer
 
 _ENTRY = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
@@ -69,8 +69,8 @@ def _read(table: Table, died: bool) -> None:
     table.sequences = dict(zip(heads["sequence"].tolist(), live.tolist(), strict=True))
     if not table.kind.grouped:
         table.ids = dict(zip(heads["id"].tolist(), live.tolist(), strict=True))
-    table.free_cells = Pool(table.kind.cells, set(live.tolist()))
-    table.free_slots = Pool(table.kind.records, set(slots[live].tolist()))
+    table.free_cells.all_but(set(live.tolist()))
+    table.free_slots.all_but(set(slots[live].tolist()))
     table.unsettled.clear()
     if died:
         # Cells that lead nowhere are zero; their counters are.

@@ -33,31 +33,36 @@ class NoRoom(Exception):
 
 
 class Pool:
-    """Numbers 1..size-1 that are given out, lowest first while none came back."""
+    """Numbers 1..size-1 that are given out, lowest first while none came back: a kind's `what`."""
 
-    __slots__ = ("back", "size", "top")
+    __slots__ = ("back", "kind", "size", "top", "what")
 
-    def __init__(self, size: int, used: set[int] | None = None) -> None:
-        self.size = size
-        self.top = max(used, default=0) + 1 if used else 1
-        self.back = [n for n in range(self.top - 1, 0, -1) if n not in used] if used else []
+    def __init__(self, kind: str, what: str, size: int) -> None:
+        self.kind, self.what, self.size = kind, what, size
+        self.top = 1
+        self.back: list[int] = []
+
+    def all_but(self, used: set[int]) -> None:
+        """Make just these the ones that were given out."""
+        self.top = max(used, default=0) + 1
+        self.back = [n for n in range(self.top - 1, 0, -1) if n not in used]
 
     def __len__(self) -> int:
         return len(self.back) + self.size - self.top
 
     def take(self) -> int:
-        """A free number. Raises IndexError where there is none."""
+        """A free number. Raises NoRoom."""
         if self.back:
             return self.back.pop()
         if self.top >= self.size:
-            raise IndexError("pool is empty")
+            raise NoRoom(self.kind, self.what)
         self.top += 1
         return self.top - 1
 
     def take_many(self, count: int) -> tuple[list[int], range]:
-        """`count` free numbers: some that came back, and a run of fresh ones."""
+        """`count` free numbers: some that came back, and a run of fresh ones. Raises NoRoom."""
         if count > len(self):
-            raise IndexError("pool is empty")
+            raise NoRoom(self.kind, self.what)
         reused = [self.back.pop() for _ in range(min(count, len(self.back)))]
         fresh = range(self.top, self.top + count - len(reused))
         self.top = fresh.stop
@@ -97,8 +102,8 @@ class Table:
             self.directory = Directory(kind, versions, stride, slot, self.filter)
         self.sequences: dict[int, int] = {}
         self.ids: dict[int, int] = {}
-        self.free_cells = Pool(kind.cells)
-        self.free_slots = Pool(kind.records)
+        self.free_cells = Pool(kind.name, "cells", kind.cells)
+        self.free_slots = Pool(kind.name, "records", kind.records)
         self.unsettled: set[int] = set()  # cells that changed since the last grace period
         self._no_counts = bytes(self.counts.element_size) if self.counts is not None else b""
 
@@ -137,17 +142,13 @@ class Table:
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def take_cell(self) -> int:
-        try:
-            return self.free_cells.take()
-        except IndexError:
-            raise NoRoom(self.kind.name, "cells") from None
-
-    def take_slot(self) -> int:
-        try:
-            return self.free_slots.take()
-        except IndexError:
-            raise NoRoom(self.kind.name, "records") from None
+    def lead(self, id_: int, cell: int, to: int) -> None:
+        """Let an id that leads to `cell` lead to another one, or (0) to none."""
+        if self.ids.get(id_) == cell:
+            if to:
+                self.ids[id_] = to
+            else:
+                del self.ids[id_]
 
     def write(
         self, slot: int, rule: Rule, cell: int, cell_of: CellOf, next_hop_of: NextHopOf
@@ -162,10 +163,10 @@ class Table:
         BpfError."""
         if self.directory is None or self.entries is None:
             return
-        rank, priority = self.codec.rank(rule), self.codec.priority_of(rule.priority)
-        entry = ENTRY.pack(cell, priority, rank)
-        for pattern in self.codec.patterns(rule):
-            key = self.directory.place(pattern, cell, (priority, rank))
+        patterns, bound = self.codec.lookup(rule)
+        entry = ENTRY.pack(cell, *bound)
+        for pattern in patterns:
+            key = self.directory.place(pattern, cell, bound)
             staged.append(key)
             self.entries.update(key, entry, BPF_NOEXIST)
 
@@ -173,7 +174,7 @@ class Table:
         """The keys that `insert` gave the rule."""
         if self.directory is None:
             return []
-        return self.directory.keys_of(self.codec.patterns(rule), cell)
+        return self.directory.keys_of(self.codec.lookup(rule)[0], cell)
 
     def withdraw(self, keys: list[bytes]) -> None:
         """Take keys out whose cells nobody sees."""

@@ -39,14 +39,13 @@ class NextHops(Protocol):
 
 class _Step:
     """What a transaction does to one cell. `rule`: the one that comes, changes or goes; `word`:
-    what the cell held before; `slot`: of its new record, 0 where the rule goes; `was`: the cell
-    that its id led to before (a rule that comes); `keys`: those inserted."""
+    what the cell held before, 0 where the rule comes; `slot`: of its new record, 0 where the rule
+    goes; `was`: the cell that its id led to before; `keys`: those inserted."""
 
     __slots__ = ("cell", "keys", "rule", "slot", "table", "was", "word")
 
-    def __init__(self, table: Table, rule: Rule, cell: int) -> None:
-        self.table, self.rule, self.cell = table, rule, cell
-        self.word = table.cells[cell]
+    def __init__(self, table: Table, rule: Rule, cell: int, word: int) -> None:
+        self.table, self.rule, self.cell, self.word = table, rule, cell, word
         self.slot = self.was = 0
         self.keys: list[bytes] = []
 
@@ -54,26 +53,22 @@ class _Step:
 class _Staged:
     """What a transaction has done that nobody sees yet."""
 
-    __slots__ = ("changed", "created", "many", "removed")
-
-    def __init__(self) -> None:
-        self.created: list[_Step] = []
-        self.changed: list[_Step] = []
-        self.removed: list[_Step] = []
-        self.many: list[Staging] = []
-
-
-class _Owed:
-    """What is to be done after the next grace period. `size` cells, the first of them changed by
-    the transaction after `since`; -1 where nothing is owed."""
-
-    __slots__ = ("many", "removed", "retired", "since", "size", "steps")
+    __slots__ = ("many", "steps")
 
     def __init__(self) -> None:
         self.steps: list[_Step] = []
-        self.removed: list[_Step] = []  # are in `steps`, too
-        self.retired: list[tuple[Directory, Retired]] = []
         self.many: list[Staging] = []
+
+
+class _Owed(_Staged):
+    """What is to be done after the next grace period. `size` cells, the first of them changed by
+    the transaction after `since`; -1 where nothing is owed."""
+
+    __slots__ = ("retired", "since", "size")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.retired: list[tuple[Directory, Retired]] = []
         self.since, self.size = -1, 0
 
     def __bool__(self) -> bool:
@@ -194,28 +189,30 @@ class Writer:
     # ---- staging ----------------------------------------------------------------------------
 
     def _stage(self, work: Work, staged: _Staged) -> None:
-        tables, cell_of, hop = self.tables, self._cell_of, self.next_hops.next_hop
-        for rule in work.created:
+        created, changed, removed, _ = work
+        tables, steps = self.tables, staged.steps
+        for rule in created:
             table = tables[rule.kind]
-            step = _Step(table, rule, table.take_cell())
-            staged.created.append(step)
+            step = _Step(table, rule, table.free_cells.take(), 0)
+            steps.append(step)
             if not table.kind.grouped:
                 step.was = table.ids.get(rule.id, 0)
                 table.ids[rule.id] = step.cell
-        for old, new in work.changed:
+        for old, new in changed:
             table = tables[new.kind]
-            staged.changed.append(_Step(table, new, table.sequences[old.sequence]))
-        for rule in work.removed:
-            table = tables[rule.kind]
-            staged.removed.append(_Step(table, rule, table.sequences[rule.sequence]))
-        for steps in (staged.created, staged.changed):
-            for step in steps:
-                table = step.table
-                step.slot = slot = table.take_slot()
-                table.write(slot, step.rule, step.cell, cell_of, hop)
-        for step in staged.created:
-            if step.table.entries is not None:
+            cell = table.sequences[old.sequence]
+            steps.append(_Step(table, new, cell, table.cells[cell]))
+        for step in steps:  # by now all ids lead to cells
+            table = step.table
+            step.slot = slot = table.free_slots.take()
+            table.write(slot, step.rule, step.cell, self._cell_of, self.next_hops.next_hop)
+        for step in steps:
+            if not step.word:
                 step.table.insert(step.rule, step.cell, step.keys)
+        for rule in removed:
+            table = tables[rule.kind]
+            cell = table.sequences[rule.sequence]
+            steps.append(_Step(table, rule, cell, table.cells[cell]))
 
     def _cell_of(self, kind: str, number: int) -> int:
         cell = self.tables[kind].ids.get(number)
@@ -236,30 +233,24 @@ class Writer:
         high = epoch << 48
         for staging in staged.many:
             staging.write_cells(epoch)
-        for steps in (staged.created, staged.changed, staged.removed):
-            for step in steps:
-                step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
+        for step in staged.steps:
+            step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
 
     def _undo(self, staged: _Staged) -> None:
         """Nothing of it was visible; nothing of it stays."""
         self._broken = True
-        for steps in (staged.created, staged.changed, staged.removed):
-            for step in steps:
-                step.table.cells[step.cell] = step.word
+        for step in staged.steps:
+            step.table.cells[step.cell] = step.word
         for staging in staged.many:
             staging.undo()
-        for steps in (staged.created, staged.changed):
-            for step in steps:
-                step.table.withdraw(step.keys)
-                if step.slot:
-                    step.table.free_slots.give(step.slot)
-        for step in reversed(staged.created):
-            ids, id_ = step.table.ids, step.rule.id
-            if step.was:
-                ids[id_] = step.was
-            elif ids.get(id_) == step.cell:
-                del ids[id_]
-            step.table.free_cells.give(step.cell)
+        for step in reversed(staged.steps):
+            table = step.table
+            table.withdraw(step.keys)
+            if step.slot:
+                table.free_slots.give(step.slot)
+            if not step.word:
+                table.lead(step.rule.id, step.cell, step.was)
+                table.free_cells.give(step.cell)
         self._broken = False
 
     # ---- after the store --------------------------------------------------------------------
@@ -275,21 +266,16 @@ class Writer:
             staging.remember()
             owed.many.append(staging)
             owed.size += len(staging.cells)
-        for step in staged.removed:
-            table, rule = step.table, step.rule
-            table.unsettled.add(step.cell)
-            del table.sequences[rule.sequence]
-            if table.ids.get(rule.id) == step.cell:
-                del table.ids[rule.id]
-        for step in staged.created:
-            step.table.unsettled.add(step.cell)
-            step.table.sequences[step.rule.sequence] = step.cell
-        for step in staged.changed:
-            step.table.unsettled.add(step.cell)
-        owed.removed += staged.removed
-        steps = staged.created + staged.changed + staged.removed
-        owed.steps += steps
-        owed.size += len(steps)
+        for step in staged.steps:
+            table, rule, cell = step.table, step.rule, step.cell
+            table.unsettled.add(cell)
+            if not step.word:
+                table.sequences[rule.sequence] = cell
+            elif not step.slot:
+                del table.sequences[rule.sequence]
+                table.lead(rule.id, cell, 0)
+        owed.steps += staged.steps
+        owed.size += len(staged.steps)
 
     def wait(self) -> None:
         """A grace period."""
@@ -315,18 +301,18 @@ class Writer:
             table.cells[step.cell] = slot << 24 | slot
             if before := step.word >> 24 & SLOT:
                 table.free_slots.give(before)
-        self._bury(owed.removed)
+        self._bury([step for step in owed.steps if not step.slot])
         for directory, retired in owed.retired:
             directory.reclaim(retired)
         for table in self.tables.values():
             table.unsettled.clear()
 
-    def _bury(self, removed: list[_Step]) -> None:
-        """Take out the keys of rules that are gone, and give their cells back, counted to zero."""
+    def _bury(self, gone: list[_Step]) -> None:
+        """Take out the keys of rules that went, and give their cells back, counted to zero."""
         for table in self.tables.values():
-            gone = [step for step in removed if step.table is table]
-            table.withdraw([key for step in gone for key in table.keys_of(step.rule, step.cell)])
-            cells = [step.cell for step in gone]
+            mine = [step for step in gone if step.table is table]
+            table.withdraw([key for step in mine for key in table.keys_of(step.rule, step.cell)])
+            cells = [step.cell for step in mine]
             table.zero_counts(cells)
             for cell in cells:
                 table.free_cells.give(cell)

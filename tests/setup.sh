@@ -27,6 +27,11 @@ needed_to_test=(
   mvn=maven
   tcpdump=tcpdump
   tshark=tshark
+  qemu-system-x86_64=qemu-system-x86
+  busybox=busybox-static
+  modprobe=kmod
+  xz=xz-utils
+  zstd=zstd
   /usr/include/stdio.h=libc6-dev
 )
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ...lang import tree
 from ...lang.source import Span
 from .. import model
-from ..graph import reachable, ways, writable
-from . import faults_files, faults_headers
+from ..graph import ethertypes, writable
+from . import faults_changes, faults_files, faults_headers
 from . import faults_stages as faults
 from .flow import Debt, Scope, State, World, roles_of
 from .packets import PacketNames
@@ -46,42 +46,30 @@ def pop(program: Program, statement: tree.Pop, state: State, scope: Scope) -> Ch
 
 
 def _can_be_popped(program: Program, node: model.Node, state: State, statement: tree.Pop) -> bool:
-    """Generated code knows by the port role alone what a pop removes."""
-    if node.header.link:
-        what, help = "popping to a link header", "pop to a node behind the link headers"
-    elif any(_ways_meet(program, node, role) for role in roles_of(state)):
-        what = "popping where several ways lead to the node on one port role"
-        help = "give the node another name on each way: `-> … as other`"
+    at = program.position(node.name)
+    if any(0 < w.chain.index(at) < program.leading(w) for w in state):
+        what = "popping a link header in front of another"
+        help = "pop to the first of them, or to a node behind them"
     else:
         return True
     program.report(faults_files.unsupported(statement.span, what, help))
     return False
 
 
-def _ways_meet(program: Program, node: model.Node, role: str) -> bool:
-    graph = program.checked.graph
-    reached, at = reachable(graph, role), node.name
-    while True:
-        sources = {e.source for e in graph.entering(at, role) if e.source in reached}
-        inner = [s for s in sources if not graph.node(s).header.link]
-        if not inner or len(sources) > 1:
-            return bool(inner)
-        at = inner[0]
-
-
 def _popped(program: Program, node: model.Node, world: World, span: Span) -> World:
     """The packet without what lies between its leading link nodes and `node`."""
-    order = program.order(world.present)
-    at = order.index(node)
-    keep = 0
-    while not node.header.link and order[keep].header.link:
-        keep += 1
-    gone = sum(program.bit(n.name) for n in order[keep:at])
-    done = (*world.changes, f"pop to {node.name}") if gone else world.changes
-    left = world._replace(present=world.present & ~gone, changes=done)
-    if not gone or not keep:
+    at = world.chain.index(program.position(node.name))
+    keep = 0 if node.header.link else min(program.leading(world), at)
+    gone = world.chain[keep:at]
+    left = world._replace(
+        present=world.present & ~sum(1 << i for i in gone),
+        chain=world.chain[:keep] + world.chain[at:],
+        changes=(*world.changes, f"pop to {node.name}"),
+    )
+    if not keep or not gone:
         return left
-    return announced(program, left, order[keep - 1].name, node.name, span, popped=True)
+    last = program.checked.graph.nodes[world.chain[keep - 1]].name
+    return announced(program, left, last, node.name, span, popped=True)
 
 
 def announced(
@@ -125,7 +113,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
             )
         )
         via = None
-    strange = [w for w in state if not _has_ipv4(program, w)]
+    strange = [w for w in state if not _can_be_forwarded(program, w)]
     if strange and not program.unsure:
         program.report(faults.not_ipv4(statement.span, roles_of(strange)))
     _announced_on_link(program, statement.span, state)
@@ -142,34 +130,36 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     return Changed(model.Forward(port, via, statement.span), frozenset())
 
 
+def bridge(program: Program, statement: tree.Bridge, state: State, scope: Scope) -> Changed:
+    port = _port(program, statement.port, state, scope)
+    _settle(program, state, statement.span, [], pops_only=False)
+    return Changed(model.Bridge(port, statement.span) if port else None, frozenset())
+
+
 def _announced_on_link(program: Program, span: Span, state: State) -> None:
-    """The new link header must announce what stands first behind it, the same on each port role."""
+    """The new link header must announce what stands first behind it."""
     graph = program.checked.graph
-    firsts: dict[str, set[str]] = {}
     for world in state:
-        order = [n for n in program.order(world.present) if not n.header.link]
-        if order and not writable(graph, graph.entry.name, order[0].name):
+        order = program.order(world)[program.leading(world) :]
+        types = ethertypes(graph, order[0].name) if order else {0: None}
+        if not types:
             what = "would stand behind the link header of the egress port"
-            program.report(faults.no_edge(span, graph.entry.name, order[0].name, (), what))
+            program.report(faults.no_edge(span, "ethernet", order[0].name, (), what))
             return
-        if not world.changes:
-            firsts.setdefault(world.role, set())
-    for role, names in firsts.items():
-        for way in ways(graph, role):
-            came = [n for n in program.order(way) if not n.header.link]
-            names.update(n.name for n in came[:1] if n.header.protocol == "ipv4")
-        if len(names) > 1:
-            what = (
-                f"forwarding where {faults_files.listed(sorted(names), 'or')} comes first on {role}"
-            )
-            program.report(faults_files.unsupported(span, what, "lead both ways to one node"))
+        if len(types) > 1:
+            places = [(e.span, f"type {t:#06x}") for t, e in types.items() if e]
+            program.report(faults.two_edges(span, "ethernet", order[0].name, places))
             return
 
 
-def _has_ipv4(program: Program, world: World) -> bool:
-    came = program.order(world.present & ~world.pushed)
-    first = next((n for n in came if not n.header.link), None)
-    return first is not None and first.header.protocol == "ipv4"
+def _can_be_forwarded(program: Program, world: World) -> bool:
+    """By its IPv4 header, or as the frame that a tunnel carries."""
+    behind = world.chain[program.leading(world) :]
+    first = next((i for i in behind if not world.pushed >> i & 1), None)
+    if first is None:
+        return False
+    header = program.checked.graph.nodes[first].header
+    return header.protocol == "ipv4" or header.link
 
 
 def _hook(program: Program, event: model.Event) -> str:
@@ -234,6 +224,10 @@ def _settle(
     program: Program, state: State, span: Span, hooks: list[tuple[Span, str]], pops_only: bool
 ) -> None:
     """The packet may leave with the link header it came with: that must announce what follows."""
+    bare = [w for w in state if w.chain and w.pushed >> w.chain[0] & 1]
+    if bare and not pops_only:
+        path = next(c for c in reversed(bare[0].changes) if c.startswith("push"))
+        program.report(faults_changes.no_link(span, path))
     debts = sorted(
         {d for w in state for d in w.owed if d.pop or not pops_only},
         key=lambda d: (d.change.start, d.source),

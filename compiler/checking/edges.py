@@ -16,7 +16,8 @@ from .edge_guards import EdgeGuards, mend, shown_common, shown_guard
 from .headers import CheckedHeader
 from .names import RESERVED
 
-ENTRY = "ethernet"
+START = "start"  # `start -> ethernet as inner on lan`
+ENTRY = "ethernet"  # where packets start unless it is said
 MOST_NODES = 32
 MOST_WAYS = 2_048
 DEEPEST = 32_767
@@ -62,10 +63,13 @@ class _GraphChecker:
         self.lost: set[str] = set()  # nodes whose header is unknown
         self.sound = True
         self.guards = EdgeGuards(found)
+        self.starts = [e for e in parser.edges if e.source.text == START]
 
     def check(self) -> CheckedGraph:
         self.name_nodes()
-        edges = [e for e in map(self.edge, self.parser.edges) if e is not None]
+        written = [e for e in self.parser.edges if e not in self.starts]
+        edges = [e for e in map(self.edge, written) if e is not None]
+        entries = self.entries()
         before = len(self.found.errors)
         self.check_entry(edges)
         self.check_overlaps(edges)
@@ -73,7 +77,7 @@ class _GraphChecker:
         nodes = tuple(
             model.Node(n, self.headers[n].header, self.spans[n]) for n in order if n in self.headers
         )
-        graph = model.Graph(nodes, tuple(edges))
+        graph = model.Graph(nodes, tuple(edges), entries)
         if self.sound and len(self.found.errors) == before:
             self.check_reach(graph)
             self.check_size(graph)
@@ -84,7 +88,7 @@ class _GraphChecker:
 
     def name_nodes(self) -> None:
         """Aliases first: an edge may lead to a node that is named further down."""
-        if ENTRY in self.known:
+        if ENTRY in self.known and not self.starts:
             self.headers[ENTRY] = self.known[ENTRY]
             self.spans[ENTRY] = next(
                 (e.source.span for e in self.parser.edges if e.source.text == ENTRY),
@@ -96,7 +100,9 @@ class _GraphChecker:
         for edge in self.parser.edges:
             if edge.alias is None and edge.target.text not in self.headers:
                 self.name_plain(edge.target)
-        named = [ENTRY, *((e.alias or e.target).text for e in self.parser.edges)]
+        named = [(e.alias or e.target).text for e in self.parser.edges]
+        if not self.starts:
+            named.insert(0, ENTRY)
         self.headers = {n: self.headers[n] for n in dict.fromkeys(named) if n in self.headers}
 
     def name_alias(self, alias: tree.Name, target: tree.Name) -> None:
@@ -203,7 +209,33 @@ class _GraphChecker:
 
     # ---- the whole ---------------------------------------------------------------------------
 
+    def entries(self) -> tuple[tuple[str, str], ...]:
+        """Where packets start, by role."""
+        found: dict[str, tuple[str, Span]] = {}
+        for edge in self.starts:
+            node = (edge.alias or edge.target).text
+            header = self.headers.get(node)
+            if edge.guard or edge.write:
+                place = (edge.guard or edge.write)[0].span
+                self.found.add(faults.guarded_start(place))
+                self.sound = False
+            if header is not None and header.header.protocol != "ethernet":
+                self.found.add(faults.no_start(edge.target, header.header.name))
+                self.sound = False
+            for role in sorted(self.edge_roles(edge)):
+                if role in found:
+                    self.found.add(faults.two_starts(edge.span, role, found[role][1]))
+                    self.sound = False
+                found.setdefault(role, (node, edge.span))
+        for role in self.roles if self.starts else ():
+            if role not in found:
+                self.found.add(faults.never_starts(self.starts[0].span, role))
+                self.sound = False
+        return tuple((role, node) for role, (node, _) in found.items())
+
     def check_entry(self, edges: list[model.Edge]) -> None:
+        if self.starts:
+            return
         for edge in edges:
             if edge.target == ENTRY:
                 self.found.add(faults.enters_ethernet(edge.span))
@@ -247,7 +279,7 @@ class _GraphChecker:
         """Nodes so that every edge leads forward, else in order of appearance."""
         waiting = list(self.headers)
         placed: list[str] = []
-        edges = [e for e in edges if e.target != ENTRY]
+        edges = [e for e in edges if self.starts or e.target != ENTRY]
         while waiting:
             ready = next(
                 (n for n in waiting if all(e.source in placed for e in edges if e.target == n)),

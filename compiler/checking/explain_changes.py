@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from ...lang.explain import Explanation
 
+_TUNNEL = """header box { kind : u16 = 7 }
+parser {
+  start -> ethernet as inner on lan
+  start -> ethernet on wan
+  ethernet -> ipv4 as outer when type = 0x0800
+  outer -> box when protocol = 200
+  box -> inner when kind = 7
+}
+stage main {
+  if port is lan and inner {
+    push outer { src = 10.0.0.1, dst = 10.0.0.2 } / box
+"""
+
 CHANGES: dict[str, Explanation] = {
     "H0269": Explanation(
         "packets that were changed unlike meet",
@@ -230,5 +243,13 @@ CHANGES: dict[str, Explanation] = {
         "  find NEXT else { pass }\n"
         "  forward NEXT.way via NEXT.hop\n"
         "}",
+    ),
+    "H0321": Explanation(
+        "the packet has no link header of its own",
+        "A push in front of the first link header makes the whole frame the payload of a tunnel. "
+        "Only `forward` writes the link header of an egress port; `pass`, `bridge` and `send back` "
+        "would send a packet that starts with an IP header.",
+        _TUNNEL + "    pass\n  }\n  drop\n}",
+        _TUNNEL + "    drop\n  }\n  drop\n}",
     ),
 }

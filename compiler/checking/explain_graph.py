@@ -160,4 +160,12 @@ GRAPH: dict[str, Explanation] = {
         "  vlan -> user when type = 0x0800\n"
         "}",
     ),
+    "H0320": Explanation(
+        "where packets start",
+        "`start -> ethernet as inner on lan` says where packets start that come in by a port of "
+        "that role; without any such line all start at `ethernet`. Each role starts once, without "
+        "a test, at an Ethernet header.",
+        "parser {\n  start -> ethernet on lan\n  ethernet -> ipv4 as user when type = 0x0800\n}",
+        "parser {\n  start -> ethernet\n  ethernet -> ipv4 as user when type = 0x0800\n}",
+    ),
 }

@@ -60,6 +60,43 @@ def enters_ethernet(span: Span) -> Diagnostic:
     )
 
 
+def guarded_start(span: Span) -> Diagnostic:
+    return error(
+        "H0320",
+        "`start` has nothing to test",
+        (span, "tests a field, but no header is in front"),
+        help="say only where packets start: `start -> ethernet on lan`",
+    )
+
+
+def no_start(target: tree.Name, header: str) -> Diagnostic:
+    return error(
+        "H0320",
+        f"packets do not start with `{header}`",
+        (target.span, "a frame of XDP starts with an Ethernet header"),
+        help="start at std.ethernet's: `start -> ethernet as inner on lan`",
+    )
+
+
+def two_starts(span: Span, role: str, first: Span) -> Diagnostic:
+    return error(
+        "H0320",
+        f"packets on `{role}` start twice",
+        (span, "here"),
+        (first, "and here"),
+        help="name the roles of each: `start -> ethernet on lan`",
+    )
+
+
+def never_starts(span: Span, role: str) -> Diagnostic:
+    return error(
+        "H0320",
+        f"packets on `{role}` start nowhere",
+        (span, "says where those of other roles start"),
+        help=f"add `start -> ethernet on {role}`",
+    )
+
+
 def unreachable_node(name: Span, node: str, sources: Sequence[tuple[Span, str]]) -> Diagnostic:
     return error(
         "H0215",

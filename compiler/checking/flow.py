@@ -22,11 +22,13 @@ class Debt(NamedTuple):
 
 
 class World(NamedTuple):
-    """One sort of packet. `present` and `pushed`: nodes, as bits by position in the graph; `bound`:
-    names of rules; `changes`: its pops and pushes so far, by the nodes they name."""
+    """One sort of packet. `present` and `pushed`: nodes, as bits by position in the graph; `chain`:
+    positions of those present, outermost first; `bound`: names of rules; `changes`: its pops and
+    pushes so far, by the nodes they name."""
 
     role: str
     present: int
+    chain: tuple[int, ...] = ()
     pushed: int = 0
     bound: frozenset[str] = frozenset()
     owed: frozenset[Debt] = frozenset()
@@ -37,7 +39,11 @@ State = frozenset[World]
 
 
 def at_arrival(graph: model.Graph, roles: Iterable[str]) -> State:
-    return frozenset(World(role, way) for role in roles for way in ways(graph, role))
+    return frozenset(
+        World(role, way, tuple(i for i in range(len(graph.nodes)) if way >> i & 1))
+        for role in roles
+        for way in ways(graph, role)
+    )
 
 
 def split(state: State, holds: Callable[[World], bool]) -> tuple[State, State]:

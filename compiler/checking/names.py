@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 RESERVED = {
+    "start": "where packets start",
     "l4": "the TCP or UDP header",
     "port": "the port a packet came in by",
     "given": "a value that `find` gives",

@@ -88,29 +88,35 @@ def _before(
         node = PacketNames(program.checked, program.found).node(statement.before)
         if node is None:
             return None
-        if node.header.link:
-            program.report(
-                faults.bad_before(
-                    statement.before.span,
-                    "a link header",
-                    "push in front of a node behind the link headers",
-                )
-            )
-            return None
         present = StageNames(program, state, scope).present(node.name, statement.before.span)
-        return node if present else None
+        return node if present and _is_place(program, node, statement.before.span, state) else None
     graph = program.checked.graph
     targets = {e.target for e in graph.leaving(last.name)}
-    outermost = {
-        next((n for n in program.order(w.present) if not n.header.link and n.name in targets), None)
-        for w in state
-    }
+    outermost = {next((n for n in program.order(w) if n.name in targets), None) for w in state}
     if len(outermost) == 1 and None not in outermost:
-        return outermost.pop()
+        (found,) = outermost
+        assert found is not None
+        return found if _is_place(program, found, statement.path[-1].node.span, state) else None
     if not state:
         return next((n for n in graph.nodes if n.name in targets), None)
     _report_no_place(program, statement, last, targets, outermost)
     return None
+
+
+def _is_place(program: Program, node: model.Node, span: Span, state: State) -> bool:
+    """In front of the first link header, or of the first node behind the leading ones."""
+    at = program.position(node.name)
+    places = {(w.chain.index(at), program.leading(w)) for w in state if at in w.chain}
+    if all(i in (0, leading) for i, leading in places):
+        return True
+    if any(i < leading for i, leading in places):
+        help = "push in front of the first link header, or of a node behind them"
+        program.report(faults.bad_before(span, "a link header behind another", help))
+        return False
+    help = "pop to it first, and push again what stood in front of it"
+    what = f"pushing between `{node.name}` and what stands in front of it"
+    program.report(faults_files.unsupported(span, what, help))
+    return False
 
 
 def _report_no_place(
@@ -171,17 +177,22 @@ def _pushed(
     program: Program, path: list[model.Node], before: model.Node, world: World, span: Span
 ) -> World:
     bits = sum(program.bit(n.name) for n in path)
-    order = program.order(world.present)
-    at = order.index(before) if before in order else 0
-    done = (*world.changes, "push " + " / ".join(n.name for n in path))
-    after = world._replace(present=world.present | bits, pushed=world.pushed | bits, changes=done)
+    place = program.position(before.name)
+    at = world.chain.index(place) if place in world.chain else 0
+    after = world._replace(
+        present=world.present | bits,
+        pushed=world.pushed | bits,
+        chain=(
+            *world.chain[:at],
+            *(program.position(n.name) for n in path),
+            *world.chain[at:],
+        ),
+        changes=(*world.changes, "push " + " / ".join(n.name for n in path)),
+    )
     if not at:
         return after
-    previous = order[at - 1]
-    if previous.header.link:
-        return announced(program, after, previous.name, path[0].name, span, popped=False)
-    _needs_edge(program, previous.name, path[0].name, span)
-    return after
+    previous = program.checked.graph.nodes[world.chain[at - 1]].name
+    return announced(program, after, previous, path[0].name, span, popped=False)
 
 
 # ---- what a push writes -----------------------------------------------------------------------

@@ -13,7 +13,7 @@ from . import faults_files, faults_headers, faults_states
 from . import faults_stages as faults
 from .edges import CheckedGraph
 from .elements import Elements
-from .flow import Bound, Scope, State, roles_of
+from .flow import Bound, Scope, State, World, roles_of
 from .kinds import Rules
 from .packets import PacketNames, hash_call
 from .values import Expressions, Value, of_width
@@ -57,9 +57,19 @@ class Program:
     def bit(self, node: str) -> int:
         return 1 << next(i for i, n in enumerate(self.checked.graph.nodes) if n.name == node)
 
-    def order(self, present: int) -> list[model.Node]:
+    def order(self, world: World) -> list[model.Node]:
         """The nodes of a packet, outermost first."""
-        return [n for i, n in enumerate(self.checked.graph.nodes) if present >> i & 1]
+        return [self.checked.graph.nodes[i] for i in world.chain]
+
+    def position(self, node: str) -> int:
+        return next(i for i, n in enumerate(self.checked.graph.nodes) if n.name == node)
+
+    def leading(self, world: World) -> int:
+        """How many link nodes stand in front of all else."""
+        nodes = self.checked.graph.nodes
+        return next(
+            (at for at, i in enumerate(world.chain) if not nodes[i].header.link), len(world.chain)
+        )
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def _check_join(program: Program, written: tree.Statement, state: State) -> None
 def ends(statement: model.Statement) -> bool:
     """Whether no path falls out of the statement, judged by its shape alone."""
     match statement:
-        case model.Verdict() | model.Forward():
+        case model.Verdict() | model.Forward() | model.Bridge():
             return True
         case model.If() | model.IfGives():
             return statement.then.ends and statement.otherwise.ends
@@ -103,6 +103,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return changes.pop(program, written, state, scope)
         case tree.Forward():
             return changes.forward(program, written, state, scope)
+        case tree.Bridge():
+            return changes.bridge(program, written, state, scope)
         case tree.Verdict():
             return changes.verdict(program, written, state)
         case tree.Apply():
@@ -116,6 +118,9 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
                 )
                 return Changed(None, state)
             return Changed(model.ClampMss(written.span), state)
+        case tree.Swap():
+            program.report(faults_files.unsupported(written.span, "exchanging fields"))
+            return Changed(None, state)
         case tree.Assign():
             StageNames(program, state, scope).expressions.value(written.value)
             program.report(

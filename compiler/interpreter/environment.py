@@ -25,6 +25,11 @@ class Port:
     address: int = 0
     vlan: int = 0
 
+    @property
+    def tag(self) -> bytes:
+        """What stands between the MAC addresses and the type of frames that leave by it."""
+        return b"\x81\x00" + self.vlan.to_bytes(2, "big") if self.vlan else b""
+
 
 @dataclass(frozen=True)
 class Environment:

@@ -22,8 +22,8 @@ _EXCHANGED = {"src": "dst", "dst": "src"}
 
 
 def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | None:
-    """The frame that answers `packet` (without its pushes), or None if it must not be answered.
-    `mtu`: what `too_big` reports (RFC 1191)."""
+    """The frame that answers `packet` (without its pushes), or None if it must not be answered or,
+    behind a pop to a link header, there is no way back. `mtu`: for `too_big` (RFC 1191)."""
     front = packet.front
     if front is None or event not in KINDS or not _answerable(packet, front, arrival):
         return None
@@ -53,6 +53,8 @@ def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | Non
 
 def _answerable(packet: Rewriting, front: Layer, arrival: Port) -> bool:
     ip = front.octets
+    if packet.links[0].offset:
+        return False
     source, target = ip.number("src"), ip.number("dst")
     if not source or not arrival.address or ip.number("fragment_offset"):
         return False

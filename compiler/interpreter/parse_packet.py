@@ -85,7 +85,7 @@ class PacketParser:
 
     def parse(self, role: str, frame: bytes) -> Parsed:
         layers: list[Layer] = []
-        node: Node | None = self._graph.entry
+        node: Node | None = self._graph.entry(role)
         offset, limit = 0, len(frame)
         while node is not None:
             try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..graph import ethertypes
 from ..model import Derived, Graph, Header, Pipeline, PushElement
 from .build_packet import Heading, build
 from .environment import Port
@@ -51,8 +52,25 @@ class Rewriting:
 
     @property
     def front(self) -> Layer | None:
-        """The outermost IPv4 header that was not pushed."""
-        return next((x for x in self.layers if x.header.protocol == "ipv4"), None)
+        """The IPv4 header by which the packet is forwarded: the outermost one that came, unless a
+        tunnel carries the whole frame."""
+        carried = self.carried
+        return carried if carried and carried.header.protocol == "ipv4" else None
+
+    @property
+    def carried(self) -> Layer | None:
+        """The first header behind the leading link headers and the pushes."""
+        return next((x for x in self.chain[len(self.links) :] if isinstance(x, Layer)), None)
+
+    @property
+    def carries_frame(self) -> bool:
+        """Whether pushes stand in front of the packet's own link header."""
+        return self.carried is not None and self.carried.header.link
+
+    @property
+    def to_group(self) -> bool:
+        """Whether the frame is a link-layer broadcast or multicast."""
+        return bool(self.links and self.links[0].octets.data[0] & 1)
 
     @property
     def pushed(self) -> int:
@@ -135,19 +153,19 @@ class Rewriting:
         links = self.links
         link = b"".join(x.octets.data for x in links)
         rest = self.chain[len(links) :]
-        changed = self.popped or len(self.layers) != len(self.chain)
-        if links and rest and changed:
-            last = links[-1]
+        if not rest:
+            return self.frame[links[0].offset if links else 0 :]
+        last, first = links[-1], rest[0]
+        if not isinstance(first, Layer) or first.offset != last.behind:
             start = link[: len(link) - last.size]
-            link = start + _written(last, self._writes(last.name, rest[0].name))
-        return link + self.behind_link() if rest else self.frame
+            link = start + _written(last, self._writes(last.name, first.name))
+        return link + self.behind_link()
 
     def with_link_of(self, port: Port, to: bytes) -> bytes:
         """The frame behind a fresh Ethernet header of `port` towards the MAC address `to`."""
         first = self.chain[len(self.links)].name
-        tag = b"\x81\x00" + port.vlan.to_bytes(2, "big") if port.vlan else b""
-        kind = dict(self._writes(self.graph.entry.name, first)).get("type", 0)
-        return to + port.mac + tag + kind.to_bytes(2, "big") + self.behind_link()
+        kind = next(iter(ethertypes(self.graph, first)), 0)
+        return to + port.mac + port.tag + kind.to_bytes(2, "big") + self.behind_link()
 
     def behind_link(self) -> bytes:
         """Everything behind the link headers, padding included."""

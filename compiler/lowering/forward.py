@@ -4,36 +4,53 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model import Attribute, Event, Forward, PortOf, Recalled
+from ..graph import ethertypes
+from ..model import Attribute, Bridge, Event, Forward, PortOf, Recalled
 from .headers_out import put_headers, seal_headers
 from .icmp import reply
 from .shape import Unsupported, constant_size, pushed_size
 from .values import Site, value
-from .verdicts import drop, finish
+from .verdicts import drop, finish, shaped
 
 ETHERNET = 14
-
-
-def front_ipv4(site: Site) -> str:
-    """The IPv4 node that stands first behind the link nodes and the pushes."""
-    for node in site.shape.fronts:
-        if site.header(node).protocol == "ipv4":
-            return node
-    raise Unsupported("no IPv4 header to forward by")
+LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
 
 
 def forward(site: Site, statement: Forward) -> None:
+    """By whichever header comes first behind the link header."""
+    w = site.writer
+    fronts = [f for f in site.shape.fronts if _can_be_forwarded(site, f)]
+    if not fronts:
+        raise Unsupported("no IPv4 header to forward by", w.span)
+    if len(fronts) == 1:
+        return _forward(site, statement, fronts[0])
+    for front in fronts:
+        with w.nest(f"if ({site.pointer(front)}) {{"):
+            _forward(site.branch({front}), statement, front)
+    drop(site, "internal")
+
+
+def _can_be_forwarded(site: Site, node: str) -> bool:
+    return site.header(node).protocol == "ipv4" or site.header(node).link
+
+
+def _forward(site: Site, statement: Forward, front: str) -> None:
     """All reasons to fail are tested before the first octet changes, so that a hook sees the packet
     without its pushes."""
-    w, front = site.writer, front_ipv4(site)
-    pointer = site.node(front)
+    w, pointer, frame = site.writer, site.node(front), site.header(front).link
     pushed = pushed_size(site)
-    w.put(f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};")
-    with w.nest("if (is_to_group(ctx)) {"):
-        w.put(f"count_event({site.events('kept', 'link-layer group')});")
-        finish(_unpushed(site), "pass")
-    with w.nest(f"if (RAW8({pointer}, 8) <= 1) {{"):
-        hook(site, "ttl_expired", front, "0")
+    if frame:
+        w.put(f"u32 extent = frame_length(ctx) - {site.offset(front)}, pushed = {pushed};")
+    else:
+        w.put(f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};")
+        to_group = (
+            f"RAW8({site.node(site.shape.own)}, 0) & 1" if site.shape.own else "is_to_group(ctx)"
+        )
+        with w.nest(f"if ({to_group}) {{"):
+            w.put(f"count_event({site.events('kept', 'link-layer group')});")
+            finish(_unpushed(site), "pass")
+        with w.nest(f"if (RAW8({pointer}, 8) <= 1) {{"):
+            hook(site, "ttl_expired", front, "0")
     _next_hop(site, statement, front)
     with w.nest("if (extent + pushed > hop->mtu) {"):
         hook(site, "too_big", front, "hop->mtu - pushed")
@@ -50,23 +67,54 @@ def forward(site: Site, statement: Forward) -> None:
         f"PUT16(data, 12, bpf_htons({_type_of(site, first):#x}));",
     )
     put_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
-    w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
-    with w.nest("if (front + 20 > end) {"):
-        drop(site, "internal")
-    w.put("decrement_ttl(front);")
-    _clamp(site)
+    if not frame:
+        w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
+        with w.nest("if (front + 20 > end) {"):
+            drop(site, "internal")
+        w.put("decrement_ttl(front);")
+        _clamp(site)
+    elif site.clamp:
+        raise Unsupported("`clamp mss` of a packet that is carried with its frame", w.span)
     seal_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
     with w.nest("if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {"):
         drop(site, "internal")
     w.put(f"return redirect(st, hop->port, {site.events('verdict', 'redirect')});")
 
 
+def bridge(site: Site, statement: Bridge) -> None:
+    """Out by a port with the packet's own link header."""
+    w, shape = site.writer, site.shape
+    w.put(
+        f"u32 number = {port_number(site, statement.port)};",
+        "struct port *port = bpf_map_lookup_elem(&ports, &number);",
+    )
+    with w.nest("if (!port || !port->in_use) {"):
+        hook(site, "unresolved", "", "0")
+    length = "frame_length(ctx)"
+    if shape.own:
+        length += f" - {site.offset(shape.own)}"
+    elif shape.touched:
+        length += (
+            f" - ({site.offset(shape.fronts[0])} - {site.state('link')}) + {pushed_size(site)}"
+        )
+    w.put("u16 tag = port->vlan;")
+    with w.nest(f"if ({length} > port->mtu + {LINK_MOST}) {{"):
+        hook(site, "too_big", "", "0")
+    shaped(site)
+    with w.nest("if (tag && !insert_vlan(ctx, tag)) {"):
+        if shape.touched:  # what was removed leaves room
+            drop(site, "internal")
+        else:
+            hook(site, "no_headroom", "", "0")
+    w.put(f"return redirect(st, number, {site.events('verdict', 'redirect')});")
+
+
 def _type_of(site: Site, node: str) -> int:
     """The EtherType that announces a node."""
-    for e in site.pipeline.graph.entering(node):
-        if site.header(e.source).protocol == "ethernet" and e.writes:
-            return dict(e.writes)["type"]
-    raise Unsupported(f"no edge from ethernet to {node}")
+    types = ethertypes(site.pipeline.graph, node)
+    if not types:
+        raise Unsupported(f"no edge from ethernet to {node}")
+    return next(iter(types))
 
 
 def _next_hop(site: Site, statement: Forward, front: str) -> None:
@@ -121,11 +169,14 @@ def _clamp(site: Site) -> None:
 
 def hook(site: Site, event: Event, front: str, mtu: str) -> None:
     """Run a hook on the packet without its pushes. `mtu`: C text for `reply icmp` to a too big
-    one. What was to leave in a tunnel is not passed: it would leave in the clear."""
+    one. `front`: the header to answer; a frame that is bridged or carried has none, and is not
+    answered. What was to leave in a tunnel is not passed: it would leave in the clear."""
     w = site.writer
     w.put(f"count_event({site.events('hook', event)});")
     what = site.pipeline.hooks[event]
-    if what == "reply icmp":
+    if what == "reply icmp" and (not front or site.header(front).link or site.shape.own):
+        finish(site, "drop")
+    elif what == "reply icmp":
         reply(_unpushed(site), event, front, mtu)
     elif what == "pass" and site.shape.pushed:
         drop(site, "in the clear")

@@ -8,7 +8,7 @@ from .headers_out import HeaderOut, put_headers, seal_headers
 from .lookup import group_pointer
 from .shape import constant_size, writable
 from .values import Site, Value, field_value
-from .verdicts import announce, drop, link_paths, save
+from .verdicts import drop, link_paths, save
 
 ICMP_TYPE = {"ttl_expired": (11, 0), "too_big": (3, 4)}
 ADDED = 20 + 8  # IPv4 and ICMP
@@ -33,19 +33,35 @@ def _reply(site: Site, front: str) -> None:
         "if (!asker)",
         f"\treturn verdict({site.events('verdict', 'drop')}, XDP_DROP);",
     )
-    back = _back(site)
+    popped = site.shape.popped or ((),)
+    for way in popped:
+        if len(popped) == 1:
+            _answer_by(site, way)
+            continue
+        with w.nest(f"if ({_came_by(site, way)}) {{"):
+            _answer_by(site.branch(set(way)), way)
+    drop(site, "internal")
+
+
+def _came_by(site: Site, way: tuple[str, ...]) -> str:
+    """C text of whether these nodes were popped, and not those of another way."""
+    every = dict.fromkeys(n for other in site.shape.popped for n in other)
+    return " && ".join(("" if n in way else "!") + site.pointer(n) for n in every)
+
+
+def _answer_by(site: Site, way: tuple[str, ...]) -> None:
+    w, back = site.writer, _back(site, way)
     pushed = " + ".join(h.size_text() for h in back) or "0"
     w.put(
         f"u32 again = {pushed}; /* octets of the tunnel headers that go back */",
         "int surplus = (int)(where + quoted) - (int)frame_length(ctx);",
     )
-    for nodes, size in link_paths(site):
+    for _, size in link_paths(site):
         with w.nest(f"if ({site.state('link')} == {size}) {{"):
-            _answer(site, front, back, nodes[-1], size)
-    drop(site, "internal")
+            _answer(site, back, size)
 
 
-def _answer(site: Site, front: str, back: tuple[HeaderOut, ...], link: str, size: int) -> None:
+def _answer(site: Site, back: tuple[HeaderOut, ...], size: int) -> None:
     """Trim the frame to what is quoted, make room, write link header, tunnel headers and error."""
     w = site.writer
     saved = save(site, size)
@@ -57,7 +73,6 @@ def _answer(site: Site, front: str, back: tuple[HeaderOut, ...], link: str, size
         drop(site, "internal")
     w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
     w.put("swap_macs(data);")
-    announce(site, link, back[0].node if back else front, size)
     put_headers(w, back, size, f"{ADDED} + quoted", lambda: drop(site, "internal"))
     with w.nest(f"if (!put_icmp(ctx, {size} + again, sender, asker, quoted, a, b)) {{"):
         drop(site, "internal")
@@ -65,11 +80,10 @@ def _answer(site: Site, front: str, back: tuple[HeaderOut, ...], link: str, size
     w.put(f"return verdict({site.events('verdict', 'tx')}, XDP_TX);")
 
 
-def _back(site: Site) -> tuple[HeaderOut, ...]:
+def _back(site: Site, popped: tuple[str, ...]) -> tuple[HeaderOut, ...]:
     """The popped headers as they go back: source and destination exchanged, the rest as a push
     would write it, but what has no default stays as it came."""
     out: list[HeaderOut] = []
-    popped = site.shape.popped
     following = (*popped, site.shape.fronts[0])[1:]
     for node, after in zip(popped, following, strict=True):
         header = site.header(node)

@@ -45,7 +45,7 @@ def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
         tuple(w.lines),
         (),
         tuple(stores),
-        graph.entry.span,
+        graph.entry(site.role).span,
     )
 
 
@@ -115,7 +115,10 @@ def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
     w, protocol = site.writer, node.header.protocol
     if f"{node.name}_at" in wanted:
         w.put(f"st->{node.name}_h = p;", f"st->{node.name}_at = at;")
-    if node.header.link and "link" in wanted:
+    if node.name in site.links and "link" in wanted:
+        sources = {e.source for e in site.pipeline.graph.entering(node.name, site.role)}
+        if not sources & site.reachable <= set(site.links):  # it may stand behind other nodes too
+            w.put("if (st->link == at)")
         w.put("st->link = at + size;")
     if "l4" not in wanted:
         return

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..model import Pop, Push
 from .headers_out import HeaderOut
-from .shape import Shape, Unsupported, writable
+from .shape import Shape, Unsupported, fronts_behind, ways_to, writable
 from .values import Site, Value, value
 from .verdicts import drop
 
@@ -15,30 +15,35 @@ ECN_CE = 3
 
 def pop(site: Site, statement: Pop) -> Shape:
     """Note the removal; join ECN now, while the outer header is at hand (RFC 6040 section 4.2)."""
-    chain = _between(site, statement.node)
-    outer = next((n for n in reversed(chain) if site.header(n).protocol == "ipv4"), None)
-    if outer and site.header(statement.node).protocol == "ipv4":
-        w, inner = site.writer, site.node(statement.node)
-        with w.nest(f"if ((RAW8({site.node(outer)}, 1) & 3) == {ECN_CE}) {{"):
-            with w.nest(f"if (!(RAW8({inner}, 1) & 3)) {{"):
+    graph, role, shape, node = site.pipeline.graph, site.role, site.shape, statement.node
+    first = shape.own or graph.entry(role).name
+    if node == first:
+        return shape
+    if site.header(node).link:
+        return replace(shape, fronts=fronts_behind(graph, role, node), popped=(), own=node)
+    popped = ways_to(graph, role, first, node)
+    if popped == ((),):
+        return replace(shape, fronts=(node,))
+    if shape.own:
+        raise Unsupported(f"popping to {node} behind a pop to {shape.own}", site.writer.span)
+    if site.header(node).protocol == "ipv4":
+        _join_ecn(site, node, {n for way in popped for n in way})
+    return replace(shape, fronts=(node,), popped=popped)
+
+
+def _join_ecn(site: Site, inner: str, popped: set[str]) -> None:
+    """By the innermost IPv4 header that is removed, whichever the packet has."""
+    w, pointer = site.writer, site.node(inner)
+    nodes = [n.name for n in reversed(site.pipeline.graph.nodes) if n.name in popped]
+    outer = [n for n in nodes if site.header(n).protocol == "ipv4"]
+    sure = len(outer) == 1
+    for i, node in enumerate(outer):
+        at = site.node(node) if sure else site.pointer(node)
+        has = "" if sure else f"{at} && "
+        with w.nest(f"{'else ' if i else ''}if ({has}(RAW8({at}, 1) & 3) == {ECN_CE}) {{"):
+            with w.nest(f"if (!(RAW8({pointer}, 1) & 3)) {{"):
                 drop(site, "ecn")
-            w.put(f"set_ecn_ce({inner});")
-    return replace(site.shape, fronts=(statement.node,), popped=site.shape.popped + chain)
-
-
-def _between(site: Site, node: str) -> tuple[str, ...]:
-    """Nodes on the way from the link nodes to `node` on this role, outermost first."""
-    graph, at = site.pipeline.graph, node
-    chain: list[str] = []
-    while True:
-        sources = {e.source for e in graph.entering(at, site.role) if e.source in site.reachable}
-        inner = [s for s in sources if not graph.node(s).header.link]
-        if not inner:
-            return tuple(reversed(chain))
-        if len(sources) > 1:
-            raise Unsupported(f"several ways lead to {node}")
-        at = inner[0]
-        chain.append(at)
+            w.put(f"set_ecn_ce({pointer});")
 
 
 def push(site: Site, statement: Push) -> Shape:

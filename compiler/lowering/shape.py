@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...lang.source import Span
-from ..model import Edge
+from ..graph import leading
+from ..model import Edge, Graph
 from .headers_out import HeaderOut
 
 if TYPE_CHECKING:
@@ -16,16 +17,18 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Shape:
     """What the packet will look like. `fronts`: nodes that may be the first behind the link nodes
-    and the pushes; `popped` what was removed in front of it, outermost first; `pushed` outermost
-    first."""
+    and the pushes; `popped`: what was removed in front of it, outermost first, in each way that may
+    be; `pushed` outermost first. `own`: the link node that was popped to, where the packet's own
+    link header starts; "" where that is the frame's start."""
 
     fronts: tuple[str, ...]
-    popped: tuple[str, ...] = ()
+    popped: tuple[tuple[str, ...], ...] = ()
     pushed: tuple[HeaderOut, ...] = ()
+    own: str = ""
 
     @property
     def touched(self) -> bool:
-        return bool(self.popped or self.pushed)
+        return bool(self.popped or self.pushed or self.own)
 
 
 class Unsupported(Exception):
@@ -36,16 +39,47 @@ class Unsupported(Exception):
         self.span = span
 
 
+def ways_to(graph: Graph, role: str, start: str, node: str) -> tuple[tuple[str, ...], ...]:
+    """What may stand between the leading link nodes of a packet that begins with `start` and
+    `node`, outermost first: every way there is on a port role."""
+    found: list[tuple[str, ...]] = []
+    todo: list[tuple[str, ...]] = [(start,)]
+    while todo:
+        way = todo.pop(0)
+        if way[-1] == node:
+            inside = list(way[:-1])
+            while inside and graph.node(inside[0]).header.link:
+                inside.pop(0)
+            found.append(tuple(inside))
+        else:
+            targets = dict.fromkeys(e.target for e in graph.leaving(way[-1], role))
+            todo += [(*way, t) for t in targets]
+    return tuple(dict.fromkeys(found))
+
+
+def fronts_behind(graph: Graph, role: str, start: str) -> tuple[str, ...]:
+    """Nodes that may come first behind the leading link nodes of a packet that begins with
+    `start`."""
+    links = leading(graph, role, start)
+    found = [e.target for e in graph.edges if role in e.roles and e.source in links]
+    return tuple(dict.fromkeys(t for t in found if not graph.node(t).header.link))
+
+
 def writable(site: Site, source: str, target: str) -> Edge:
     """The edge that says how `source` announces `target` (whatever the port role)."""
-    edges = [
+    edges = announcing(site, source, target)
+    if not edges:
+        raise Unsupported(f"{source} has no edge to {target} that can be written")
+    return edges[0]
+
+
+def announcing(site: Site, source: str, target: str) -> list[Edge]:
+    """Edges by which `source` can announce `target`."""
+    return [
         e
         for e in site.pipeline.graph.leaving(source)
         if e.target == target and e.writes is not None
     ]
-    if not edges:
-        raise Unsupported(f"{source} has no edge to {target} that can be written")
-    return edges[0]
 
 
 def constant_size(headers: tuple[HeaderOut, ...]) -> int:

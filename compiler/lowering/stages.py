@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..model import (
     Block,
+    Bridge,
     Choose,
     ClampMss,
     Find,
@@ -21,7 +22,7 @@ from ..model import (
     Tell,
     Verdict,
 )
-from .forward import forward
+from .forward import bridge, forward
 from .lookup import bind, bind_given, choose, dereference, find, gives_test
 from .rewrite import pop, push
 from .shape import Shape, Unsupported
@@ -71,6 +72,10 @@ def _statement(site: Site, s: Statement) -> Shape | None:
         case Forward():
             with site.writer.nest("{"):
                 forward(site, s)
+            return None
+        case Bridge():
+            with site.writer.nest("{"):
+                bridge(site, s)
             return None
         case Verdict(verdict):
             with site.writer.nest("{"):

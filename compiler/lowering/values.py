@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ..events import Events
+from ..graph import leading
 from ..layout import Table, octets_of
 from ..lowered import Line, Writer
 from ..manifest import State
@@ -128,7 +129,9 @@ class Site:
     def helper(self, what: str, lower: Callable[[Site], None]) -> str:
         """C name of a function for this role and this shape of packet; lowered at its first use. It
         finds its nodes by the scratch record."""
-        shape = "_".join((self.role, *self.shape.popped, "to", *self.shape.fronts))
+        gone = [n for way in self.shape.popped for n in way]
+        own = [self.shape.own] if self.shape.own else []
+        shape = "_".join((self.role, *gone, "to", *own, *self.shape.fronts))
         name = f"{what}_{shape}"
         if name not in self.helpers:
             inner = replace(self, writer=Writer(), known=set(), uses=set(), bindings={})
@@ -141,6 +144,11 @@ class Site:
     def state(self, member: str) -> str:
         self.uses.add(member)
         return f"st->{member}"
+
+    @property
+    def links(self) -> list[str]:
+        """Link nodes that may be at the front of a frame."""
+        return leading(self.pipeline.graph, self.role)
 
     def header(self, node: str) -> Header:
         return self.pipeline.graph.node(node).header

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .headers_out import put_headers, seal_headers
-from .shape import constant_size, pushed_size, writable
+from .shape import Unsupported, announcing, constant_size, pushed_size, writable
 from .values import Site, value
 
 
@@ -28,13 +28,19 @@ def finish(site: Site, what: str) -> None:
         w.put("return default_action();")
         return
     name, action = ("tx", "XDP_TX") if what == "send back" else ("pass", "XDP_PASS")
-    if site.shape.popped and not site.shape.pushed:
+    shaped(site)
+    w.put(f"return verdict({site.events('verdict', name)}, {action});")
+
+
+def shaped(site: Site) -> None:
+    """Make of the frame what it is to be, with its own link header."""
+    w, shape = site.writer, site.shape
+    if shape.pushed:
+        _materialise(site)
+    elif shape.touched:
         closed = site.helper("close", _close)
         with w.nest(f"if ({closed}(ctx, 0, 0) != XDP_PASS) {{"):
             finish(site, "drop")
-    elif site.shape.touched:
-        _materialise(site)
-    w.put(f"return verdict({site.events('verdict', name)}, {action});")
 
 
 def _close(site: Site) -> None:
@@ -46,6 +52,12 @@ def _close(site: Site) -> None:
 def _materialise(site: Site) -> None:
     """Write the pushes and close the gap of the pops, keeping the frame's own link header."""
     w, shape = site.writer, site.shape
+    if shape.own:
+        if shape.pushed:
+            raise Unsupported(f"pushing behind {shape.own}, which was popped to", w.span)
+        with w.nest(f"if (bpf_xdp_adjust_head(ctx, {site.offset(shape.own)})) {{"):
+            drop(site, "internal")
+        return
     front = shape.fronts[0]
     w.put(f"u32 pushed = {pushed_size(site)}, from = {site.offset(front)};")
     if shape.pushed:
@@ -57,6 +69,8 @@ def _materialise(site: Site) -> None:
     first = shape.pushed[0].node if shape.pushed else front
     link = site.state("link")
     for nodes, size in link_paths(site):
+        if not announcing(site, nodes[-1], first):
+            continue  # the checker saw that no packet comes so
         with w.nest(f"if ({link} == {size}) {{"):
             saved = save(site, size)
             with w.nest(f"if (bpf_xdp_adjust_head(ctx, (int)from - {size} - (int)pushed)) {{"):
@@ -65,7 +79,11 @@ def _materialise(site: Site) -> None:
             with w.nest(f"if (data + {size + constant_size(site.shape.pushed)} > end) {{"):
                 drop(site, "internal")
             w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
-            announce(site, nodes[-1], first, size)
+            if () in shape.popped:  # perhaps nothing was removed: then it is named already
+                with w.nest(f"if (from != {size}) {{"):
+                    announce(site, nodes[-1], first, size)
+            else:
+                announce(site, nodes[-1], first, size)
             put_headers(w, shape.pushed, size, "extent", lambda: drop(site, "internal"))
             seal_headers(w, shape.pushed, size, "extent", lambda: drop(site, "internal"))
 
@@ -83,7 +101,7 @@ def link_paths(site: Site) -> list[tuple[tuple[str, ...], int]]:
     """The chains of link nodes that a packet of this role with more than those may begin with, and
     their octets."""
     graph, found = site.pipeline.graph, []
-    todo: list[tuple[str, ...]] = [(graph.entry.name,)]
+    todo: list[tuple[str, ...]] = [(graph.entry(site.role).name,)]
     while todo:
         chain = todo.pop(0)
         leaving = graph.leaving(chain[-1], site.role)

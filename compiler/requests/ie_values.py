@@ -106,6 +106,8 @@ class Codec:
         return value
 
     def _parse(self, text: str, part: str) -> int:
+        if self.kind == "ip4" and (value := _ip4(text)) is not None:
+            return value
         if text[:1].isdigit() or ":" in text:
             value = literal_number(text, self.kind)
             if value is not None:
@@ -173,7 +175,9 @@ class Codec:
         return None if low == 0 and high == self.full else Matcher("range", low, high)
 
     def prefix_length(self, other: str | int) -> int:
-        length = other if isinstance(other, int) else literal_number(other, "uint")
+        length = other if isinstance(other, int) else _OCTETS.get(other)
+        if length is None:
+            length = literal_number(other, "uint")  # type: ignore[arg-type]
         if length is None or not 0 <= length <= self.width:
             help_ = f"a prefix of `{self.name}` has 0 to {self.width} bits"
             title = f"/{_short(other)} is no prefix length"

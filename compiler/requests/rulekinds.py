@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE
@@ -19,6 +19,8 @@ FORM_CODES: dict[Form, int] = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 _KEPT = 1 << 16
 
 Pair = tuple[str, Matcher]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 class Field(NamedTuple):
@@ -89,7 +91,7 @@ class Kind:
         self.numbers = {str(e.number): e.name for e in manifest.elements}
         self.codecs = {e.name: Codec(e) for e in manifest.elements}
         self.cache: dict[tuple[str | int, ...], Hit] = {}
-        self._spelled: dict[str, Field] = {}  # by an element's name as requests spell it
+        self._spelled: dict[tuple[str, str], Field] = {}  # by an IE's type and length
         shift = 0
         for i, match in enumerate(rule.match):
             codec = self.codecs[match.element]
@@ -268,20 +270,16 @@ class Kind:
         raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
 
     def decoded(self, ie: IE, member: Kind | None) -> Hit:
-        field = self._spelled.get(ie.type)
-        if field is None:
-            field = self.field(ie, member)
-            if field.role != WEIGHT:  # which only members of a spread have
-                if len(self._spelled) >= _KEPT:
-                    self._spelled.clear()
-                self._spelled[ie.type] = field
+        field = self._spelled.get(ie[:2])
+        if field is not None:
+            return _keep(self.cache, ie[:5], self._hit(field, ie))
+        field = self.field(ie, member)
         field.codec.check_length(ie.length)
         hit = self._hit(field, ie)
-        if field.role != WEIGHT:
-            if len(self.cache) >= _KEPT:
-                self.cache.clear()
-            self.cache[ie[:5]] = hit
-        return hit
+        if field.role == WEIGHT:  # which only members of a spread have
+            return hit
+        _keep(self._spelled, ie[:2], field)
+        return _keep(self.cache, ie[:5], hit)
 
     def _hit(self, field: Field, ie: IE) -> Hit:
         codec = field.codec
@@ -351,6 +349,13 @@ def matcher_bits(field: Field, matcher: Matcher) -> int:
     wide = field.wide
     form, value, other = matcher
     return ((FORM_CODES[form] << wide | value) << wide | other) << field.shift
+
+
+def _keep(cache: dict[_K, _V], key: _K, value: _V) -> _V:
+    if len(cache) >= _KEPT:
+        cache.clear()
+    cache[key] = value
+    return value
 
 
 def _overlapping(fields: list[Field]) -> Iterable[tuple[int, int]]:

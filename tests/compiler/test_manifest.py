@@ -69,7 +69,7 @@ def use(manifest: Manifest) -> None:
         for rule in book.rules(kind.name):
             into = memoryview(bytearray(kind.record_size))
             codec.record(into, 0, rule, lambda *_: 1, lambda *_: bytes(24))
-            for mask, key in codec.patterns(rule):
+            for mask, key in codec.lookup(rule)[0]:
                 assert (mask | key).to_bytes(max(1, kind.key_size), "big")
             images.write(memoryview(bytearray(kind.image_size)), 0, rule, 1)
 

@@ -690,7 +690,6 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT32(data, 8, link_2);
 		PUT16(data, 12, link_3);
 		swap_macs(data);
-		PUT16(data, 12, bpf_htons(0x800));
 		if (!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)) {
 			count_event(13);
 			return verdict(1, XDP_DROP);
@@ -719,7 +718,6 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT64(data, 8, link_5);
 		PUT16(data, 16, link_6);
 		swap_macs(data);
-		PUT16(data, 16, bpf_htons(0x800));
 		if (!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)) {
 			count_event(13);
 			return verdict(1, XDP_DROP);
@@ -1441,7 +1439,6 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT32(data, 8, link_7);
 		PUT16(data, 12, link_8);
 		swap_macs(data);
-		PUT16(data, 12, bpf_htons(0x800));
 		void *outer_9 = data + 14;
 		PUT8(outer_9, 0, 0x45);
 		PUT8(outer_9, 1, 0x0);
@@ -1492,7 +1489,6 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT64(data, 8, link_13);
 		PUT16(data, 16, link_14);
 		swap_macs(data);
-		PUT16(data, 16, bpf_htons(0x800));
 		void *outer_15 = data + 18;
 		PUT8(outer_15, 0, 0x45);
 		PUT8(outer_15, 1, 0x0);

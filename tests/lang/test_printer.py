@@ -117,11 +117,39 @@ def test_empty_lines_are_kept_one_at_a_time() -> None:
     assert check(text) == expected
 
 
-def test_comments_behind_lines_keep_their_column_if_they_agree_on_one() -> None:
-    aligned = "header a {\n  x : u8      // one\n  yy : u16    // two\n              // more\n}\n"
-    assert check(aligned) == aligned.replace("x :", "x  :").replace("u8 ", "u8")
+def test_comments_stand_two_columns_behind_the_longest_line() -> None:
+    wide = (
+        "header a {\n  x : u8      // one\n  yy : u16    // two\n   // more\n"
+        "  // of z\n  z : u8\n}\n"
+    )
+    assert check(wide) == (
+        "header a {\n  x  : u8   // one\n  yy : u16  // two\n            // more\n"
+        "  // of z\n  z  : u8\n}\n"
+    )
     ragged = "header a {\n  x : u8 // one\n  y : u16  // two\n}\n"
     assert check(ragged) == "header a {\n  x : u8   // one\n  y : u16  // two\n}\n"
+
+
+def _widened(text: str, random_: random.Random) -> str:
+    """`text` with other white space within its lines: every indent times the same, which keeps what
+    stands right of what."""
+    factor = random_.choice([1, 2, 3, 7])
+    out = []
+    for line in text.split("\n"):
+        code, slashes, comment = line.partition("//")
+        inner = re.sub(r"(?<=\S)[ \t]+", lambda _: random_.choice([" ", "   ", "\t"]), code)
+        indent = len(code) - len(code.lstrip(" "))
+        if not code.strip():
+            inner = " " * indent
+        out.append(" " * (indent * (factor - 1)) + inner + slashes + comment)
+    return "\n".join(out)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([*sorted(TEXTS), "untidy"]), st.randoms(use_true_random=False))
+def test_white_space_within_lines_does_not_matter(name: str, random_: random.Random) -> None:
+    text = TEXTS.get(name) or formatted((Path(__file__).parent / "untidy.hp").read_text())
+    assert formatted(_widened(text, random_)) == formatted(text)
 
 
 def test_windows_line_ends_and_tabs_go() -> None:

@@ -80,21 +80,21 @@ def test_a_range_matches_by_one_pattern_at_most(one: int, two: int, port: int) -
     low, high = sorted((one, two))
     rule = Rule("PDR", 1, 1, match=(("src_port", Matcher("range", low, high)),))
     position = next(m.position for m in codec("PDR").kind.match if m.element == "src_port")
-    matching = [k for mask, k in codec("PDR").patterns(rule) if port << position & mask == k]
+    matching = [k for mask, k in codec("PDR").lookup(rule)[0] if port << position & mask == k]
     assert len(matching) == (low <= port <= high)
 
 
 def test_elements_in_one_octet_that_contradict_each_other_match_nothing() -> None:
     tos, dscp = ("tos", Matcher("value", 0)), ("dscp", Matcher("value", 46))
-    assert codec("PDR").patterns(Rule("PDR", 1, 1, match=(tos, dscp))) == []
+    assert codec("PDR").lookup(Rule("PDR", 1, 1, match=(tos, dscp)))[0] == []
     agreeing = ("tos", Matcher("value", 46 << 2))
-    assert len(codec("PDR").patterns(Rule("PDR", 1, 1, match=(agreeing, dscp)))) == 1
+    assert len(codec("PDR").lookup(Rule("PDR", 1, 1, match=(agreeing, dscp)))[0]) == 1
 
 
 def test_a_rank_is_specificity_then_age() -> None:
     wide = Rule("PDR", 1, 1, match=(("dst_ip", Matcher("prefix", 0x0A000000, 16)),))
     narrow = Rule("PDR", 2, 2, match=(("dst_ip", Matcher("prefix", 0x0A000000, 24)),))
     later = Rule("PDR", 3, 3, match=(("src_ip", Matcher("prefix", 0x0A000000, 24)),))
-    ranks = [codec("PDR").rank(rule) for rule in (narrow, later, wide)]
+    ranks = [codec("PDR").lookup(rule)[1][1] for rule in (narrow, later, wide)]
     assert ranks == sorted(ranks, reverse=True)
     assert ranks[0] >> 48 == 24
