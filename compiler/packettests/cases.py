@@ -101,7 +101,9 @@ class _Reader:
         port = self._port(entries["port"].value, environment)
         written = self._notation.packet(entries["packet"].value)
         frame = written.frame if written else b""
-        expected = self._expected(entries["expect"], environment, frame, book)
+        # Of rules that were refused, whatever is expected would seem not to be there.
+        known = book if len(requests) == len(asked) else None
+        expected = self._expected(entries["expect"], environment, frame, known)
         if port is None or expected is None:
             return None
         return Case(name, self._yaml.span(entries["name"].value), environment, requests, book,
@@ -178,7 +180,7 @@ class _Reader:
     # ---- what is expected -------------------------------------------------------------------
 
     def _expected(
-        self, entry: Entry, environment: Environment, sent: bytes, book: RuleBook
+        self, entry: Entry, environment: Environment, sent: bytes, book: RuleBook | None
     ) -> Expected | None:
         entries = self._yaml.mapping(entry.value, "`expect`", _EXPECT)
         if not self._need(entries, "verdict", "`expect`", entry.value):
@@ -212,7 +214,7 @@ class _Reader:
                     events.append((group, reason))
         return tuple(events)
 
-    def _counted(self, node: yaml.Node, book: RuleBook) -> tuple[tuple[str, str], ...]:
+    def _counted(self, node: yaml.Node, book: RuleBook | None) -> tuple[tuple[str, str], ...]:
         """`[PDR 1, FAR, OVERLAY GRE-WAN1]`"""
         kinds = {r.name: r for r in self._pipeline.rules}
         counted = []
@@ -225,8 +227,9 @@ class _Reader:
             if kind not in kinds:
                 self._yaml.found.add(faults.unknown_name(where, kind, "rule kind", kinds))
                 continue
-            known = [n for r in book.rules(kind) for n in (str(r.id), r.name) if n]
-            if which and which not in known:
+            rules = book.rules(kind) if book is not None else ()
+            known = [n for r in rules for n in (str(r.id), r.name) if n]
+            if which and which not in known and book is not None:
                 self._yaml.found.add(faults.unknown_name(where, which, kind, known))
                 continue
             counted.append((kind, which))

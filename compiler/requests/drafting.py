@@ -164,6 +164,13 @@ class Draft:
         self.awaited.append(Awaited(reference, fault))
         return reference
 
+    def makes(self, node: Node) -> bool:
+        """Whether a change of the request makes the rule of this id or name."""
+        item = node.item
+        if item.id is None and not item.name:
+            return False
+        return self._promise(node.kind.name, item.id, item.name or "") is not None
+
     def _promise(self, kind: str, id_: int | None, name: str) -> int | None:
         if self._promises is None:
             self._promises = {}

@@ -97,6 +97,8 @@ class Planner(Changer):
     def _fault(self, fault: Fault, node: Node) -> None:
         """Note what was wrong with a rule, and with the elements of those within it."""
         culprit = fault.node or node
+        if fault.code == "H0450" and self.errors and self.makes(culprit):
+            return  # it is missing only for what was wrong before
         if fault.ie is None:
             item = fault.item if isinstance(fault, Misplaced) else culprit.item
             self.errors.append((fault, item))

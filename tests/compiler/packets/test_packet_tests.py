@@ -112,6 +112,8 @@ def test_a_request_is_checked_where_it_stands() -> None:
     assert found.span is not None
     assert found.span.source.text == text
     assert found.span.text == "REDIRCT"
+    (found,) = refused(text.replace("port: WAN1}", "port: WAN1, counted: [PDR 1, FAR 1]}"))
+    assert found.span is not None and found.span.text == "REDIRCT"
     quoted = HEAD + CASE + "    rules: 'create FAR 2 [(acton, u8, 1)]'\n"
     (found, *_) = refused(quoted)
     assert found.span is not None

@@ -77,6 +77,13 @@ def test_a_promised_name_keeps_its_id(book: RuleBook, say: Say) -> None:
     assert far.references == (("interface", Reference("OVERLAY", later.id)),)
 
 
+def test_what_is_missing_for_another_mistake_is_not_said(book: RuleBook) -> None:
+    text = ("create FAR 40 [(action, u8, DORP)]; create PDR [(dscp, u8, 1), FAR 40]; "
+            "update FAR 40 [(action, u8, 2)]; create LBR 4 [FAR 40]; delete FAR 40")  # fmt: skip
+    assert refused(book, text) == [("H0417", "DORP")]
+    assert refused(book, "delete FAR 40; create FAR 40 [(action, u8, 3)]") == [("H0450", "FAR 40")]
+
+
 def test_an_id_that_is_pointed_at_is_not_allotted(book: RuleBook) -> None:
     """FAR 1 would be the PDR's own, and the LBR, whose FAR was deleted, would point at it."""
     text = "update LBR 7 [FAR 19]; delete FAR 17; create PDR [(dscp, u8, 1), FAR [(action, u8, 3)]]"
