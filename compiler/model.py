@@ -40,6 +40,17 @@ class Packet:
 
 
 @dataclass(frozen=True)
+class Item:
+    """An element of an array of a node of this packet; 0 beyond the array's end."""
+
+    node: str
+    field: str
+    index: Expr
+    width: int
+    kind: Kind = "uint"
+
+
+@dataclass(frozen=True)
 class Layer4:
     """The TCP or UDP port behind the packet's innermost IP header: 0 if it has neither, and 0 in
     every fragment."""
@@ -108,7 +119,7 @@ class Hash:
     width: int = 32
 
 
-Expr = Const | Own | Packet | Layer4 | Arrival | Recalled | Attribute | Arithmetic | Hash
+Expr = Const | Own | Packet | Item | Layer4 | Arrival | Recalled | Attribute | Arithmetic | Hash
 
 # ---- conditions -----------------------------------------------------------------------------
 
@@ -175,34 +186,46 @@ Condition = Compare | Present | IsLocal | IsMulticast | IsFragment | PortIs | No
 
 @dataclass(frozen=True)
 class Derived:
-    """A field the compiler keeps right: `length` or `checksum` over these parts."""
+    """A field the compiler keeps right: `length` or `checksum` over these parts; to a length `plus`
+    is added, which may be negative."""
 
     what: Literal["length", "checksum"]
     over: frozenset[str]  # of "header", "payload", "pseudo"
+    plus: int = 0
 
 
 @dataclass(frozen=True)
 class Field:
-    """`offset` counts from the start of the header, or of its group where it is in one.
-    Parts of a divided field (`dscp` of `tos`) are fields of their own beside it. `width` is 0 for
-    `bytes[rest]`. Reserved bits have the name ``_<offset>`` and are written as 0."""
+    """`offset` counts from the start of the header, or of its group where it is in one. The one
+    field of an array has an element's width. Parts of a divided field (`dscp` of `tos`) are fields
+    of their own beside it. `width` is 0 for `bytes[rest]`. Reserved bits have the name
+    ``_<offset>`` and are written as 0."""
 
     name: str
     offset: int
     width: int
     kind: Kind
     default: int | Derived | None = None
-    group: str | None = None  # the flag's name
+    group: str | None = None  # its name
     part_of: str | None = None
     span: Span = NOWHERE
 
 
 @dataclass(frozen=True)
 class Group:
-    """Fields present if the one-bit field `flag` is set; groups follow each other in order."""
+    """Fields that stand together behind the fixed part. `flags`: present if one of these one-bit
+    fields is set; always where there are none. `count`: an array, of so many elements (at most
+    `most`) of `width` bits each. Groups follow each other in order, but the one called `TAIL`
+    ends where the header ends."""
 
-    flag: str
+    name: str
+    flags: tuple[str, ...]
     width: int
+    count: Expr | None = None
+    most: int = 1
+
+
+TAIL = "tail of the header"
 
 
 @dataclass(frozen=True)
@@ -228,6 +251,31 @@ class Header:
 
     def field(self, name: str) -> Field:
         return next(f for f in self.fields if f.name == name)
+
+    def group(self, name: str) -> Group:
+        return next(g for g in self.groups if g.name == name)
+
+    def optional(self, field: Field) -> bool:
+        """Whether a packet that has the header may lack the field."""
+        return field.group is not None and bool(self.group(field.group).flags)
+
+    def array(self, field: Field) -> Group | None:
+        """The group that the field fills, if it is an array."""
+        group = self.group(field.group) if field.group is not None else None
+        return group if group and group.count is not None else None
+
+    @property
+    def flags(self) -> frozenset[str]:
+        return frozenset(flag for group in self.groups for flag in group.flags)
+
+    @property
+    def tail(self) -> int:
+        """Bits of the fields that are counted from the header's end."""
+        return sum(g.width for g in self.groups if g.name == TAIL)
+
+    def group_of_flag(self, flag: str) -> str | None:
+        """The group that this flag alone is for: giving it a field sets the flag."""
+        return next((g.name for g in self.groups if g.flags == (flag,)), None)
 
 
 # ---- parse graph ----------------------------------------------------------------------------

@@ -39,9 +39,12 @@ def _header(header: m.Header) -> Iterator[str]:
     yield f"{link}header {header.name}{known}: {octets}"
     for f in header.fields:
         inside = f" in {f.part_of}" if f.part_of else ""
-        group = f" when {f.group}" if f.group else ""
+        group = f"{' when' if header.optional(f) else ' in'} {f.group}" if f.group else ""
         default = "" if f.default is None else f" = {_default(f.default)}"
         yield f"  {f.offset:>4} +{f.width:<3} {f.name}: {f.kind}{inside}{group}{default}"
+    for g in header.groups:
+        if g.count is not None:
+            yield f"  {g.name}: {expression(g.count)} of them, at most {g.most}"
     for name, value in (("size", header.size), ("extent", header.extent)):
         if value is not None:
             yield f"  {name} {expression(value)}"
@@ -53,7 +56,8 @@ def _header(header: m.Header) -> Iterator[str]:
 def _default(default: int | m.Derived) -> str:
     if isinstance(default, int):
         return str(default)
-    return f"{default.what}({', '.join(sorted(default.over))})"
+    plus = f" {default.plus:+}" if default.plus else ""
+    return f"{default.what}({', '.join(sorted(default.over))}){plus}"
 
 
 def _node(node: m.Node) -> str:
@@ -118,6 +122,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return name
         case m.Packet(node, name):
             return f"{node}.{name}"
+        case m.Item(node, name, index):
+            return f"{node}.{name}[{expression(index)}]"
         case m.Layer4(which):
             return f"l4.{which}"
         case m.Arrival():

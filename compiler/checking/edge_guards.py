@@ -54,16 +54,8 @@ class EdgeGuards:
                 )
             )
             return None
-        if field.group:
-            self.found.add(
-                faults.may_be_left_out(
-                    name.span,
-                    field.name,
-                    header.header.name,
-                    field.span,
-                    "a guard compares fields outside `when` groups",
-                )
-            )
+        if header.header.array(field):
+            self.found.add(faults_headers.whole_array(name.span, name.text, field.span))
             return None
         if field.kind == "bytes":
             self.found.add(faults_files.unsupported(name.span, "testing a run of octets"))

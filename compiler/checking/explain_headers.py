@@ -97,6 +97,107 @@ HEADERS: dict[str, Explanation] = {
         "stage main {\n  if user { if user.ttl > 300 { drop } }\n  pass\n}",
         "stage main {\n  if user { if user.ttl > 30 { drop } }\n  pass\n}",
     ),
+    "H0245": Explanation(
+        "a push gives a field that it does not write",
+        "Fields in `when a or b {…}` are written if one of the flags is set: by the push, by the "
+        "edge, or by default. (Where a group has one flag, giving its field sets the flag.)",
+        "header mark {\n"
+        "  has_a : u1 = 0\n"
+        "  has_b : u1 = 0\n"
+        "  : u6\n"
+        "  next : u8\n"
+        "  when has_a or has_b { more : u16 }\n"
+        "}\n"
+        "parser {\n"
+        "  ethernet -> ipv4 as user when type = 0x0800\n"
+        "  ethernet -> mark when type = 0x88b5\n"
+        "  mark -> user when next = 4\n"
+        "}\n"
+        "stage main {\n"
+        "  if mark { drop }\n"
+        "  if not user { drop }\n"
+        "  push mark { more = 5 }\n"
+        "  pass\n"
+        "}",
+        "header mark {\n"
+        "  has_a : u1 = 0\n"
+        "  has_b : u1 = 0\n"
+        "  : u6\n"
+        "  next : u8\n"
+        "  when has_a or has_b { more : u16 }\n"
+        "}\n"
+        "parser {\n"
+        "  ethernet -> ipv4 as user when type = 0x0800\n"
+        "  ethernet -> mark when type = 0x88b5\n"
+        "  mark -> user when next = 4\n"
+        "}\n"
+        "stage main {\n"
+        "  if mark { drop }\n"
+        "  if not user { drop }\n"
+        "  push mark { has_b = 1, more = 5 }\n"
+        "  pass\n"
+        "}",
+    ),
+    "H0246": Explanation(
+        "an array stands where one value is wanted",
+        "`segments : ip6[n] max 8` is as many fields as its header says. Each is read by its "
+        "index, from 0 on; beyond the last it reads 0.",
+        "header mark {\n"
+        "  count : u8\n"
+        "  hops : u16[count] max 4\n"
+        "}\n"
+        "parser {\n"
+        "  ethernet -> mark when type = 0x88b5\n"
+        "}\n"
+        "stage main {\n"
+        "  if mark { if mark.hops = 5 { drop } }\n"
+        "  pass\n"
+        "}",
+        "header mark {\n"
+        "  count : u8\n"
+        "  hops : u16[count] max 4\n"
+        "}\n"
+        "parser {\n"
+        "  ethernet -> mark when type = 0x88b5\n"
+        "}\n"
+        "stage main {\n"
+        "  if mark { if mark.hops[0] = 5 { drop } }\n"
+        "  pass\n"
+        "}",
+    ),
+    "H0247": Explanation(
+        "an array has no bound",
+        "The verifier must know how far a header can reach: an array says how many elements it has "
+        "at most, up to 255. A header with more is not accepted: parsing stops in front of it.",
+        "header mark {\n  count : u8\n  hops : u16[count]\n}",
+        "header mark {\n  count : u8\n  hops : u16[count] max 4\n}",
+    ),
+    "H0248": Explanation(
+        "an index leads nowhere",
+        "Only arrays have elements, and an array never has more than its bound says.",
+        "header mark {\n"
+        "  count : u8\n"
+        "  hops : u16[count] max 4\n"
+        "}\n"
+        "parser {\n"
+        "  ethernet -> mark when type = 0x88b5\n"
+        "}\n"
+        "stage main {\n"
+        "  if mark { if mark.hops[4] = 5 { drop } }\n"
+        "  pass\n"
+        "}",
+        "header mark {\n"
+        "  count : u8\n"
+        "  hops : u16[count] max 4\n"
+        "}\n"
+        "parser {\n"
+        "  ethernet -> mark when type = 0x88b5\n"
+        "}\n"
+        "stage main {\n"
+        "  if mark { if mark.hops[3] = 5 { drop } }\n"
+        "  pass\n"
+        "}",
+    ),
     "H0244": Explanation(
         "a header is too large",
         "A header has at most 32,767 octets, at the greatest value of its `size`.",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...lang import tree
 from ...lang.diagnostics import Diagnostic, did_you_mean
 from ...lang.source import Span
-from .faults_files import either, error
+from .faults_files import either, error, listed
 
 TYPES = "u1 … u64, mac, ip4, ip6, bytes[n], bytes[rest]"
 
@@ -128,6 +130,45 @@ def never_differs(span: Span, value: str, what: str, low: int, high: int) -> Dia
         f"this comparison with {value} is always the same",
         (span, f"{what} is always {low} to {high}"),
         help="compare with a value in that range, or leave the comparison out",
+    )
+
+
+def not_there(span: Span, node: str, field: str, flags: Sequence[str]) -> Diagnostic:
+    """A push gives a field of a group that it does not write."""
+    return error(
+        "H0245",
+        f"this push does not write `{node}.{field}`",
+        (span, f"only there if {listed(flags, 'or')} is set"),
+        help=f"set one of its flags: `{flags[0]} = 1`",
+    )
+
+
+def whole_array(span: Span, path: str, where: Span) -> Diagnostic:
+    return error(
+        "H0246",
+        f"`{path}` is an array",
+        (span, "which of its elements?"),
+        (where, "declared here"),
+        help=f"name one: `{path}[0]` is the first",
+    )
+
+
+def no_element(span: Span, says: str, where: Span) -> Diagnostic:
+    return error(
+        "H0248",
+        "there is no such element",
+        (span, "never there"),
+        (where, says),
+        help="an index counts the elements of an array from 0: `srh.segments[0]`",
+    )
+
+
+def no_bound(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0247",
+        "an array has a bound",
+        (span, f"from 1 to {limit} elements"),
+        help="say how many there are at most, as in `ip6[last_entry + 1] max 8`",
     )
 
 

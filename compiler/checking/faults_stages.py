@@ -239,15 +239,13 @@ def not_announced(span: Span, source: str, target: str, change: Span, hooks: Lab
     )
 
 
-def value_missing(
-    span: Span, node: str, fields: Sequence[str], where: Span, mend: str = ""
-) -> Diagnostic:
+def value_missing(span: Span, node: str, fields: Sequence[str], where: Span) -> Diagnostic:
     return error(
         "H0290",
         f"this push does not say {listed(fields)} of `{node}`",
         (span, f"{', '.join(fields)} missing"),
         (where, "has no default"),
-        help=mend or f"write `{node} {{ {fields[0]} = … }}`",
+        help=f"write `{node} {{ {fields[0]} = … }}`",
     )
 
 

@@ -11,6 +11,8 @@ from . import faults_files, faults_graph
 from . import faults_headers as faults
 from .values import Expressions, Value, of_width
 
+MOST_ELEMENTS = 255
+
 
 class HeaderClauses:
     """Checks what a header says about itself. `broken`: fields of which nothing more is said."""
@@ -27,6 +29,7 @@ class HeaderClauses:
         self.broken = broken
         self.found = found
         self.expressions = Expressions(self.own, self.no_call, found)
+        self.bounds: list[model.Condition] = []
 
     def single(self, clause: type[tree.Size] | type[tree.Extent]) -> Value | None:
         """The value of the only clause of its sort."""
@@ -39,6 +42,23 @@ class HeaderClauses:
             self.found.add(faults.wrong_kind(value.span, "an address", "a number of octets"))
             return None
         return value
+
+    def array(self, field: tree.Field) -> tuple[model.Expr, int]:
+        """How many elements the array has, and how many at most. A header that says more than that
+        is not accepted, as `bounds` says."""
+        assert field.type.count is not None
+        count, maximum = self.expressions.value(field.type.count), field.type.maximum
+        if maximum is None or not 1 <= maximum.value <= MOST_ELEMENTS:
+            self.found.add(faults.no_bound((maximum or field.type).span, MOST_ELEMENTS))
+            return model.Const(0, 1), 1
+        if count and count.kind != "uint":
+            self.found.add(faults.wrong_kind(count.span, "an address", "a number of elements"))
+        elif count:
+            most = model.Const(maximum.value, max(1, maximum.value.bit_length()))
+            if count.high > maximum.value:
+                self.bounds.append(model.Compare("<=", count.expr, most))
+            return count.expr, min(maximum.value, count.high)
+        return model.Const(0, 1), 1
 
     def conditions(
         self, clause: type[tree.Accept] | type[tree.Require] | type[tree.Payload]
@@ -79,7 +99,7 @@ class HeaderClauses:
 
     def own(self, path: tree.Path) -> Value | None:
         name = path.parts[0]
-        if len(path.parts) > 1:
+        if len(path.parts) > 1 or path.index is not None:
             self.found.add(
                 faults.clause_reads(
                     path.span,
@@ -100,7 +120,8 @@ class HeaderClauses:
                 )
             )
             return None
-        if own.group:
+        groups = [m.flags for m in self.header.members if isinstance(m, tree.Group)]
+        if own.group in [" or ".join(f.text for f in flags) for flags in groups]:
             self.found.add(
                 faults_graph.may_be_left_out(
                     path.span,
@@ -108,6 +129,16 @@ class HeaderClauses:
                     self.header.name.text,
                     own.span,
                     "read only fields outside `when` groups",
+                )
+            )
+            return None
+        if own.group:
+            self.found.add(
+                faults.clause_reads(
+                    path.span,
+                    "what comes behind an array or `bytes[rest]`",
+                    "not known where it is",
+                    "read fields in front of these",
                 )
             )
             return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics, did_you_mean
 from .. import model
@@ -37,12 +39,12 @@ def type_of(found: Diagnostics, member: tree.Field) -> tuple[model.Kind, int] | 
         candidates = ["mac", "ip4", "ip6", "bytes", "u8", "u16", "u32", "u64"]
         found.add(faults.no_such_type(type_.name, faults.TYPES, candidates))
         return None
-    if type_.count is not None:
+    if type_.count is not None and (member.parts or member.default):
         found.add(
             faults_files.unsupported(
-                type_.span,
-                "an array of fields",
-                "name the fields one by one, or use `bytes[n]`",
+                (member.default or member.parts[0]).span,
+                "a default for the elements of an array, or their parts",
+                "leave it out",
             )
         )
         return None
@@ -74,6 +76,17 @@ def default(
             return None
         case tree.Call() as call:
             return derived(found, member, call, kind, width)
+        case tree.Binary(operator="+" | "-", left=tree.Call() as call, right=tree.Number() as more):
+            made = derived(found, member, call, kind, width)
+            if made is None or made.what == "length":
+                plus = more.value if member.default.operator == "+" else -more.value
+                return replace(made, plus=plus) if made else None
+            found.add(
+                faults.bad_default(
+                    more.span, "nothing can be added to a checksum", "not a length", "leave it out"
+                )
+            )
+            return None
         case tree.Number() | tree.Address() as constant:
             value = literal(constant)
             what = f"`{member.name.text}`" if member.name else "these bits"

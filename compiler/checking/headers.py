@@ -24,8 +24,10 @@ class _Layout:
     """What has been laid out so far of the fixed part or of a group."""
 
     group: str | None = None
+    flags: tuple[str, ...] = ()
     at: int = 0
     fields: list[model.Field] = field(default_factory=list)
+    array: tree.Field | None = None
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,11 @@ class _HeaderChecker:
     def __init__(self, header: tree.Header, found: Diagnostics) -> None:
         self.header = header
         self.found = found
-        self.fixed = _Layout()
-        self.groups: list[tuple[tree.Group, _Layout]] = []
+        self.layouts = [_Layout()]
+        self.groups: list[tree.Group] = []
         self.names: dict[str, Span] = {}
         self.broken: set[str] = set()
         self.rest: tree.Field | None = None
-        self.derived_length: Span | None = None
 
     def check(self, name: str) -> model.Header:
         members = self.header.members
@@ -64,10 +65,12 @@ class _HeaderChecker:
                     self.top_field(member)
                 case tree.Group():
                     self.group(member)
-        self.whole_octets(self.fixed, self.header.name.span, "the header")
-        layouts = [self.fixed, *(g for _, g in self.groups)]
-        fields = [f for layout in layouts for f in layout.fields]
+        for layout in self.layouts:
+            if not layout.flags and layout.array is None:
+                self.whole_octets(layout, self.header.name.span, "the header")
+        fields = [f for layout in self.layouts for f in layout.fields]
         clauses = HeaderClauses(self.header, fields, self.broken, self.found)
+        groups = tuple(self.laid_out(layout, clauses) for layout in self.layouts[1:])
         size = clauses.single(tree.Size)
         extent = clauses.single(tree.Extent)
         if self.rest and not any(isinstance(m, tree.Size) for m in members):
@@ -80,9 +83,11 @@ class _HeaderChecker:
                     "add a line `size …` that gives the header's octets",
                 )
             )
-        fixed = self.fixed.at
-        most = size.high if size else (fixed + sum(g.at for _, g in self.groups)) // 8
-        most = max(most, fixed // 8)
+        fixed = self.layouts[0].at
+        self.lengths(fields, fixed // 8)
+        least = (fixed + sum(g.width for g in groups if not g.flags and g.count is None)) // 8
+        most = (fixed + sum(g.width * g.most for g in groups)) // 8
+        most = max(size.high, least) if size else most
         if most > LARGEST:
             self.found.add(
                 faults.too_big_header(size.span if size else self.header.name.span, most, LARGEST)
@@ -91,13 +96,13 @@ class _HeaderChecker:
             name=self.header.name.text,
             link=self.header.link,
             fields=tuple(fields),
-            groups=tuple(model.Group(g.flags[0].text, layout.at) for g, layout in self.groups),
+            groups=groups,
             fixed=fixed,
-            minimum=fixed // 8,
+            minimum=least,
             maximum=most,
             size=size.expr if size else None,
             extent=extent.expr if extent else None,
-            accept=clauses.conditions(tree.Accept),
+            accept=(*clauses.conditions(tree.Accept), *clauses.bounds),
             require=clauses.conditions(tree.Require),
             payload=clauses.conditions(tree.Payload),
             protocol=name if name in PROTOCOLS else "",
@@ -105,74 +110,85 @@ class _HeaderChecker:
             span=self.header.name.span,
         )
 
+    def lengths(self, fields: list[model.Field], fixed: int) -> None:
+        """A length with a number taken off is that of enough octets."""
+        for f in fields:
+            if isinstance(f.default, model.Derived):
+                least = f.default.plus + (fixed if "header" in f.default.over else 0)
+                if least < 0:
+                    self.found.add(
+                        faults.overflow(
+                            f.span,
+                            f"`{f.name}` may become negative",
+                            f"as low as {least}",
+                            "take off no more than the header has",
+                        )
+                    )
+
+    def laid_out(self, layout: _Layout, clauses: HeaderClauses) -> model.Group:
+        assert layout.group is not None
+        if layout.array is None:
+            return model.Group(layout.group, layout.flags, layout.at)
+        count, most = clauses.array(layout.array)
+        return model.Group(layout.group, (), layout.at, count, most)
+
     # ---- fields ------------------------------------------------------------------------------
 
     def top_field(self, member: tree.Field) -> None:
-        if self.rest is not None:
+        if member.type.name.text != "bytes" and member.type.count is not None:
+            self.array(member)
+            return
+        if _is_rest(member.type) and self.rest is not None:
             self.found.add(
                 faults.out_of_place(
                     member.span,
-                    "this field",
-                    "behind `bytes[rest]`",
+                    "a second `bytes[rest]`",
+                    "takes what is left",
                     self.rest.span,
-                    "`bytes[rest]` is the last field of a header",
+                    "a header has one run of octets without a length of its own",
                 )
             )
-        elif self.groups and not _is_rest(member.type):
-            self.found.add(
-                faults.out_of_place(
-                    member.span,
-                    "this field",
-                    "behind optional fields",
-                    self.groups[0][0].span,
-                    "put it in front of them, or into a group of its own",
-                )
+        if self.rest is not None and self.layouts[-1].group != model.TAIL:
+            self.begin(_Layout(model.TAIL))
+        last = self.layouts[-1]
+        if (last.flags or last.array) and not _is_rest(member.type):
+            last = self.begin(_Layout(f"behind {last.group}"))
+        self.place(member, self.layouts[0] if _is_rest(member.type) else last)
+
+    def begin(self, layout: _Layout) -> _Layout:
+        """What comes from here on is a part of its own."""
+        self.layouts.append(layout)
+        return layout
+
+    def array(self, member: tree.Field) -> None:
+        name = member.name.text if member.name else f"_{len(self.layouts)}"
+        if self.behind_rest(member.span, "an array"):
+            return
+        layout = self.begin(_Layout(f"array {name}", array=member))
+        self.place(member, layout)
+        self.whole_octets(layout, member.type.span, "an element of this array")
+
+    def behind_rest(self, span: Span, what: str) -> bool:
+        if self.rest is None:
+            return False
+        self.found.add(
+            faults.out_of_place(
+                span,
+                what,
+                "behind `bytes[rest]`",
+                self.rest.span,
+                "only fields of fixed size can be counted from the header's end",
             )
-        self.place(member, self.fixed)
+        )
+        return True
 
     def group(self, member: tree.Group) -> None:
-        if self.rest is not None:
-            self.found.add(
-                faults.out_of_place(
-                    member.flags[0].span,
-                    "an optional group",
-                    "behind `bytes[rest]`",
-                    self.rest.span,
-                    "`bytes[rest]` is the last field of a header",
-                )
-            )
-        for flag in member.flags[1:]:
-            self.found.add(faults_files.unsupported(flag.span, "a group with several flags"))
-        self.flag(member)
-        layout = _Layout(member.flags[0].text)
-        for each in member.fields:
-            self.place(each, layout)
-        self.groups.append((member, layout))
-        self.whole_octets(layout, member.flags[0].span, "this group")
-
-    def flag(self, member: tree.Group) -> None:
-        name = member.flags[0].text
-        one_bit = [f.name for f in self.fixed.fields if f.width == 1 and f.name[0] != "_"]
-        flag = next((f for f in self.fixed.fields if f.name == name), None)
-        if flag is None:
-            if name not in self.broken:
-                help = did_you_mean(name, one_bit) or f"declare `{name} : u1` above"
-                self.found.add(
-                    faults.bad_flag(
-                        member.flags[0].span, "no field above has this name", None, help
-                    )
-                )
-        elif flag.width != 1:
-            self.found.add(
-                faults.bad_flag(
-                    member.flags[0].span,
-                    f"{flag.width} bits wide",
-                    flag.span,
-                    "a flag is a field of one bit, `u1`",
-                )
-            )
-        for other, _ in self.groups:
-            if other.flags[0].text == name:
+        self.behind_rest(member.flags[0].span, "an optional group")
+        flags = tuple(flag.text for flag in member.flags)
+        for flag in member.flags:
+            self.flag(flag)
+        for other in self.groups:
+            if {f.text for f in other.flags} == set(flags):
                 self.found.add(
                     faults_files.declared_twice(
                         "the group of",
@@ -181,6 +197,31 @@ class _HeaderChecker:
                         "put all its fields into one group",
                     )
                 )
+        layout = self.begin(_Layout(" or ".join(flags), flags))
+        for each in member.fields:
+            self.place(each, layout)
+        self.groups.append(member)
+        self.whole_octets(layout, member.flags[0].span, "this group")
+
+    def flag(self, written: tree.Name) -> None:
+        fixed = self.layouts[0].fields
+        one_bit = [f.name for f in fixed if f.width == 1 and f.name[0] != "_"]
+        flag = next((f for f in fixed if f.name == written.text), None)
+        if flag is None:
+            if written.text not in self.broken:
+                help = did_you_mean(written.text, one_bit) or f"declare `{written.text} : u1` above"
+                self.found.add(
+                    faults.bad_flag(written.span, "no field above has this name", None, help)
+                )
+        elif flag.width != 1:
+            self.found.add(
+                faults.bad_flag(
+                    written.span,
+                    f"{flag.width} bits wide",
+                    flag.span,
+                    "a flag is a field of one bit, `u1`",
+                )
+            )
 
     def place(self, member: tree.Field, layout: _Layout) -> None:
         """Lay out a field, and its parts beside it."""

@@ -7,7 +7,7 @@ from ...lang.diagnostics import Diagnostics
 from .. import model
 from . import faults_files, faults_graph, faults_headers
 from .edges import CheckedGraph
-from .values import Expressions, Value, of_width
+from .values import KINDS, Expressions, Value, of_width
 
 LAYER4 = ("tcp", "udp")
 
@@ -37,27 +37,17 @@ class PacketNames:
             )
 
     def field(self, path: tree.Path, groups: bool = False) -> Value | None:
-        """The field; of an optional group only where `groups`."""
-        first = path.parts[0]
-        if first.text == "l4":
+        """The field, or the element of an array; of an optional group only where `groups`."""
+        if path.index is not None:
+            expressions = Expressions(self.field, self.call, self.found)
+            return self.item(path, expressions.value(path.index))
+        if path.parts[0].text == "l4":
             return self.layer4(path)
-        node = self.node(first)
-        if node is None:
+        found = self.node_and_field(path)
+        if found is None:
             return None
-        if len(path.parts) != 2:
-            self.found.add(
-                faults_headers.wrong_kind(
-                    path.span,
-                    "a node" if len(path.parts) == 1 else "a longer path",
-                    "one of its fields",
-                    help=f"write `{node.name}.FIELD`",
-                )
-            )
-            return None
-        field = self.field_of(node, path.parts[1])
-        if field is None:
-            return None
-        if field.group and not groups:
+        node, field = found
+        if node.header.optional(field) and not groups:
             self.found.add(
                 faults_graph.may_be_left_out(
                     path.span,
@@ -71,8 +61,48 @@ class PacketNames:
         if field.kind == "bytes":
             self.found.add(faults_files.unsupported(path.span, "reading a run of octets"))
             return None
+        if node.header.array(field):
+            self.found.add(faults_headers.whole_array(path.span, path.text, field.span))
+            return None
         expr = model.Packet(node.name, field.name, field.width, field.kind)
         return of_width(expr, field.width, field.kind, path.span, f"`{path.text}`", field.span)
+
+    def item(self, path: tree.Path, index: Value | None) -> Value | None:
+        """An element of an array; `index` has been checked as an expression."""
+        found = self.node_and_field(path)
+        if found is None or index is None:
+            return None
+        node, field = found
+        array = node.header.array(field)
+        if array is None:
+            self.found.add(faults_headers.no_element(path.span, "is no array", field.span))
+        elif index.kind != "uint":
+            self.found.add(faults_headers.wrong_kind(index.span, KINDS[index.kind], "a number"))
+        elif index.low >= array.most:
+            says = f"has at most {array.most} elements, from 0 on"
+            self.found.add(faults_headers.no_element(path.span, says, field.span))
+        else:
+            expr = model.Item(node.name, field.name, index.expr, field.width, field.kind)
+            what = f"`{path.text}`"
+            return of_width(expr, field.width, field.kind, path.span, what, field.span)
+        return None
+
+    def node_and_field(self, path: tree.Path) -> tuple[model.Node, model.Field] | None:
+        node = self.node(path.parts[0])
+        if node is None:
+            return None
+        if len(path.parts) != 2:
+            self.found.add(
+                faults_headers.wrong_kind(
+                    path.span,
+                    "a node" if len(path.parts) == 1 else "a longer path",
+                    "one of its fields",
+                    help=f"write `{node.name}.FIELD`",
+                )
+            )
+            return None
+        field = self.field_of(node, path.parts[1])
+        return None if field is None else (node, field)
 
     def field_of(self, node: model.Node, name: tree.Name) -> model.Field | None:
         field = next(

@@ -8,6 +8,7 @@ from ...lang import tree
 from ...lang.source import Span
 from .. import model
 from ..graph import writable
+from ..sizes import first_field
 from ..sums import is_checksum, zero_checksum
 from . import faults_files, faults_headers
 from . import faults_stages as faults
@@ -220,9 +221,10 @@ def _element(
         if made is not None:
             values.append(made)
     edges = writable(program.checked.graph, node.name, target.name)
-    by_edge = {name for name, _ in edges[0].writes or ()} if edges else set()
     if edges:
-        _check_complete(program, element, node, set(given) | by_edge)
+        writes = dict(edges[0].writes or ())
+        there = _groups_written(node.header, dict(values), set(given), writes)
+        _check_complete(program, element, node, set(given) | writes.keys(), there)
     if not computed and zero_checksum(node.header, [n.header for n in outer]):
         values.append(("checksum", model.Const(0, 16)))
     return model.PushElement(node.name, tuple(values), tuple(computed))
@@ -274,15 +276,15 @@ def _kept_right(program: Program, name: tree.Name, node: model.Node, field: mode
     header = node.header
     if isinstance(field.default, model.Derived):
         why = f"derived: `{field.default.what}(…)`"
-    elif any(g.flag == field.name for g in header.groups):
+    elif header.group_of_flag(field.name):
         why = "set when a field of its group is given"
     elif header.size is not None and field.name in _own_fields(header.size):
         why = "follows from the size of the header"
+    elif any(g.count and field.name in _own_fields(g.count) for g in header.groups):
+        why = "follows from how many elements an array has"
     else:
         return False
     mend = "leave it out"
-    if field.default is None:
-        mend = _default_wanted(header, [field]) or mend
     if is_checksum(field) and (field.group or header.protocol == "udp"):
         mend += f", or write `{field.name} = computed` where it would be 0 or absent"
     program.report(faults.kept_right(name, node.name, why, field.span, mend))
@@ -298,18 +300,45 @@ def _own_fields(expr: model.Expr) -> set[str]:
     return set()
 
 
+def _groups_written(
+    header: model.Header, values: dict[str, model.Expr], given: set[str], writes: dict[str, int]
+) -> set[str]:
+    """Groups that the pushed header may have: those of flags that may be set."""
+    told = {f.group for f in header.fields if f.name in given}
+
+    def is_set(flag: str) -> bool:
+        if flag in given and header.group_of_flag(flag) is None:
+            return values.get(flag) != model.Const(0, 1)
+        by_default = writes.get(flag, header.field(flag).default)
+        return header.group_of_flag(flag) in told - {None} or bool(by_default)
+
+    return {g.name for g in header.groups if not g.flags or any(map(is_set, g.flags))}
+
+
 def _check_complete(
-    program: Program, element: tree.PushElement, node: model.Node, given: set[str]
+    program: Program,
+    element: tree.PushElement,
+    node: model.Node,
+    given: set[str],
+    groups: set[str],
 ) -> None:
-    """Every field has a value: given, written by the edge, derived, or by default."""
+    """Every field that is written (groups: those of `groups`) has a value: given, written by the
+    edge, derived, or by default; and no value is given in vain."""
     fields = node.header.fields
-    groups = {f.group for f in fields if f.name in given and f.group}
-    flags = {g.flag for g in node.header.groups}
+    for assign in element.fields:
+        field = next((f for f in fields if f.name == assign.target.text), None)
+        if field is not None and field.group and field.group not in groups:
+            needed = node.header.group(field.group).flags
+            program.report(
+                faults_headers.not_there(assign.target.span, node.name, field.name, needed)
+            )
+    flags = node.header.flags
     parts: dict[str, list[str]] = {}
     for field in fields:
         if field.part_of:
             parts.setdefault(field.part_of, []).append(field.name)
     valued = given | flags | {f.name for f in fields if f.default is not None or f.name[0] == "_"}
+    valued |= _worked_out(node.header)
     missing = [
         f
         for f in fields
@@ -339,18 +368,14 @@ def _check_complete(
                 node.name,
                 [f.name for f in missing],
                 missing[0].span,
-                _default_wanted(node.header, missing),
             )
         )
 
 
-def _default_wanted(header: model.Header, missing: list[model.Field]) -> str:
-    """What to do about a field that no push may give, since the header's size follows from it."""
-    sized = _own_fields(header.size) if header.size is not None else set()
-    field = next((f for f in missing if f.name in sized), None)
-    if field is None:
-        return ""
-    return f"give it a default in the header, that of the pushed size: `{field.name} : … = …`"
+def _worked_out(header: model.Header) -> set[str]:
+    """Fields that are written as the header's size, or the number of an array's elements, asks."""
+    said = [header.size, *(g.count for g in header.groups)]
+    return {name for name in (first_field(e) for e in said if e is not None) if name}
 
 
 def _misspelt(element: tree.PushElement, fields: tuple[model.Field, ...]) -> bool:

@@ -34,7 +34,8 @@ def _maybe_absent(program: Program, kind: model.RuleKind, match: model.Match) ->
     operand = match.operand
     if not isinstance(operand, model.Packet):
         return False
-    if program.checked.graph.node(operand.node).header.field(operand.field).group:
+    header = program.checked.graph.node(operand.node).header
+    if header.optional(header.field(operand.field)):
         return True
     bit = program.bit(operand.node)
     states = program.lookups.get(kind.name, [])

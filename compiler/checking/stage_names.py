@@ -91,6 +91,10 @@ class StageNames:
     def name(self, path: tree.Path) -> Value | None:
         first = path.parts[0].text
         if first in self.scope.names or first in self.program.rules.known:
+            if path.index is not None:
+                what = "one of several values that a rule has"
+                self.program.report(faults_files.unsupported(path.span, what))
+                return None
             return self.attribute(path)
         if first in self.program.states:
             return self.recalled(path)
@@ -100,8 +104,11 @@ class StageNames:
         if first != "l4" and first not in packets.nodes:
             self.unknown(path.parts[0])
             return None
-        value = packets.field(path)
-        if value is not None and isinstance(value.expr, model.Packet):
+        if path.index is not None:
+            value = packets.item(path, self.expressions.value(path.index))
+        else:
+            value = packets.field(path)
+        if value is not None and isinstance(value.expr, model.Packet | model.Item):
             self.present(value.expr.node, path.span)
         return value
 

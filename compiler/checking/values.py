@@ -89,9 +89,6 @@ class Expressions:
         match expr:
             case tree.Number() | tree.Address():
                 return literal(expr)
-            case tree.Path(index=index) if index is not None:
-                self.found.add(faults_files.unsupported(expr.span, "an element of an array"))
-                return None
             case tree.Path():
                 return self.name(expr)
             case tree.Call():

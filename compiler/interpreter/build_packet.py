@@ -5,11 +5,12 @@ Lengths and checksums are derived, optional groups are there if one of their fie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..model import Arithmetic, Derived, Expr, Field, Header, Own
+from ..model import TAIL, Derived, Expr, Field, Group, Header, Own
+from ..sizes import first_field
 from ..sums import UPPER_LAYER
 from .evaluate import evaluate
 from .octets import Octets, Value, checksum, put
@@ -59,7 +60,7 @@ def build(headings: Sequence[Heading], content: bytes) -> bytes:
         data = heading.plain
         behind = sum(lengths[i + 1 :]) + len(content)
         for field, derived in heading.derived("length"):
-            value = (len(data) if "header" in derived.over else 0) + behind
+            value = (len(data) if "header" in derived.over else 0) + behind + derived.plus
             data = _with(heading, data, field, value)
         for field, derived in heading.derived("checksum"):
             covered = data if "header" in derived.over else b""
@@ -102,76 +103,113 @@ def _pseudo(outer: Sequence[Heading], covered: Heading, length: int) -> bytes:
 
 
 def _plain(heading: Heading) -> bytes:
-    header = heading.header
-    given = {name: v for name, v in heading.values.items() if isinstance(v, int)}
-    groups = {g.flag for g in header.groups if _has_group(heading, g.flag)}
-    values = _defaults(header) | dict(heading.writes) | dict.fromkeys(groups, 1) | given
-    rest = _rest(heading)
-    size_field, size_value, size = _size(heading, values, groups, len(rest))
-    if size_field:
-        values[size_field] = size_value
-    at = header.fixed
-    bases: dict[str | None, int] = {None: 0}
-    for group in header.groups:
-        if group.flag in groups:
-            bases[group.flag] = at
-            at += group.width
+    header, rest = heading.header, _rest(heading)
+    values = _numbers(heading)
+    groups = [g for g in header.groups if not g.flags or any(values.get(f) for f in g.flags)]
+    for group in groups:
+        values |= _counted(heading, group, values)
+    plain = header.fixed // 8 + sum(_octets_of(heading, group, values) for group in groups)
+    sized, size = _size(heading, values, plain + len(rest))
+    values |= sized
+    starts, behind = _starts(heading, groups, values, size)
     number = 0
     for field in header.fields:  # a part comes after its whole, and wins where it was given
-        if field.name in values and field.width and field.group in bases:
-            offset = bases[field.group] + field.offset
-            shift = size * 8 - offset - field.width
-            mask = ((1 << field.width) - 1) << shift
-            number = number & ~mask | (values[field.name] << shift) & mask
-    tail = rest.ljust(size - at // 8, b"\0")
-    number |= int.from_bytes(tail[: size - at // 8], "big")
+        if field.group in starts and field.width:
+            given = heading.values.get(field.name)
+            elements = given if isinstance(given, tuple) else (values.get(field.name),)
+            for i, value in enumerate(elements):
+                offset = starts[field.group] + field.offset + i * field.width
+                shift = size * 8 - offset - field.width
+                mask = ((1 << field.width) - 1) << shift
+                if value is not None:
+                    number = number & ~mask | (value << shift) & mask
+    room = size - (behind + header.tail) // 8
+    number |= int.from_bytes(rest.ljust(room, b"\0")[:room], "big") << header.tail
     return number.to_bytes(size, "big")
 
 
-def _has_group(heading: Heading, flag: str) -> bool:
-    if flag in heading.values:
-        return bool(heading.values[flag])
+def _numbers(heading: Heading) -> dict[str, int]:
+    """What is known of each field: as given, else a flag by what its group was given, else by the
+    edge, else by default."""
+    header = heading.header
+    defaults = {f.name: f.default for f in header.fields if isinstance(f.default, int)}
     told = heading.values.keys() | set(heading.computed)
-    return any(f.group == flag and f.name in told for f in heading.header.fields)
+    groups = {f.group for f in header.fields if f.name in told}
+    alone = (g.flags[0] for g in header.groups if g.name in groups and len(g.flags) == 1)
+    given = {name: v for name, v in heading.values.items() if isinstance(v, int)}
+    return defaults | dict(heading.writes) | dict.fromkeys(alone, 1) | given
 
 
-def _defaults(header: Header) -> dict[str, int]:
-    return {f.name: f.default for f in header.fields if isinstance(f.default, int)}
+def _starts(
+    heading: Heading, groups: Sequence[Group], values: Mapping[str, int], size: int
+) -> tuple[dict[str | None, int], int]:
+    """The bit at which each part of the header starts, and the one behind all but the tail."""
+    starts: dict[str | None, int] = {None: 0}
+    at = heading.header.fixed
+    for group in groups:
+        if group.name == TAIL:
+            starts[TAIL] = size * 8 - group.width
+        else:
+            starts[group.name] = at
+            at += _octets_of(heading, group, values) * 8
+    return starts, at
+
+
+def _octets_of(heading: Heading, group: Group, values: Mapping[str, int]) -> int:
+    """Of an array, as many as are given; so many as its count says where none are."""
+    count = 1
+    if group.count is not None:
+        given = _array(heading, group)
+        count = _evaluated(group.count, values) if given is None else len(given)
+    return group.width * count // 8
+
+
+def _array(heading: Heading, group: Group) -> tuple[int, ...] | None:
+    """The elements that are given."""
+    names = (f.name for f in heading.header.fields if f.group == group.name)
+    value = heading.values.get(next(names, ""))
+    return value if isinstance(value, tuple) else None
 
 
 def _rest(heading: Heading) -> bytes:
     return next((v for v in heading.values.values() if isinstance(v, bytes)), b"")
 
 
-def _size(
-    heading: Heading, values: Mapping[str, int], groups: set[str], rest: int
-) -> tuple[str, int, int]:
-    """The field that says the size, its value, and the octets to write. A size that was given
-    is kept even if it lies."""
-    header = heading.header
-    plain = (header.fixed + sum(g.width for g in header.groups if g.flag in groups)) // 8
-    if header.size is None:
-        return "", 0, plain + rest
-    name = _size_field(header.size)
+def _counted(heading: Heading, group: Group, values: Mapping[str, int]) -> dict[str, int]:
+    """The field that says how many elements an array has, as it is for those that are given."""
+    given = _array(heading, group)
+    if group.count is None or given is None:
+        return {}
+    return _solved(heading, group.count, values, lambda count: count == len(given))
+
+
+def _size(heading: Heading, values: Mapping[str, int], plain: int) -> tuple[dict[str, int], int]:
+    """The field that says the size, as it is for `plain` octets or a few more, and the octets to
+    write. A size that was given is kept even if it lies."""
+    size = heading.header.size
+    if size is None:
+        return {}, plain
+    found = _solved(heading, size, values, lambda said: plain <= said < 1 << 17)
+    return found, _evaluated(size, {**values, **found}) if found else plain
+
+
+def _solved(
+    heading: Heading, expr: Expr, values: Mapping[str, int], wanted: Callable[[int], bool]
+) -> dict[str, int]:
+    """The least value of the first field of the expression for which it is as wanted; none if the
+    field was given."""
+    name = first_field(expr)
     if not name or name in heading.values:
-        return "", 0, plain + rest
-    for value in range(1 << header.field(name).width):
-        tried = {**values, name: value}
-        said = evaluate(header.size, lambda e, tried=tried: _own(e, tried))  # type: ignore[misc]
-        if plain + rest <= said < 1 << 17:
-            return name, value, said
-    return "", 0, plain + rest
+        return {}
+    for value in range(1 << heading.header.field(name).width):
+        if wanted(_evaluated(expr, {**values, name: value})):
+            return {name: value}
+    return {}
 
 
-def _own(expr: Expr, values: Mapping[str, int]) -> int:
-    assert isinstance(expr, Own)
-    return values.get(expr.field, 0)
+def _evaluated(expr: Expr, values: Mapping[str, int]) -> int:
+    def own(leaf: Expr) -> int:
+        assert isinstance(leaf, Own)
+        return values.get(leaf.field, 0)
 
-
-def _size_field(expr: Expr) -> str:
-    """The first field that a size clause reads."""
-    if isinstance(expr, Own):
-        return expr.field
-    if isinstance(expr, Arithmetic):
-        return _size_field(expr.left) or _size_field(expr.right)
-    return ""
+    return evaluate(expr, own)

@@ -76,7 +76,7 @@ def _returned(packet: Rewriting, layer: Layer, following: str, outer: Sequence[H
     """A popped header on the way back: what has no default stays, addresses are exchanged."""
     heading = packet.heading(layer.name, {}, following)
     header, octets = layer.header, layer.octets
-    derived = {name for name, _ in heading.writes} | {g.flag for g in header.groups}
+    derived = {name for name, _ in heading.writes} | header.flags
     kept: dict[str, Value] = {"checksum": 0} if zero_checksum(header, outer) else {}
     for field in header.fields:
         if field.default is not None or field.part_of or field.name.startswith("_"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..model import Field, Header
+from ..model import TAIL, Expr, Field, Group, Header, Own
+from .evaluate import evaluate
 
-Value = int | bytes
+#: Of a field: a number, octets (`bytes[rest]`), or the elements of an array.
+Value = int | bytes | tuple[int, ...]
 
 
 class Octets:
@@ -21,35 +23,60 @@ class Octets:
 
     @property
     def starts(self) -> dict[str, int]:
-        """Bit at which each present optional group starts, by its flag; "" is the end of them."""
+        """Bit at which each present group starts, by its name; "" is the end of them, but for the
+        tail, which ends with the data."""
         if self._starts is None:
             self._starts, at = {}, self.header.fixed
             for group in self.header.groups:
-                if self._bits(self.header.field(group.flag).offset, 1):
-                    self._starts[group.flag] = at
-                    at += group.width
+                if group.name == TAIL:
+                    self._starts[TAIL] = len(self.data) * 8 - group.width
+                elif not group.flags or any(map(self.number, group.flags)):
+                    self._starts[group.name] = at
+                    at += group.width * self.count(group)
             self._starts[""] = at
         return self._starts
+
+    def count(self, group: Group) -> int:
+        """Elements of an array; 1 of any other group."""
+        if group.count is None:
+            return 1
+        return evaluate(group.count, self._own)
+
+    def _own(self, expr: Expr) -> int:
+        assert isinstance(expr, Own), expr
+        return self.number(expr.field)
 
     @property
     def sum_of_parts(self) -> int:
         """Octets of the fixed part and the groups that are present."""
-        return self.starts[""] // 8
+        return (self.starts[""] + self.header.tail) // 8
 
     def get(self, name: str) -> Value | None:
-        """A field's value: bytes for `bytes[rest]`; None where its group is absent."""
+        """A field's value; None where its group is absent."""
         return self.get_field(self.header.field(name))
 
     def get_field(self, field: Field) -> Value | None:
-        at = self.offset(field)
-        if at is None or at + field.width > len(self.data) * 8:
+        at, array = self.offset(field), self.header.array(field)
+        count = self.count(array) if array else 1
+        if at is None or at + field.width * count > len(self.data) * 8:
             return None
-        return self._bits(at, field.width) if field.width else self.data[at // 8 :]
+        if array is not None:
+            return tuple(self._bits(at + field.width * i, field.width) for i in range(count))
+        if not field.width:
+            return self.data[at // 8 : len(self.data) - self.header.tail // 8]
+        return self._bits(at, field.width)
 
     def number(self, name: str) -> int:
         """A field's value as a number; 0 where its group is absent."""
         value = self.get(name)
-        return int.from_bytes(value, "big") if isinstance(value, bytes) else value or 0
+        if isinstance(value, bytes):
+            return int.from_bytes(value, "big")
+        return value if isinstance(value, int) else 0
+
+    def element(self, name: str, index: int) -> int:
+        """An element of an array; 0 beyond its end."""
+        value = self.get(name)
+        return value[index] if isinstance(value, tuple) and index < len(value) else 0
 
     def offset(self, field: Field) -> int | None:
         """Bits from the start of the header; None where the field's group is absent."""

@@ -13,6 +13,7 @@ from ..model import (
     IsFragment,
     IsLocal,
     IsMulticast,
+    Item,
     Layer4,
     Match,
     Packet,
@@ -153,6 +154,9 @@ class Scope:
             case Packet():
                 layer = self.packet.layer(expr.node)
                 return layer.octets.number(expr.field) if layer else 0
+            case Item():
+                layer = self.packet.layer(expr.node)
+                return layer.octets.element(expr.field, self.value(expr.index)) if layer else 0
             case Layer4():
                 return self._layer4(expr.which)
             case Arrival():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..lowered import Writer
-from ..model import Derived, Field, Header
+from ..model import TAIL, Derived, Field, Header
+from ..sizes import solved
 from ..sums import UPPER_LAYER, is_checksum, nearest_network
-from .stores import stores
+from .stores import is_known, stores
 from .values import Value, constant
 
 
@@ -26,39 +28,84 @@ class HeaderOut:
 
     @property
     def variable(self) -> bool:
-        return any(self.condition(g.flag) not in ("0", "1") for g in self.header.groups)
+        return any(self.condition(g.name) not in ("0", "1") for g in self.header.groups)
+
+    @property
+    def octets(self) -> int:
+        """Of a header that is not variable."""
+        return self.plain + self.padding
+
+    @property
+    def plain(self) -> int:
+        """Octets of the fixed part and of the groups that are surely there."""
+        groups = (g.width for g in self.header.groups if self.condition(g.name) == "1")
+        return (self.header.fixed + sum(groups)) // 8
+
+    @property
+    def padding(self) -> int:
+        """Octets of zeros that the `size` clause asks for, in front of the tail."""
+        field, _, size = self.sized
+        return size - self.plain if field else 0
+
+    @cached_property
+    def sized(self) -> tuple[str, int, int]:
+        """The field that says the size, its value, and the size: the least that has room."""
+        if self.header.size is None:
+            return "", 0, self.plain
+        return solved(self.header, self.header.size, lambda size: size >= self.plain)
 
     def size_text(self) -> str:
         """C text of its octets."""
-        parts = [str(self.header.fixed // 8)]
+        parts = [str(self.header.fixed // 8 + self.padding)]
         for group in self.header.groups:
-            c = self.condition(group.flag)
+            c = self.condition(group.name)
             octets = group.width // 8
             if c != "0":
                 parts.append(str(octets) if c == "1" else f"({c} ? {octets} : 0)")
         return " + ".join(parts)
 
-    def condition(self, flag: str) -> str:
-        """C text of whether a group is written: if one of its fields is given a value."""
-        if any(f.group == flag and f.name in self.computed for f in self.header.fields):
+    def condition(self, name: str) -> str:
+        """C text of whether a group is written: if one of its flags is set."""
+        flags = self.header.group(name).flags
+        texts = [text for text in map(self.flag, flags) if text != "0"]
+        if not flags or "1" in texts:
             return "1"
-        given = [
-            self.given[f.name]
-            for f in self.header.fields
-            if f.group == flag and f.name in self.given
-        ]
-        if not given:
-            return "0"
-        if any(not v.given for v in given):
+        if len(texts) < 2:
+            return texts[0] if texts else "0"
+        return f"({' | '.join(texts)})"
+
+    def flag(self, name: str) -> str:
+        """C text of a flag's value: as given, else by what its group is given, else by the edge,
+        else by default. "0" and "1" where it is known."""
+        otherwise = dict(self.writes).get(name, self.header.field(name).default)
+        fallback = "1" if otherwise else "0"
+        if name in self.given:
+            said = self.given[name]
+            text = str(int(said.text, 0)) if is_known(said) else said.text
+            return f"({said.given} ? {text} : {fallback})" if said.given else text
+        told = self._told(self.header.group_of_flag(name))
+        if "" in told or (told and fallback == "1"):
             return "1"
-        return given[0].given if len(given) == 1 else f"({' | '.join(v.given for v in given)})"
+        if len(told) < 2:
+            return told[0] if told else fallback
+        return f"({' | '.join(told)})"
+
+    def _told(self, group: str | None) -> list[str]:
+        """When the fields of a group are given values, as C conditions; "" is always."""
+        fields = [f.name for f in self.header.fields if f.group == group and group is not None]
+        if self.computed.intersection(fields):
+            return [""]
+        return [self.given[name].given for name in fields if name in self.given]
 
     def value_of(self, f: Field) -> Value | None:
-        """The value of a field of the fixed part; None where it is derived later."""
+        """The value of a field; None where it is derived later."""
+        if f.name in self.header.flags:
+            return Value(self.flag(f.name), 1)
         if f.name in self.given:
             return self.given[f.name]
-        if any(g.flag == f.name for g in self.header.groups):
-            return Value(self.condition(f.name), 1)
+        field, number, _ = self.sized
+        if f.name == field:
+            return Value(f"{number:#x}", f.width)
         for name, number in self.writes:
             if name == f.name:
                 return constant(number, f.width)
@@ -95,10 +142,10 @@ class HeaderOut:
             return at
         at = f"{self.header.fixed // 8} + {at}"
         for group in self.header.groups:
-            if group.flag == f.group:
+            if group.name == f.group:
                 break
-            at += f" + ({self.condition(group.flag)} ? {group.width // 8} : 0)"
-        return at
+            at += f" + ({self.condition(group.name)} ? {group.width // 8} : 0)"
+        return at if f.group != TAIL else f"{at} + {self.padding}"
 
 
 def put_headers(
@@ -137,18 +184,37 @@ def _put_header(
             w.put(f"PUT16({pointer}, {f.offset // 8}, fold({total}));")
     at = str(out.header.fixed // 8)
     for group in out.header.groups:
-        condition = out.condition(group.flag)
+        condition = out.condition(group.name)
         if condition == "0":
             continue
+        if group.name == TAIL:
+            at = _pad(w, out, pointer, at, damaged)
         octets = group.width // 8
         where = w.fresh("group")
         with w.nest(f"if ({condition}) {{"):
             w.put(f"void *{where} = {pointer} + {at};")
             with w.nest(f"if ({where} + {octets} > end) {{"):
                 damaged()
-            for s in stores(out, group.flag, payload):
+            for s in stores(out, group.name, payload):
                 w.put(f"PUT{s.octets * 8}({where}, {s.at}, {s.text});")
         at = f"{at} + {octets}" if condition == "1" else f"{at} + ({condition} ? {octets} : 0)"
+    if not out.header.tail:
+        _pad(w, out, pointer, at, damaged)
+
+
+def _pad(w: Writer, out: HeaderOut, pointer: str, at: str, damaged: Callable[[], None]) -> str:
+    """Zeros up to the size that the header says, in front of its tail. Returns where they end."""
+    if not out.padding:
+        return at
+    where, done = w.fresh("padding"), 0
+    w.put(f"void *{where} = {pointer} + {at};")
+    with w.nest(f"if ({where} + {out.padding} > end) {{"):
+        damaged()
+    while done < out.padding:
+        piece = next(n for n in (8, 4, 2, 1) if n <= out.padding - done)
+        w.put(f"PUT{piece * 8}({where}, {done}, 0);")
+        done += piece
+    return f"{at} + {out.padding}"
 
 
 def seal_headers(

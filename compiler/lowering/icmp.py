@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..model import Header
 from ..sums import zero_checksum
+from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
-from .lookup import group_pointer
 from .shape import constant_size, writable
 from .values import Site, Value, field_value
 from .verdicts import drop, link_paths, save
@@ -102,11 +102,11 @@ def _exchanged(site: Site, node: str, header: Header, written: set[str]) -> dict
     for f in header.fields:
         if f.default is not None or f.name in written or not f.width or f.part_of:
             continue
-        if any(g.flag == f.name for g in header.groups) or f.name.startswith("_"):
+        if f.name in header.flags or f.name.startswith("_"):
             continue
         name = w.fresh("back")
         if f.group is not None:
-            group = group_pointer(site, node, f.group)
+            group = group_pointer(site, header, f.group, pointer)
             v = field_value(group, header.field(f.name))
             has = w.fresh("given")
             w.put(f"u8 {has} = {group} != 0;")

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from ..layout import Container, Key, Table, span_of
 from ..lowered import ARGUMENTS_MOST
 from ..model import Arrival, Choose, Expr, Find, IfGives
+from .groups import group_pointer
 from .shape import Unsupported
 from .stores import placed
-from .values import Binding, Site, field_value, value
+from .values import Binding, Site, value
 
 Fill = Callable[[Site], None]
 
@@ -110,7 +111,7 @@ def _fill(site: Site, key: Key, words: str, filled: frozenset[Container]) -> Non
         elif node not in site.reachable:
             continue
         elif group is not None:
-            _group(site, key, words, node, group, containers, absent[node, group])
+            _group(site, key, words, node, group, containers, absent.get((node, group)))
         elif (node, None) in absent:
             with w.nest(f"if ({site.pointer(node)}) {{"):
                 _copy(w.put, words, site.pointer(node), containers)
@@ -168,35 +169,16 @@ def _group(
     node: str,
     group: str,
     containers: list[Container],
-    bit: int,
+    bit: int | None,
 ) -> None:
-    """Containers in an optional group, which starts behind the fixed part and earlier groups."""
+    """Containers in a group of fields. `bit` says of one that may be absent whether it is there."""
     w = site.writer
     with w.nest(f"if ({site.pointer(node)}) {{"):
-        pointer = group_pointer(site, node, group)
+        pointer = group_pointer(site, site.header(node), group, site.pointer(node))
         with w.nest(f"if ({pointer}) {{"):
             _copy(w.put, words, pointer, containers)
-            w.put(_present(key, words, bit))
-
-
-def group_pointer(site: Site, node: str, group: str) -> str:
-    """C name of a pointer to an optional group of a present node; null where it is absent."""
-    w, header, base = site.writer, site.header(node), site.pointer(node)
-    name = w.fresh("group")
-    parts = [str(header.fixed // 8)]
-    width = 0
-    for g in header.groups:
-        flag = field_value(base, header.field(g.flag)).text
-        if g.flag == group:
-            width = g.width // 8
-            break
-        parts.append(f"({flag} ? {g.width // 8} : 0)")
-    w.put(
-        f"void *{name} = {base} + (({' + '.join(parts)}) & 63);",
-        f"if (!{flag} || {name} + {width} > limit_of(ctx))",
-        f"\t{name} = 0;",
-    )
-    return name
+            if bit is not None:
+                w.put(_present(key, words, bit))
 
 
 # ---- references -----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..lowered import Function
 from ..model import And, Edge, Header, Node, Test
+from . import groups
 from .values import Site, condition, constant, field_value, value
 
 LAYER4 = ("tcp", "udp")
@@ -96,19 +97,11 @@ def _bound(site: Site, node: Node, size: str, bounded: bool) -> None:
 def _size(site: Site, node: Node, bounded: bool) -> None:
     """Set `size`; recheck the bounds where it is more than the minimum."""
     w, header = site.writer, node.header
-    parts = [str(header.fixed // 8)]
-    for group in header.groups:
-        flag = field_value("p", header.field(group.flag)).text
-        parts.append(f"({flag} ? {group.width // 8} : 0)")
+    w.put(f"size = {groups.size(site, header, 'p')};")
     if header.size is not None:
-        w.put(f"size = {value(site, header.size, ('p', header)).host()};")
-        _damage(site, f"size < {' + '.join(parts)}", node, "length")
+        _damage(site, f"size < {groups.parts(site, header, 'p')}", node, "length")
+    if header.size is not None or header.groups:
         _bound(site, node, "size", bounded)
-    elif header.groups:
-        w.put(f"size = {' + '.join(parts)};")
-        _bound(site, node, "size", bounded)
-    else:
-        w.put(f"size = {header.fixed // 8};")
 
 
 def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
@@ -148,20 +141,26 @@ def _leave(site: Site, node: Node) -> None:
     if header.payload and edges:
         text = condition(site, And(header.payload), ("p", header))
         w.put(f"if (!({text}))", "\tgoto done;")
+    tested = dict.fromkeys(header.field(t.field).group for e in edges for t in e.tests)
+    bases: dict[str | None, str] = {
+        group: groups.group_pointer(site, header, group, "p", "end") for group in tested if group
+    }
     for edge in edges:
-        _edge(site, edge, header)
+        _edge(site, edge, header, {None: "p", **bases})
     w.put("goto done;")
 
 
-def _edge(site: Site, edge: Edge, header: Header) -> None:
+def _edge(site: Site, edge: Edge, header: Header, bases: dict[str | None, str]) -> None:
     with site.writer.at(edge.span):
-        tests = " && ".join(f"({_test(t, header)})" for t in edge.tests) or "1"
+        tests = " && ".join(f"({_test(t, header, bases)})" for t in edge.tests) or "1"
         with site.writer.nest(f"if ({tests}) {{"):
             site.writer.put("p += size;", "at += size;", f"goto node_{edge.target};")
 
 
-def _test(test: Test, header: Header) -> str:
-    field = field_value("p", header.field(test.field))
+def _test(test: Test, header: Header, bases: dict[str | None, str]) -> str:
+    """`bases`: C names of pointers to the fixed part and to groups, null where these are absent."""
+    found = header.field(test.field)
+    field = field_value(bases[found.group], found)
     parts = []
     for low, high in test.ranges:
         first, last = (constant(end, field.width).text for end in (low, high))
@@ -172,4 +171,5 @@ def _test(test: Test, header: Header) -> str:
             parts.append(f"{text} == {first}")
         else:
             parts.append(f"({text} >= {first} && {text} <= {last})")
-    return " || ".join(parts)
+    joined = " || ".join(parts)
+    return joined if found.group is None else f"{bases[found.group]} && ({joined})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model import Pop, Push
+from ..model import Header, Pop, Push
 from .headers_out import HeaderOut
 from .shape import Shape, Unsupported, fronts_behind, ways_to, writable
 from .values import Site, Value, value
@@ -53,6 +53,7 @@ def push(site: Site, statement: Push) -> Shape:
     out = []
     for element, after in zip(statement.elements, following, strict=True):
         header = graph.node(element.node).header
+        _refuse_unwritable(site, header)
         edge = writable(site, element.node, after)
         given = {name: _captured(site, value(site, v)) for name, v in element.values}
         if header.protocol == "ipv4" and not {"tos", "dscp", "ecn"} & given.keys():
@@ -63,6 +64,16 @@ def push(site: Site, statement: Push) -> Shape:
             HeaderOut(element.node, header, given, edge.writes or (), frozenset(element.computed))
         )
     return replace(site.shape, fronts=(statement.before,), pushed=(*out, *site.shape.pushed))
+
+
+def _refuse_unwritable(site: Site, header: Header) -> None:
+    """What a push cannot write yet: arrays, sizes that are not known here."""
+    told, span = f"`{header.name}` cannot be pushed", site.writer.span
+    if header.size is not None and header.flags:
+        raise Unsupported(f"{told}: its size is not that of its fields, which may be absent", span)
+    for f in header.fields:
+        if header.array(f):
+            raise Unsupported(f"{told}: its `{f.name}` is an array", span)
 
 
 def _captured(site: Site, v: Value) -> Value:

@@ -86,9 +86,9 @@ def constant_size(headers: tuple[HeaderOut, ...]) -> int:
     """Octets up to and with the fixed part of the first header of variable size."""
     size = 0
     for h in headers:
-        size += h.header.fixed // 8
         if h.variable:
-            break
+            return size + h.header.fixed // 8
+        size += h.octets
     return size
 
 

@@ -62,8 +62,8 @@ def _unit(out: HeaderOut, at: int, octets: int, fields: list[Field], payload: st
         if value.raw and value.width == only.width == octets * 8:
             return [Store(at, octets, value.text)]
     bits = [bit for f in fields for bit in _bits(out, f, (at + octets) * 8, payload)]
-    constant = sum((int(v.text, 0) & mask) << shift for v, mask, shift in bits if _known(v))
-    texts = [_moved(v, mask, shift) for v, mask, shift in bits if not _known(v)]
+    constant = sum((int(v.text, 0) & mask) << shift for v, mask, shift in bits if is_known(v))
+    texts = [_moved(v, mask, shift) for v, mask, shift in bits if not is_known(v)]
     if constant or not texts:
         texts.append(f"{constant:#x}")
     return _split(at, octets, " | ".join(texts))
@@ -100,7 +100,7 @@ def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
     return found
 
 
-def _known(value: Value) -> bool:
+def is_known(value: Value) -> bool:
     return value.text.isdigit() or value.text.startswith("0x")
 
 
@@ -129,8 +129,7 @@ def _bits(out: HeaderOut, f: Field, end: int, payload: str) -> list[tuple[Value,
 
 def _told_parts(out: HeaderOut, f: Field) -> list[Field]:
     """Parts of a divided field that have a value of their own."""
-    flags = {g.flag for g in out.header.groups}
-    told = out.given.keys() | {name for name, _ in out.writes} | flags
+    told = out.given.keys() | {name for name, _ in out.writes} | out.header.flags
     return [p for p in out.header.fields if p.part_of == f.name and p.name in told]
 
 
@@ -140,4 +139,5 @@ def _value(out: HeaderOut, f: Field, payload: str) -> Value:
         return value
     assert isinstance(f.default, Derived)
     own = f"{out.size_text()} + " if "header" in f.default.over else ""
-    return Value(f"(u16)({own}{payload})", f.width)
+    plus = f" + {f.default.plus}" if f.default.plus else ""
+    return Value(f"(u16)({own}{payload}{plus})", f.width)

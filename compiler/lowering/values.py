@@ -26,6 +26,7 @@ from ..model import (
     IsFragment,
     IsLocal,
     IsMulticast,
+    Item,
     Layer4,
     Not,
     Or,
@@ -212,7 +213,9 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
             assert own is not None
             return field_value(own[0], own[1].field(name))
         case Packet(node, name):
-            return field_value(site.node(node), site.header(node).field(name))
+            return _packet_field(site, node, site.header(node).field(name))
+        case Item(node, name, index):
+            return _item(site, node, site.header(node).field(name), value(site, index))
         case Layer4(which):
             shift = 0 if which == "src" else 16
             return Value(f"(u16)({site.state('l4')} >> {shift})", 16, raw=True)
@@ -239,6 +242,35 @@ def constant(number: int, width: int) -> Value:
 
 
 _WORD = (1 << 64) - 1
+
+
+def _packet_field(site: Site, node: str, f: Field) -> Value:
+    from .groups import group_pointer  # which reads values itself: counts, sizes
+
+    pointer = site.node(node)
+    if f.group is None:
+        return field_value(pointer, f)
+    group = group_pointer(site, site.header(node), f.group, pointer, sure=False)
+    there = field_value(group, f)
+    return replace(there, text=f"({group} ? {there.text} : 0)")
+
+
+def _item(site: Site, node: str, f: Field, index: Value) -> Value:
+    """An element of an array, 0 beyond its end, in a local variable."""
+    from .groups import group_pointer
+
+    w, header, pointer = site.writer, site.header(node), site.node(node)
+    array = header.array(f)
+    assert array is not None and array.count is not None
+    octets, name, at = f.width // 8, w.fresh("element"), w.fresh("index")
+    first = group_pointer(site, header, array.name, pointer, sure=False)
+    count = f"({pointer} ? {value(site, array.count, (pointer, header)).host()} : 0)"
+    read = field_value(first, f)
+    w.put(f"u64 {at} = {index.host()};", f"u{read.octets * 8} {name} = 0;")
+    with w.nest(f"if ({first} && {at} < {count}) {{"):
+        w.put(f"{first} += ({at} & {(1 << array.most.bit_length()) - 1}) * {octets};")
+        w.put(f"if ({first} + {octets} <= limit_of(ctx))", f"\t{name} = {read.text};")
+    return replace(read, text=name)
 
 
 def attribute(site: Site, expr: Attribute) -> Value:

@@ -156,10 +156,18 @@ class Notation:
         fields = {f.name: f for f in header.fields if not f.name.startswith("_")}
         found: dict[str, Value] = {}
         for key, entry in self._yaml.mapping(node, f"`{name}`", fields).items():
-            value = self._value(fields[key], entry.value)
-            if value is not None:
-                found[key] = value
+            field, value = fields[key], entry.value
+            array = header.array(field)
+            read = self._list(field, value) if array else self._value(field, value)
+            if read is not None:
+                found[key] = read
         return found
+
+    def _list(self, field: Field, node: yaml.Node) -> tuple[int, ...] | None:
+        """The elements of an array, `[1, 2]`."""
+        values = [self._value(field, each) for each in self._yaml.sequence(node)]
+        numbers = tuple(v for v in values if isinstance(v, int))
+        return numbers if len(numbers) == len(values) else None
 
     def _value(self, field: Field, node: yaml.Node) -> Value | None:
         if field.kind == "bytes":

@@ -179,6 +179,8 @@ def _shown(value: Value | None, kind: str) -> str:
         return "nothing"
     if isinstance(value, bytes):
         return value.hex() or "nothing"
+    if isinstance(value, tuple):
+        return f"[{', '.join(_shown(v, kind) for v in value)}]"
     if kind == "ip4":
         return ".".join(str(b) for b in value.to_bytes(4, "big"))
     if kind == "mac":

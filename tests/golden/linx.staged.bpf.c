@@ -1410,7 +1410,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		count_event(13);
 		return verdict(1, XDP_DROP);
 	}
-	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 63);
+	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
 	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
 		group_4 = 0;
 	u8 given_5 = group_4 != 0;
@@ -1715,7 +1715,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	}
 	u64 key_1[2] = {};
 	if (st->gre_h) {
-		void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 63);
+		void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
 		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
 			group_4 = 0;
 		if (group_4) {

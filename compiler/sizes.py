@@ -1,0 +1,53 @@
+"""Sizes that a header says of itself, worked out when it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .model import Arithmetic, Const, Expr, Header, Own
+
+
+def solved(header: Header, expr: Expr, wanted: Callable[[int], bool]) -> tuple[str, int, int]:
+    """The first field of the expression, its least value for which the expression is as wanted, and
+    what it then is. All other fields are as by default."""
+    name = first_field(expr)
+    defaults = {f.name: f.default for f in header.fields if isinstance(f.default, int)}
+    for number in range(1 << header.field(name).width) if name else ():
+        found = _evaluated(expr, {**defaults, name: number})
+        if wanted(found):
+            return name, number, found
+    return "", 0, 0
+
+
+def first_field(expr: Expr) -> str:
+    """The first field that the expression reads; empty if it reads none."""
+    match expr:
+        case Own(name):
+            return name
+        case Arithmetic(_, left, right):
+            return first_field(left) or first_field(right)
+    return ""
+
+
+def _evaluated(expr: Expr, values: dict[str, int]) -> int:
+    match expr:
+        case Const(number):
+            return number
+        case Own(name):
+            return values.get(name, 0)
+        case Arithmetic(operator, left, right):
+            a, b = _evaluated(left, values), _evaluated(right, values)
+            match operator:
+                case "+":
+                    return a + b
+                case "-":
+                    return a - b
+                case "*":
+                    return a * b
+                case "&":
+                    return a & b
+                case "<<":
+                    return a << b
+                case ">>":
+                    return a >> b
+    raise AssertionError(f"{expr} stands in no header")

@@ -1,0 +1,99 @@
+"""Packets of any parse graph: a way through it, header by header, with any values."""
+
+from __future__ import annotations
+
+from helioc.compiler.interpreter.build_packet import Heading, build
+from helioc.compiler.interpreter.octets import Value
+from helioc.compiler.lowering.reads import walk
+from helioc.compiler.model import Edge, Field, Graph, Header, Own, Test
+from hypothesis import strategies as st
+
+LONGEST = 12  # headers
+
+
+def frames(graph: Graph, role: str) -> st.SearchStrategy[bytes]:
+    """Frames that arrive on `role`: most of their headers are whole, some of their values lie."""
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> bytes:
+        frame = _frame(draw, graph, role)
+        return _mutated(draw, frame) if draw(st.integers(0, 3)) == 0 else frame
+
+    return drawn()
+
+
+def _frame(draw: st.DrawFn, graph: Graph, role: str) -> bytes:
+    headings: list[Heading] = []
+    node, values = graph.entry(role), dict[str, Value]()
+    for _ in range(LONGEST):
+        edges = graph.leaving(node.name, role)
+        edge = draw(st.sampled_from([*edges, None])) if edges else None
+        values = _values(draw, node.header, edge)
+        headings.append(Heading(node.name, node.header, values, ()))
+        if edge is None:
+            break
+        node = graph.node(edge.target)
+    content = draw(st.binary(max_size=40))
+    return build(headings, content) + content
+
+
+def _mutated(draw: st.DrawFn, frame: bytes) -> bytes:
+    """The frame cut off, or with octets changed."""
+    if draw(st.booleans()):
+        return frame[: draw(st.integers(14, max(14, len(frame))))]
+    changed = bytearray(frame)
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(frame) - 1))
+        changed[at] = draw(st.one_of(st.sampled_from((0, 1, 0xFF)), st.integers(0, 255)))
+    return bytes(changed)
+
+
+def _values(draw: st.DrawFn, header: Header, edge: Edge | None) -> dict[str, Value]:
+    """Values of fields: those that the edge tests as it wants them, flags, and some of the rest."""
+    tests = {t.field: t for t in edge.tests} if edge else {}
+    found: dict[str, Value] = {}
+    telling = _telling(header) if draw(st.integers(0, 9)) else set()
+    for field in header.fields:
+        if field.name in telling:
+            continue
+        if field.name in tests:
+            found[field.name] = _passing(draw, tests[field.name], field)
+            if field.group is not None:
+                found |= dict.fromkeys(header.group(field.group).flags[:1], 1)
+        elif field.name not in found and _free(header, field, draw):
+            found[field.name] = draw(_any(header, field))
+    return found
+
+
+def _telling(header: Header) -> set[str]:
+    """Fields that say how large the header is: they are worked out where nobody gives them."""
+    counts = [g.count for g in header.groups]
+    parts = walk((header.size, header.extent, *counts))
+    return {part.field for part in parts if isinstance(part, Own)}
+
+
+def _free(header: Header, field: Field, draw: st.DrawFn) -> bool:
+    """Whether the field gets a value of its own: what headers are accepted by seldom does."""
+    if field.name.startswith("_") or field.part_of:
+        return False
+    if not field.width or header.array(field) or field.name in header.flags:
+        return draw(st.booleans())
+    return field.default is None and draw(st.integers(0, 2)) > 0
+
+
+def _any(header: Header, field: Field) -> st.SearchStrategy[Value]:
+    if not field.width:
+        return st.binary(max_size=12)
+    number = st.integers(0, (1 << field.width) - 1)
+    array = header.array(field)
+    if array:
+        return st.lists(number, max_size=array.most).map(tuple)
+    return st.one_of(number, st.sampled_from((0, 1, (1 << field.width) - 1)))
+
+
+def _passing(draw: st.DrawFn, test: Test, field: Field) -> int:
+    low, high = draw(st.sampled_from(test.ranges))
+    value = draw(st.integers(low, high))
+    if test.mask is None:
+        return value
+    return value | draw(st.integers(0, (1 << field.width) - 1)) & ~test.mask

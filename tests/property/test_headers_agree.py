@@ -1,0 +1,93 @@
+"""Interpreter and kernel agree on headers of all shapes: pipelines that tell what they read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from graph_packets import frames
+from helioc.compiler.interpret import Interpreter
+from helioc.compiler.interpreter.environment import Environment, Outcome, Port
+from helioc.compiler.lower import Join
+from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.testrun import PrivateRun
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+FOLDER = Path(__file__).parents[1] / "compiler" / "lower" / "parses"
+RULES = {
+    "groups": """create R 1 [(last, u16, 0 & 1)];
+        create R 2 [(last, u16, 1 & 1), (behind, u8, 0)];
+        create R 3 [(last, u16, 1 & 1), (own, u32, 1)]""",
+}
+REACHED = {"groups": ("('R', 1)", "('R', 2)", "('malformed', 'parts: truncated')")}
+JOINS: list[Join] = ["staged", "fused"]
+quick = settings(
+    deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+SHORTEST = 14  # the kernel test-runs nothing shorter
+WORLD = Environment(ports=(Port(1, "A", "a", 11, 1500, bytes.fromhex("020000000001"), 0x0A000001),))
+
+
+def pipelines() -> list[Path]:
+    return sorted(FOLDER.glob("*.hp"))
+
+
+@pytest.fixture(scope="module", params=[(p, j) for p in pipelines() for j in JOINS], ids=str)
+def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[tuple[PrivateRun, Pipeline]]:
+    path, join = request.param
+    pipeline = check_file(path)
+    bundle = compile_pipeline(pipeline, join)
+    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+        run.set_environment(WORLD)
+        yield run, pipeline
+
+
+def book(run: PrivateRun, pipeline: Pipeline) -> RuleBook:
+    made = RuleBook(run.manifest, {"A": 1}, {1: 11})
+    if pipeline.name in RULES:
+        plan = made.plan(parse_request(Source("request", RULES[pipeline.name])))
+        made.commit(plan)
+    run.set_rules(made)
+    return made
+
+
+def said(outcome: Outcome) -> tuple[object, ...]:
+    frame = outcome.frame.hex() if outcome.frame is not None else None
+    return outcome.verdict, frame, Counter(outcome.events), Counter(outcome.counted)
+
+
+def test_packets(both: tuple[PrivateRun, Pipeline]) -> None:
+    run, pipeline = both
+    rules, interpreter = book(run, pipeline), Interpreter(pipeline, WORLD)
+    seen: Counter[str] = Counter()
+
+    @settings(quick, max_examples=400)
+    @given(frames(pipeline.graph, "a"))
+    def agree(frame: bytes) -> None:
+        expected = interpreter.run(rules, frame, 1)
+        seen.update(map(str, (*expected.events, *expected.counted)))
+        if len(frame) >= SHORTEST:
+            assert said(run.run(frame, 1)) == said(expected), f"{frame.hex()}\n{expected.trace}"
+
+    agree()
+    for fate in REACHED.get(pipeline.name, ("('verdict', 'pass')", "('verdict', 'drop')")):
+        assert seen[fate] >= 3, seen
+
+
+@settings(quick, max_examples=20)
+@given(st.data())
+def test_cut_at_every_octet(both: tuple[PrivateRun, Pipeline], data: st.DataObject) -> None:
+    run, pipeline = both
+    rules, interpreter = book(run, pipeline), Interpreter(pipeline, WORLD)
+    frame = data.draw(frames(pipeline.graph, "a"))
+    for length in range(SHORTEST, len(frame)):
+        expected = interpreter.run(rules, frame[:length], 1)
+        assert said(run.run(frame[:length], 1)) == said(expected), frame[:length].hex()
