@@ -6,6 +6,7 @@ They are those of `Request.g4` (a test compares), some twenty times faster than 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from .source import Source
@@ -17,11 +18,13 @@ BAD, STRAY = "b", "?"
 VERBS = {"create": CREATE, "update": UPDATE, "delete": DELETE, "replace": REPLACE}
 
 _HEX = "[0-9a-f]++"
+_FLAGS = re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII
 # Groups are not repeated possessively, which Python 3.11.2 gets wrong.
 _TOKEN = re.compile(
     rf"""(?:\s++|//[^\n]*+)*(?:
-      (?P<six>(?:{_HEX}:)*(?:{_HEX}:|:):(?:{_HEX}(?::{_HEX})*)? | (?:{_HEX}:){{7}}{_HEX})
-    | (?P<mac>(?:[0-9a-f]{{2}}:){{5}}[0-9a-f]{{2}})
+      (?=[0-9a-f]*+:)(?:
+        (?P<six>(?:{_HEX}:)*(?:{_HEX}:|:):(?:{_HEX}(?::{_HEX})*)? | (?:{_HEX}:){{7}}{_HEX})
+      | (?P<mac>(?:[0-9a-f]{{2}}:){{5}}[0-9a-f]{{2}}))
     | (?P<word>[a-z_][a-z0-9_]*+(?:[-.][a-z0-9_]++)*)
     | (?P<four>[0-9]++\.[0-9]++\.[0-9]++\.[0-9]++(?![a-z0-9_]|\.[a-z0-9_]))
     | (?P<number>(?:0x[0-9a-f]++|[0-9]++)(?![a-z0-9_]|\.[a-z0-9_]))
@@ -31,13 +34,14 @@ _TOKEN = re.compile(
     | (?P<stray>.)
     | (?P<end>\Z)
     )""",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII,
+    _FLAGS,
 )
 _KINDS = {"six": IP6, "mac": MAC, "four": IP4, "number": NUMBER, "string": STRING, "bad": BAD}
 _LETTERS = ["", *(_KINDS.get(name, STRAY) for name in _TOKEN.groupindex)]
 _WORD_GROUP = _TOKEN.groupindex["word"]
 _MARK_GROUP = _TOKEN.groupindex["mark"]
 _END_GROUP = _TOKEN.groupindex["end"]
+_MOST_GROUPS = 64
 _PLAIN_WORD = re.compile(r"[a-z_][a-z0-9_]*(?:[-.][a-z0-9_]+)*", re.IGNORECASE | re.ASCII)
 
 
@@ -46,9 +50,9 @@ class Tokens(NamedTuple):
     offsets."""
 
     kinds: str
-    texts: list[str]
-    starts: list[int]
-    ends: list[int]
+    texts: Sequence[str]
+    starts: Sequence[int]
+    ends: Sequence[int]
 
 
 def tokens(source: Source) -> Tokens:
@@ -72,6 +76,29 @@ def tokens(source: Source) -> Tokens:
         starts.append(start)
         ends.append(end)
     return Tokens("".join(kinds), texts, starts, ends)
+
+
+_SKIP = r"\s*+(?://[^\n]*+\s*+)*"
+_ENDS = r"(?![a-z0-9_]|[-.][a-z0-9_])"
+_SPELLED = {
+    WORD: rf"(?!(?:{'|'.join(VERBS)}){_ENDS})[a-z_][a-z0-9_]*(?:[-.][a-z0-9_]+)*{_ENDS}",
+    IP4: r"[0-9]+\.[0-9]+\.[0-9]+\.[0-9]+(?![a-z0-9_]|\.[a-z0-9_])",
+    NUMBER: r"(?:0x[0-9a-f]+|[0-9]+)(?![a-z0-9_]|\.[a-z0-9_])",
+    STRING: r'"[^"\r\n]*"',
+    **{letter: verb + _ENDS for verb, letter in VERBS.items()},
+    **{mark: re.escape(mark) for mark in ",()[]&"},
+    "/": "/(?!/)",
+    "-": r"\.\.",
+}
+
+
+def expression_of(kinds: str) -> re.Pattern[str] | None:
+    """What the whole text of a request with these kinds of tokens matches, a group a token. None
+    where that cannot be said so simply: a `:` may be a part of an address."""
+    if len(kinds) > _MOST_GROUPS or not _SPELLED.keys() >= set(kinds):
+        return None
+    parts = [f"({_SPELLED[kind]})" for kind in kinds]
+    return re.compile(_SKIP + _SKIP.join(parts) + rf"{_SKIP};?{_SKIP}", _FLAGS)
 
 
 def is_word(text: str) -> bool:
