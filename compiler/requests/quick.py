@@ -302,7 +302,7 @@ def _made(
     gives = kind.rule.gives
     rule = Rule(
         kind.name, id_, sequence, "", owner, 0,
-        tuple([pairs[i] for i in sorted(pairs)]),
+        tuple(pairs.values() if len(pairs) < 2 else [pairs[i] for i in sorted(pairs)]),
         tuple([(n, values[n]) for n in gives if n in values]) if values else (),
         tuple([(n, references[n]) for n in gives if n in references]) if references else (),
         target,

@@ -272,7 +272,8 @@ class Kind:
     def decoded(self, ie: IE, member: Kind | None) -> Hit:
         field = self._spelled.get(ie[:2])
         if field is not None:
-            return _keep(self.cache, ie[:5], self._hit(field, ie))
+            hit = self._hit(field, ie)
+            return hit if field.codec.kind == "ip4" else _keep(self.cache, ie[:5], hit)
         field = self.field(ie, member)
         field.codec.check_length(ie.length)
         hit = self._hit(field, ie)
