@@ -27,8 +27,7 @@ class Filter:
         self._size = kind.key_size
         self.words = memory[: kind.filter // 8].cast("Q")
         self._shift = 64 - (kind.filter.bit_length() - 1)
-        self._keys = np.zeros(kind.filter, np.uint32)  # how many have each bit
-        self._counts = self._keys.data  # the same, faster one by one
+        self._others: dict[int, int] = {}  # how many keys have a bit besides the first, if any do
         count = (self._size + 7) // 8
         self._pad = bytes(count * 8 - self._size)
         self._unpack = struct.Struct(f"<{count}Q").unpack
@@ -55,30 +54,36 @@ class Filter:
 
     def add(self, key: bytes) -> None:
         bit = self.bit(key)
-        self.words[bit >> 6] |= 1 << (bit & 63)
-        self._counts[bit] += 1
+        at, one = bit >> 6, 1 << (bit & 63)
+        word = self.words[at]
+        if word & one:
+            self._others[bit] = self._others.get(bit, 0) + 1
+        else:
+            self.words[at] = word | one
 
     def remove(self, key: bytes) -> None:
         bit = self.bit(key)
-        self._counts[bit] -= 1
-        if not self._counts[bit]:
+        others = self._others.pop(bit, 0)
+        if not others:
             self.words[bit >> 6] &= ~(1 << (bit & 63)) & _MOST
+        elif others > 1:
+            self._others[bit] = others - 1
 
     def add_many(self, keys: bytes) -> None:
-        bits = self.bits(keys)
-        _set(np.frombuffer(self.words, np.uint64), bits)
-        np.add.at(self._keys, bits, np.uint32(1))
+        self._add(np.frombuffer(self.words, np.uint64), keys)
 
     def rebuild(self, keys: bytes) -> None:
         """From here on these keys are in the hash and no others; all of them were before."""
-        bits = self.bits(keys)
         words = np.zeros(len(self.words), np.uint64)
-        _set(words, bits)
+        self._others.clear()
+        self._add(words, keys)
         np.frombuffer(self.words, np.uint64)[:] = words
-        self._keys[:] = 0
-        np.add.at(self._keys, bits, np.uint32(1))
 
-
-def _set(words: npt.NDArray[np.uint64], bits: Bits) -> None:
-    ones = np.uint64(1) << (bits & 63).astype(np.uint64)
-    np.bitwise_or.at(words, bits >> 6, ones)
+    def _add(self, words: npt.NDArray[np.uint64], keys: bytes) -> None:
+        bits, counts = np.unique(self.bits(keys), return_counts=True)
+        at, ones = bits >> 6, np.uint64(1) << (bits & 63).astype(np.uint64)
+        others = counts - ((words[at] & ones) == 0)
+        shared = others > 0
+        for bit, more in zip(bits[shared].tolist(), others[shared].tolist(), strict=True):
+            self._others[bit] = self._others.get(bit, 0) + more
+        np.bitwise_or.at(words, at, ones)
