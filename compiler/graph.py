@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import model
 from .checking import guards
+from .sums import NETWORK
 
 
 def reachable(graph: model.Graph, role: str) -> frozenset[str]:
@@ -58,6 +59,18 @@ def deepest(graph: model.Graph) -> tuple[int, list[str]]:
         depth, way = max(before, key=lambda b: b[0], default=(0, []))
         best[node.name] = depth + node.header.maximum, [*way, node.name]
     return max(best.values(), key=lambda b: b[0])
+
+
+def below(graph: model.Graph, role: str, node: str) -> list[str]:
+    """Nodes that may stand behind a node on that role with no IP header between, in order."""
+    found: list[str] = []
+    for other in graph.nodes:
+        sources = {e.source for e in graph.entering(other.name, role)}
+        if node in sources or any(
+            s in found and graph.node(s).header.protocol not in NETWORK for s in sources
+        ):
+            found.append(other.name)
+    return [n for n in found if graph.node(n).header.protocol not in NETWORK]
 
 
 def leading(graph: model.Graph, role: str, first: str | None = None) -> list[str]:

@@ -13,6 +13,7 @@ from .interpreter.icmp_reply import reply
 from .interpreter.parse_packet import PacketParser
 from .interpreter.scope import Done, Scope
 from .model import (
+    Assign,
     Block,
     Bridge,
     Choose,
@@ -119,6 +120,11 @@ class _Run(Scope):
                 self.note(f"pop to {s.node}")
                 if not self.packet.pop(s.node):
                     self._dropped("ecn")
+            case Assign():
+                new = [self.value(value) for _, value in s.fields]
+                for (field, _), value in zip(s.fields, new, strict=True):
+                    self.packet.change(field.node, field.field, value)
+                    self.note(f"{field.node}.{field.field} = {value:#x}")
             case ClampMss():
                 self.clamp = True
             case Forward():

@@ -571,6 +571,15 @@ class Pop:
 
 
 @dataclass(frozen=True)
+class Assign:
+    """Change fields in place, at once: all values are taken before the first is written. Checksums
+    that cover them are kept incrementally (RFC 1624)."""
+
+    fields: tuple[tuple[Packet, Expr], ...]
+    span: Span
+
+
+@dataclass(frozen=True)
 class ClampMss:
     """Lower the TCP MSS option of a SYN to what fits the tunnel (RFC 879, RFC 6691)."""
 
@@ -628,6 +637,7 @@ Statement = (
     | Recall
     | Push
     | Pop
+    | Assign
     | ClampMss
     | Forward
     | Bridge

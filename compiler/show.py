@@ -222,6 +222,8 @@ def _simple(s: m.Statement) -> str:
             return f"push {path} before {s.before}"
         case m.Pop():
             return f"pop to {s.node}"
+        case m.Assign():
+            return ", ".join(f"{expression(f)} = {expression(v)}" for f, v in s.fields)
         case m.ClampMss():
             return "clamp mss"
         case m.Forward():

@@ -305,6 +305,58 @@ __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 fiel
 	return 1;
 }
 
+/* A checksum follows what it covers. `change`: the sum of the complements of what stood there and of
+ * what stands there now, in aligned words. Returns the same of the checksum itself, for another that
+ * covers it. */
+ALWAYS u64 checksum_follow(void *field, u64 change)
+{
+	u16 old = ~RAW16(field, 0), new = fold(old + change);
+
+	PUT16(field, 0, new);
+	return (u64)old + new;
+}
+
+/* 1 for a 16-bit number that is not 0, else 0: without a branch, which the verifier would follow both
+ * ways, and all that comes behind twice. */
+ALWAYS u64 is_set(u64 number)
+{
+	OPAQUE(number);
+	return (number + 0xffff) >> 16;
+}
+
+/* The same of UDP's, where 0 says that there is none (RFC 768). */
+ALWAYS u64 udp_checksum_follow(void *field, u64 change)
+{
+	u16 was = RAW16(field, 0), old = ~was, new = fold(old + change);
+	u64 there = 0 - is_set(was);
+
+	new |= is_set(new) - 1; /* 0xffff in place of 0 */
+	PUT16(field, 0, new & there);
+	return ((u64)old + new) & there;
+}
+
+/* A sum of words as one word, 0 only of zeros. */
+ALWAYS u32 folded(u64 sum)
+{
+	return (u16)~fold(sum);
+}
+
+#define UDP_CHECKSUM 0x100
+
+/* The checksum `field` octets into the header at octet `at` follows what it covers, if the packet has
+ * that header: `at` is 0 or beyond any offset if not. */
+__noinline u64 follow(struct xdp_md *ctx, u32 at, u32 field, u64 change)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p;
+
+	if (!at || at > MAX_OFFSET)
+		return 0;
+	p = packet_at(data, at + (field & 0xff));
+	if (p + 2 > end)
+		return 0;
+	return field & UDP_CHECKSUM ? udp_checksum_follow(p, change) : checksum_follow(p, change);
+}
+
 /* ---- jhash (Bob Jenkins' lookup3, as Linux's jhash2 with initval 0) --------------------------- */
 
 #define ROL32(x, k) ((x) << (k) | (x) >> (32 - (k)))

@@ -252,4 +252,33 @@ CHANGES: dict[str, Explanation] = {
         _TUNNEL + "    pass\n  }\n  drop\n}",
         _TUNNEL + "    drop\n  }\n  drop\n}",
     ),
+    "H0322": Explanation(
+        "a field that says what the packet is",
+        "Fields that edges test, that say how long a header is or how it is read, and fields "
+        "that are derived are not assigned: what was parsed would no longer be what is there. "
+        "All others may be changed in place; checksums follow.",
+        "stage main {\n  if user { user.protocol = 17 }\n  pass\n}",
+        "stage main {\n  if user { user.ttl = 17 }\n  pass\n}",
+    ),
+    "H0323": Explanation(
+        "two fields that cannot be exchanged",
+        "`swap` exchanges two fields of one type and width.",
+        "stage main {\n  if user { swap user.src, user.ttl }\n  pass\n}",
+        "stage main {\n  if user { swap user.src, user.dst }\n  pass\n}",
+    ),
+    "H0324": Explanation(
+        "a checksum that nobody reads covers this address",
+        "The checksums of TCP and UDP cover the addresses of the IP header. Where one of these is "
+        "changed they follow, but only in packets whose TCP or UDP header the parse graph reads.",
+        "parser {\n"
+        "  ethernet -> ipv4 as user when type = 0x0800\n"
+        "}\n"
+        "stage main {\n  if user { user.dst = 10.0.0.1 }\n  pass\n}",
+        "parser {\n"
+        "  ethernet -> ipv4 as user when type = 0x0800\n"
+        "  user -> tcp when protocol = 6\n"
+        "  user -> udp when protocol = 17\n"
+        "}\n"
+        "stage main {\n  if user { user.dst = 10.0.0.1 }\n  pass\n}",
+    ),
 }

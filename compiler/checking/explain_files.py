@@ -61,7 +61,7 @@ FILES: dict[str, Explanation] = {
         "this release does not compile that yet",
         "The language means something by it, and a later release will compile it; the help "
         "line says what to write for now.",
-        "stage main {\n  if user { user.ttl = 1 }\n  pass\n}",
+        "stage main {\n  if user { push vlan { id = 1 } before user }\n  pass\n}",
         "stage main {\n  pass\n}",
     ),
 }

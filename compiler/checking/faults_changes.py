@@ -14,3 +14,33 @@ def no_link(span: Span, push: str) -> Diagnostic:
         (span, f"behind `{push}`, its frame is what the tunnel carries"),
         help="send it on with `forward`, which gives it the link header of the egress port",
     )
+
+
+def not_assigned(span: Span, field: str, why: str, where: Span) -> Diagnostic:
+    return error(
+        "H0322",
+        f"`{field}` cannot be changed in place",
+        (span, "assigned here"),
+        (where, why),
+        help="the packet would be another one: pop the header and push it again",
+    )
+
+
+def unlike(left: tuple[Span, str], right: tuple[Span, str], a: str, b: str) -> Diagnostic:
+    return error(
+        "H0323",
+        f"{a} and {b} cannot be exchanged",
+        (right[0], f"this is {right[1]}"),
+        (left[0], f"this is {left[1]}"),
+        help="swap fields of one type and width",
+    )
+
+
+def not_covered(span: Span, node: str, what: str, role: str, where: Span) -> Diagnostic:
+    return error(
+        "H0324",
+        f"a packet on {role} may have a checksum over `{node}` that nobody reads",
+        (span, "changes what it covers"),
+        (where, f"no edge leads on to {what}"),
+        help=f"lead edges from `{node}` to {what}, or narrow with `if NODE {{…}}` to what is read",
+    )

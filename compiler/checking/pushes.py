@@ -8,6 +8,7 @@ from ...lang import tree
 from ...lang.source import Span
 from .. import model
 from ..graph import writable
+from ..lowering.reads import walk
 from ..sizes import first_field
 from ..sums import is_checksum, zero_checksum
 from . import faults_files, faults_headers
@@ -278,9 +279,9 @@ def _kept_right(program: Program, name: tree.Name, node: model.Node, field: mode
         why = f"derived: `{field.default.what}(…)`"
     elif header.group_of_flag(field.name):
         why = "set when a field of its group is given"
-    elif header.size is not None and field.name in _own_fields(header.size):
+    elif header.size is not None and field.name in own_fields(header.size):
         why = "follows from the size of the header"
-    elif any(g.count and field.name in _own_fields(g.count) for g in header.groups):
+    elif any(g.count and field.name in own_fields(g.count) for g in header.groups):
         why = "follows from how many elements an array has"
     else:
         return False
@@ -291,13 +292,9 @@ def _kept_right(program: Program, name: tree.Name, node: model.Node, field: mode
     return True
 
 
-def _own_fields(expr: model.Expr) -> set[str]:
-    match expr:
-        case model.Own(name):
-            return {name}
-        case model.Arithmetic(_, left, right):
-            return _own_fields(left) | _own_fields(right)
-    return set()
+def own_fields(part: object) -> set[str]:
+    """The header's fields that one of its clauses reads."""
+    return {p.field for p in walk(part) if isinstance(p, model.Own)}
 
 
 def _groups_written(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...lang import tree
 from ...lang.source import Span
 from .. import model
-from . import changes, faults_files, faults_graph, pushes
+from . import assigns, changes, faults_files, faults_graph, pushes
 from . import faults_stages as faults
 from .changes import Changed
 from .conditions import narrow
@@ -119,18 +119,27 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
                 return Changed(None, state)
             return Changed(model.ClampMss(written.span), state)
         case tree.Swap():
+            return assigns.swap(program, written, state, scope)
+        case tree.Bridge():
+            return changes.bridge(program, written, state, scope)
+        case tree.Verdict():
+            return changes.verdict(program, written, state)
+        case tree.Apply():
+            return _apply(program, written, state, scope)
+        case tree.Clamp():
+            if written.what.text != "mss":
+                program.report(
+                    faults_files.unknown(
+                        "thing to clamp", written.what, ("mss",), "write `clamp mss`"
+                    )
+                )
+                return Changed(None, state)
+            return Changed(model.ClampMss(written.span), state)
+        case tree.Swap():
             program.report(faults_files.unsupported(written.span, "exchanging fields"))
             return Changed(None, state)
         case tree.Assign():
-            StageNames(program, state, scope).expressions.value(written.value)
-            program.report(
-                faults_files.unsupported(
-                    written.span,
-                    "assigning to a field of the packet",
-                    "give the value in a `push`: `push outer { tos = … }`",
-                )
-            )
-            return Changed(None, state)
+            return assigns.assign(program, written, state, scope)
 
 
 # ---- if ---------------------------------------------------------------------------------------

@@ -125,3 +125,11 @@ def updated(old_sum: int, old: bytes, new: bytes) -> int:
     """The checksum after aligned octets went from `old` to `new` (RFC 1624 equation 3)."""
     total = (old_sum ^ 0xFFFF) + (ones_sum(old) ^ 0xFFFF) + ones_sum(new)
     return ((total - 1) % 0xFFFF + 1 if total else 0) ^ 0xFFFF
+
+
+def followed(old_sum: int, old: bytes, new: bytes) -> int:
+    """The checksum after aligned words went from `old` to `new` (RFC 1624 equation 3)."""
+    words = zip(old[::2], old[1::2], strict=True), zip(new[::2], new[1::2], strict=True)
+    before, after = ([high << 8 | low for high, low in each] for each in words)
+    total = (old_sum ^ 0xFFFF) + sum(w ^ 0xFFFF for w in before) + sum(after)
+    return ((total - 1) % 0xFFFF + 1 if total else 0) ^ 0xFFFF

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from ..graph import ethertypes
 from ..model import Derived, Graph, Header, Pipeline, PushElement
+from ..sums import NETWORK, is_checksum
 from .build_packet import Heading, build
 from .environment import Port
-from .octets import Octets, Value, put, updated
+from .octets import Octets, Value, followed, put, updated
 from .parse_packet import Layer, Parsed
 
 _HEADER_CHECKSUM = Derived("checksum", frozenset({"header"}))
@@ -129,6 +130,72 @@ class Rewriting:
         octets = _assigned(layer.octets, field, value)
         self._patch(layer.offset, octets)
 
+    def change(self, node: str, field: str, value: int) -> None:
+        """Change a field in place, and every checksum that covers it: the header's own, that of the
+        layer above where an address changes, and those of headers in front over their payload."""
+        layer = self.layer(node)
+        assert layer is not None
+        offset = layer.octets.offset(layer.header.field(field))
+        assert offset is not None
+        width = layer.header.field(field).width
+        first, last = offset // 16 * 2, (offset + width + 15) // 16 * 2
+        new = put(layer.octets.data, offset, width, value)
+        old, new = layer.octets.data[first:last], new[first:last]
+        self._write(layer.offset + first, new)
+        total = old, new
+        for covered, part in (
+            *((layer, "header"),),
+            *((upper, "pseudo") for upper in self._above(layer, field)),
+        ):
+            before, after = self._follow(covered, part, old, new)
+            total = total[0] + before, total[1] + after
+        for outer in reversed(self.layers[: self.layers.index(self._again(layer))]):
+            before, after = self._follow(outer, "payload", *total)
+            total = total[0] + before, total[1] + after
+
+    def _follow(self, layer: Layer, part: str, old: bytes, new: bytes) -> tuple[bytes, bytes]:
+        """Keep the checksums of a header right that cover this part, of which `old` became `new`.
+        Returns what was written there before and is now."""
+        octets = self._again(layer).octets
+        gone = come = b""
+        for field in octets.header.fields:
+            at, derived = octets.offset(field), field.default
+            if not is_checksum(field) or at is None:
+                continue
+            assert isinstance(derived, Derived)
+            before = octets.number(field.name)
+            optional = octets.header.protocol == "udp"
+            if part not in derived.over or (optional and not before):
+                continue
+            after = followed(before, old, new)
+            if optional and not after:
+                after = 0xFFFF
+            self._write(layer.offset + at // 8, after.to_bytes(2, "big"))
+            gone, come = gone + before.to_bytes(2, "big"), come + after.to_bytes(2, "big")
+        return gone, come
+
+    def _above(self, layer: Layer, field: str) -> list[Layer]:
+        """Headers whose checksum covers this address by a pseudo header. The destination of an IPv6
+        header in front of a routing header is not that (RFC 8200 section 8.1)."""
+        if layer.header.protocol not in NETWORK or field not in ("src", "dst"):
+            return []
+        found = []
+        for behind in self.layers[self.layers.index(self._again(layer)) + 1 :]:
+            if behind.header.protocol in NETWORK:
+                break
+            if behind.header.protocol == "srh" and field == "dst":
+                return []
+            found.append(behind)
+        return found
+
+    def _again(self, layer: Layer) -> Layer:
+        """The header as it is now."""
+        return next(x for x in self.layers if x.offset == layer.offset and x.name == layer.name)
+
+    def _write(self, offset: int, data: bytes) -> None:
+        self.frame = self.frame[:offset] + data + self.frame[offset + len(data) :]
+        self.chain = [x.reread(self.frame) if isinstance(x, Layer) else x for x in self.chain]
+
     def clamp_mss(self, most: int) -> None:
         """Lower the MSS option of a SYN to `most` (RFC 9293 section 3.7.1)."""
         tcp = next((x for x in self.layers if x.header.protocol == "tcp"), None)
@@ -216,8 +283,7 @@ class Rewriting:
         return {**values, "ecn": inner.number("ecn")}
 
     def _patch(self, offset: int, octets: Octets) -> None:
-        self.frame = self.frame[:offset] + octets.data + self.frame[offset + len(octets.data) :]
-        self.chain = [x.reread(self.frame) if isinstance(x, Layer) else x for x in self.chain]
+        self._write(offset, octets.data)
 
 
 def is_fragment(ip: Octets) -> bool:

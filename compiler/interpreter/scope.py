@@ -176,9 +176,9 @@ class Scope:
 
     def _layer4(self, which: str) -> int:
         """The port in the TCP or UDP header behind the innermost IP header; 0 if there is none, and
-        in fragments."""
+        in fragments. As they came: an assignment changes the header, not these."""
         fragment, port = False, 0
-        for layer in self.packet.layers:
+        for layer in self.parsed.layers:
             protocol = layer.header.protocol
             if protocol in ("ipv4", "ipv6"):
                 fragment, port = protocol == "ipv4" and is_fragment(layer.octets), 0

@@ -55,11 +55,11 @@ def push(site: Site, statement: Push) -> Shape:
         header = graph.node(element.node).header
         _refuse_unwritable(site, header)
         edge = writable(site, element.node, after)
-        given = {name: _captured(site, value(site, v)) for name, v in element.values}
+        given = {name: captured(site, value(site, v)) for name, v in element.values}
         if header.protocol == "ipv4" and not {"tos", "dscp", "ecn"} & given.keys():
             front = site.node(statement.before)
             if site.header(statement.before).protocol == "ipv4":
-                given["ecn"] = _captured(site, Value(f"(RAW8({front}, 1) & 3)", 2))
+                given["ecn"] = captured(site, Value(f"(RAW8({front}, 1) & 3)", 2))
         out.append(
             HeaderOut(element.node, header, given, edge.writes or (), frozenset(element.computed))
         )
@@ -76,7 +76,7 @@ def _refuse_unwritable(site: Site, header: Header) -> None:
             raise Unsupported(f"{told}: its `{f.name}` is an array", span)
 
 
-def _captured(site: Site, v: Value) -> Value:
+def captured(site: Site, v: Value) -> Value:
     """The value in a local variable of its own."""
     name = site.writer.fresh("value")
     site.writer.put(f"u{v.octets * 8} {name} = {v.text};")

@@ -30,6 +30,15 @@ class Shape:
     def touched(self) -> bool:
         return bool(self.popped or self.pushed or self.own)
 
+    def gone(self, graph: Graph, role: str) -> set[str]:
+        """Nodes that were popped, whichever of them the packet had."""
+        found = {n for way in self.popped for n in way}
+        if self.own:
+            start = graph.entry(role).name
+            ways = all_ways(graph, role, start, self.own)
+            found |= {n for way in ways for n in way[:-1]}
+        return found
+
 
 class Unsupported(Exception):
     """The pipeline needs something that is not compiled yet; `span` is what asks for it."""
@@ -42,19 +51,27 @@ class Unsupported(Exception):
 def ways_to(graph: Graph, role: str, start: str, node: str) -> tuple[tuple[str, ...], ...]:
     """What may stand between the leading link nodes of a packet that begins with `start` and
     `node`, outermost first: every way there is on a port role."""
+    found: dict[tuple[str, ...], None] = {}
+    for way in all_ways(graph, role, start, node):
+        inside = list(way[:-1])
+        while inside and graph.node(inside[0]).header.link:
+            inside.pop(0)
+        found[tuple(inside)] = None
+    return tuple(found)
+
+
+def all_ways(graph: Graph, role: str, start: str, node: str) -> list[tuple[str, ...]]:
+    """Every way from one node to another, with both."""
     found: list[tuple[str, ...]] = []
     todo: list[tuple[str, ...]] = [(start,)]
     while todo:
         way = todo.pop(0)
         if way[-1] == node:
-            inside = list(way[:-1])
-            while inside and graph.node(inside[0]).header.link:
-                inside.pop(0)
-            found.append(tuple(inside))
+            found.append(way)
         else:
             targets = dict.fromkeys(e.target for e in graph.leaving(way[-1], role))
             todo += [(*way, t) for t in targets]
-    return tuple(dict.fromkeys(found))
+    return found
 
 
 def fronts_behind(graph: Graph, role: str, start: str) -> tuple[str, ...]:

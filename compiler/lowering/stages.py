@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model import (
+    Assign,
     Block,
     Bridge,
     Choose,
@@ -22,6 +23,7 @@ from ..model import (
     Tell,
     Verdict,
 )
+from .assigns import assign
 from .forward import bridge, forward
 from .lookup import bind, bind_given, choose, dereference, find, gives_test
 from .rewrite import pop, push
@@ -66,6 +68,9 @@ def _statement(site: Site, s: Statement) -> Shape | None:
             return push(site, s)
         case Pop():
             return pop(site, s)
+        case Assign():
+            assign(site, s)
+            return site.shape
         case ClampMss():
             site.clamp = True
             return site.shape

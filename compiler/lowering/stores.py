@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..model import Derived, Field
-from .values import SWAP, Value
+from .values import SWAP, Value, container
 
 if TYPE_CHECKING:
+    from ..lowered import Writer
     from .headers_out import HeaderOut
 
 
@@ -82,6 +83,26 @@ def _split(at: int, octets: int, number: str) -> list[Store]:
         found.append(Store(at + done, piece, f"{SWAP[piece]}({text})" if piece > 1 else text))
         done += piece
     return found
+
+
+def put_value(w: Writer, pointer: str, f: Field, value: Value) -> None:
+    """Write a field of the fixed part of a header that is there; its neighbours stay."""
+    first, last = f.offset // 8, (f.offset + f.width - 1) // 8
+    octets, end = last + 1 - first, (last + 1) * 8
+    if f.width == octets * 8 == value.width and value.raw:
+        stored = [Store(first, octets, value.text)]
+    elif f.width == octets * 8:
+        stored = _split(first, octets, value.host())
+    else:
+        shift, ones = end - f.offset - f.width, (1 << f.width) - 1
+        kept = container(pointer, first, octets)
+        mask = ((1 << octets * 8) - 1) & ~(ones << shift)
+        number = f"((u64){kept} & {mask:#x}) | ((u64)({value.host()} & {ones:#x}) << {shift})"
+        name = w.fresh("octets")
+        w.put(f"u64 {name} = {number};")
+        stored = _split(first, octets, name)
+    for s in stored:
+        w.put(f"PUT{s.octets * 8}({pointer}, {s.at}, {s.text});")
 
 
 def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:

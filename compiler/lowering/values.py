@@ -182,13 +182,13 @@ def field_value(pointer: str, f: Field, base: int = 0) -> Value:
     size, shift = last - first + 1, (last + 1) * 8 - (start + f.width)
     if size in (1, *SWAP) and f.width == size * 8:
         return Value(f"RAW{f.width}({pointer}, {first})", f.width, raw=size > 1)
-    text = _container(pointer, first, size)
+    text = container(pointer, first, size)
     if shift:
         text = f"({text} >> {shift})"
     return Value(f"({text} & {(1 << f.width) - 1:#x})", f.width)
 
 
-def _container(pointer: str, first: int, size: int) -> str:
+def container(pointer: str, first: int, size: int) -> str:
     """`size` octets at `first` as a number in host order."""
     parts, at = [], 0
     while at < size:

@@ -1,0 +1,117 @@
+"""Assignment to fields of the packet: which may be changed in place, and what that asks for."""
+
+from __future__ import annotations
+
+from ...lang import tree
+from ...lang.source import Span
+from .. import model
+from ..graph import below
+from . import faults_changes, faults_files, faults_headers
+from .changes import Changed
+from .flow import Scope, State
+from .pushes import own_fields
+from .stage_names import Program, StageNames
+from .values import KINDS, Value, fits
+
+#: By network header, what has its addresses in a pseudo header (RFC 9293, 768, 4443).
+COVERED = {"ipv4": ("tcp", "udp"), "ipv6": ("tcp", "udp", "icmpv6")}
+
+
+def assign(program: Program, statement: tree.Assign, state: State, scope: Scope) -> Changed:
+    target = _target(program, statement.target, state, scope)
+    value = StageNames(program, state, scope).expressions.value(statement.value)
+    if target is None or value is None:
+        return Changed(None, state)
+    field = target.expr
+    assert isinstance(field, model.Packet)
+    if not fits(value, target.width, target.kind, target.what, target.declared, program.found):
+        return Changed(None, state)
+    return Changed(model.Assign(((field, value.expr),), statement.span), state)
+
+
+def swap(program: Program, statement: tree.Swap, state: State, scope: Scope) -> Changed:
+    left = _target(program, statement.left, state, scope)
+    right = _target(program, statement.right, state, scope)
+    if left is None or right is None:
+        return Changed(None, state)
+    if (left.kind, left.width) != (right.kind, right.width):
+        told = f"{left.width} bits" if left.kind == right.kind else KINDS[left.kind]
+        other = f"{right.width} bits" if left.kind == right.kind else KINDS[right.kind]
+        program.report(
+            faults_changes.unlike((left.span, told), (right.span, other), left.what, right.what)
+        )
+        return Changed(None, state)
+    assert isinstance(left.expr, model.Packet) and isinstance(right.expr, model.Packet)
+    both = (left.expr, right.expr), (right.expr, left.expr)
+    return Changed(model.Assign(both, statement.span), state)
+
+
+def _target(program: Program, path: tree.Path, state: State, scope: Scope) -> Value | None:
+    """A field that may be changed."""
+    if path.parts[0].text in program.rules.known or path.parts[0].text in scope.names:
+        what = "a rule" if len(path.parts) == 1 else "an element of a rule"
+        program.report(faults_headers.wrong_kind(path.span, what, "a field of the packet"))
+        return None
+    value = StageNames(program, state, scope).name(path)
+    if value is None:
+        return None
+    if not isinstance(value.expr, model.Packet):
+        program.report(faults_headers.wrong_kind(path.span, value.what, "a field of the packet"))
+        return None
+    node = program.checked.graph.node(value.expr.node)
+    field = node.header.field(value.expr.field)
+    if field.group is not None:
+        what = "assigning to a field behind the fixed part of its header"
+        program.report(faults_files.unsupported(path.span, what))
+        return None
+    why = _why_not(program, node, field)
+    if why is not None:
+        program.report(faults_changes.not_assigned(path.span, path.text, why, field.span))
+        return None
+    _check_covered(program, path.span, node, field, state)
+    return value
+
+
+def _why_not(program: Program, node: model.Node, field: model.Field) -> str | None:
+    """What keeps a field from being changed in place."""
+    header = node.header
+    if isinstance(field.default, model.Derived):
+        return f"derived: `{field.default.what}(…)`"
+    tested = {t.field for e in program.checked.graph.leaving(node.name) for t in e.tests}
+    counts = (g.count for g in header.groups)
+    clauses = (*counts, header.size, header.extent, *header.accept, *header.payload)
+    read = frozenset[str]().union(*(own_fields(c) for c in clauses if c is not None))
+    flags = set(header.flags)
+    if header.protocol == "ipv4":
+        flags.add("more_fragments")
+    for name, reason in (
+        *((n, "an edge tests it") for n in tested),
+        *((n, "it says how the header is read") for n in read | flags),
+    ):
+        if name and _overlap(field, header.field(name)):
+            return reason
+    return None
+
+
+def _overlap(a: model.Field, b: model.Field) -> bool:
+    """Whether two fields of a header share bits."""
+    return a.group == b.group and a.offset < b.offset + b.width and b.offset < a.offset + a.width
+
+
+def _check_covered(
+    program: Program, span: Span, node: model.Node, field: model.Field, state: State
+) -> None:
+    """Where an address changes the checksum of the layer above does, which has to be known."""
+    upper = COVERED.get(node.header.protocol, ())
+    if field.name not in ("src", "dst") or not upper or not program.checked.sound:
+        return
+    graph, at = program.checked.graph, program.position(node.name)
+    if all(w.chain[-1] != at for w in state):
+        return  # whatever is behind it has been read
+    for role in sorted({w.role for w in state if w.chain[-1] == at}):
+        known = {graph.node(n).header.protocol for n in below(graph, role, node.name)}
+        missing = [p for p in upper if p not in known]
+        if missing:
+            what = faults_files.listed(missing, "and")
+            program.report(faults_changes.not_covered(span, node.name, what, role, node.span))
+            return

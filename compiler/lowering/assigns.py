@@ -1,0 +1,137 @@
+"""Assignment to fields in place; every checksum that covers them follows (RFC 1624)."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+
+from ..graph import below
+from ..model import Arithmetic, Assign, Const, Derived, Field, Header, Packet
+from ..sums import NETWORK, is_checksum
+from .groups import group_pointer
+from .rewrite import captured
+from .shape import Unsupported
+from .stores import put_value
+from .values import Site, Value, value
+
+
+def assign(site: Site, statement: Assign) -> None:
+    """All values are taken before the first is written."""
+    values = [captured(site, value(site, v)) for _, v in statement.fields]
+    for (field, _), v in zip(statement.fields, values, strict=True):
+        _change(site, field, v)
+
+
+def _change(site: Site, target: Packet, new: Value) -> None:
+    w, header, pointer = site.writer, site.header(target.node), site.node(target.node)
+    field = header.field(target.field)
+    above, front = _above(site, target), _in_front(site, target.node)
+    if not (above or front or _sums(site, target.node, "header")):
+        put_value(w, pointer, field, new)
+        return
+    pieces, change, total = _words(field), w.fresh("change"), w.fresh("total")
+    w.put(f"u64 {change} = {_sum(pointer, pieces, '~')};")
+    put_value(w, pointer, field, new)
+    w.put(f"{change} += {_sum(pointer, pieces, '')};", f"u64 {total} = {change};")
+    _follow(site, target.node, "header", change, total)
+    routing = [n for n in above if site.header(n).protocol == "srh" and target.field == "dst"]
+    with ExitStack() as unrouted:
+        if routing:
+            absent = " && ".join(f"!{site.pointer(n)}" for n in routing)
+            unrouted.enter_context(w.nest(f"if ({absent}) {{"))
+        for node in above:
+            _follow(site, node, "pseudo", change, total)
+    for node in front:
+        _follow(site, node, "payload", total, total)
+
+
+def _follow(site: Site, node: str, part: str, change: str, total: str) -> None:
+    """The checksums of a node that cover this part follow `change`; `total` has theirs added. Where
+    the node may be absent that is a call: a branch would double what the verifier has to follow."""
+    w = site.writer
+    for field in _sums(site, node, part):
+        udp = site.header(node).protocol == "udp"
+        at = field.offset // 8
+        if field.group is not None:
+            name = f"follow_{node}_{field.name}"
+            called = site.helper(name, partial(_follow_group, node=node, field=field))
+            w.put(f"{total} += {called}(ctx, folded({change}), 0);")
+        elif node in site.known:
+            call = "udp_checksum_follow" if udp else "checksum_follow"
+            w.put(f"{total} += {call}({site.pointer(node)} + {at}, {change});")
+        else:
+            what = f"{at} | UDP_CHECKSUM" if udp else str(at)
+            w.put(f"{total} += follow(ctx, {site.offset(node)}, {what}, {change});")
+
+
+def _follow_group(site: Site, node: str, field: Field) -> None:
+    """The body of a helper: by how much the checksum changed; `a` is what changed under it."""
+    w = site.writer
+    assert field.group is not None
+    with w.nest(f"if (!{site.pointer(node)}) {{"):
+        w.put("return 0;")
+    group = group_pointer(site, site.header(node), field.group, site.pointer(node))
+    with w.nest(f"if (!{group}) {{"):
+        w.put("return 0;")
+    w.put(f"return checksum_follow({group} + {field.offset // 8}, a);")
+
+
+def _sums(site: Site, node: str, part: str) -> list[Field]:
+    """The checksums of a node that cover a part."""
+    return [f for f in site.header(node).fields if _covers(f, part)]
+
+
+def _covers(field: Field, part: str) -> bool:
+    default = field.default
+    return is_checksum(field) and isinstance(default, Derived) and part in default.over
+
+
+def _words(field: Field) -> list[tuple[int, int]]:
+    """(octet, octets) of the aligned words that a field lies in."""
+    at, end = field.offset // 16 * 2, (field.offset + field.width + 15) // 16 * 2
+    found = []
+    while at < end:
+        size = 4 if end - at >= 4 else 2
+        found.append((at, size))
+        at += size
+    return found
+
+
+def _sum(pointer: str, pieces: list[tuple[int, int]], sign: str) -> str:
+    return " + ".join(f"(u64)(u{n * 8}){sign}RAW{n * 8}({pointer}, {at})" for at, n in pieces)
+
+
+def _above(site: Site, target: Packet) -> list[str]:
+    """Nodes behind an IP header whose checksum its addresses may count for, and routing headers,
+    which tell of the other address."""
+    if site.header(target.node).protocol not in NETWORK or target.field not in ("src", "dst"):
+        return []
+    behind = below(site.pipeline.graph, site.role, target.node)
+    return [n for n in behind if site.header(n).protocol == "srh" or _sums(site, n, "pseudo")]
+
+
+def _in_front(site: Site, node: str) -> list[str]:
+    """Nodes that may be in front with a checksum over their payload, innermost first."""
+    graph, found = site.pipeline.graph, [node]
+    for other in reversed(graph.nodes):
+        if other.name in site.reachable and {
+            e.target for e in graph.leaving(other.name, site.role)
+        } & set(found):
+            found.append(other.name)
+    kept = [n for n in found[1:] if n not in site.shape.gone(graph, site.role)]
+    covering = [n for n in kept if _sums(site, n, "payload")]
+    if covering and not all(_is_even(site.header(n)) for n in kept):
+        what = f"assigning to {node} behind a header of an odd number of octets"
+        raise Unsupported(what, site.writer.span)
+    return covering
+
+
+def _is_even(header: Header) -> bool:
+    """Whether the header has an even number of octets, so that words behind it are aligned."""
+    match header.size:
+        case None:
+            widths = (header.fixed, *(g.width for g in header.groups))
+            return not any(width % 16 for width in widths)
+        case Arithmetic("*", _, Const(factor)) | Arithmetic("*", Const(factor), _):
+            return factor % 2 == 0
+    return False
