@@ -21,7 +21,7 @@ _PORT = struct.Struct("<IHH6sBBI4x")
 class Hops:
     """Every next hop is known."""
 
-    def next_hop(self, port: int, address: int) -> bytes:
+    def next_hop(self, port: int, address: bytes) -> bytes:
         return w.next_hop(port)
 
 

@@ -19,6 +19,7 @@ from .checking.stage_names import Program
 from .checking.statements import block
 from .checking.states import collect_states
 from .resolve import Known, Load, load_file, visible_headers
+from .sums import NETWORK
 
 Hook = Literal["pass", "drop", "reply icmp"]
 HOOKS: dict[model.Event, Hook] = {
@@ -222,12 +223,12 @@ class _PipelineChecker:
             if (
                 verdict.verdict == "reply icmp"
                 and checked.sound
-                and not any(n.header.protocol == "ipv4" for n in checked.graph.nodes)
+                and not any(n.header.protocol in NETWORK for n in checked.graph.nodes)
             ):
                 self.found.add(
                     faults_files.missing(
                         verdict.span,
-                        "an `ipv4` node to answer",
+                        "an `ipv4` or `ipv6` node to answer",
                         "lead an edge to `ipv4`, or say `drop`",
                     )
                 )

@@ -20,6 +20,8 @@ class Events:
         names += [("hook", h) for h in HOOKS]
         names += [("drop", d) for d in DROPS]
         names += [("kept", k) for k in KEPT]
+        if any(node.header.protocol == "ipv6" for node in pipeline.graph.nodes):
+            names.append(("kept", "link-local"))
         names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
         names += [("miss", s.name) for s in pipeline.states]
         names += [

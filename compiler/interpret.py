@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import NoReturn
 
 from .interpreter.environment import Environment, Outcome, Rules, States
-from .interpreter.icmp_reply import reply
+from .interpreter.icmp_reply import is_confined, reply
 from .interpreter.parse_packet import PacketParser
+from .interpreter.rewrite import TIME_TO_LIVE
 from .interpreter.scope import Done, Scope
 from .model import (
     Assign,
@@ -234,18 +235,23 @@ class _Run(Scope):
             self.event("kept", "link-layer group")
             packet.unpushed()
             self._verdict("pass")
-        if front is not None and front.octets.number("ttl") <= 1:
+        if front is not None and is_confined(front):
+            self.event("kept", "link-local")
+            packet.unpushed()
+            self._verdict("pass")
+        if front is not None and front.octets.number(TIME_TO_LIVE[front.header.protocol]) <= 1:
             self._hook("ttl_expired")
         port = self.environment.port(number)
-        to = self.environment.neighbours.get((number, self.value(s.via)))
+        to = self.environment.neighbour(number, self.value(s.via), s.via.kind)
         if port is None or to is None:
             self._hook("unresolved")
         if carried is not None and carried.end - carried.offset + packet.pushed > port.mtu:
             self._hook("too_big", port.mtu - packet.pushed)
         if front is not None:
-            packet.assign(front.name, "ttl", front.octets.number("ttl") - 1)
+            left = TIME_TO_LIVE[front.header.protocol]
+            packet.assign(front.name, left, front.octets.number(left) - 1)
         if self.clamp:
-            packet.clamp_mss(port.mtu - packet.pushed - 40)
+            packet.clamp_mss(port.mtu - packet.pushed)
         self.note(f"forward by {port.name}")
         raise Done("redirect", packet.with_link_of(port, to), port.number)
 

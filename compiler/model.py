@@ -138,7 +138,7 @@ class Present:
 
 @dataclass(frozen=True)
 class IsLocal:
-    """One of the host's addresses, or broadcast or multicast."""
+    """One of the host's addresses, or (IPv4) broadcast, or multicast."""
 
     address: Packet
 
@@ -588,11 +588,14 @@ class ClampMss:
 
 @dataclass(frozen=True)
 class Forward:
-    """Out by `port` towards `via` (an IPv4 address): TTL - 1, new link header, redirect."""
+    """Out by `port` towards `via` (an IP address): TTL - 1, new link header, redirect. `fronts`: on
+    which role which IP node may come first in the packet as it came (and was popped), in the
+    graph's order."""
 
     port: PortOf
     via: Packet | Attribute | Recalled
     span: Span
+    fronts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ _YOUNGEST = (1 << SEQUENCE_BITS) - 1
 
 #: The cell of a rule of a kind that is no group, by its id.
 CellOf = Callable[[str, int], int]
-#: `struct next_hop` for a port's number and an address.
-NextHopOf = Callable[[int, int], bytes]
+#: `struct next_hop` for a port's number and an address (4 or 16 octets).
+NextHopOf = Callable[[int, bytes], bytes]
 
 Pattern = tuple[int, int]
 """(mask, key) as big-endian integers of the key's octets, the tuple's number left out."""
@@ -144,14 +144,14 @@ class KindCodec:
     def has_next_hop(self) -> bool:
         return any(member.kind == "next_hop" for member in self.kind.record)
 
-    def next_hop_wanted(self, rule: Rule, element: str) -> tuple[int, int] | None:
+    def next_hop_wanted(self, rule: Rule, element: str) -> tuple[int, bytes] | None:
         """(port, address) of a next hop's "PORT via ADDRESS"; None where the rule has not both."""
         port_name, address_name = element.split(" via ")
         to = dict(rule.references).get(port_name)
         address = _value_of(rule, dict(rule.values), address_name)
         if to is None or to.kind != "port" or address is None:
             return None
-        return to.id, address
+        return to.id, address.to_bytes(self._elements[address_name].width // 8, "big")
 
     def _compile(self, member: m.Member) -> None:
         """Note where the record has a member."""

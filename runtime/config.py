@@ -21,4 +21,4 @@ class Config:
     mode: Literal["native", "generic"] = "native"
     requests: tuple[Request, ...] = ()
     spans: Mapping[int, Span] = field(default_factory=dict)
-    control: tuple[str, int] | None = None
+    control: tuple[str, str] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +165,7 @@ class _Reader:
 
     # ---- control ----------------------------------------------------------------------------
 
-    def _control(self, entry: Entry) -> tuple[str, int] | None:
+    def _control(self, entry: Entry) -> tuple[str, str] | None:
         nodes = self.nodes
         given = nodes.mapping(entry.value, "`control`", ("interface", "address"))
         for key, example in (("interface", "eth0"), ("address", "192.0.2.10")):
@@ -180,19 +180,19 @@ class _Reader:
             return None
         where = nodes.span(given["address"].value)
         try:
-            address = int(IPv4Address(text))
+            address = ip_address(text).packed
         except ValueError:
             self.found.add(faults.bad_address(where, text))
             return None
         index = next(link.index for link in self.host.links if link.name == name)
         own = [a.address for a in self.host.addresses if a.index == index]
         if address not in own:
-            have = [str(IPv4Address(a)) for a in own]
+            have = [str(ip_address(a)) for a in own]
             self.found.add(faults.address_elsewhere(where, text, name, have))
         if name in self.by_interface:
             span = nodes.span(given["interface"].value)
             self.found.add(faults.control_is_port(span, self.by_interface[name], name))
-        return name, address
+        return name, str(ip_address(address))
 
     # ---- rules ------------------------------------------------------------------------------
 

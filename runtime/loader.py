@@ -200,7 +200,11 @@ class Loaded:
         """Ports, the host's addresses and neighbours into the maps."""
         write_ports(self.maps, self.ports)
         local = local_addresses(self.netlink.addresses())
-        write_local(self.maps, local | ({self.control[1]} if self.control else set()))
+        if self.control:
+            from ipaddress import ip_address  # slow to import, and most pipelines have none
+
+            local.add(ip_address(self.control[1]).packed)
+        write_local(self.maps, local)
         write_neighbours(self.maps, self.ports, self.neighbourhood.by_port())
 
     def entry_programs(self) -> dict[int, Program]:

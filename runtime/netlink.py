@@ -17,6 +17,8 @@ _HEADER = struct.Struct("=IHHII")
 _REQUEST, _ACK, _DUMP, _CREATE, _REPLACE = 1, 4, 0x300, 0x400, 0x100
 _NEWNEIGH, _GETLINK, _GETADDR, _GETROUTE, _GETNEIGH = 28, 18, 22, 26, 30
 _NTF_USE = 1
+_SCOPE_LINK = 253
+_FAMILIES = {4: socket.AF_INET, 16: socket.AF_INET6}  # by octets of an address
 _USABLE = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable stale delay probe noarp permanent
 XDP_REDIRECTED = 4  # NETDEV_XDP_ACT_NDO_XMIT: the driver sends frames that programs redirect
 
@@ -38,11 +40,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Address:
-    """An IPv4 address of the host; `broadcast` 0 where its prefix has none."""
+    """An address of the host, 4 or 16 octets; `broadcast` empty where its prefix has none.
+    `link`: good on its own link only (RFC 4291 section 2.5.6)."""
 
     index: int
-    address: int
-    broadcast: int
+    address: bytes
+    broadcast: bytes = b""
+    link: bool = False
 
 
 class Netlink:
@@ -69,45 +73,50 @@ class Netlink:
         return [_link(b) for b in self._dump(_GETLINK, body)]
 
     def addresses(self) -> list[Address]:
+        """Of both families, each interface's in the kernel's order."""
         found = []
-        for body in self._dump(_GETADDR, struct.pack("=BBBBI", socket.AF_INET, 0, 0, 0, 0)):
-            _, length, _, _, index = struct.unpack_from("=BBBBI", body)
-            given = dict(_attributes(body[8:]))
-            own = given.get(2, given.get(1))
-            if own is not None:
-                address = int.from_bytes(own, "big")
-                found.append(Address(index, address, _broadcast(address, length, given.get(4))))
+        for family in _FAMILIES.values():
+            for body in self._dump(_GETADDR, struct.pack("=BBBBI", family, 0, 0, 0, 0)):
+                _, length, _, scope, index = struct.unpack_from("=BBBBI", body)
+                given = dict(_attributes(body[8:]))
+                own = given.get(2, given.get(1))
+                if own is not None:
+                    broadcast = _broadcast(own, length, given.get(4))
+                    found.append(Address(index, own, broadcast, scope == _SCOPE_LINK))
         return found
 
-    def neighbours(self) -> dict[tuple[int, int], bytes]:
-        """MAC addresses by interface and IPv4 address, of neighbours that can be sent to."""
+    def neighbours(self) -> dict[tuple[int, bytes], bytes]:
+        """MAC addresses by interface and address (4 or 16 octets), of neighbours that can be sent
+        to."""
         found = {}
-        body = struct.pack("=BxxxiHBB", socket.AF_INET, 0, 0, 0, 0)
-        for answer in self._dump(_GETNEIGH, body):
-            _, index, state, _, _ = struct.unpack_from("=BxxxiHBB", answer)
-            given = dict(_attributes(answer[12:]))
-            mac = given.get(2, b"")
-            if state & _USABLE and len(mac) == 6 and 1 in given:
-                found[index, int.from_bytes(given[1], "big")] = mac
+        for family in _FAMILIES.values():
+            body = struct.pack("=BxxxiHBB", family, 0, 0, 0, 0)
+            for answer in self._dump(_GETNEIGH, body):
+                _, index, state, _, _ = struct.unpack_from("=BxxxiHBB", answer)
+                given = dict(_attributes(answer[12:]))
+                mac = given.get(2, b"")
+                if state & _USABLE and len(mac) == 6 and 1 in given:
+                    found[index, given[1]] = mac
         return found
 
-    def next_hop(self, index: int, address: int) -> int | None:
+    def next_hop(self, index: int, address: bytes) -> bytes | None:
         """The neighbour through which an address is reached by an interface: its gateway, or the
         address itself; None without a route."""
-        body = struct.pack("=BBBBBBBBI", socket.AF_INET, 32, 0, 0, 0, 0, 0, 0, 0)
-        body += _attribute(1, address.to_bytes(4, "big")) + _attribute(4, struct.pack("=I", index))
+        family, bits = _FAMILIES[len(address)], len(address) * 8
+        body = struct.pack("=BBBBBBBBI", family, bits, 0, 0, 0, 0, 0, 0, 0)
+        body += _attribute(1, address) + _attribute(4, struct.pack("=I", index))
         with suppress(OSError):
             for answer in self._ask(_GETROUTE, _REQUEST, body):
                 given = dict(_attributes(answer[12:]))
                 if given.get(4) != struct.pack("=I", index):
                     return None
-                return int.from_bytes(given[5], "big") if 5 in given else address
+                return given.get(5, address)
         return None
 
-    def probe(self, index: int, address: int) -> None:
+    def probe(self, index: int, address: bytes) -> None:
         """Let the kernel find out a neighbour's MAC address; does not wait for it."""
-        body = struct.pack("=BxxxiHBB", socket.AF_INET, index, 0, _NTF_USE, 0)
-        body += _attribute(1, address.to_bytes(4, "big"))
+        family = _FAMILIES[len(address)]
+        body = struct.pack("=BxxxiHBB", family, index, 0, _NTF_USE, 0) + _attribute(1, address)
         with suppress(OSError):
             list(self._ask(_NEWNEIGH, _REQUEST | _ACK | _CREATE | _REPLACE, body))
 
@@ -204,7 +213,9 @@ def _link(body: bytes) -> Link:
     )
 
 
-def _broadcast(address: int, length: int, given: bytes | None) -> int:
-    if given is not None:
-        return int.from_bytes(given, "big")
-    return address | ((1 << (32 - length)) - 1) if length < 31 else 0
+def _broadcast(address: bytes, length: int, given: bytes | None) -> bytes:
+    """Of an IPv4 prefix; there are none in IPv6."""
+    if given is not None or len(address) != 4 or length >= 31:
+        return given or b""
+    hosts = (1 << (32 - length)) - 1
+    return (int.from_bytes(address, "big") | hosts).to_bytes(4, "big")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from .grace import online_cpus_grace
 from .maps import Map
 from .netlink import Address, Link, Netlink
 
-_PORT = struct.Struct("<IHH6sBBII")
+_PORT = struct.Struct("<IHH6sBB4sI16s")
 _NEXT_HOP = struct.Struct("<IHH6s6sB3x")
-_KEY = struct.Struct("<I4s")
+_KEYS = {4: struct.Struct("<I4s"), 16: struct.Struct("<I4x16s")}  # by octets of an address
+_NAMES = {4: "", 16: "6"}  # what the maps' names end with
 _NO_MAC = bytes(6)
 _EMPTY = bytes(_PORT.size)
 
@@ -20,8 +21,9 @@ _EMPTY = bytes(_PORT.size)
 @dataclass(frozen=True)
 class Port:
     """A port instance. `role` is its number in the manifest; `mtu` of the network layer; `address`
-    IPv4, 0 without; `vlan` the tag that frames leave with, 0 without. `neighbours_of`: the
-    interface on which the kernel keeps its neighbours (the VLAN interface, where there is one)."""
+    IPv4 and `address6` IPv6, 0 without; `vlan` the tag that frames leave with, 0 without.
+    `neighbours_of`: the interface on which the kernel keeps its neighbours (the VLAN interface,
+    where there is one)."""
 
     number: int
     name: str
@@ -31,6 +33,7 @@ class Port:
     mtu: int
     mac: bytes
     address: int
+    address6: int
     vlan: int
     neighbours_of: int
 
@@ -52,9 +55,11 @@ def find_ports(
     """The ports as their interfaces are now; those whose interface is gone are left out."""
     links = list(links)
     by_name = {link.name: link for link in links}
-    first: dict[int, int] = {}
-    for address in addresses:
-        first.setdefault(address.index, address.address)
+    first: dict[tuple[int, int], int] = {}
+    for each in addresses:
+        if not each.link or len(each.address) == 4:
+            number = int.from_bytes(each.address, "big")
+            first.setdefault((each.index, len(each.address)), number)
     found = []
     for port in wanted:
         link = by_name.get(port.interface)
@@ -67,19 +72,19 @@ def find_ports(
         found.append(
             Port(
                 port.number, port.name, port.role, port.interface, link.index, min(mtu, 0xFFFF),
-                link.mac if len(link.mac) == 6 else _NO_MAC, first.get(layer3.index, 0),
-                port.vlan, layer3.index,
+                link.mac if len(link.mac) == 6 else _NO_MAC, first.get((layer3.index, 4), 0),
+                first.get((layer3.index, 16), 0), port.vlan, layer3.index,
             )
         )  # fmt: skip
     return found
 
 
-def local_addresses(addresses: Iterable[Address]) -> set[int]:
+def local_addresses(addresses: Iterable[Address]) -> set[bytes]:
     """What `is local` means: the host's addresses and its directed broadcast addresses."""
-    found: set[int] = set()
-    for address in addresses:
-        found |= {address.address, address.broadcast}
-    return found - {0}
+    found: set[bytes] = set()
+    for each in addresses:
+        found |= {each.address, each.broadcast}
+    return {address for address in found if any(address)}
 
 
 def next_hop_octets(port: Port, mac: bytes | None) -> bytes:
@@ -107,30 +112,32 @@ def write_ports(maps: Mapping[str, Map], ports: Iterable[Port], egress: int = 0)
 
 
 def _octets(port: Port) -> bytes:
-    address = port.address.to_bytes(4, "big")
     return _PORT.pack(
         port.ifindex, port.mtu, port.vlan, port.mac, port.role, 1,
-        int.from_bytes(address, "little"), port.neighbours_of,
+        port.address.to_bytes(4, "big"), port.neighbours_of, port.address6.to_bytes(16, "big"),
     )  # fmt: skip
 
 
-def write_local(maps: Mapping[str, Map], addresses: Iterable[int]) -> None:
-    put(maps["local"], {address.to_bytes(4, "big"): b"\1" for address in addresses})
+def write_local(maps: Mapping[str, Map], addresses: Collection[bytes]) -> None:
+    """Fill `local` and `local6`."""
+    for size, suffix in _NAMES.items():
+        put(maps[f"local{suffix}"], {a: b"\1" for a in addresses if len(a) == size})
 
 
 def write_neighbours(
-    maps: Mapping[str, Map], ports: Iterable[Port], known: Mapping[tuple[int, int], bytes]
+    maps: Mapping[str, Map], ports: Iterable[Port], known: Mapping[tuple[int, bytes], bytes]
 ) -> None:
-    """Fill `neighbours` from MAC addresses by port number and address."""
+    """Fill `neighbours` and `neighbours6` from MAC addresses by port number and address."""
     by_number = {port.number: port for port in ports}
-    put(
-        maps["neighbours"],
-        {
-            _KEY.pack(number, address.to_bytes(4, "big")): next_hop_octets(by_number[number], mac)
-            for (number, address), mac in known.items()
-            if number in by_number
-        },
-    )
+    for size, suffix in _NAMES.items():
+        put(
+            maps[f"neighbours{suffix}"],
+            {
+                _KEYS[size].pack(number, address): next_hop_octets(by_number[number], mac)
+                for (number, address), mac in known.items()
+                if number in by_number and len(address) == size
+            },
+        )
 
 
 def put(into: Map, wanted: Mapping[bytes, bytes]) -> None:
@@ -153,8 +160,8 @@ class Neighbourhood:
 
     def __init__(self, netlink: Netlink, ports: Iterable[Port]) -> None:
         self._netlink = netlink
-        self._routes: dict[tuple[int, int], int | None] = {}
-        self._known: dict[tuple[int, int], bytes] = {}
+        self._routes: dict[tuple[int, bytes], bytes | None] = {}
+        self._known: dict[tuple[int, bytes], bytes] = {}
         self.ports: dict[int, Port] = {}
         self.refresh(ports)
 
@@ -164,7 +171,7 @@ class Neighbourhood:
         self._routes.clear()
         self._known = self._netlink.neighbours()
 
-    def by_port(self) -> dict[tuple[int, int], bytes]:
+    def by_port(self) -> dict[tuple[int, bytes], bytes]:
         """Every neighbour by port number and address."""
         ports: dict[int, list[int]] = {}
         for port in self.ports.values():
@@ -175,7 +182,7 @@ class Neighbourhood:
             for number in ports.get(index, ())
         }
 
-    def next_hop(self, port: int, address: int) -> bytes:
+    def next_hop(self, port: int, address: bytes) -> bytes:
         """Resolved where the neighbour is known; otherwise the kernel is made to look for it."""
         found = self.ports.get(port)
         if found is None:

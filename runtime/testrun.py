@@ -87,17 +87,19 @@ class PrivateRun:
         ports = [
             Port(
                 p.number, p.name, roles.index(p.role), "", _NO_INTERFACE + p.number, p.mtu, p.mac,
-                p.address, p.vlan, 0,
+                p.address, p.address6, p.vlan, 0,
             )
             for p in environment.ports
         ]  # fmt: skip
         # Loopback takes no redirected frame, but the devmap has to have something.
         write_ports(self.maps, ports, egress=_LOOPBACK)
-        write_local(self.maps, environment.local)
-        write_neighbours(self.maps, ports, environment.neighbours)
+        neighbours = _in_octets(environment)
+        local4 = {a.to_bytes(4, "big") for a in environment.local}
+        write_local(self.maps, local4 | {a.to_bytes(16, "big") for a in environment.local6})
+        write_neighbours(self.maps, ports, neighbours)
         self.writer.control[1] = _DEFAULT[environment.default or self.manifest.default]
         by_number = {port.number: port for port in ports}
-        self.writer.next_hops = _Given(by_number, environment.neighbours)
+        self.writer.next_hops = _Given(by_number, neighbours)
         self._arrival = 0
 
     def set_rules(self, rules: Rules) -> None:
@@ -213,13 +215,20 @@ class KernelBackend:
         self.close()
 
 
+def _in_octets(environment: Environment) -> dict[tuple[int, bytes], bytes]:
+    """Its neighbours of both families, their addresses as packets have them."""
+    found = {(n, a.to_bytes(4, "big")): mac for (n, a), mac in environment.neighbours.items()}
+    wide = {(n, a.to_bytes(16, "big")): mac for (n, a), mac in environment.neighbours6.items()}
+    return found | wide
+
+
 class _Given:
     """Next hops out of an environment's neighbours."""
 
-    def __init__(self, ports: Mapping[int, Port], known: Mapping[tuple[int, int], bytes]) -> None:
+    def __init__(self, ports: Mapping[int, Port], known: Mapping[tuple[int, bytes], bytes]) -> None:
         self._ports, self._known = ports, known
 
-    def next_hop(self, port: int, address: int) -> bytes:
+    def next_hop(self, port: int, address: bytes) -> bytes:
         found = self._ports.get(port)
         if found is None:
             return bytes(24)

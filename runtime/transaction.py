@@ -32,9 +32,10 @@ _EPOCH, _DIRTY = 0, 2  # u64 words of struct control
 
 
 class NextHops(Protocol):
-    """Resolves next hops into records: `struct next_hop` of a port's number and an address."""
+    """Resolves next hops into records: `struct next_hop` of a port's number and an address
+    (4 or 16 octets)."""
 
-    def next_hop(self, port: int, address: int) -> bytes: ...
+    def next_hop(self, port: int, address: bytes) -> bytes: ...
 
 
 class _Step:

@@ -83,6 +83,7 @@ struct port {
 	u8 in_use;
 	u32 address; /* network order; 0 if the port has none */
 	u32 routed; /* ifindex by which the kernel routes: the VLAN interface's, where there is one */
+	u128 address6; /* as `address` */
 };
 
 /* What a key leads to. Never replaced, only inserted and deleted: replacing a value of a kernel
@@ -103,6 +104,12 @@ struct neighbour_key {
 	u32 address; /* network order */
 };
 
+struct neighbour_key6 {
+	u32 port;
+	u32 reserved;
+	u128 address; /* network order */
+};
+
 struct control {
 	u64 epoch; /* the last committed transaction; cells compare its low 16 bits */
 	u64 default_verdict; /* enum xdp_action */
@@ -114,6 +121,8 @@ ARRAY_MAP(ports, struct port, 64, BPF_F_MMAPABLE);
 HASH_MAP(port_numbers, u32, u32, 256); /* by ifindex */
 HASH_MAP(local, u32, u8, 4096); /* the host's addresses, network order */
 HASH_MAP(neighbours, struct neighbour_key, struct next_hop, 16384);
+HASH_MAP(local6, u128, u8, 4096);
+HASH_MAP(neighbours6, struct neighbour_key6, struct next_hop, 16384);
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP);
 	__uint(max_entries, 64);
@@ -414,6 +423,31 @@ ALWAYS int is_local(u32 address)
 	       bpf_map_lookup_elem(&local, &address) != 0;
 }
 
+/* ff00::/8 (RFC 4291 section 2.7). */
+ALWAYS int is_multicast6(u128 address)
+{
+	return (u8)address == 0xff;
+}
+
+ALWAYS int is_local6(u128 address)
+{
+	return is_multicast6(address) || bpf_map_lookup_elem(&local6, &address) != 0;
+}
+
+/* fe80::/10, :: or ::1: such an address is not for other links (RFC 4291 sections 2.5.2, 2.5.3, 2.5.6).
+ * `p` is where it stands. */
+ALWAYS int is_confined_address(void *p)
+{
+	return (RAW16(p, 0) & bpf_htons(0xffc0)) == bpf_htons(0xfe80) ||
+	       !(RAW64(p, 0) | (RAW64(p, 8) & ~bpf_cpu_to_be64(1)));
+}
+
+/* Must the packet whose IPv6 header is `ip` stay on its link? */
+ALWAYS int is_confined(void *ip)
+{
+	return is_confined_address(ip + 8) || is_confined_address(ip + 24);
+}
+
 /* The number of the port that the packet came in by; none has ~0. */
 ALWAYS u32 arrival_port(struct xdp_md *ctx)
 {
@@ -427,9 +461,28 @@ ALWAYS u32 arrival_port(struct xdp_md *ctx)
 
 #ifndef AF_INET
 #define AF_INET 2
+#define AF_INET6 10
 #endif
 
-/* The kernel's FIB and neighbour table, seen from port `number`: the slow path. */
+/* Ask the kernel's FIB and neighbour table, seen from `port`; `fib` says which address. */
+ALWAYS int next_hop_of_fib(struct xdp_md *ctx, struct bpf_fib_lookup *fib, struct port *port,
+			   u32 number, struct next_hop *hop)
+{
+	fib->ifindex = port->routed;
+	if (bpf_fib_lookup(ctx, fib, sizeof(*fib), BPF_FIB_LOOKUP_OUTPUT) !=
+		    BPF_FIB_LKUP_RET_SUCCESS ||
+	    fib->ifindex != port->routed)
+		return 0;
+	hop->port = number;
+	hop->mtu = port->mtu;
+	hop->vlan = port->vlan;
+	__builtin_memcpy(hop->mac, fib->dmac, 6);
+	__builtin_memcpy(hop->mac + 6, fib->smac, 6);
+	hop->resolved = 1;
+	return 1;
+}
+
+/* By the kernel's FIB and neighbour table, seen from port `number`: the slow path. */
 static __noinline int next_hop_from_fib(struct xdp_md *ctx, u32 number, u32 address,
 					struct next_hop *hop)
 {
@@ -441,18 +494,21 @@ static __noinline int next_hop_from_fib(struct xdp_md *ctx, u32 number, u32 addr
 	fib.family = AF_INET;
 	fib.ipv4_dst = address;
 	fib.ipv4_src = port->address;
-	fib.ifindex = port->routed;
-	if (bpf_fib_lookup(ctx, &fib, sizeof(fib), BPF_FIB_LOOKUP_OUTPUT) !=
-		    BPF_FIB_LKUP_RET_SUCCESS ||
-	    fib.ifindex != port->routed)
+	return next_hop_of_fib(ctx, &fib, port, number, hop);
+}
+
+static __noinline int next_hop_from_fib6(struct xdp_md *ctx, u32 number, const u128 *address,
+					 struct next_hop *hop)
+{
+	struct bpf_fib_lookup fib = {};
+	struct port *port = bpf_map_lookup_elem(&ports, &number);
+
+	if (!port || !port->in_use)
 		return 0;
-	hop->port = number;
-	hop->mtu = port->mtu;
-	hop->vlan = port->vlan;
-	__builtin_memcpy(hop->mac, fib.dmac, 6);
-	__builtin_memcpy(hop->mac + 6, fib.smac, 6);
-	hop->resolved = 1;
-	return 1;
+	fib.family = AF_INET6;
+	__builtin_memcpy(fib.ipv6_dst, address, 16);
+	__builtin_memcpy(fib.ipv6_src, &port->address6, 16);
+	return next_hop_of_fib(ctx, &fib, port, number, hop);
 }
 
 /* Where it stands in the neighbour table, or in `room` by the FIB; 0 if neither knows it. */
@@ -464,6 +520,17 @@ ALWAYS struct next_hop *next_hop_of(struct xdp_md *ctx, u32 port, u32 address, s
 	if (known)
 		return known;
 	return next_hop_from_fib(ctx, port, address, room) ? room : 0;
+}
+
+ALWAYS struct next_hop *next_hop_of6(struct xdp_md *ctx, u32 port, u128 address,
+				     struct next_hop *room)
+{
+	struct neighbour_key6 key = { .port = port, .address = address };
+	struct next_hop *known = bpf_map_lookup_elem(&neighbours6, &key);
+
+	if (known)
+		return known;
+	return next_hop_from_fib6(ctx, port, &key.address, room) ? room : 0;
 }
 
 /* Let the frame begin `by` octets later, where there is room for the tag of the egress port too: what
@@ -515,6 +582,19 @@ ALWAYS void set_ecn_ce(void *ip)
 
 	PUT16(ip, 0, new);
 	PUT16(ip, 10, checksum_update(RAW16(ip, 10), old, new));
+}
+
+/* ---- IPv6 (RFC 8200) ---------------------------------------------------------------------------- */
+
+ALWAYS void decrement_hop_limit(void *ip)
+{
+	PUT8(ip, 7, RAW8(ip, 7) - 1);
+}
+
+/* ECN, the low two bits of the traffic class, becomes CE. */
+ALWAYS void set_ecn_ce6(void *ip)
+{
+	PUT8(ip, 1, RAW8(ip, 1) | 0x30);
 }
 
 /* ---- ICMP errors (RFC 792, RFC 1122 section 3.2.2) ---------------------------------------------- */
@@ -602,6 +682,112 @@ ALWAYS int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 from, u32 quoted, u3
 		sum += RAW8(p, 0);
 	PUT16(ip, 22, fold(sum));
 	return 1;
+}
+
+/* ---- ICMPv6 errors (RFC 4443) ------------------------------------------------------------------- */
+
+#define ICMP6_TOO_BIG 2
+#define ICMP6_REDIRECT 137
+#define MIN_MTU6 1280
+
+/* One step over an extension header (RFC 8200 section 4.1) at octet `at` of the frame, which `next`
+ * announces: where the next one starts, and in the upper half what announces it; 0 at the end. */
+__noinline u64 extension_step(struct xdp_md *ctx, u32 at, u32 next)
+{
+	void *p = packet_at((void *)(long)ctx->data, at);
+	u32 size;
+
+	if (at > MAX_OFFSET - 8 || p + 8 > limit_of(ctx))
+		return 0;
+	if (next == 44) /* behind a later fragment's comes mid-payload */
+		return RAW16(p, 2) & bpf_htons(0xfff8) ? 0 : (u64)RAW8(p, 0) << 32 | (at + 8);
+	if (next != 0 && next != 43 && next != 60)
+		return 0;
+	size = (RAW8(p, 1) + 1) * 8;
+	return (u64)RAW8(p, 0) << 32 | (at + size);
+}
+
+#define MOST_EXTENSIONS 8
+
+/* Does the packet whose IPv6 header starts at octet `at` of the frame carry an ICMPv6 error or a
+ * redirect within its extent? */
+static __noinline int carries_icmp6_error(struct xdp_md *ctx, u32 at)
+{
+	void *data = (void *)(long)ctx->data, *p = packet_at(data, at);
+	u32 next, end;
+
+	if (p + 40 > limit_of(ctx))
+		return 0;
+	next = RAW8(p, 6);
+	end = at + 40 + bpf_ntohs(RAW16(p, 4));
+	at += 40;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MOST_EXTENSIONS && next != 58; i++) {
+		u64 found = extension_step(ctx, at, next);
+
+		if (!found)
+			return 0;
+		at = found;
+		next = found >> 32;
+	}
+	p = packet_at((void *)(long)ctx->data, at);
+	if (next != 58 || at >= end || p + 1 > limit_of(ctx))
+		return 0;
+	return RAW8(p, 0) < 128 || RAW8(p, 0) == ICMP6_REDIRECT;
+}
+
+/* May the packet whose IPv6 header is `ip`, at octet `at` of the frame, be answered with an ICMPv6
+ * error? RFC 4443 section 2.4 (e). */
+ALWAYS int may_answer6(struct xdp_md *ctx, void *ip, u32 at, u32 type_code)
+{
+	void *frame = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	int grouped = type_code >> 8 == ICMP6_TOO_BIG; /* (e.3): so that path MTU discovery works there */
+
+	if (frame + 14 > end || RAW8(frame, 0) & 1)
+		return 0;
+	if ((is_multicast6(RAW128(ip, 24)) && !grouped) || is_multicast6(RAW128(ip, 8)) ||
+	    is_confined_address(ip + 8))
+		return 0;
+	return !carries_icmp6_error(ctx, at);
+}
+
+/* Octets of a packet that an error about it quotes: as many as make an error of MIN_MTU6. */
+ALWAYS u32 quote6(void *ip)
+{
+	u32 extent = 40 + bpf_ntohs(RAW16(ip, 4)), most = MIN_MTU6 - 48;
+
+	return extent < most ? extent : most;
+}
+
+/* The IPv6 address of the port that the packet came in by, network order; 0 if there is none. */
+ALWAYS u128 arrival_address6(struct xdp_md *ctx)
+{
+	u32 number = arrival_port(ctx);
+	struct port *port = bpf_map_lookup_elem(&ports, &number);
+
+	return port ? port->address6 : 0;
+}
+
+/* Write IPv6 and ICMPv6 at octet `at` of the frame, which ends with the quoted octets. An MTU below
+ * MIN_MTU6 would not be believed (RFC 8201 section 4). */
+ALWAYS int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u128 from, u32 quoted, u32 type_code, u32 mtu)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *ip = packet_at(data, at);
+
+	if (ip + 48 > end)
+		return 0;
+	if (type_code >> 8 == ICMP6_TOO_BIG && mtu < MIN_MTU6)
+		mtu = MIN_MTU6;
+	PUT32(ip, 0, bpf_htonl(0x60000000));
+	PUT16(ip, 4, bpf_htons(8 + quoted));
+	PUT16(ip, 6, bpf_htons(58 << 8 | 64));
+	PUT128(ip, 8, from);
+	PUT128(ip, 24, to);
+	PUT16(ip, 40, bpf_htons(type_code));
+	PUT16(ip, 42, 0);
+	PUT32(ip, 44, bpf_htonl(mtu));
+	return seal(ctx, at | 58 << 16, at + 40, 8 + quoted, at + 42);
 }
 
 /* ---- TCP MSS (RFC 9293 section 3.7.1) --------------------------------------------------------- */

@@ -43,7 +43,7 @@ def write(directory: Path) -> Path:
 class Nowhere:
     """Next hops that nobody knows."""
 
-    def next_hop(self, port: int, address: int) -> bytes:
+    def next_hop(self, port: int, address: bytes) -> bytes:
         return bytes(24)
 
 

@@ -8,6 +8,7 @@ from ...lang import tree
 from ...lang.source import Span
 from .. import model
 from ..graph import ethertypes, writable
+from ..sums import NETWORK
 from . import faults_changes, faults_files, faults_headers
 from . import faults_stages as faults
 from .flow import Debt, Scope, State, World, roles_of
@@ -104,18 +105,17 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     port = _port(program, statement.port, state, scope)
     value = StageNames(program, state, scope).name(statement.via)
     via = value.expr if value is not None else None
-    if value is not None and (
-        not isinstance(via, model.Packet | model.Attribute | model.Recalled) or value.kind != "ip4"
-    ):
+    known = isinstance(via, model.Packet | model.Attribute | model.Recalled)
+    if value is not None and not (known and value.kind in ("ip4", "ip6")):
         program.report(
             faults_headers.wrong_kind(
-                statement.via.span, KINDS[value.kind], "an IPv4 address", value.declared
+                statement.via.span, KINDS[value.kind], "an IP address", value.declared
             )
         )
         via = None
-    strange = [w for w in state if not _can_be_forwarded(program, w)]
+    strange = [w for w in state if _front(program, w) is None]
     if strange and not program.unsure:
-        program.report(faults.not_ipv4(statement.span, roles_of(strange)))
+        program.report(faults.not_ip(statement.span, roles_of(strange)))
     _announced_on_link(program, statement.span, state)
     passing = [e for e in AT_FORWARD if _hook(program, e) == "pass"]
     if passing:
@@ -127,7 +127,11 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
         _settle(program, state, statement.span, hooks, pops_only=True)
     if port is None or not isinstance(via, model.Packet | model.Attribute | model.Recalled):
         return Changed(None, frozenset())
-    return Changed(model.Forward(port, via, statement.span), frozenset())
+    fronts = {(w.role, n) for w in state if (n := _front(program, w)) is not None}
+    order = {node: i for i, node in enumerate(program.checked.graph.nodes)}
+    sorted_fronts = sorted(fronts, key=lambda f: (f[0], order[f[1]]))
+    named = tuple((role, node.name) for role, node in sorted_fronts)
+    return Changed(model.Forward(port, via, statement.span, named), frozenset())
 
 
 def bridge(program: Program, statement: tree.Bridge, state: State, scope: Scope) -> Changed:
@@ -152,14 +156,14 @@ def _announced_on_link(program: Program, span: Span, state: State) -> None:
             return
 
 
-def _can_be_forwarded(program: Program, world: World) -> bool:
-    """By its IPv4 header, or as the frame that a tunnel carries."""
+def _front(program: Program, world: World) -> model.Node | None:
+    """The node by which the packet is forwarded: its IP header, or the link header of the frame
+    that a tunnel carries."""
     behind = world.chain[program.leading(world) :]
     first = next((i for i in behind if not world.pushed >> i & 1), None)
-    if first is None:
-        return False
-    header = program.checked.graph.nodes[first].header
-    return header.protocol == "ipv4" or header.link
+    node = None if first is None else program.checked.graph.nodes[first]
+    ip = node is not None and node.header.protocol in NETWORK
+    return node if node is not None and (ip or node.header.link) else None
 
 
 def _hook(program: Program, event: model.Event) -> str:

@@ -127,8 +127,8 @@ def _port_is(program: Program, role: tree.Name, state: State) -> Narrowed:
 def _local(program: Program, value: Value | None, span: Span) -> model.Condition | None:
     if value is None:
         return None
-    if not isinstance(value.expr, model.Packet) or value.kind != "ip4":
-        program.report(faults.has_no(span, "local", "an IPv4 address of the packet"))
+    if not isinstance(value.expr, model.Packet) or value.kind not in ("ip4", "ip6"):
+        program.report(faults.has_no(span, "local", "an IP address of the packet"))
         return None
     return model.IsLocal(value.expr)
 

@@ -270,12 +270,12 @@ def not_a_port(span: Span, found: str) -> Diagnostic:
     )
 
 
-def not_ipv4(span: Span, roles: Sequence[str]) -> Diagnostic:
+def not_ip(span: Span, roles: Sequence[str]) -> Diagnostic:
     return error(
         "H0293",
-        "`forward` needs an IPv4 packet",
-        (span, f"some packets on {', '.join(roles)} have no IPv4 header here"),
-        help="narrow with `if NODE {…}`, where NODE is an `ipv4` of the parse graph",
+        "`forward` needs an IP packet",
+        (span, f"some packets on {', '.join(roles)} have no IP header here"),
+        help="narrow with `if NODE {…}`, where NODE is an `ipv4` or `ipv6` of the parse graph",
     )
 
 

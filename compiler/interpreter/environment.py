@@ -13,8 +13,8 @@ Fate = Literal["pass", "drop", "redirect", "tx"]
 
 @dataclass(frozen=True)
 class Port:
-    """A port instance. `mtu` in octets of the network layer; `mac` 6 octets; `address` IPv4 (0:
-    none); `vlan` the tag that frames leave with (0: untagged)."""
+    """A port instance. `mtu` in octets of the network layer; `mac` 6 octets; `address` IPv4 and
+    `address6` IPv6 (0: none); `vlan` the tag that frames leave with (0: untagged)."""
 
     number: int
     name: str
@@ -24,6 +24,7 @@ class Port:
     mac: bytes
     address: int = 0
     vlan: int = 0
+    address6: int = 0
 
     @property
     def tag(self) -> bytes:
@@ -34,12 +35,15 @@ class Port:
 @dataclass(frozen=True)
 class Environment:
     """`local`: the host's IPv4 addresses and their directed broadcast addresses. `neighbours`: MAC
-    address by port number and IPv4 address. `default`: in place of the pipeline's, if given."""
+    address by port number and IPv4 address. `local6`, `neighbours6`: the same of IPv6. `default`:
+    in place of the pipeline's, if given."""
 
     ports: tuple[Port, ...]
     local: frozenset[int] = frozenset()
     neighbours: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
     default: Literal["pass", "drop"] | None = None
+    local6: frozenset[int] = frozenset()
+    neighbours6: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
 
     def port(self, number: int) -> Port | None:
         return next((p for p in self.ports if p.number == number), None)
@@ -47,8 +51,15 @@ class Environment:
     def named(self, name: str) -> Port | None:
         return next((p for p in self.ports if p.name == name), None)
 
-    def is_local(self, address: int) -> bool:
+    def is_local(self, address: int, kind: str = "ip4") -> bool:
+        if kind == "ip6":
+            return is_group(kind, address) or address in self.local6
         return is_multicast(address) or is_broadcast(address) or address in self.local
+
+    def neighbour(self, port: int, address: int, kind: str) -> bytes | None:
+        """The MAC address of a neighbour, if it is known."""
+        known = self.neighbours6 if kind == "ip6" else self.neighbours
+        return known.get((port, address))
 
 
 def is_multicast(address: int) -> bool:

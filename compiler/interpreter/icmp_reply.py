@@ -1,35 +1,75 @@
-"""`reply icmp`: the answer to a packet that cannot go on (RFC 792, RFC 1122 section 3.2.2)."""
+"""`reply icmp`: the answer to a packet that cannot go on (RFC 792, RFC 1122 section 3.2.2; RFC
+4443)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from ..model import Header
 from ..sums import zero_checksum
 from .build_packet import Heading, build
-from .environment import Port, is_broadcast, is_multicast
+from .environment import Port, is_broadcast, is_group, is_multicast
 from .octets import Value, checksum
 from .parse_packet import Layer
 from .rewrite import Rewriting
 
 #: Type and code by hook event (RFC 792).
 KINDS = {"ttl_expired": (11, 0), "too_big": (3, 4)}
+#: The same of RFC 4443.
+KINDS6 = {"ttl_expired": (3, 0), "too_big": (2, 0)}
 _ERRORS = (3, 4, 5, 11, 12)
-_ICMP = 1
+_ICMP, _ICMP6 = 1, 58
 _QUOTED = 8  # octets behind the header
 _EXCHANGED = {"src": "dst", "dst": "src"}
+_TOO_BIG6, _REDIRECT6 = 2, 137
+_MIN_MTU6 = 1280
+_HEADERS6 = 40 + 8  # IPv6 and ICMPv6
+_MOST_EXTENSIONS = 8
+_SKIPPED = (0, 43, 60)  # hop-by-hop, routing, destination options
+_FRAGMENT = 44
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The IP header of the error, and what follows it."""
+
+    network: Heading
+    content: bytes
 
 
 def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | None:
     """The frame that answers `packet` (without its pushes), or None if it must not be answered or,
-    behind a pop to a link header, there is no way back. `mtu`: for `too_big` (RFC 1191)."""
+    behind a pop to a link header, there is no way back. `mtu`: for `too_big` (RFC 1191, 8201)."""
     front = packet.front
-    if front is None or event not in KINDS or not _answerable(packet, front, arrival):
+    if front is None or event not in KINDS or packet.links[0].offset:
+        return None
+    if packet.frame[0] & 1:  # a link-layer broadcast or multicast
+        return None
+    make = _answer if front.header.protocol == "ipv4" else _answer6
+    answer = make(packet, front, arrival, event, mtu)
+    if answer is None:
+        return None
+    way = [*packet.popped, front]
+    back = [
+        _returned(packet, x, after.name, [y.header for y in way[:i]])
+        for i, (x, after) in enumerate(pairwise(way))
+    ]
+    headers = build([*back, answer.network], answer.content)
+    return _link_back(packet) + headers + answer.content
+
+
+# ---- IPv4 -----------------------------------------------------------------------------------
+
+
+def _answer(packet: Rewriting, front: Layer, arrival: Port, event: str, mtu: int) -> _Answer | None:
+    if not _answerable(packet, front, arrival):
         return None
     kind, code = KINDS[event]
     end = min(front.behind + _QUOTED, front.end)
-    content = _icmp(kind, code, mtu, packet.frame[front.offset : end])
+    rest = (mtu & 0xFFFF).to_bytes(4, "big") + packet.frame[front.offset : end]
+    start = bytes((kind, code))
     network = Heading(
         front.name,
         front.header,
@@ -43,12 +83,7 @@ def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | Non
             "dst": front.octets.number("src"),
         },
     )
-    way = [*packet.popped, front]
-    back = [
-        _returned(packet, x, after.name, [y.header for y in way[:i]])
-        for i, (x, after) in enumerate(pairwise(way))
-    ]
-    return _link_back(packet) + build([*back, network], content) + content
+    return _Answer(network, start + checksum(start + bytes(2) + rest).to_bytes(2, "big") + rest)
 
 
 def _answerable(packet: Rewriting, front: Layer, arrival: Port) -> bool:
@@ -58,18 +93,79 @@ def _answerable(packet: Rewriting, front: Layer, arrival: Port) -> bool:
     source, target = ip.number("src"), ip.number("dst")
     if not source or not arrival.address or ip.number("fragment_offset"):
         return False
-    if packet.frame[0] & 1:  # a link-layer broadcast or multicast
-        return False
     if any(is_multicast(a) or is_broadcast(a) for a in (source, target)):
         return False
     carried = packet.frame[front.behind : front.end]
     return not (ip.number("protocol") == _ICMP and carried and carried[0] in _ERRORS)
 
 
-def _icmp(kind: int, code: int, mtu: int, quoted: bytes) -> bytes:
-    rest = (mtu & 0xFFFF).to_bytes(4, "big") + quoted
+# ---- IPv6 -----------------------------------------------------------------------------------
+
+
+def _answer6(
+    packet: Rewriting, front: Layer, arrival: Port, event: str, mtu: int
+) -> _Answer | None:
+    kind, code = KINDS6[event]
+    source, target = front.octets.number("src"), front.octets.number("dst")
+    if not arrival.address6 or is_group("ip6", source) or is_confined_address(source):
+        return None
+    if is_group("ip6", target) and kind != _TOO_BIG6:
+        return None
+    if _carries_error(packet.frame, front):
+        return None
+    told = max(mtu, _MIN_MTU6) if kind == _TOO_BIG6 else 0
+    end = min(front.end, front.offset + _MIN_MTU6 - _HEADERS6)
+    rest = told.to_bytes(4, "big") + packet.frame[front.offset : end]
+    addresses = arrival.address6.to_bytes(16, "big") + source.to_bytes(16, "big")
     start = bytes((kind, code))
-    return start + checksum(start + bytes(2) + rest).to_bytes(2, "big") + rest
+    pseudo = addresses + (4 + len(rest)).to_bytes(4, "big") + _ICMP6.to_bytes(4, "big")
+    total = checksum(pseudo + start + bytes(2) + rest)
+    network = Heading(
+        front.name,
+        front.header,
+        {
+            "traffic_class": 0,
+            "flow_label": 0,
+            "hop_limit": 64,
+            "next_header": _ICMP6,
+            "src": arrival.address6,
+            "dst": source,
+        },
+    )
+    return _Answer(network, start + total.to_bytes(2, "big") + rest)
+
+
+def _carries_error(frame: bytes, front: Layer) -> bool:
+    """Whether the packet carries an ICMPv6 error or a redirect (RFC 4443 section 2.4 (e))."""
+    next_header, at = front.octets.number("next_header"), front.offset + 40
+    for _ in range(_MOST_EXTENSIONS):
+        header = frame[at : at + 8]
+        if next_header == _ICMP6 or len(header) < 8:
+            break
+        if next_header == _FRAGMENT and not int.from_bytes(header[2:4], "big") >> 3:
+            at += 8
+        elif next_header in _SKIPPED:
+            at += (header[1] + 1) * 8
+        else:
+            break
+        next_header = header[0]
+    if next_header != _ICMP6 or at >= front.end:
+        return False
+    return frame[at] < 128 or frame[at] == _REDIRECT6
+
+
+def is_confined(front: Layer) -> bool:
+    """Whether an IPv6 packet is not for other links."""
+    addresses = (front.octets.number(name) for name in ("src", "dst"))
+    return front.header.protocol == "ipv6" and any(map(is_confined_address, addresses))
+
+
+def is_confined_address(address: int) -> bool:
+    """fe80::/10, :: or ::1 (RFC 4291 sections 2.5.2, 2.5.3, 2.5.6)."""
+    return address >> 118 == 0xFE80 >> 6 or address < 2
+
+
+# ---- the way back ---------------------------------------------------------------------------
 
 
 def _returned(packet: Rewriting, layer: Layer, following: str, outer: Sequence[Header]) -> Heading:

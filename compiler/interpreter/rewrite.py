@@ -17,6 +17,10 @@ from .octets import Octets, Value, followed, put, updated
 from .parse_packet import Layer, Parsed
 
 _HEADER_CHECKSUM = Derived("checksum", frozenset({"header"}))
+#: Octets without options.
+HEADER_SIZE = {"ipv4": 20, "ipv6": 40, "tcp": 20}
+#: What counts how far a packet may still go (RFC 791, RFC 8200).
+TIME_TO_LIVE = {"ipv4": "ttl", "ipv6": "hop_limit"}
 CE = 3  # Congestion Experienced (RFC 3168 section 5)
 _MSS_KIND, _MSS_LENGTH, _NOP = 2, 4, 1
 
@@ -53,10 +57,10 @@ class Rewriting:
 
     @property
     def front(self) -> Layer | None:
-        """The IPv4 header by which the packet is forwarded: the outermost one that came, unless a
+        """The IP header by which the packet is forwarded: the outermost one that came, unless a
         tunnel carries the whole frame."""
         carried = self.carried
-        return carried if carried and carried.header.protocol == "ipv4" else None
+        return carried if carried and carried.header.protocol in NETWORK else None
 
     @property
     def carried(self) -> Layer | None:
@@ -78,14 +82,6 @@ class Rewriting:
         """Octets that pushes will add."""
         return sum(x.size for x in self.chain if isinstance(x, Heading))
 
-    @property
-    def fragment(self) -> bool:
-        """Whether the innermost IPv4 header is of a fragment (RFC 791)."""
-        for layer in reversed(self.layers):
-            if layer.header.protocol == "ipv4":
-                return is_fragment(layer.octets)
-        return False
-
     # ---- changes ----------------------------------------------------------------------------
 
     def pop(self, node: str) -> bool:
@@ -97,8 +93,8 @@ class Rewriting:
         removed = [x for x in self.chain[start:at] if isinstance(x, Layer)]
         self.popped += removed
         del self.chain[start:at]
-        outer = next((x for x in reversed(removed) if x.header.protocol == "ipv4"), None)
-        if outer and target.header.protocol == "ipv4" and outer.octets.number("ecn") == CE:
+        outer = next((x for x in reversed(removed) if x.header.protocol in NETWORK), None)
+        if outer and target.header.protocol in NETWORK and outer.octets.number("ecn") == CE:
             if not target.octets.number("ecn"):
                 return False
             self.assign(node, "ecn", CE)
@@ -196,10 +192,21 @@ class Rewriting:
         self.frame = self.frame[:offset] + data + self.frame[offset + len(data) :]
         self.chain = [x.reread(self.frame) if isinstance(x, Layer) else x for x in self.chain]
 
-    def clamp_mss(self, most: int) -> None:
-        """Lower the MSS option of a SYN to `most` (RFC 9293 section 3.7.1)."""
+    def clamp_mss(self, room: int) -> None:
+        """Lower the MSS option of a SYN to what fits `room` octets with the innermost IP header
+        (RFC 9293 section 3.7.1)."""
         tcp = next((x for x in self.layers if x.header.protocol == "tcp"), None)
-        if tcp is None or self.fragment or not tcp.octets.number("syn"):
+        if tcp is None or not tcp.octets.number("syn"):
+            return
+        fragment, headers = False, 0
+        for layer in self.layers[: self.layers.index(tcp)]:
+            protocol = layer.header.protocol
+            if protocol in NETWORK:
+                headers = HEADER_SIZE[protocol] + HEADER_SIZE["tcp"]
+            if protocol in (*NETWORK, "ipv6_fragment"):
+                fragment = protocol != "ipv6" and is_fragment(layer.octets)
+        most = room - headers
+        if fragment:
             return
         data = tcp.octets.data
         at = find_mss(data)
@@ -276,8 +283,8 @@ class Rewriting:
         self, node: str, values: Mapping[str, Value], target: Layer | Heading
     ) -> Mapping[str, Value]:
         """RFC 6040 section 4.1, normal mode: ECN is copied unless the push says what it is."""
-        outer = self.graph.node(node).header.protocol == target.header.protocol == "ipv4"
-        if not outer or {"tos", "dscp", "ecn"} & values.keys():
+        ip = {self.graph.node(node).header.protocol, target.header.protocol} <= set(NETWORK)
+        if not ip or {"tos", "traffic_class", "dscp", "ecn"} & values.keys():
             return values
         inner = target.octets if isinstance(target, Layer) else Octets(target.header, target.plain)
         return {**values, "ecn": inner.number("ecn")}

@@ -193,7 +193,9 @@ class Scope:
             case Present():
                 return any(x.name == condition.node for x in self.packet.chain)
             case IsLocal():
-                return self.environment.is_local(self.value(condition.address))
+                return self.environment.is_local(
+                    self.value(condition.address), condition.address.kind
+                )
             case IsMulticast(address):
                 return is_group(address.kind, self.value(address))
             case IsFragment():

@@ -8,6 +8,7 @@ from ..graph import ethertypes
 from ..model import Attribute, Bridge, Event, Forward, PortOf, Recalled
 from .headers_out import put_headers, seal_headers
 from .icmp import reply
+from .ip import Version, fragment, header_size, version_of
 from .shape import Unsupported, constant_size, pushed_size
 from .values import Site, value
 from .verdicts import drop, finish, shaped
@@ -17,44 +18,39 @@ LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Etherne
 
 
 def forward(site: Site, statement: Forward) -> None:
-    """By whichever header comes first behind the link header."""
-    w = site.writer
-    fronts = [f for f in site.shape.fronts if _can_be_forwarded(site, f)]
-    if not fronts:
-        raise Unsupported("no IPv4 header to forward by", w.span)
-    if len(fronts) == 1:
-        return _forward(site, statement, fronts[0])
+    """By whichever header comes first behind the link header and the pushes. Of the nodes that this
+    may be, the one that comes first in the graph is the outermost that the packet has."""
+    fronts = [node for role, node in statement.fronts if role == site.role]
+    if not fronts:  # the checker saw that no packet of this role comes here
+        drop(site, "internal")
+        return
+    if len(fronts) == 1 or fronts[0] in site.known:
+        _forward(site, statement, fronts[0])
+        return
     for front in fronts:
-        with w.nest(f"if ({site.pointer(front)}) {{"):
+        with site.writer.nest(f"if ({site.pointer(front)}) {{"):
             _forward(site.branch({front}), statement, front)
     drop(site, "internal")
-
-
-def _can_be_forwarded(site: Site, node: str) -> bool:
-    return site.header(node).protocol == "ipv4" or site.header(node).link
 
 
 def _forward(site: Site, statement: Forward, front: str) -> None:
     """All reasons to fail are tested before the first octet changes, so that a hook sees the packet
     without its pushes."""
-    w, pointer, frame = site.writer, site.node(front), site.header(front).link
+    w, pointer, version = site.writer, site.node(front), version_of(site, front)
+    site.shape = replace(site.shape, fronts=(front,))
     pushed = pushed_size(site)
-    if frame:
+    if version is None:
         w.put(f"u32 extent = frame_length(ctx) - {site.offset(front)}, pushed = {pushed};")
     else:
-        w.put(f"u32 extent = bpf_ntohs(RAW16({pointer}, 2)), pushed = {pushed};")
-        to_group = (
-            f"RAW8({site.node(site.shape.own)}, 0) & 1" if site.shape.own else "is_to_group(ctx)"
-        )
-        with w.nest(f"if ({to_group}) {{"):
-            w.put(f"count_event({site.events('kept', 'link-layer group')});")
-            finish(_unpushed(site), "pass")
-        with w.nest(f"if (RAW8({pointer}, 8) <= 1) {{"):
+        w.put(f"u32 extent = {version.extent(pointer)}, pushed = {pushed};")
+        _keep(site, version, pointer)
+        with w.nest(f"if (RAW8({pointer}, {version.ttl}) <= 1) {{"):
             hook(site, "ttl_expired", front, "0")
     _next_hop(site, statement, front)
     with w.nest("if (extent + pushed > hop->mtu) {"):
         hook(site, "too_big", front, "hop->mtu - pushed")
     w.put(f"u32 from = {site.offset(front)};")
+    clamped = _to_clamp(site)
     with w.nest(f"if (!move_begin(ctx, (int)from - {ETHERNET} - (int)pushed, hop->vlan)) {{"):
         hook(site, "no_headroom", front, "0")
     w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
@@ -67,18 +63,30 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
         f"PUT16(data, 12, bpf_htons({_type_of(site, first):#x}));",
     )
     put_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
-    if not frame:
+    if version is not None:
         w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
-        with w.nest("if (front + 20 > end) {"):
+        with w.nest(f"if (front + {version.size} > end) {{"):
             drop(site, "internal")
-        w.put("decrement_ttl(front);")
-        _clamp(site)
+        w.put(f"{version.spends}(front);", *clamped)
     elif site.clamp:
         raise Unsupported("`clamp mss` of a packet that is carried with its frame", w.span)
     seal_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
     with w.nest("if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {"):
         drop(site, "internal")
     w.put(f"return redirect(st, hop->port, {site.events('verdict', 'redirect')});")
+
+
+def _keep(site: Site, version: Version, pointer: str) -> None:
+    """What is not for others to forward goes to the kernel."""
+    w = site.writer
+    own = site.shape.own
+    kept = {"link-layer group": f"RAW8({site.node(own)}, 0) & 1" if own else "is_to_group(ctx)"}
+    if version.protocol == "ipv6":
+        kept["link-local"] = f"is_confined({pointer})"
+    for reason, test in kept.items():
+        with w.nest(f"if ({test}) {{"):
+            w.put(f"count_event({site.events('kept', reason)});")
+            finish(_unpushed(site), "pass")
 
 
 def bridge(site: Site, statement: Bridge) -> None:
@@ -123,11 +131,12 @@ def _next_hop(site: Site, statement: Forward, front: str) -> None:
     w, via = site.writer, statement.via
     port, number = statement.port.source, port_number(site, statement.port)
     address = value(site, via).network()
+    family = "6" if via.kind == "ip6" else ""
     kept = (
         isinstance(via, Attribute) and isinstance(port, Attribute) and via.binding == port.binding
     )
     w.put("struct next_hop *hop;")
-    look_up = f"hop = next_hop_of(ctx, {number}, {address}, &st->scratch->hop);"
+    look_up = f"hop = next_hop_of{family}(ctx, {number}, {address}, &st->scratch->hop);"
     if not kept:
         w.put(look_up)
         with w.nest("if (!hop) {"):
@@ -153,15 +162,20 @@ def port_number(site: Site, port: PortOf) -> str:
             return f"{site.bindings[binding].text}->{element}"
 
 
-def _clamp(site: Site) -> None:
-    tcp = [n for n in site.reachable if site.header(n).protocol == "tcp"]
-    if not site.clamp or not tcp:
-        return
-    w, node = site.writer, tcp[0]
-    pointer = site.pointer(node)
-    moved = f"{ETHERNET} + pushed + ({site.offset(node)} - from)"
-    with w.nest(f"if ({pointer} && !(RAW16(front, 6) & bpf_htons(0x3fff))) {{"):
-        w.put(f"clamp_mss(ctx, {moved}, hop->mtu - pushed - 40);")
+def _to_clamp(site: Site) -> list[str]:
+    """C that lowers the MSS of each TCP header that there may be, once the frame has been moved;
+    where that is, and whether, is noted now."""
+    w, later = site.writer, []
+    graph = site.pipeline.graph
+    for node in (n.name for n in graph.nodes if n.header.protocol == "tcp"):
+        if not site.clamp or node not in site.reachable:
+            continue
+        at = w.fresh("tcp")
+        w.put(f"u32 {at} = 0, {at}_headers = {header_size(site, node)} + 20;")
+        with w.nest(f"if ({site.pointer(node)} && !({fragment(site, node)})) {{"):
+            w.put(f"{at} = {ETHERNET} + pushed + ({site.offset(node)} - from);")
+        later += [f"if ({at})", f"\tclamp_mss(ctx, {at}, hop->mtu - pushed - {at}_headers);"]
+    return later
 
 
 # ---- hooks ----------------------------------------------------------------------------------

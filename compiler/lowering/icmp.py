@@ -1,4 +1,5 @@
-"""`reply icmp` (RFC 792, RFC 1122 section 3.2.2, RFC 1191): the way back is the way it came."""
+"""`reply icmp` (RFC 792, RFC 1122 section 3.2.2, RFC 1191; RFC 4443): the way back is the way it
+came."""
 
 from __future__ import annotations
 
@@ -6,18 +7,16 @@ from ..model import Header
 from ..sums import zero_checksum
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
+from .ip import VERSIONS, Version
 from .shape import constant_size, writable
 from .values import Site, Value, field_value
 from .verdicts import drop, link_paths, save
 
-ICMP_TYPE = {"ttl_expired": (11, 0), "too_big": (3, 4)}
-ADDED = 20 + 8  # IPv4 and ICMP
-
 
 def reply(site: Site, event: str, front: str, mtu: str) -> None:
-    """Answer the sender of `front`, an IPv4 node; `mtu` is C text of the next hop's. The answer is
+    """Answer the sender of `front`, an IP node; `mtu` is C text of the next hop's. The answer is
     a function of its own, for each shape of packet one: it is long and seldom run."""
-    kind, code = ICMP_TYPE[event]
+    kind, code = VERSIONS[site.header(front).protocol].errors[event]
     name = site.helper("reply", lambda inner: _reply(inner, front))
     site.writer.put(f"return {name}(ctx, {kind << 8 | code:#06x}, {mtu}) & 7;")
 
@@ -25,21 +24,24 @@ def reply(site: Site, event: str, front: str, mtu: str) -> None:
 def _reply(site: Site, front: str) -> None:
     """The body: `a` is ICMP type and code, `b` the next hop's MTU."""
     w, x = site.writer, site.node(front)
-    with w.nest(f"if (!may_answer(ctx, {x})) {{"):
+    version = VERSIONS[site.header(front).protocol]
+    family, bits = ("", 32) if version.protocol == "ipv4" else ("6", 128)
+    told = f"{x}, {site.offset(front)}, a" if family else x
+    with w.nest(f"if (!may_answer{family}(ctx, {told})) {{"):
         w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
     w.put(
-        f"u32 sender = RAW32({x}, 12), asker = arrival_address(ctx), quoted = quote({x});",
-        f"u32 where = {site.offset(front)};",
+        f"u{bits} sender = RAW{bits}({x}, {version.source}), asker = arrival_address{family}(ctx);",
+        f"u32 quoted = quote{family}({x}), where = {site.offset(front)};",
         "if (!asker)",
         f"\treturn verdict({site.events('verdict', 'drop')}, XDP_DROP);",
     )
     popped = site.shape.popped or ((),)
     for way in popped:
         if len(popped) == 1:
-            _answer_by(site, way)
+            _answer_by(site, version, way)
             continue
         with w.nest(f"if ({_came_by(site, way)}) {{"):
-            _answer_by(site.branch(set(way)), way)
+            _answer_by(site.branch(set(way)), version, way)
     drop(site, "internal")
 
 
@@ -49,7 +51,7 @@ def _came_by(site: Site, way: tuple[str, ...]) -> str:
     return " && ".join(("" if n in way else "!") + site.pointer(n) for n in every)
 
 
-def _answer_by(site: Site, way: tuple[str, ...]) -> None:
+def _answer_by(site: Site, version: Version, way: tuple[str, ...]) -> None:
     w, back = site.writer, _back(site, way)
     pushed = " + ".join(h.size_text() for h in back) or "0"
     w.put(
@@ -58,14 +60,15 @@ def _answer_by(site: Site, way: tuple[str, ...]) -> None:
     )
     for _, size in link_paths(site):
         with w.nest(f"if ({site.state('link')} == {size}) {{"):
-            _answer(site, back, size)
+            _answer(site, version, back, size)
 
 
-def _answer(site: Site, back: tuple[HeaderOut, ...], size: int) -> None:
+def _answer(site: Site, version: Version, back: tuple[HeaderOut, ...], size: int) -> None:
     """Trim the frame to what is quoted, make room, write link header, tunnel headers and error."""
-    w = site.writer
+    w, added = site.writer, version.added
+    family = "" if version.protocol == "ipv4" else "6"
     saved = save(site, size)
-    start = f"(int)where - {size + ADDED} - (int)again"
+    start = f"(int)where - {size + added} - (int)again"
     with w.nest(f"if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, {start})) {{"):
         drop(site, "internal")
     w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
@@ -73,10 +76,10 @@ def _answer(site: Site, back: tuple[HeaderOut, ...], size: int) -> None:
         drop(site, "internal")
     w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
     w.put("swap_macs(data);")
-    put_headers(w, back, size, f"{ADDED} + quoted", lambda: drop(site, "internal"))
-    with w.nest(f"if (!put_icmp(ctx, {size} + again, sender, asker, quoted, a, b)) {{"):
+    put_headers(w, back, size, f"{added} + quoted", lambda: drop(site, "internal"))
+    with w.nest(f"if (!put_icmp{family}(ctx, {size} + again, sender, asker, quoted, a, b)) {{"):
         drop(site, "internal")
-    seal_headers(w, back, size, f"{ADDED} + quoted", lambda: drop(site, "internal"))
+    seal_headers(w, back, size, f"{added} + quoted", lambda: drop(site, "internal"))
     w.put(f"return verdict({site.events('verdict', 'tx')}, XDP_TX);")
 
 

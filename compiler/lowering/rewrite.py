@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..model import Header, Pop, Push
 from .headers_out import HeaderOut
+from .ip import VERSIONS, version_of
 from .shape import Shape, Unsupported, fronts_behind, ways_to, writable
 from .values import Site, Value, value
 from .verdicts import drop
@@ -26,24 +27,25 @@ def pop(site: Site, statement: Pop) -> Shape:
         return replace(shape, fronts=(node,))
     if shape.own:
         raise Unsupported(f"popping to {node} behind a pop to {shape.own}", site.writer.span)
-    if site.header(node).protocol == "ipv4":
+    if version_of(site, node):
         _join_ecn(site, node, {n for way in popped for n in way})
     return replace(shape, fronts=(node,), popped=popped)
 
 
 def _join_ecn(site: Site, inner: str, popped: set[str]) -> None:
-    """By the innermost IPv4 header that is removed, whichever the packet has."""
+    """By the innermost IP header that is removed, whichever the packet has."""
     w, pointer = site.writer, site.node(inner)
+    own = VERSIONS[site.header(inner).protocol]
     nodes = [n.name for n in reversed(site.pipeline.graph.nodes) if n.name in popped]
-    outer = [n for n in nodes if site.header(n).protocol == "ipv4"]
+    outer = [(n, v) for n in nodes if (v := version_of(site, n))]
     sure = len(outer) == 1
-    for i, node in enumerate(outer):
+    for i, (node, version) in enumerate(outer):
         at = site.node(node) if sure else site.pointer(node)
         has = "" if sure else f"{at} && "
-        with w.nest(f"{'else ' if i else ''}if ({has}(RAW8({at}, 1) & 3) == {ECN_CE}) {{"):
-            with w.nest(f"if (!(RAW8({pointer}, 1) & 3)) {{"):
+        with w.nest(f"{'else ' if i else ''}if ({has}{version.ecn(at)} == {ECN_CE}) {{"):
+            with w.nest(f"if (!{own.ecn(pointer)}) {{"):
                 drop(site, "ecn")
-            w.put(f"set_ecn_ce({pointer});")
+            w.put(f"{own.congested}({pointer});")
 
 
 def push(site: Site, statement: Push) -> Shape:
@@ -56,10 +58,10 @@ def push(site: Site, statement: Push) -> Shape:
         _refuse_unwritable(site, header)
         edge = writable(site, element.node, after)
         given = {name: captured(site, value(site, v)) for name, v in element.values}
-        if header.protocol == "ipv4" and not {"tos", "dscp", "ecn"} & given.keys():
-            front = site.node(statement.before)
-            if site.header(statement.before).protocol == "ipv4":
-                given["ecn"] = captured(site, Value(f"(RAW8({front}, 1) & 3)", 2))
+        version, inner = VERSIONS.get(header.protocol), version_of(site, statement.before)
+        if version and inner and not version.parts & given.keys():
+            ecn = inner.ecn(site.node(statement.before))
+            given["ecn"] = captured(site, Value(ecn, 2))
         out.append(
             HeaderOut(element.node, header, given, edge.writes or (), frozenset(element.computed))
         )

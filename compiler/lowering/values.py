@@ -329,7 +329,8 @@ def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -
         case Compare(operator, left, right):
             return _compare(operator, value(site, left, own), value(site, right, own))
         case IsLocal(address):
-            return f"is_local({value(site, address).network()})"
+            family = "6" if address.kind == "ip6" else ""
+            return f"is_local{family}({value(site, address).network()})"
         case IsMulticast(Packet(node, name, _, kind)):
             first = f"RAW8({site.node(node)}, {site.header(node).field(name).offset // 8})"
             tests = {"mac": f"{first} & 1", "ip4": f"({first} & 0xf0) == 0xe0"}

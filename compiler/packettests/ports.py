@@ -8,6 +8,7 @@ from typing import Literal
 
 import yaml
 
+from ...lang.literals import AddressKind
 from ..interpreter.environment import Environment, Port
 from ..layout import MAX_PORTS
 from ..model import Pipeline
@@ -15,7 +16,8 @@ from . import faults as faults
 from .yaml_text import Entry, Yaml
 
 KEYS = ("ports", "local", "neighbours", "default")
-_PORT = ("role", "number", "ifindex", "mtu", "mac", "address", "vlan")
+Address = tuple[AddressKind, int]
+_PORT = ("role", "number", "ifindex", "mtu", "mac", "address", "address6", "vlan")
 
 
 class Surroundings:
@@ -25,8 +27,8 @@ class Surroundings:
         self._yaml = text
         self._roles = pipeline.roles
         self._ports: dict[str, Port] = {}
-        self._local: frozenset[int] = frozenset()
-        self._neighbours: dict[tuple[str, int], bytes] = {}
+        self._local: frozenset[Address] = frozenset()
+        self._neighbours: dict[tuple[str, Address], bytes] = {}
         self._default: Literal["pass", "drop"] | None = None
 
     def with_entries(self, entries: Mapping[str, Entry]) -> Surroundings:
@@ -35,9 +37,7 @@ class Surroundings:
         if "ports" in entries:
             new._ports = new._with_ports(entries["ports"].value)
         if "local" in entries:
-            addresses = (
-                self._yaml.address(n, "ip4") for n in self._yaml.flat(entries["local"].value)
-            )
+            addresses = (self._yaml.ip(n) for n in self._yaml.flat(entries["local"].value))
             new._local = frozenset(a for a in addresses if a is not None)
         if "neighbours" in entries:
             new._neighbours = new._with_neighbours(entries["neighbours"].value)
@@ -47,11 +47,26 @@ class Surroundings:
         return new
 
     def environment(self) -> Environment:
-        own = {p.address for p in self._ports.values() if p.address}
-        numbers = {name: port.number for name, port in self._ports.items()}
-        known = {(numbers[n], a): mac for (n, a), mac in self._neighbours.items() if n in numbers}
         ports = tuple(self._ports.values())
-        return Environment(ports, self._local | own, known, self._default)
+        return Environment(
+            ports,
+            self._local_of("ip4") | {p.address for p in ports if p.address},
+            self._neighbours_of("ip4"),
+            self._default,
+            self._local_of("ip6") | {p.address6 for p in ports if p.address6},
+            self._neighbours_of("ip6"),
+        )
+
+    def _local_of(self, kind: AddressKind) -> frozenset[int]:
+        return frozenset(number for its, number in self._local if its == kind)
+
+    def _neighbours_of(self, kind: AddressKind) -> dict[tuple[int, int], bytes]:
+        numbers = {name: port.number for name, port in self._ports.items()}
+        return {
+            (numbers[port], number): mac
+            for (port, (its, number)), mac in self._neighbours.items()
+            if its == kind and port in numbers
+        }
 
     def _with_ports(self, node: yaml.Node) -> dict[str, Port]:
         ports = dict(self._ports)
@@ -85,9 +100,11 @@ class Surroundings:
         mac = before.mac if before else bytes((2, 0, 0, 0, 0, own))
         if "mac" in fields:
             mac = (self._yaml.address(fields["mac"].value, "mac") or 0).to_bytes(6, "big")
-        address = before.address if before else 0
+        address, address6 = (before.address, before.address6) if before else (0, 0)
         if "address" in fields:
             address = self._yaml.address(fields["address"].value, "ip4") or 0
+        if "address6" in fields:
+            address6 = self._yaml.address(fields["address6"].value, "ip6") or 0
         return Port(
             own,
             name,
@@ -97,14 +114,15 @@ class Surroundings:
             mac,
             address,
             number("vlan", before.vlan if before else 0, 4094),
+            address6,
         )
 
-    def _with_neighbours(self, node: yaml.Node) -> dict[tuple[str, int], bytes]:
-        """`{WAN1: {192.0.2.2: 02:00:00:00:00:02}}`"""
+    def _with_neighbours(self, node: yaml.Node) -> dict[tuple[str, Address], bytes]:
+        """`{WAN1: {192.0.2.2: 02:00:00:00:00:02}}`; addresses of both families"""
         neighbours = dict(self._neighbours)
         for name, entry in self._yaml.mapping(node, "`neighbours`", self._ports).items():
             for key, value in self._yaml.mapping(entry.value, f"the port `{name}`").values():
-                address = self._yaml.address(key, "ip4")
+                address = self._yaml.ip(key)
                 mac = self._yaml.address(value, "mac")
                 if address is not None and mac is not None:
                     neighbours[name, address] = mac.to_bytes(6, "big")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import Protocol
 
 from ..interpret import Interpreter
@@ -183,6 +184,8 @@ def _shown(value: Value | None, kind: str) -> str:
         return f"[{', '.join(_shown(v, kind) for v in value)}]"
     if kind == "ip4":
         return ".".join(str(b) for b in value.to_bytes(4, "big"))
+    if kind == "ip6":
+        return str(IPv6Address(value))
     if kind == "mac":
         return value.to_bytes(6, "big").hex(":")
     return str(value) if value < 10 else f"{value} ({value:#x})"

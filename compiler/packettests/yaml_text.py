@@ -139,6 +139,17 @@ class Yaml:
             return None
         return found[1]
 
+    def ip(self, node: yaml.Node | None) -> tuple[literals.AddressKind, int] | None:
+        """An IPv4 or IPv6 address, and which of them."""
+        text = self.text(node)
+        if node is None or text is None:
+            return None
+        found = literals.address(text)
+        if found is None or found[0] == "mac":
+            self.found.add(faults.bad_value(self.span(node), text, "an IPv4 or IPv6 address"))
+            return None
+        return found
+
     def one_of(self, node: yaml.Node | None, words: Iterable[str], what: str) -> str | None:
         text = self.text(node)
         words = list(words)

@@ -662,8 +662,8 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
-	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx), quoted = quote(st->user_h);
-	u32 where = st->user_at;
+	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx);
+	u32 quoted = quote(st->user_h), where = st->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
 	u32 again = 0; /* octets of the tunnel headers that go back */
@@ -965,6 +965,10 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
+					u32 tcp_11 = 0, tcp_11_headers = 20 + 20;
+					if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
+						tcp_11 = 14 + pushed + (st->tcp_at - from);
+					}
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
 						return verdict(1, XDP_DROP);
@@ -976,27 +980,27 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					__builtin_memcpy(data, hop->mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *outer_11 = data + 14;
-					PUT8(outer_11, 0, 0x45);
-					PUT8(outer_11, 1, value_8);
-					PUT16(outer_11, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))));
-					PUT16(outer_11, 4, bpf_ntohs(0x0));
-					PUT16(outer_11, 6, bpf_ntohs(0x4000));
-					PUT8(outer_11, 8, 0x40);
-					PUT8(outer_11, 9, 0x2f);
-					PUT32(outer_11, 12, value_6);
-					PUT32(outer_11, 16, value_7);
-					PUT16(outer_11, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_6) + (u64)(u32)(value_7)));
-					void *gre_12 = data + 14 + 20;
-					PUT16(gre_12, 0, bpf_ntohs(((u64)given_10 << 13)));
-					PUT16(gre_12, 2, bpf_ntohs(0x800));
+					void *outer_12 = data + 14;
+					PUT8(outer_12, 0, 0x45);
+					PUT8(outer_12, 1, value_8);
+					PUT16(outer_12, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))));
+					PUT16(outer_12, 4, bpf_ntohs(0x0));
+					PUT16(outer_12, 6, bpf_ntohs(0x4000));
+					PUT8(outer_12, 8, 0x40);
+					PUT8(outer_12, 9, 0x2f);
+					PUT32(outer_12, 12, value_6);
+					PUT32(outer_12, 16, value_7);
+					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_6) + (u64)(u32)(value_7)));
+					void *gre_13 = data + 14 + 20;
+					PUT16(gre_13, 0, bpf_ntohs(((u64)given_10 << 13)));
+					PUT16(gre_13, 2, bpf_ntohs(0x800));
 					if (given_10) {
-						void *group_13 = gre_12 + 4;
-						if (group_13 + 4 > end) {
+						void *group_14 = gre_13 + 4;
+						if (group_14 + 4 > end) {
 							count_event(13);
 							return verdict(1, XDP_DROP);
 						}
-						PUT32(group_13, 0, value_9);
+						PUT32(group_14, 0, value_9);
 					}
 					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
@@ -1004,9 +1008,8 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					decrement_ttl(front);
-					if (st->tcp_h && !(RAW16(front, 6) & bpf_htons(0x3fff))) {
-						clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop->mtu - pushed - 40);
-					}
+					if (tcp_11)
+						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
 					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 						count_event(13);
 						return verdict(1, XDP_DROP);
@@ -1015,7 +1018,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				}
 			}
 			else if (far_2->interface_tag == 2) {
-				u32 referred_14 = far_2->interface;
+				u32 referred_15 = far_2->interface;
 				{
 					if (!st->user_h) {
 						count_event(13);
@@ -1031,7 +1034,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_14, RAW32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_15, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
 						return verdict(0, XDP_PASS);
@@ -1165,6 +1168,10 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
+				u32 tcp_16 = 0, tcp_16_headers = 20 + 20;
+				if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
+					tcp_16 = 14 + pushed + (st->tcp_at - from);
+				}
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
 					return verdict(1, XDP_DROP);
@@ -1176,27 +1183,27 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				__builtin_memcpy(data, hop->mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *outer_16 = data + 14;
-				PUT8(outer_16, 0, 0x45);
-				PUT8(outer_16, 1, value_13);
-				PUT16(outer_16, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
-				PUT16(outer_16, 4, bpf_ntohs(0x0));
-				PUT16(outer_16, 6, bpf_ntohs(0x4000));
-				PUT8(outer_16, 8, 0x40);
-				PUT8(outer_16, 9, 0x2f);
-				PUT32(outer_16, 12, value_11);
-				PUT32(outer_16, 16, value_12);
-				PUT16(outer_16, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_11) + (u64)(u32)(value_12)));
-				void *gre_17 = data + 14 + 20;
-				PUT16(gre_17, 0, bpf_ntohs(((u64)given_15 << 13)));
-				PUT16(gre_17, 2, bpf_ntohs(0x800));
+				void *outer_17 = data + 14;
+				PUT8(outer_17, 0, 0x45);
+				PUT8(outer_17, 1, value_13);
+				PUT16(outer_17, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
+				PUT16(outer_17, 4, bpf_ntohs(0x0));
+				PUT16(outer_17, 6, bpf_ntohs(0x4000));
+				PUT8(outer_17, 8, 0x40);
+				PUT8(outer_17, 9, 0x2f);
+				PUT32(outer_17, 12, value_11);
+				PUT32(outer_17, 16, value_12);
+				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_11) + (u64)(u32)(value_12)));
+				void *gre_18 = data + 14 + 20;
+				PUT16(gre_18, 0, bpf_ntohs(((u64)given_15 << 13)));
+				PUT16(gre_18, 2, bpf_ntohs(0x800));
 				if (given_15) {
-					void *group_18 = gre_17 + 4;
-					if (group_18 + 4 > end) {
+					void *group_19 = gre_18 + 4;
+					if (group_19 + 4 > end) {
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					PUT32(group_18, 0, value_14);
+					PUT32(group_19, 0, value_14);
 				}
 				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
@@ -1204,9 +1211,8 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				decrement_ttl(front);
-				if (st->tcp_h && !(RAW16(front, 6) & bpf_htons(0x3fff))) {
-					clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop->mtu - pushed - 40);
-				}
+				if (tcp_16)
+					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
 				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 					count_event(13);
 					return verdict(1, XDP_DROP);
@@ -1215,7 +1221,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
-			u32 referred_19 = st->far_rule->interface;
+			u32 referred_20 = st->far_rule->interface;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 				if (is_to_group(ctx)) {
@@ -1227,7 +1233,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_19, RAW32(st->user_h, 16), &st->scratch->hop);
+				hop = next_hop_of(ctx, referred_20, RAW32(st->user_h, 16), &st->scratch->hop);
 				if (!hop) {
 					count_event(8);
 					return verdict(0, XDP_PASS);
@@ -1396,8 +1402,8 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
-	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx), quoted = quote(st->user_h);
-	u32 where = st->user_at;
+	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx);
+	u32 quoted = quote(st->user_h), where = st->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
 	if (!st->outer_h) {
@@ -1880,6 +1886,10 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
+					u32 tcp_11 = 0, tcp_11_headers = 20 + 20;
+					if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
+						tcp_11 = 14 + pushed + (st->tcp_at - from);
+					}
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
 						return verdict(1, XDP_DROP);
@@ -1891,27 +1901,27 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					__builtin_memcpy(data, hop->mac, 12);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *outer_11 = data + 14;
-					PUT8(outer_11, 0, 0x45);
-					PUT8(outer_11, 1, value_8);
-					PUT16(outer_11, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))));
-					PUT16(outer_11, 4, bpf_ntohs(0x0));
-					PUT16(outer_11, 6, bpf_ntohs(0x4000));
-					PUT8(outer_11, 8, 0x40);
-					PUT8(outer_11, 9, 0x2f);
-					PUT32(outer_11, 12, value_6);
-					PUT32(outer_11, 16, value_7);
-					PUT16(outer_11, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_6) + (u64)(u32)(value_7)));
-					void *gre_12 = data + 14 + 20;
-					PUT16(gre_12, 0, bpf_ntohs(((u64)given_10 << 13)));
-					PUT16(gre_12, 2, bpf_ntohs(0x800));
+					void *outer_12 = data + 14;
+					PUT8(outer_12, 0, 0x45);
+					PUT8(outer_12, 1, value_8);
+					PUT16(outer_12, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))));
+					PUT16(outer_12, 4, bpf_ntohs(0x0));
+					PUT16(outer_12, 6, bpf_ntohs(0x4000));
+					PUT8(outer_12, 8, 0x40);
+					PUT8(outer_12, 9, 0x2f);
+					PUT32(outer_12, 12, value_6);
+					PUT32(outer_12, 16, value_7);
+					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_6) + (u64)(u32)(value_7)));
+					void *gre_13 = data + 14 + 20;
+					PUT16(gre_13, 0, bpf_ntohs(((u64)given_10 << 13)));
+					PUT16(gre_13, 2, bpf_ntohs(0x800));
 					if (given_10) {
-						void *group_13 = gre_12 + 4;
-						if (group_13 + 4 > end) {
+						void *group_14 = gre_13 + 4;
+						if (group_14 + 4 > end) {
 							count_event(13);
 							return verdict(1, XDP_DROP);
 						}
-						PUT32(group_13, 0, value_9);
+						PUT32(group_14, 0, value_9);
 					}
 					void *front = packet_at(data, 14 + pushed);
 					if (front + 20 > end) {
@@ -1919,9 +1929,8 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					decrement_ttl(front);
-					if (st->tcp_h && !(RAW16(front, 6) & bpf_htons(0x3fff))) {
-						clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop->mtu - pushed - 40);
-					}
+					if (tcp_11)
+						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
 					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 						count_event(13);
 						return verdict(1, XDP_DROP);
@@ -1930,7 +1939,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				}
 			}
 			else if (far_2->interface_tag == 2) {
-				u32 referred_14 = far_2->interface;
+				u32 referred_15 = far_2->interface;
 				{
 					if (!st->user_h) {
 						count_event(13);
@@ -1949,7 +1958,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_14, RAW32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_15, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
 						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
@@ -2098,6 +2107,10 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
+				u32 tcp_16 = 0, tcp_16_headers = 20 + 20;
+				if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
+					tcp_16 = 14 + pushed + (st->tcp_at - from);
+				}
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
 					return verdict(1, XDP_DROP);
@@ -2109,27 +2122,27 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				__builtin_memcpy(data, hop->mac, 12);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *outer_16 = data + 14;
-				PUT8(outer_16, 0, 0x45);
-				PUT8(outer_16, 1, value_13);
-				PUT16(outer_16, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
-				PUT16(outer_16, 4, bpf_ntohs(0x0));
-				PUT16(outer_16, 6, bpf_ntohs(0x4000));
-				PUT8(outer_16, 8, 0x40);
-				PUT8(outer_16, 9, 0x2f);
-				PUT32(outer_16, 12, value_11);
-				PUT32(outer_16, 16, value_12);
-				PUT16(outer_16, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_11) + (u64)(u32)(value_12)));
-				void *gre_17 = data + 14 + 20;
-				PUT16(gre_17, 0, bpf_ntohs(((u64)given_15 << 13)));
-				PUT16(gre_17, 2, bpf_ntohs(0x800));
+				void *outer_17 = data + 14;
+				PUT8(outer_17, 0, 0x45);
+				PUT8(outer_17, 1, value_13);
+				PUT16(outer_17, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
+				PUT16(outer_17, 4, bpf_ntohs(0x0));
+				PUT16(outer_17, 6, bpf_ntohs(0x4000));
+				PUT8(outer_17, 8, 0x40);
+				PUT8(outer_17, 9, 0x2f);
+				PUT32(outer_17, 12, value_11);
+				PUT32(outer_17, 16, value_12);
+				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_11) + (u64)(u32)(value_12)));
+				void *gre_18 = data + 14 + 20;
+				PUT16(gre_18, 0, bpf_ntohs(((u64)given_15 << 13)));
+				PUT16(gre_18, 2, bpf_ntohs(0x800));
 				if (given_15) {
-					void *group_18 = gre_17 + 4;
-					if (group_18 + 4 > end) {
+					void *group_19 = gre_18 + 4;
+					if (group_19 + 4 > end) {
 						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
-					PUT32(group_18, 0, value_14);
+					PUT32(group_19, 0, value_14);
 				}
 				void *front = packet_at(data, 14 + pushed);
 				if (front + 20 > end) {
@@ -2137,9 +2150,8 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				decrement_ttl(front);
-				if (st->tcp_h && !(RAW16(front, 6) & bpf_htons(0x3fff))) {
-					clamp_mss(ctx, 14 + pushed + (st->tcp_at - from), hop->mtu - pushed - 40);
-				}
+				if (tcp_16)
+					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
 				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
 					count_event(13);
 					return verdict(1, XDP_DROP);
@@ -2148,7 +2160,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
-			u32 referred_19 = st->far_rule->interface;
+			u32 referred_20 = st->far_rule->interface;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 				if (is_to_group(ctx)) {
@@ -2163,7 +2175,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_19, RAW32(st->user_h, 16), &st->scratch->hop);
+				hop = next_hop_of(ctx, referred_20, RAW32(st->user_h, 16), &st->scratch->hop);
 				if (!hop) {
 					count_event(8);
 					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {

@@ -5,24 +5,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
-from functools import cache
 from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
 
 import pytest
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Outcome, Port, Rules
+from agreement import Both, quick
+from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.lower import Join
-from helioc.compiler.model import Pipeline
 from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
@@ -34,23 +27,16 @@ WORLD = Environment((Port(A, "A", "a", 11, 1500, bytes(6)),))
 ADDRESSES = ["2001:db8::1", "2001:db8::2", "2001:db8::7", "2001:db8:0:0:1::", "fd00::1", "::",
              "fc00::dead", "2fff::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"]  # fmt: skip
 JOINS: list[Join] = ["staged", "fused"]
-quick = settings(
-    deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
-)
 addresses = st.sampled_from(ADDRESSES)
 
 
-@cache
-def wide() -> Pipeline:
-    return check_file(Path(__file__).with_name("wide.hp"))
-
-
 @pytest.fixture(scope="module", params=JOINS)
-def kernel_run(request: pytest.FixtureRequest, kernel: None) -> Iterator[PrivateRun]:
-    bundle = compile_pipeline(wide(), request.param)
+def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
+    pipeline = check_file(Path(__file__).with_name("wide.hp"))
+    bundle = compile_pipeline(pipeline, request.param)
     with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
         run.set_environment(WORLD)
-        yield run
+        yield Both(pipeline, WORLD, run)
 
 
 @st.composite
@@ -103,47 +89,27 @@ def frames(draw: st.DrawFn) -> bytes:
     return bytes(Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02") / ip() / inner)
 
 
-def said(outcome: Outcome) -> tuple[object, ...]:
-    frame = outcome.frame.hex() if outcome.frame is not None else None
-    return outcome.verdict, frame, Counter(outcome.events), Counter(outcome.counted)
-
-
-def agree(run: PrivateRun, rules: Rules, frame: bytes) -> Outcome:
-    expected = Interpreter(wide(), WORLD).run(rules, frame, A)
-    assert said(run.run(frame, A)) == said(expected), f"{frame.hex()}\n{expected.trace}"
-    return expected
-
-
-@settings(quick, max_examples=100)
+@settings(quick, max_examples=40)
 @given(st.lists(rule(), min_size=1, max_size=8), st.lists(frames(), min_size=4, max_size=10))
-def test_rules_and_packets(kernel_run: PrivateRun, texts: list[str], arriving: list[bytes]) -> None:
-    book = RuleBook(kernel_run.manifest, {"A": A}, {A: 11})
-    kernel_run.set_rules(book)
-    for text in texts:
-        note(text)
-        with suppress(Refused):
-            plan = book.plan(parse_request(Source("request", text)))
-            kernel_run.apply(plan)
-            book.commit(plan)
+def test_rules_and_packets(both: Both, texts: list[str], arriving: list[bytes]) -> None:
+    book = both.book(*texts)
     for frame in arriving:
-        agree(kernel_run, book, frame)
+        both.agree(book, frame, A)
 
 
-def test_the_strategies_reach_every_fate(kernel_run: PrivateRun) -> None:
+def test_the_strategies_reach_every_fate(both: Both) -> None:
     """Rules that match something are found, and headers with addresses pushed."""
     seen: Counter[str] = Counter()
-    book = RuleBook(kernel_run.manifest, {"A": A}, {A: 11})
     texts = ["ROUTE [(dst, u128, 2001:db8::/32), (new, u128, fd00::7)]"]
     texts += ["ROUTE [(dst, u128, 2001:db8::1), (new, u128, ::), (maybe, u128, fd00::8)]"]
     texts += [f"FLOW [(src, u128, {a}), (new, u128, 2001:db8::2)]" for a in ADDRESSES[:4]]
     texts += ["FLOW [(src, u128, 2001:db8::1), (target, u128, fd00:: & ff00::), (new, u128, ::)]"]
-    book.commit(book.plan(parse_request(Source("request", f"create {', '.join(texts)}"))))
-    kernel_run.set_rules(book)
+    book = both.book(f"create {', '.join(texts)}")
 
     @settings(quick, max_examples=300, derandomize=True)
     @given(frames())
     def look(frame: bytes) -> None:
-        outcome = agree(kernel_run, book, frame)
+        outcome = both.agree(book, frame, A)
         seen.update([outcome.verdict, *(kind for kind, _ in outcome.counted)])
         seen.update(node for node, _ in outcome.parsed)
 

@@ -22,7 +22,7 @@ HOST = Host(
         Link(i + 1, n, "", 1500, bytes(6), 0, 0, 0)
         for i, n in enumerate(("lo", "eth0", "eth1", "eth2"))
     ),
-    (Address(2, 0xC000020A, 0xC00002FF),),
+    (Address(2, b"\xc0\0\2\x0a", b"\xc0\0\2\xff"),),
 )
 GOOD = """\
 bundle: linx.bundle
@@ -92,7 +92,7 @@ def test_all_that_can_be_said() -> None:
     assert (config.default, config.mode, config.control) == (
         "drop",
         "generic",
-        ("eth0", 0xC000020A),
+        ("eth0", "192.0.2.10"),
     )
     overlay, rules = config.requests
     (item,) = overlay.changes[0].items
