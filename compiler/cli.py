@@ -1,4 +1,4 @@
-"""`helioc`: check, compile, fmt, graph, test, decode, explain.
+"""`helioc`: check, compile, fmt, graph, test, decode, fuzz, explain.
 
 Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a
 fault of helioc itself. Each command imports what it needs when it runs: `check` must feel instant.
@@ -15,6 +15,7 @@ import click
 from ..lang.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from .lower import Join
     from .model import Pipeline
 
 FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
@@ -200,6 +201,28 @@ def decode(file: Path, capture: Path, role: str | None, kernel: bool, as_tree: b
         for packet in read_capture(capture):
             decoded = asked.decode(packet)
             click.echo(decoded.to_tree() if as_tree else decoded.to_json())
+
+
+# ---- fuzz -----------------------------------------------------------------------------------
+
+
+@cli.command()
+@FILE
+@click.option("--packets", type=click.IntRange(1), default=5000, show_default=True)
+@click.option("--seed", type=int, default=0, help="The same seed gives the same packets.")
+@click.option("--time", "seconds", type=click.FloatRange(0), help="Stop after so many seconds.")
+@click.option("--fuse", is_flag=True, help="Run what `compile --fuse` makes.")
+def fuzz(file: Path, packets: int, seed: int, seconds: float | None, fuse: bool) -> None:
+    """Hold interpreter and kernel against each other, on packets and rules that nobody wrote.
+
+    A failure is made as small as it goes, and printed as a packet test."""
+    from .report import fuzz_pipeline
+
+    join: Join = "fused" if fuse else "staged"
+    well, said = fuzz_pipeline(checked(file), packets, seed, seconds, join)
+    click.echo(said)
+    if not well:
+        raise click.exceptions.Exit(1)
 
 
 # ---- explain --------------------------------------------------------------------------------

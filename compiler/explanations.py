@@ -62,6 +62,11 @@ BUILD: dict[str, Explanation] = {
         "Which edges of the parse graph are read depends on the role of the port that a packet "
         "came in by. `ports` in the pipeline lists the roles.",
     ),
+    "H0812": Explanation(
+        "hypothesis is missing",
+        "`helioc fuzz` draws packets and rules by the Python package hypothesis, which the rest of "
+        "Helio works without. `pip install 'helioc[fuzz]'` installs it.",
+    ),
     "H9999": Explanation(
         "an internal error",
         "Helio met something that its authors did not think of: the fault is Helio's, not that of "

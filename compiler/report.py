@@ -20,6 +20,7 @@ from .phases import Bundle, compile_pipeline
 if TYPE_CHECKING:
     from .captures.packets import Captured
     from .decoding.decoded import Decoded
+    from .lower import Join
     from .packettests.cases import Case
     from .packettests.runs import Backend
 
@@ -213,3 +214,37 @@ def known_role(pipeline: Pipeline, role: str | None) -> str:
 def _no_kernel(what: str, why: str, span: Span) -> Diagnostic:
     title = f"the kernel cannot {what}: {why}"
     return Diagnostic("H0307", title, (Label(span),))
+
+
+# ---- fuzzing --------------------------------------------------------------------------------
+
+
+def fuzz_pipeline(
+    pipeline: Pipeline, packets: int, seed: int, seconds: float | None, join: Join
+) -> tuple[bool, str]:
+    """Run packets that nobody wrote on interpreter and kernel. Whether they agree, and what is to
+    be said. Raises `Refused`."""
+    if os.geteuid():
+        raise Refused([_no_kernel("run packets", "that needs root", pipeline.span)])
+    try:
+        import hypothesis  # noqa: F401
+    except ModuleNotFoundError:
+        help_ = "pip install 'helioc[fuzz]'"
+        title = "`helioc fuzz` needs the Python package hypothesis"
+        raise Refused([Diagnostic("H0812", title, (), help_)]) from None
+    from ..runtime.bundle import Bundle as Loadable
+    from ..runtime.testrun import PrivateRun
+    from .fuzzing.report import disagreement, summary
+    from .fuzzing.scenarios import Fuzzed
+    from .fuzzing.search import search
+
+    fuzzed = Fuzzed(pipeline)
+    bundle = compile_pipeline(pipeline, join)
+    with PrivateRun(Loadable(bundle.manifest, bundle.object)) as run:
+        found = search(fuzzed, run, packets, seed, seconds)
+    if found.scenario is None or found.meeting is None:
+        return True, summary(found)
+    differences, text = disagreement(fuzzed, found.scenario, found.meeting)
+    lines = [f"interpreter and kernel disagree (seed {seed}, {found.packets:,} packets):"]
+    lines += [f"  {line}" for line in differences]
+    return False, "\n".join([*lines, "", "# as a packet test:", text])

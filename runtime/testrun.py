@@ -103,9 +103,12 @@ class PrivateRun:
         self._arrival = 0
 
     def set_rules(self, rules: Rules) -> None:
-        """Exactly these rules, by one transaction. Raises `Refused`."""
+        """Exactly these rules. Raises `Refused`. Those of before go first: another rule book counts
+        from 1 again, and a transaction takes a sequence for one rule."""
         wanted = [rule for kind in self.manifest.rules for rule in rules.rules(kind.name)]
-        self.apply(Changes(created=tuple(wanted), removed=tuple(self.writer.rules())))
+        if there := tuple(self.writer.rules()):
+            self.apply(Changes(removed=there))
+        self.apply(Changes(created=tuple(wanted)))
 
     def forget(self) -> None:
         """Empty the state tables that packets write."""

@@ -47,7 +47,7 @@ LIBRARIES = {
     "click": ENTRY_POINTS,
     "scapy": (),
     "pytest": (),
-    "hypothesis": (),
+    "hypothesis": ("compiler/fuzzing/*", "compiler/report.py"),
 }
 
 

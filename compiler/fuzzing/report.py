@@ -1,0 +1,70 @@
+"""A search in words, and its failure as a packet test that can be kept."""
+
+from __future__ import annotations
+
+from ...lang.diagnostics import Refused
+from ...lang.request import Request
+from ...lang.source import Source
+from ..interpreter.environment import Outcome
+from ..packettests.cases import Case, read_tests
+from ..packettests.runs import disagreements
+from .scenarios import Fuzzed, Meeting, Scenario
+from .search import Found
+from .writing import packet_test
+
+NAME = "found by fuzzing"
+
+
+def summary(found: Found) -> str:
+    """What was met, the most frequent first."""
+    counts = f"{found.packets:,} packets under {found.rules:,} rules, {found.scenarios:,} scenarios"
+    total = max(found.packets, 1)
+    lines = [f"{counts}: interpreter and kernel agree"]
+    lines += [f"  {count * 100 / total:5.1f} %  {what}" for what, count in found.seen.most_common()]
+    return "\n".join(lines)
+
+
+def disagreement(fuzzed: Fuzzed, scenario: Scenario, meeting: Meeting) -> tuple[list[str], str]:
+    """In which ways the kernel differs, and the test: a YAML file of one case."""
+    asked = _that_is_asked(fuzzed, scenario, meeting.index)
+    text = _text(fuzzed, asked, meeting.expected)
+    case = _read(fuzzed, text)
+    lines = (
+        [] if case is None else disagreements(fuzzed.pipeline, case, meeting.expected, meeting.got)
+    )
+    return lines or [f"{meeting.expected} and {meeting.got}"], text
+
+
+def _that_is_asked(fuzzed: Fuzzed, scenario: Scenario, index: int) -> Scenario:
+    """The packets up to the one that failed, and the requests that are not refused."""
+    taken: list[Request] = []
+    for request in scenario.requests:
+        before = len(fuzzed.book(tuple(taken)))
+        after = len(fuzzed.book((*taken, request)))
+        if after != before:
+            taken.append(request)
+    return Scenario(tuple(taken), scenario.packets[: index + 1])
+
+
+def _text(fuzzed: Fuzzed, scenario: Scenario, expected: Outcome) -> str:
+    """By headers where that gives the same octets, else in hex."""
+    whole = [not packet.damage for packet in scenario.packets]
+    environment = fuzzed.world.environment
+
+    def text() -> str:
+        return packet_test(NAME, environment, scenario.requests, scenario.packets, expected, whole)
+
+    case = _read(fuzzed, text())
+    frames = [] if case is None else [*(frame for frame, _ in case.before), case.frame]
+    for i, packet in enumerate(scenario.packets):
+        if i >= len(frames) or frames[i] != packet.frame:
+            whole[i] = False
+    return text()
+
+
+def _read(fuzzed: Fuzzed, text: str) -> Case | None:
+    try:
+        (case,) = read_tests(fuzzed.pipeline, fuzzed.manifest, Source("found.test.yaml", text))
+    except (Refused, ValueError):
+        return None
+    return case

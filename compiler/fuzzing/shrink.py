@@ -1,0 +1,87 @@
+"""The smallest scenario that still fails: fewer packets, rules and elements, plainer headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from ...lang.request import Change, Request, RuleItem
+from ..interpreter.octets import Value
+from .packets import Drawn, Given
+from .scenarios import Scenario
+
+TRIES = 600
+
+
+def smallest(scenario: Scenario, fails: Callable[[Scenario], bool], tries: int = TRIES) -> Scenario:
+    """Take whatever can be taken while it fails, as long as there is something or `tries` last."""
+    progress = True
+    while progress:
+        progress = False
+        for smaller in _smaller(scenario):
+            if tries <= 0:
+                return scenario
+            tries -= 1
+            if fails(smaller):
+                scenario, progress = smaller, True
+                break
+    return scenario
+
+
+def _smaller(scenario: Scenario) -> Iterator[Scenario]:
+    """The boldest first."""
+    packets, requests = scenario.packets, scenario.requests
+    if len(packets) > 1:
+        yield from (replace(scenario, packets=(packet,)) for packet in packets)
+        yield replace(scenario, packets=packets[: len(packets) // 2])
+        for i in range(len(packets)):
+            yield replace(scenario, packets=packets[:i] + packets[i + 1 :])
+    if requests:
+        yield replace(scenario, requests=())
+        yield replace(scenario, requests=requests[: len(requests) // 2])
+    for i, request in enumerate(requests):
+        yield replace(scenario, requests=requests[:i] + requests[i + 1 :])
+        for less in _requests(request):
+            yield replace(scenario, requests=(*requests[:i], less, *requests[i + 1 :]))
+    for i, packet in enumerate(packets):
+        for plainer in _packets(packet):
+            yield replace(scenario, packets=(*packets[:i], plainer, *packets[i + 1 :]))
+
+
+def _requests(request: Request) -> Iterator[Request]:
+    for i, change in enumerate(request.changes):
+        for j, item in enumerate(change.items):
+            if isinstance(item, RuleItem):
+                for k in range(len(item.items)):
+                    less = item._replace(items=item.items[:k] + item.items[k + 1 :])
+                    items = (*change.items[:j], less, *change.items[j + 1 :])
+                    made = Change(change.operation, items)
+                    yield Request((*request.changes[:i], made, *request.changes[i + 1 :]))
+
+
+def _packets(packet: Drawn) -> Iterator[Drawn]:
+    if packet.cut is not None:
+        yield replace(packet, cut=None)
+    if packet.padding:
+        yield replace(packet, padding=b"")
+    for i in range(len(packet.damage)):
+        yield replace(packet, damage=packet.damage[:i] + packet.damage[i + 1 :])
+    if packet.payload:
+        yield replace(packet, payload=b"")
+        yield replace(packet, payload=packet.payload[: len(packet.payload) // 2])
+        if any(packet.payload):
+            yield replace(packet, payload=bytes(len(packet.payload)))
+    if len(packet.headers) > 1:
+        yield replace(packet, headers=packet.headers[:-1])
+    for i, header in enumerate(packet.headers):
+        for values in _values(header.values):
+            plainer = Given(header.node, values)
+            yield replace(packet, headers=(*packet.headers[:i], plainer, *packet.headers[i + 1 :]))
+
+
+def _values(values: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """One value fewer, or shorter."""
+    for name, value in values.items():
+        yield {n: v for n, v in values.items() if n != name}
+        if isinstance(value, bytes) and len(value) > 4:
+            yield {**values, name: value[: len(value) // 2]}

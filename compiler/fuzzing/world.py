@@ -1,0 +1,97 @@
+"""Surroundings in which packets meet rules: few ports, few addresses, each of them met often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from itertools import count
+
+from ..interpreter.environment import Environment, Port
+from ..lowering.reads import walk
+from ..model import Compare, Const, Field, Own, Packet, Pipeline, Test
+
+_HOSTS4 = ["10.1.0.10", "10.2.0.5", "10.2.3.4", "192.0.2.2", "198.51.100.2"]
+_ODD4 = ["224.0.0.5", "255.255.255.255", "0.0.0.0", "127.0.0.1"]
+_SIX = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1", "ff02::1", "::", "fe80::1"]
+_MACS = ["020000000a0a", "020000000b0b", "ffffffffffff", "01005e000005", "333300000001"]
+
+
+@dataclass(frozen=True)
+class World:
+    """`values`: those that fields and rules have in common, by kind and width."""
+
+    environment: Environment
+    pool: dict[str, tuple[int, ...]]
+    numbers: tuple[int, ...]  # what the pipeline itself names
+    near: dict[tuple[str, str], tuple[int, ...]]  # by header and field
+
+    def values(self, kind: str, width: int) -> tuple[int, ...]:
+        """Values of that kind that are met often; of numbers also the ends of their range."""
+        if kind in self.pool:
+            return self.pool[kind]
+        most = (1 << width) - 1
+        ends = {0, 1, most, most - 1, 1 << max(width - 1, 0)}
+        return tuple(sorted({v for v in (*ends, *self.numbers) if 0 <= v <= most}))
+
+    def of(self, header: str, field: Field) -> tuple[int, ...]:
+        """Values that the pipeline compares that field with, and their neighbours."""
+        most = (1 << field.width) - 1
+        return tuple(v for v in self.near.get((header, field.name), ()) if 0 <= v <= most)
+
+
+def world_of(pipeline: Pipeline) -> World:
+    """Two ports of each role, the second one tagged and of a smaller MTU."""
+    ports = tuple(_ports(pipeline))
+    own = tuple(port.address for port in ports)
+    hosts = [int(IPv4Address(text)) for text in _HOSTS4]
+    neighbours = {
+        (port.number, host): bytes((2, 0, 0, 0, port.number, i))
+        for port in ports
+        for i, host in enumerate(hosts[:-1])
+    }
+    local = frozenset({*own, own[0] | 0xFF})
+    macs = (*(int.from_bytes(port.mac, "big") for port in ports), *(int(m, 16) for m in _MACS))
+    pool = {
+        "ip4": (*hosts, *own, *(int(IPv4Address(text)) for text in _ODD4)),
+        "ip6": tuple(int(IPv6Address(text)) for text in _SIX),
+        "mac": macs,
+    }
+    numbers = {part.value for part in walk(pipeline) if isinstance(part, Const)}
+    numbers |= {value for element in pipeline.elements for _, value in element.symbols}
+    near = {key: tuple(sorted(found)) for key, found in _near(pipeline).items()}
+    return World(Environment(ports, local, neighbours), pool, tuple(sorted(numbers)), near)
+
+
+def _ports(pipeline: Pipeline) -> Iterator[Port]:
+    numbers = count(1)
+    for role in pipeline.roles:
+        for mtu, vlan in ((1500, 0), (1400, 200)):
+            n = next(numbers)
+            mac, address = bytes((2, 0, 0, 0, 0, n)), 10 << 24 | n << 8 | 1
+            yield Port(n, f"{role.upper()}{n}", role, 100 + n, mtu, mac, address, vlan)
+
+
+def _near(pipeline: Pipeline) -> dict[tuple[str, str], set[int]]:
+    found: dict[tuple[str, str], set[int]] = {}
+    headers = {node.name: node.header for node in pipeline.graph.nodes}
+
+    def note(header: str, field: str, *values: int) -> None:
+        around = {v + by for v in values for by in (-1, 0, 1)}
+        found.setdefault((header, field), set()).update(around)
+
+    for edge in pipeline.graph.edges:
+        for test in edge.tests:
+            if isinstance(test, Test):
+                ends = (end for ends in test.ranges for end in ends)
+                note(headers[edge.source].name, test.field, *ends)
+    for header in headers.values():
+        for part in walk(header):
+            match part:
+                case Compare(_, Own(field), Const(value)):
+                    note(header.name, field, value)
+    for part in walk(pipeline.stages):
+        match part:
+            case Compare(_, Packet(node, field), Const(value)):
+                note(headers[node].name, field, value)
+    return found

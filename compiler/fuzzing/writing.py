@@ -1,0 +1,120 @@
+"""A packet test as text: what `helioc fuzz` prints of a failure, ready for `X.test.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address
+
+from ...lang.request import Request, request_text
+from ..decoding.decoded import told
+from ..interpreter.environment import Environment, Outcome
+from ..interpreter.octets import Value
+from ..model import Field
+from ..requests.ie_values import format_ip4
+from .packets import Drawn, Given
+
+
+def packet_test(
+    name: str,
+    environment: Environment,
+    requests: Sequence[Request],
+    packets: Sequence[Drawn],
+    expected: Outcome,
+    by_headers: Sequence[bool],
+) -> str:
+    """A whole file of one case: the last packet is what is tested, those in front come before.
+    `by_headers`: whether a packet is written by its headers, or in hex."""
+    lines = [*_surroundings(environment), "", *_rules(requests), "", "cases:", f"  - name: {name}"]
+    ports = {port.number: port.name for port in environment.ports}
+    shown = [
+        [f"port: {ports[p.port]}", *_packet(p, whole)]
+        for p, whole in zip(packets, by_headers, strict=True)
+    ]
+    if len(shown) > 1:
+        lines.append("    before:")
+        for each in shown[:-1]:
+            lines += _indented(each, 6)
+    lines += [f"    {line}" for line in shown[-1]]
+    lines.append("    expect:")
+    lines += [f"      {line}" for line in _expected(expected, packets[-1].frame, ports)]
+    return "\n".join(lines) + "\n"
+
+
+def _indented(lines: Sequence[str], by: int) -> Iterator[str]:
+    """As an item of a list."""
+    for i, line in enumerate(lines):
+        yield " " * by + ("- " if i == 0 else "  ") + line
+
+
+# ---- around the packet ----------------------------------------------------------------------
+
+
+def _surroundings(environment: Environment) -> Iterator[str]:
+    yield "ports:"
+    for p in environment.ports:
+        more = f", address: {IPv4Address(p.address)}" if p.address else ""
+        more += f", vlan: {p.vlan}" if p.vlan else ""
+        said = f"role: {p.role}, number: {p.number}, ifindex: {p.ifindex}, mtu: {p.mtu}"
+        yield f"  {p.name}: {{{said}, mac: {p.mac.hex(':')}{more}}}"
+    local = sorted(environment.local - {p.address for p in environment.ports})
+    yield f"local: [{', '.join(map(format_ip4, local))}]"
+    yield "neighbours:"
+    for p in environment.ports:
+        known = {a: mac for (n, a), mac in environment.neighbours.items() if n == p.number}
+        shown = ", ".join(f"{format_ip4(a)}: {mac.hex(':')}" for a, mac in known.items())
+        yield f"  {p.name}: {{{shown}}}"
+    if environment.default:
+        yield f"default: {environment.default}"
+
+
+def _rules(requests: Sequence[Request]) -> Iterator[str]:
+    if not requests:
+        return
+    yield "rules: |"
+    texts = [request_text(request).strip() for request in requests]
+    yield from (f"  {line}" for line in ";\n".join(texts).splitlines())
+
+
+# ---- the packet -----------------------------------------------------------------------------
+
+
+def _packet(packet: Drawn, by_headers: bool) -> Iterator[str]:
+    if not by_headers:
+        yield f'packet: {{hex: "{packet.frame.hex()}"}}'
+        return
+    yield "packet:"
+    yield from (f"  - {_header(header)}" for header in packet.headers)
+    if packet.payload:
+        plain = len(packet.payload) if not any(packet.payload) else f"0x{packet.payload.hex()}"
+        yield f"  - payload: {plain}"
+    if packet.padding:
+        yield f"  - padding: 0x{packet.padding.hex()}"
+    if packet.cut is not None:
+        yield f"  - cut: {packet.cut}"
+
+
+def _header(given: Given) -> str:
+    fields = {f.name: f for f in given.node.header.fields}
+    values = ", ".join(f"{n}: {_value(fields[n], v)}" for n, v in given.values.items())
+    return f"{given.node.name}: {{{values}}}"
+
+
+def _value(field: Field, value: Value) -> str:
+    shown = told(field, value)
+    if field.kind == "bytes" or not field.width:
+        return f"0x{shown}"
+    return f'"{shown}"' if field.kind == "ip6" else str(shown)
+
+
+# ---- what must become of it -----------------------------------------------------------------
+
+
+def _expected(outcome: Outcome, sent: bytes, ports: dict[int, str]) -> Iterator[str]:
+    yield f"verdict: {outcome.verdict}"
+    if outcome.egress is not None:
+        yield f"port: {ports.get(outcome.egress, outcome.egress)}"
+    if outcome.frame is not None:
+        same = outcome.frame == sent
+        yield "out: same" if same else f'out: {{hex: "{outcome.frame.hex()}"}}'
+    events = [f"{{{g}: '{what}'}}" for g, what in outcome.events if g != "verdict"]
+    yield f"events: [{', '.join(events)}]"

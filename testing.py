@@ -1,0 +1,83 @@
+"""For tests of pipelines with pytest and hypothesis: packets and rules out of a pipeline's own
+parse graph and rule kinds, and whether interpreter and kernel agree on them.
+
+    from helioc.testing import Tested
+
+    with Tested("guard.hp") as guard:                 # loads it, for this process alone; as root
+        @given(guard.scenarios())
+        def test(scenario):
+            guard.agree(scenario)
+
+`examples/fuzz/test_guard.py` is a whole one. Needs hypothesis: `pip install 'helioc[fuzz]'`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+from hypothesis.strategies import SearchStrategy
+
+from .compiler.fuzzing.packets import Drawn
+from .compiler.fuzzing.report import disagreement
+from .compiler.fuzzing.scenarios import Fuzzed, Meeting, Scenario
+from .compiler.interpreter.environment import Environment, Outcome
+from .compiler.lower import Join
+from .compiler.phases import check_file, compile_pipeline
+from .runtime.bundle import Bundle
+from .runtime.testrun import PrivateRun
+
+__all__ = ["Drawn", "Environment", "Meeting", "Outcome", "Scenario", "Tested"]
+
+
+class Tested:
+    """A pipeline, checked and (from `with` on) loaded for test runs. Nothing is attached."""
+
+    __test__ = False  # its name is no test's
+
+    def __init__(self, file: str | Path, join: Join = "staged") -> None:
+        """Raises `Refused` with what is wrong with the file."""
+        self.pipeline = check_file(Path(file))
+        self._fuzzed = Fuzzed(self.pipeline)
+        self._join: Join = join
+        self._run: PrivateRun | None = None
+
+    @property
+    def environment(self) -> Environment:
+        """The ports, addresses and neighbours among which packets are run."""
+        return self._fuzzed.world.environment
+
+    def packets(self) -> SearchStrategy[Drawn]:
+        """Packets for the pipeline: `frame` are its octets, `port` the number of the port that it
+        arrives by. Most are whole; some are cut off, damaged or padded."""
+        return self._fuzzed.packets()
+
+    def scenarios(self) -> SearchStrategy[Scenario]:
+        """Rules, and packets of which many meet them."""
+        return self._fuzzed.scenarios()
+
+    def agree(self, scenario: Scenario) -> list[Outcome]:
+        """What becomes of the scenario's packets (those of 14 octets and more). Raises
+        `AssertionError` where interpreter and kernel differ, with a packet test that shows it."""
+        assert self._run is not None, "only within `with`"
+        outcomes = []
+        for meeting in self._fuzzed.meetings(scenario, self._run):
+            if not meeting.agree:
+                lines, text = disagreement(self._fuzzed, scenario, meeting)
+                raise AssertionError("\n".join([*lines, "", text]))
+            outcomes.append(meeting.expected)
+        return outcomes
+
+    def __enter__(self) -> Tested:
+        bundle = compile_pipeline(self.pipeline, self._join)
+        self._run = PrivateRun(Bundle(bundle.manifest, bundle.object))
+        self._run.set_environment(self.environment)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        if self._run is not None:
+            self._run.close()
+            self._run = None

@@ -1,0 +1,203 @@
+"""`helioc fuzz`: what it draws, that it finds faults, and how small it makes them."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from helioc.compiler.fuzzing.packets import Drawn
+from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
+from helioc.compiler.fuzzing.shrink import smallest
+from helioc.compiler.lowering import lookup, parser, values
+from helioc.compiler.manifest import Manifest
+from helioc.compiler.model import Field, Node
+from helioc.compiler.packettests.cases import Case, read_tests
+from helioc.compiler.phases import compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.report import fuzz_pipeline
+from helioc.lang.diagnostics import Refused
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.testrun import KernelBackend
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from linx_world import linx
+
+drawing = settings(
+    max_examples=60, deadline=None, database=None, phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fuzzed() -> Fuzzed:
+    return Fuzzed(linx())
+
+
+# ---- what is drawn ------------------------------------------------------------------------------
+
+
+def test_packets_take_every_edge_and_are_mostly_whole(fuzzed: Fuzzed) -> None:
+    ways: Counter[tuple[str, ...]] = Counter()
+    spoilt = 0
+
+    @seed(1)
+    @settings(drawing, max_examples=200)
+    @given(fuzzed.packets())
+    def draw(packet: Drawn) -> None:
+        nonlocal spoilt
+        ways[tuple(h.node.name for h in packet.headers)] += 1
+        spoilt += bool(packet.damage or packet.cut is not None or packet.padding)
+        assert fuzzed.world.environment.port(packet.port) is not None
+
+    draw()
+    pairs = {pair for way in ways for pair in pairwise(way)}
+    assert pairs == {(e.source, e.target) for e in linx().graph.edges}
+    assert 20 < spoilt < 150
+
+
+def test_rules_are_accepted_and_met(fuzzed: Fuzzed) -> None:
+    from helioc.compiler.interpret import Interpreter
+
+    seen: Counter[str] = Counter()
+
+    @seed(1)
+    @drawing
+    @given(fuzzed.scenarios())
+    def draw(scenario: Scenario) -> None:
+        book = fuzzed.book(scenario.requests)
+        created = sum(r.changes[0].operation == "create" for r in scenario.requests)
+        assert created - 1 <= len(book) <= created + 1
+        for packet in scenario.packets:
+            outcome = Interpreter(linx(), fuzzed.world.environment).run(
+                book, packet.frame, packet.port
+            )
+            seen.update(["packets", outcome.verdict, *{kind for kind, _ in outcome.counted}])
+
+    draw()
+    for kind in ("PDR", "FAR", "OVERLAY"):
+        assert seen[kind] > seen["packets"] / 20, seen
+    assert min(seen[v] for v in ("pass", "drop", "redirect")) > 0, seen
+
+
+def test_a_scenario_is_made_as_small_as_it_goes(fuzzed: Fuzzed) -> None:
+    found: list[Scenario] = []
+
+    def has(scenario: Scenario) -> bool:
+        frames = [p.frame for p in scenario.packets]
+        rules = "".join(map(str, scenario.requests))
+        return any(b"\xff" in frame[14:] for frame in frames) and "OVERLAY" in rules
+
+    @seed(2)
+    @settings(drawing, max_examples=40)
+    @given(fuzzed.scenarios())
+    def draw(scenario: Scenario) -> None:
+        if has(scenario):
+            found.append(scenario)
+
+    draw()
+    small = smallest(found[0], has)
+    assert has(small)
+    assert len(small.packets) == 1 and len(small.requests) == 1
+    assert len(small.packets[0].frame) <= len(max(p.frame for p in found[0].packets))
+
+
+# ---- what is found ------------------------------------------------------------------------------
+
+
+def wrong_offset(patch: pytest.MonkeyPatch) -> None:
+    """Keys are read four octets in front of the field."""
+    pieces = lookup._pieces
+    patch.setattr(lookup, "_pieces", lambda c: [(a, max(o - 4, 0), n) for a, o, n in pieces(c)])
+
+
+def lost_mask_bit(patch: pytest.MonkeyPatch) -> None:
+    """Four bits of a header length are three."""
+    field_value = values.field_value
+
+    def lossy(pointer: str, f: Field, base: int = 0) -> values.Value:
+        found = field_value(pointer, f, base)
+        return replace(found, text=found.text.replace("& 0xf)", "& 0x7)"))
+
+    patch.setattr(values, "field_value", lossy)
+
+
+def missing_bound(patch: pytest.MonkeyPatch) -> None:
+    """An IPv4 header's total length is believed."""
+    damage = parser._damage
+
+    def trusting(site: values.Site, broken: str, node: Node, reason: str) -> None:
+        if reason != "length":
+            damage(site, broken, node, reason)
+
+    patch.setattr(parser, "_damage", trusting)
+
+
+def swapped_bytes(patch: pytest.MonkeyPatch) -> None:
+    """16-bit numbers are compared as they stand."""
+    patch.setitem(values.SWAP, 2, "(u16)")
+
+
+FAULTS = [wrong_offset, lost_mask_bit, missing_bound, swapped_bytes]
+
+
+def case_of(text: str) -> tuple[Manifest, Case]:
+    manifest = manifest_of(linx(), lower_pipeline(linx()))
+    (case,) = read_tests(linx(), manifest, Source("found", text.partition("test:\n")[2]))
+    return manifest, case
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_compiler_is_found(fault: Callable[[pytest.MonkeyPatch], None]) -> None:
+    from helioc.compiler.packettests.runs import Interpreted, run_case
+
+    with pytest.MonkeyPatch.context() as patch:
+        fault(patch)
+        well, said = fuzz_pipeline(linx(), 4000, 0, None, "staged")
+        assert not well, said
+        _, case = case_of(said)
+        assert len(case.requests) <= 1 and len(case.before) == 0 and len(case.frame) <= 130, said
+        compiled = compile_pipeline(linx())
+        with KernelBackend(Bundle(compiled.manifest, compiled.object)) as kernel:
+            assert run_case(linx(), case, [Interpreted(linx())]).ok
+            assert not run_case(linx(), case, [kernel]).ok
+    sound = compile_pipeline(linx())
+    with KernelBackend(Bundle(sound.manifest, sound.object)) as kernel:
+        assert run_case(linx(), case, [kernel]).ok
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_was_met_is_told() -> None:
+    well, said = fuzz_pipeline(linx(), 100, 5, None, "fused")
+    assert well
+    assert said.splitlines()[0].endswith("interpreter and kernel agree")
+    assert " %  pass" in said
+    assert fuzz_pipeline(linx(), 100, 5, None, "fused") == (True, said)
+    assert fuzz_pipeline(linx(), 10**9, 5, 0.0, "fused")[1].startswith("0 packets")
+
+
+@pytest.mark.usefixtures("kernel")
+def test_without_hypothesis_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(Refused) as refused:
+        fuzz_pipeline(linx(), 1, 0, None, "staged")
+    (diagnostic,) = refused.value.diagnostics
+    assert (diagnostic.code, diagnostic.help) == ("H0812", "pip install 'helioc[fuzz]'")
+
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "fuzz" / "test_guard.py"
+
+
+@pytest.mark.usefixtures("kernel")
+def test_the_example_for_pytest_holds(tmp_path: Path) -> None:
+    import subprocess
+
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE)]
+    done = subprocess.run([*command, "-c", "/dev/null"], cwd=tmp_path, capture_output=True,
+                          text=True, timeout=120)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout

@@ -1,0 +1,23 @@
+"""Interpreter and kernel agree on every pipeline that ships, on packets and rules drawn from its
+own parse graph and rule kinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helioc.compiler.lower import Join
+from helioc.compiler.phases import check_file
+from helioc.compiler.report import fuzz_pipeline
+
+PIPELINES = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("join", ["staged", "fused"])
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
+def test_fuzzed(pipeline: Path, join: Join) -> None:
+    seed = {"staged": 1, "fused": 2}[join]
+    well, said = fuzz_pipeline(check_file(pipeline), 1500, seed, 60, join)
+    assert well, said
+    assert "counted: " in said and " %  redirect" in said, said
