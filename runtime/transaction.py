@@ -273,7 +273,8 @@ class Writer:
             if not step.word:
                 table.sequences[rule.sequence] = cell
             elif not step.slot:
-                del table.sequences[rule.sequence]
+                if table.sequences[rule.sequence] == cell:  # else it has come again meanwhile
+                    del table.sequences[rule.sequence]
                 table.lead(rule.id, cell, 0)
         owed.steps += staged.steps
         owed.size += len(staged.steps)

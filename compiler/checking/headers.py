@@ -15,7 +15,6 @@ from .header_clauses import HeaderClauses
 from .header_fields import default, type_of
 from .values import WIDEST
 
-PROTOCOLS = frozenset("ethernet vlan arp ipv4 ipv6 ipv6_fragment tcp udp icmp icmpv6 gre".split())
 LARGEST = 32_767
 
 
@@ -105,7 +104,7 @@ class _HeaderChecker:
             accept=(*clauses.conditions(tree.Accept), *clauses.bounds),
             require=clauses.conditions(tree.Require),
             payload=clauses.conditions(tree.Payload),
-            protocol=name if name in PROTOCOLS else "",
+            protocol=name,
             doc=self.header.doc,
             span=self.header.name.span,
         )

@@ -70,9 +70,10 @@ class Edge:
         return dict(found)
 
 
-def compile_pipeline(out: Path) -> str:
-    """Compile LINX to a bundle; returns what `helioc` prints. Raises LabError with what it says."""
-    words = [HELIOC, "compile", str(PIPELINE), "-o", str(out)]
+def compile_pipeline(out: Path, pipeline: Path = PIPELINE) -> str:
+    """Compile LINX, or another pipeline, to a bundle; returns what `helioc` prints. Raises LabError
+    with what it says."""
+    words = [HELIOC, "compile", str(pipeline), "-o", str(out)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     if done.returncode:
         raise LabError(f"{' '.join(words)}: {done.stderr.strip()}")

@@ -1,0 +1,156 @@
+"""The VXLAN gateway at work: the other end of its tunnel is the Linux kernel's own vxlan device.
+
+    .venv/bin/python examples/vxlan_gateway/demo.py [--prefix vxlan-]
+
+Needs root. Everything happens in network namespaces whose names begin with the prefix; they, and
+what is loaded into the kernel, are gone at the end, also after a failure. Every fact that is
+printed was measured: if one does not hold the demo says so, stops, and exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from lab import Lab, LabError, Namespace
+from linx.account import Account, Unsettled
+from linx.edges import Edge, compile_pipeline
+from linx.traffic import ping, tcp_round_trip
+
+HERE = Path(__file__).parent
+PIPELINE = HERE.parents[1] / "pipelines" / "vxlan_gateway.hp"
+PICTURE = """
+  north 10.7.0.11 ── acc0 ┐
+                          ├ gateway 192.0.2.1 ══ VNI 77 ══ 192.0.2.2 linux: vxlan device 10.7.0.2
+  south 10.7.0.12 ── acc1 ┘"""
+FAR_END, NORTH, SOUTH = "10.7.0.2", "10.7.0.11", "10.7.0.12"
+INNER_MTU = 1450  # 1500 less IPv4, UDP, VXLAN and the inner Ethernet header
+
+
+@dataclass(frozen=True)
+class World:
+    north: Namespace
+    south: Namespace
+    gateway: Namespace
+    linux: Namespace
+
+
+def build(lab: Lab) -> World:
+    world = World(*(lab.namespace(name) for name in ("north", "south", "gateway", "linux")))
+    lab.wire(world.north, "eth0", world.gateway, "acc0", mtu=INNER_MTU)
+    lab.wire(world.south, "eth0", world.gateway, "acc1", mtu=INNER_MTU)
+    lab.wire(world.linux, "eth0", world.gateway, "under0")
+    world.north.address("eth0", f"{NORTH}/24")
+    world.south.address("eth0", f"{SOUTH}/24")
+    world.gateway.address("under0", "192.0.2.1/24")
+    world.linux.address("eth0", "192.0.2.2/24")
+    for vni, device in ((77, "vx0"), (78, "vx1")):
+        how = "remote 192.0.2.1 local 192.0.2.2 dev eth0 dstport 4789"
+        world.linux.ip("link", "add", device, "type", "vxlan", "id", str(vni), *how.split())
+        world.linux.ip("link", "set", device, "up")
+        world.linux.offload(device, tx="off")
+    world.linux.address("vx0", f"{FAR_END}/24")
+    world.linux.address("vx1", "10.8.0.2/24")
+    assert ping(world.gateway, "192.0.2.2", 1).lost == 0  # so that the next hop is known
+    return world
+
+
+def learn(say: Account, world: World, edge: Edge) -> None:
+    say.step("Stations are learnt, and talk")
+    first = ping(world.north, FAR_END, 5)
+    say.fact(first.lost == 0, f"north pings the kernel's end: {first.received} of {first.sent}")
+    back = ping(world.linux, NORTH, 5)
+    say.fact(back.lost == 0, f"and the kernel north: {back.received} of {back.sent}")
+    stations: list[dict[str, Any]] = json.loads(edge.control("show", "FDB", "--json"))
+    known = {s["mac"]: (s["remote"], s["port"]) for s in stations}
+    wanted = {
+        world.north.mac("eth0"): ("0.0.0.0", "ACC1"),
+        world.linux.mac("vx0"): ("192.0.2.2", "UNDERLAY"),
+    }
+    say.fact(wanted.items() <= known.items(), f"the gateway knows {len(known)} stations:")
+    say.table(edge.control("show", "FDB"))
+    flooded = edge.event("miss", "FDB")
+    ping(world.north, FAR_END, 5)
+    say.fact(edge.event("miss", "FDB") == flooded, "what is known is not flooded")
+
+
+def bulk(say: Account, world: World) -> None:
+    say.step("TCP through the tunnel")
+    for client, server, address, name in (
+        (world.north, world.linux, FAR_END, "from north to the kernel"),
+        (world.linux, world.north, NORTH, "from the kernel to north"),
+    ):
+        octets = tcp_round_trip(client, server, address, 5001, 1_000_000)
+        say.fact(octets == 1_000_000, f"{name}: a million octets and back")
+
+
+def switch(say: Account, world: World, edge: Edge) -> None:
+    say.step("Switching between the tenant's ports")
+    world.north.neighbour("eth0", SOUTH, world.south.mac("eth0"))
+    world.south.neighbour("eth0", NORTH, world.north.mac("eth0"))
+    ping(world.south, FAR_END, 1)  # south is learnt
+    pushed = edge.packets("VTEP", "linux")
+    found = ping(world.north, SOUTH, 5)
+    say.fact(found.lost == 0, f"north pings south: {found.received} of {found.sent}")
+    say.fact(edge.packets("VTEP", "linux") == pushed, "by the gateway alone")
+
+
+def keep_out(say: Account, world: World, edge: Edge) -> None:
+    say.step("Only known peers and tenants are let in")
+    strange = ping(world.linux, "10.8.0.11", 2)
+    say.fact(strange.received == 0, "VNI 78 is nobody's: nothing comes back")
+    say.fact(edge.event("miss", "TENANT") > 0, "it went to the kernel, and was counted")
+    world.linux.address("eth0", "192.0.2.3/24")
+    world.linux.ip("link", "set", "vx0", "type", "vxlan", "local", "192.0.2.3")
+    before = edge.event("miss", "VTEP")
+    spoofed = ping(world.linux, NORTH, 2)
+    say.fact(spoofed.received == 0, "a peer that nobody told of is not let in")
+    say.fact(edge.event("miss", "VTEP") > before, "it was counted, too")
+
+
+def show(say: Account, prefix: str) -> None:
+    say.title("Helio: a VXLAN gateway beside the kernel's vxlan device", PICTURE)
+    with ExitStack() as owned:
+        out = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-demo-")))
+        say.step("Compile and load")
+        compile_pipeline(out, PIPELINE)
+        world = build(owned.enter_context(Lab(prefix)))
+        edge = Edge(world.gateway)
+        owned.callback(edge.forget)
+        edge.load(out, HERE / "edge.yaml")
+        edge.push(HERE / "rules.req")
+        modes = edge.modes()
+        say.fact(set(modes) == {"acc0", "acc1", "under0"}, "native XDP on all three ports")
+        learn(say, world, edge)
+        bulk(say, world)
+        switch(say, world, edge)
+        keep_out(say, world, edge)
+    say.close(f"All of it held, in {say.seconds():.1f} s.")
+
+
+def main() -> int:
+    """Run the demo. Exit status: 0 all holds, 1 something does not."""
+    options = argparse.ArgumentParser(description="The VXLAN gateway, in network namespaces.")
+    options.add_argument("--prefix", default="vxlan-", help="of the namespaces' names")
+    say = Account()
+    try:
+        show(say, options.parse_args().prefix)
+    except Unsettled as fact:
+        say.close(f"This does not hold: {fact}")
+        return 1
+    except (LabError, OSError) as error:
+        say.close(f"The demo failed: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
