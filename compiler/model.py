@@ -31,12 +31,14 @@ class Own:
 
 @dataclass(frozen=True)
 class Packet:
-    """A field of a node of this packet; the node is surely present where this is read."""
+    """A field of a node of this packet; the node is surely present where this is read, unless it is
+    read in a `hash`, where it is 0 if the packet lacks the node: `maybe_absent`."""
 
     node: str
     field: str
     width: int
     kind: Kind = "uint"
+    maybe_absent: bool = False
 
 
 @dataclass(frozen=True)

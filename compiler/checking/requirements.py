@@ -22,11 +22,29 @@ def finish_rules(program: Program) -> tuple[model.RuleKind, ...]:
             match=tuple(
                 replace(m, maybe_absent=_maybe_absent(program, kind, m)) for m in kind.match
             ),
+            spread=_spread(program, kind),
             grouped=kind.name in program.chosen,
             requires=merged(program.required.get(kind.name, [])),
         )
         for kind in program.rules.known.values()
     )
+
+
+def _spread(program: Program, kind: model.RuleKind) -> model.Spread | None:
+    """The spread, with what some packet may lack where the kind is chosen from."""
+
+    def told(expr: model.Expr) -> model.Expr:
+        match expr:
+            case model.Packet(node):
+                return replace(expr, maybe_absent=_may_lack(program, kind, node))
+            case model.Arithmetic():
+                return replace(expr, left=told(expr.left), right=told(expr.right))
+        return expr
+
+    if kind.spread is None:
+        return None
+    arguments = tuple(map(told, kind.spread.hash.arguments))
+    return replace(kind.spread, hash=replace(kind.spread.hash, arguments=arguments))
 
 
 def _maybe_absent(program: Program, kind: model.RuleKind, match: model.Match) -> bool:
@@ -37,7 +55,11 @@ def _maybe_absent(program: Program, kind: model.RuleKind, match: model.Match) ->
     header = program.checked.graph.node(operand.node).header
     if header.optional(header.field(operand.field)):
         return True
-    bit = program.bit(operand.node)
+    return _may_lack(program, kind, operand.node)
+
+
+def _may_lack(program: Program, kind: model.RuleKind, node: str) -> bool:
+    bit = program.bit(node)
     states = program.lookups.get(kind.name, [])
     return not states or any(not w.present & bit for state in states for w in state)
 

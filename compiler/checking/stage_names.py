@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ...lang import tree
@@ -18,8 +18,8 @@ from .kinds import Rules
 from .packets import PacketNames, hash_call
 from .values import Expressions, Value, of_width
 
-#: How an attribute is read: as a value, as one that may be left out, to match on, as a port.
-Use = Literal["value", "group", "match", "port"]
+#: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash.
+Use = Literal["value", "group", "match", "port", "hash"]
 
 
 @dataclass
@@ -86,7 +86,8 @@ class StageNames:
         return Expressions(self.name, self.call, self.program.found)
 
     def call(self, call: tree.Call) -> Value | None:
-        return hash_call(call, self.expressions, self.program.found)
+        within = replace(self, use="hash").expressions
+        return hash_call(call, within, self.program.found)
 
     def name(self, path: tree.Path) -> Value | None:
         first = path.parts[0].text
@@ -108,9 +109,20 @@ class StageNames:
             value = packets.item(path, self.expressions.value(path.index))
         else:
             value = packets.field(path)
-        if value is not None and isinstance(value.expr, model.Packet | model.Item):
-            self.present(value.expr.node, path.span)
+        if value is None or not isinstance(value.expr, model.Packet | model.Item):
+            return value
+        node = value.expr.node
+        if self.use == "hash" and isinstance(value.expr, model.Packet) and self.maybe_absent(node):
+            return replace(value, expr=replace(value.expr, maybe_absent=True))
+        self.present(node, path.span)
         return value
+
+    def maybe_absent(self, node: str) -> bool:
+        """Whether some packet lacks the node, and none has it by a push."""
+        bit = self.program.bit(node)
+        return any(not w.present & bit for w in self.state) and not any(
+            w.pushed & bit for w in self.state
+        )
 
     def recalled(self, path: tree.Path) -> Value | None:
         """A slot of what was recalled."""

@@ -212,6 +212,8 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
         case Own(name):
             assert own is not None
             return field_value(own[0], own[1].field(name))
+        case Packet(node, name, maybe_absent=True):
+            return _or_zero(site, node, site.header(node).field(name))
         case Packet(node, name):
             return _packet_field(site, node, site.header(node).field(name))
         case Item(node, name, index):
@@ -244,10 +246,10 @@ def constant(number: int, width: int) -> Value:
 _WORD = (1 << 64) - 1
 
 
-def _packet_field(site: Site, node: str, f: Field) -> Value:
+def _packet_field(site: Site, node: str, f: Field, sure: bool = True) -> Value:
     from .groups import group_pointer  # which reads values itself: counts, sizes
 
-    pointer = site.node(node)
+    pointer = site.node(node) if sure else site.pointer(node)
     if f.group is None:
         return field_value(pointer, f)
     group = group_pointer(site, site.header(node), f.group, pointer, sure=False)
@@ -271,6 +273,18 @@ def _item(site: Site, node: str, f: Field, index: Value) -> Value:
         w.put(f"{first} += ({at} & {(1 << array.most.bit_length()) - 1}) * {octets};")
         w.put(f"if ({first} + {octets} <= limit_of(ctx))", f"\t{name} = {read.text};")
     return replace(read, text=name)
+
+
+def _or_zero(site: Site, node: str, field: Field) -> Value:
+    """A field of a header, 0 where the packet lacks that."""
+    gone = site.shape.gone(site.pipeline.graph, site.role)
+    if node not in site.reachable or node in gone:
+        return constant(0, field.width)
+    if node in site.known or field.group is not None:
+        return _packet_field(site, node, field, sure=False)
+    pointer = site.pointer(node)
+    there = field_value(pointer, field)
+    return replace(there, text=f"({pointer} ? {there.text} : 0)")
 
 
 def attribute(site: Site, expr: Attribute) -> Value:
