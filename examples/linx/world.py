@@ -71,19 +71,20 @@ def build(lab: Lab) -> World:
     world.edge_a.route("203.0.113.0/30", A.gateway["wan1"])
     for room in (world.edge_a, world.edge_b, world.net):
         room.sysctl("net.ipv4.ip_forward", 1)
-    _hear_answers(world)
+    facing = [(world.host_a, "eth0"), (world.host_b, "eth0")]
+    facing += [(world.net, f"{site.letter}{n}") for site in (A, B) for n in (1, 2)]
+    hear_answers(facing)
     return world
 
 
-def _hear_answers(world: World) -> None:
-    """Every device that faces an edge takes at once what the edge's program sends back by it."""
+def hear_answers(facing: list[tuple[Namespace, str]]) -> None:
+    """Let devices that face an edge take at once what the edge's program sends back by them: a veth
+    does so only with a program of its own."""
     with TemporaryDirectory(prefix="helio-pass-") as folder:
         made = f"{folder}/pass.o"
         source = Path(__file__).with_name("pass.bpf.c")
         headers = f"-I/usr/include/{os.uname().machine}-linux-gnu"
         command("clang-16", "-O2", "-target", "bpf", headers, "-c", str(source), "-o", made)
-        facing = [(world.host_a, "eth0"), (world.host_b, "eth0")]
-        facing += [(world.net, f"{site.letter}{n}") for site in (A, B) for n in (1, 2)]
         for room, device in facing:
             room.ip("link", "set", "dev", device, "xdpdrv", "object", made, "section", "xdp")
 
