@@ -15,7 +15,7 @@ from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.stages import lower_block
 from .lowering.tell import places
 from .lowering.values import Binding, Helper, Site
-from .model import Choose, Find, Pipeline, Stage, Tell
+from .model import Choose, Find, Pipeline, Push, Stage, Tell
 
 Join = Literal["staged", "fused"]
 
@@ -106,8 +106,10 @@ def _role(
         site.helpers = helpers
         site.states = {s.name: s for s in states(pipeline)}
         shape = lower_block(site, stage.body)
+        if shape is not None and stage is not pipeline.stages[-1]:
+            _refuse_left_over(pipeline, stage, site)
         lowered.append((stage, site))
-    wanted = frozenset[str]().union(*(_loads(site) | site.needs for _, site in lowered)) | {"epoch"}
+    wanted = frozenset[str]().union(*(site.uses | site.needs for _, site in lowered)) | {"epoch"}
     start = Writer(span=pipeline.graph.entry(role).span)
     parser_site = Site(pipeline, role, "parser", by_name, events, start, nodes, Shape(()))
     out = [
@@ -116,14 +118,14 @@ def _role(
     ]
     out.append(lower_parser(parser_site, wanted))
     for i, (stage, site) in enumerate(lowered):
-        later = frozenset[str]().union(*(_loads(s) for _, s in lowered[i + 1 :]))
+        later = frozenset[str]().union(*(s.uses for _, s in lowered[i + 1 :]))
         out.append(
             Function(
                 f"stage_{role}_{stage.name}",
                 stage.name,
                 role,
                 tuple(site.writer.lines),
-                tuple(sorted(_loads(site))),
+                tuple(sorted(site.uses)),
                 tuple(sorted(site.sets & later)),
                 stage.span,
             )
@@ -131,15 +133,14 @@ def _role(
     return out
 
 
-def _loads(site: Site) -> set[str]:
-    """State that a stage takes from the ones before it."""
-    text = "\n".join(line.text for line in site.writer.lines)
-    slots = {
-        f"{t.manifest.prefix}_slot"
-        for t in site.tables.values()
-        if f"st->{t.manifest.prefix}_rule" in text and f"{t.manifest.prefix}_slot" not in site.sets
-    }
-    return site.uses | slots
+def _refuse_left_over(pipeline: Pipeline, stage: Stage, site: Site) -> None:
+    """What a push takes stays in the stage's own variables: the packet has to leave there."""
+    if site.clamp:
+        raise Unsupported("`clamp mss` needs a `forward` behind it in its block", site.clamp)
+    if site.shape.pushed:
+        push = next((p for p in walk(stage.body) if isinstance(p, Push)), None)
+        told = f"`{stage.name}` ends behind a push: forward or pass the packet in the same stage"
+        raise Unsupported(told, push.span if push else stage.span)
 
 
 # ---- programs -------------------------------------------------------------------------------

@@ -117,14 +117,10 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     if strange and not program.unsure:
         program.report(faults.not_ip(statement.span, roles_of(strange)))
     _announced_on_link(program, statement.span, state)
-    passing = [e for e in AT_FORWARD if _hook(program, e) == "pass"]
-    if passing:
-        hooks = [
-            (program.hook_spans[e], "passes it, with its own link header")
-            for e in passing
-            if e in program.hook_spans
-        ]
-        _settle(program, state, statement.span, hooks, pops_only=True)
+    # Hooks may pass it; and a frame to a link-layer group is passed whatever the hooks say.
+    passing = [e for e in AT_FORWARD if _hook(program, e) == "pass" and e in program.hook_spans]
+    hooks = [(program.hook_spans[e], "passes it, with its own link header") for e in passing]
+    _settle(program, state, statement.span, hooks, pops_only=True)
     if port is None or not isinstance(via, model.Packet | model.Attribute | model.Recalled):
         return Changed(None, frozenset())
     fronts = {(w.role, n) for w in state if (n := _front(program, w)) is not None}

@@ -153,6 +153,9 @@ def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Chang
     otherwise, after_otherwise = block(program, written.otherwise, no, scope)
     if condition is None:
         return Changed(None, after_then | after_otherwise)
+    if state and not program.unsure:  # what no packet comes to is no burden to the verifier either
+        never = model.Block((model.Verdict("drop", written.span),), ends=True)
+        then, otherwise = then if yes else never, otherwise if no else never
     made = model.If(condition, then, otherwise, written.span)
     return Changed(made, after_then | after_otherwise)
 

@@ -143,7 +143,7 @@ def _next_hop(site: Site, statement: Forward, front: str) -> None:
             hook(site, "unresolved", front, "0")
         return
     assert isinstance(via, Attribute)
-    w.put(f"struct next_hop own = {site.bindings[via.binding].text}->next_hop;", "hop = &own;")
+    w.put(f"struct next_hop own = {site.record(via.binding)}->next_hop;", "hop = &own;")
     with w.nest("if (!own.resolved) {"):
         w.put(look_up)
         with w.nest("if (!hop) {"):
@@ -159,7 +159,7 @@ def port_number(site: Site, port: PortOf) -> str:
         case Recalled() as recalled:
             return value(site, recalled).text
         case Attribute(binding, _, element):
-            return f"{site.bindings[binding].text}->{element}"
+            return f"{site.record(binding)}->{element}"
 
 
 def _to_clamp(site: Site) -> list[str]:

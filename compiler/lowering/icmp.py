@@ -8,7 +8,7 @@ from ..sums import zero_checksum
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
-from .shape import constant_size, writable
+from .shape import Unsupported, constant_size, writable
 from .values import Site, Value, field_value
 from .verdicts import drop, link_paths, save
 
@@ -58,8 +58,8 @@ def _answer_by(site: Site, version: Version, way: tuple[str, ...]) -> None:
         f"u32 again = {pushed}; /* octets of the tunnel headers that go back */",
         "int surplus = (int)(where + quoted) - (int)frame_length(ctx);",
     )
-    for _, size in link_paths(site):
-        with w.nest(f"if ({site.state('link')} == {size}) {{"):
+    for _, size, here in link_paths(site):
+        with w.nest(f"if ({here}) {{"):
             _answer(site, version, back, size)
 
 
@@ -107,6 +107,8 @@ def _exchanged(site: Site, node: str, header: Header, written: set[str]) -> dict
             continue
         if f.name in header.flags or f.name.startswith("_"):
             continue
+        if f.width > 128:
+            raise Unsupported(f"`{f.name}` of a popped `{header.name}` cannot be sent back", w.span)
         name = w.fresh("back")
         if f.group is not None:
             group = group_pointer(site, header, f.group, pointer)

@@ -28,6 +28,7 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
         miss(site)
     with w.nest("else {"):
         bind(site, statement.rule, f"st->{name}_rule", cell)
+    site.known.add(f"st->{name}_rule")
 
 
 def bind(site: Site, rule: str, record: str, cell: str, name: str | None = None) -> None:
@@ -108,12 +109,12 @@ def _fill(site: Site, key: Key, words: str, filled: frozenset[Container]) -> Non
             number = w.fresh("port")
             w.put(f"u32 {number} = {value(site, Arrival()).network()};")
             _copy(w.put, words, number, containers, state=True)
-        elif node not in site.reachable:
+        elif not site.may_have(node):
             continue
         elif group is not None:
             _group(site, key, words, node, group, containers, absent.get((node, group)))
         elif (node, None) in absent:
-            with w.nest(f"if ({site.pointer(node)}) {{"):
+            with w.nest(f"if (there({site.pointer(node)})) {{"):
                 _copy(w.put, words, site.pointer(node), containers)
                 w.put(_present(key, words, absent[node, None]))
         else:
@@ -173,7 +174,7 @@ def _group(
 ) -> None:
     """Containers in a group of fields. `bit` says of one that may be absent whether it is there."""
     w = site.writer
-    with w.nest(f"if ({site.pointer(node)}) {{"):
+    with w.nest(f"if (there({site.pointer(node)})) {{"):
         pointer = group_pointer(site, site.header(node), group, site.pointer(node))
         with w.nest(f"if ({pointer}) {{"):
             _copy(w.put, words, pointer, containers)
@@ -196,7 +197,7 @@ def dereference(site: Site, rule: str, cell: str, absent: Fill) -> str:
 
 
 def gives_test(site: Site, statement: IfGives) -> str:
-    record = site.bindings[statement.binding].text
+    record = site.record(statement.binding)
     table = site.tables[statement.rule]
     tag = 1 + table.rule.alternatives.index(statement.given)
     return f"{record}->target_tag == {tag}"
@@ -206,7 +207,7 @@ def bind_given(site: Site, statement: IfGives, absent: Fill) -> None:
     """Bind the rule that `PDR gives FAR` found, inside its branch."""
     if site.tables[statement.given].rule.grouped:
         return  # a group is not one rule: `choose` picks in it
-    record, cell = site.bindings[statement.binding].text, site.writer.fresh("cell")
+    record, cell = site.record(statement.binding), site.writer.fresh("cell")
     site.writer.put(f"u32 {cell} = {record}->target;")
     found = dereference(site, statement.given, cell, absent)
     bind(site, statement.given, found, cell)
@@ -216,7 +217,7 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
     """The group's best match, its spread, the member in the hash's slot."""
     w = site.writer
     group, member = site.tables[statement.group], site.tables[statement.rule]
-    origin = site.bindings[statement.binding].text
+    origin = site.record(statement.binding)
     tag = 1 + site.tables[statement.binding_rule].rule.alternatives.index(statement.group)
     name, chosen = member.manifest.prefix, w.fresh("chosen")
     site.sets.add(f"{name}_slot")
@@ -235,6 +236,7 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
         otherwise(site)
     with w.nest("else {"):
         bind(site, statement.rule, f"st->{name}_rule", chosen)
+    site.known.add(f"st->{name}_rule")
 
 
 def _choose_member(site: Site, statement: Choose, group: Table, id_: str, chosen: str) -> None:

@@ -25,7 +25,7 @@ def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
         "void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;",
         "u32 at = 0, limit = frame_length(ctx), size, event;",
     )
-    if "l4" in wanted and any(n.header.protocol in LAYER4 for n in nodes):
+    if "l4" in wanted:
         w.put("u16 fragment = 0;")
     w.put("", "st->length = limit;")
     bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`

@@ -72,7 +72,7 @@ def _statement(site: Site, s: Statement) -> Shape | None:
             assign(site, s)
             return site.shape
         case ClampMss():
-            site.clamp = True
+            site.clamp = site.clamp or s.span
             return site.shape
         case Forward():
             with site.writer.nest("{"):
@@ -95,7 +95,11 @@ def _statement(site: Site, s: Statement) -> Shape | None:
 
 def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:
     """A block with bindings of its own."""
-    return lower_block(site.branch(known), block)
+    inner = site.branch(known)
+    shape = lower_block(inner, block)
+    if shape is not None and inner.clamp and not site.clamp:
+        raise Unsupported("`clamp mss` needs a `forward` behind it in its block", inner.clamp)
+    return shape
 
 
 def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
@@ -153,7 +157,7 @@ def _match_value(site: Site, s: MatchValue) -> Shape | None:
 
 def _match_reference(site: Site, s: MatchReference) -> Shape | None:
     w, element = site.writer, s.subject.element
-    record = site.bindings[s.subject.binding].text
+    record = site.record(s.subject.binding)
     references = site.pipeline.element(element).references
     shapes: list[Shape | None] = []
     for i, arm in enumerate(s.arms):
@@ -192,4 +196,6 @@ def _look_up(site: Site, s: Find | Choose) -> Shape | None:
         find(site, s, miss)
     else:
         choose(site, s, miss)
+    if any(shapes):  # a miss goes on as well
+        site.known.discard(site.bindings[s.rule].text)
     return _join(site, [site.shape, *shapes])

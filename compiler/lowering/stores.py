@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..model import Derived, Field
-from .values import SWAP, Value, container
+from .values import SWAP, Value, constant, container
 
 if TYPE_CHECKING:
     from ..lowered import Writer
@@ -23,12 +23,11 @@ class Store:
 
     def words(self) -> list[str]:
         """Its 16-bit words, for a checksum over the header."""
-        if self.octets == 1:
-            return [f"((u64)(u8)({self.text}){' << 8' if self.at % 2 else ''})"]
+        odd = " << 8" if self.at % 2 else ""
         if self.octets > 4:
             parts = range(0, self.octets * 8, 32)
-            return [f"(u64)(u32)(({self.text}) >> {shift})" for shift in parts]
-        return [f"(u64)(u{self.octets * 8})({self.text})"]
+            return [f"((u64)(u32)(({self.text}) >> {shift}){odd})" for shift in parts]
+        return [f"((u64)(u{self.octets * 8})({self.text}){odd})"]
 
 
 def stores(out: HeaderOut, group: str | None, payload: str) -> list[Store]:
@@ -63,26 +62,44 @@ def _unit(out: HeaderOut, at: int, octets: int, fields: list[Field], payload: st
         if value.raw and value.width == only.width == octets * 8:
             return [Store(at, octets, value.text)]
     bits = [bit for f in fields for bit in _bits(out, f, (at + octets) * 8, payload)]
-    constant = sum((int(v.text, 0) & mask) << shift for v, mask, shift in bits if is_known(v))
-    texts = [_moved(v, mask, shift) for v, mask, shift in bits if not is_known(v)]
-    if constant or not texts:
-        texts.append(f"{constant:#x}")
-    return _split(at, octets, " | ".join(texts))
+    return _pieces(at, octets, bits)
 
 
 def _split(at: int, octets: int, number: str) -> list[Store]:
-    """A number in host order as stores, its most significant octets first."""
-    if octets == 1:
-        return [Store(at, 1, number)]
-    if octets in SWAP:
-        return [Store(at, octets, f"{SWAP[octets]}({number})")]
-    found, done = [], 0
-    while done < octets:
-        piece = next(n for n in (8, 4, 2, 1) if n <= octets - done)
-        text = f"(u{piece * 8})((u64)({number}) >> {(octets - done - piece) * 8})"
-        found.append(Store(at + done, piece, f"{SWAP[piece]}({text})" if piece > 1 else text))
-        done += piece
+    """A number of up to 64 bits in host order as stores, its most significant octets first."""
+    return _pieces(at, octets, [(Value(number, octets * 8), (1 << octets * 8) - 1, 0)])
+
+
+def _pieces(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
+    """Stores of octets that no integer of C has, each of the bits that lie in it."""
+    found, left = [], octets
+    while left:
+        size = octets if octets == 16 else next(n for n in (8, 4, 2, 1) if n <= left)
+        left -= size
+        low, full = left * 8, (1 << size * 8) - 1
+        here = [(v, m, s - low) for v, m, s in bits if _meets(m, s - low, size * 8)]
+        number = f"(u{size * 8})({_joined(here, full)})" if size < octets else _joined(here, full)
+        text = f"{SWAP[size]}({number})" if size > 1 else number
+        found.append(Store(at + octets - left - size, size, text))
     return found
+
+
+def _meets(mask: int, shift: int, width: int) -> bool:
+    return shift < width and shift + mask.bit_length() > 0
+
+
+def _joined(bits: list[tuple[Value, int, int]], full: int) -> str:
+    """A number of the bits of `full`, in host order; a negative shift is one to the right."""
+    whole, texts = 0, []
+    for v, mask, shift in bits:
+        if is_known(v):
+            number = int(v.text, 0) & mask
+            whole |= (number << shift if shift >= 0 else number >> -shift) & full
+        else:
+            texts.append(_moved(v, mask, shift))
+    if whole or not texts:
+        texts.append(constant(whole, 1).text if whole >> 64 else f"{whole:#x}")
+    return " | ".join(texts)
 
 
 def put_value(w: Writer, pointer: str, f: Field, value: Value) -> None:
@@ -128,6 +145,8 @@ def is_known(value: Value) -> bool:
 def _moved(value: Value, mask: int, shift: int) -> str:
     whole = mask == (1 << mask.bit_length()) - 1 and value.width <= mask.bit_length()
     text = value.host() if whole else f"({value.host()} & {mask:#x})"
+    if shift < 0:
+        return f"({text} >> {-shift})"
     return f"((u64){text} << {shift})" if shift else text
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ...lang.source import Span
 from ..events import Events
 from ..graph import leading
 from ..layout import Table, octets_of
@@ -93,8 +94,8 @@ class Site:
     uses: set[str] = field(default_factory=set)
     needs: set[str] = field(default_factory=set)  # what helpers take from the scratch record
     sets: set[str] = field(default_factory=set)
-    known: set[str] = field(default_factory=set)  # nodes whose pointers are not null here
-    clamp: bool = False
+    known: set[str] = field(default_factory=set)  # nodes and kinds whose pointers are not null here
+    clamp: Span | None = None  # where the statement stands
 
     def branch(self, known: set[str] | frozenset[str] = frozenset()) -> Site:
         """The same place for one way of a branch: what it learns stays there. `known`: nodes that
@@ -109,14 +110,32 @@ class Site:
     def node(self, name: str) -> str:
         """C text of the pointer to a present node's header. The checker saw that it is present; the
         verifier sees it by the test that is put here unless one went before."""
-        if name not in self.known:
-            with self.writer.nest(f"if (!{self.pointer(name)}) {{"):
+        return self._surely(name, self.pointer(name))
+
+    def record(self, name: str) -> str:
+        """C text of the pointer to a bound rule's record. Of one that is kept in the state the
+        verifier has to see that it is there, as of a node."""
+        bound = self.bindings[name]
+        if not bound.text.startswith("st->"):
+            return bound.text
+        prefix, kept = self.tables[bound.rule].manifest.prefix, bound.text
+        if kept not in self.known:
+            self.uses.add(f"{prefix}_slot")
+        return self._surely(kept, kept)
+
+    def _surely(self, known: str, pointer: str) -> str:
+        if known not in self.known:
+            with self.writer.nest(f"if (!{pointer}) {{"):
                 self.writer.put(
                     f"count_event({self.events('drop', 'internal')});",
                     f"return verdict({self.events('verdict', 'drop')}, XDP_DROP);",
                 )
-            self.known.add(name)
-        return self.pointer(name)
+            self.known.add(known)
+        return pointer
+
+    def may_have(self, name: str) -> bool:
+        """Whether a packet here can have the node: none that a pop took away."""
+        return name in self.reachable and not any(name in way for way in self.shape.popped)
 
     def pointer(self, name: str) -> str:
         """C text of the pointer to a node's header; null where the packet lacks the node."""
@@ -183,6 +202,8 @@ def field_value(pointer: str, f: Field, base: int = 0) -> Value:
     if size in (1, *SWAP) and f.width == size * 8:
         return Value(f"RAW{f.width}({pointer}, {first})", f.width, raw=size > 1)
     text = container(pointer, first, size)
+    if f.width == size * 8:  # octets that no integer of C has
+        return Value(text, f.width)
     if shift:
         text = f"({text} >> {shift})"
     return Value(f"({text} & {(1 << f.width) - 1:#x})", f.width)
@@ -196,7 +217,8 @@ def container(pointer: str, first: int, size: int) -> str:
         text = f"RAW{piece * 8}({pointer}, {first + at})"
         text = f"{SWAP[piece]}({text})" if piece > 1 else text
         left = (size - at - piece) * 8
-        parts.append(f"((u64){text} << {left})" if left else text)
+        wide = "u128" if size > 8 else "u64"
+        parts.append(f"(({wide}){text} << {left})" if left else text)
         at += piece
     return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
 
@@ -288,7 +310,7 @@ def _or_zero(site: Site, node: str, field: Field) -> Value:
 
 
 def attribute(site: Site, expr: Attribute) -> Value:
-    record = site.bindings[expr.binding].text
+    record = site.record(expr.binding)
     given = f"{record}->has_{expr.element}" if expr.optional else ""
     octets = octets_of(expr.width)
     return Value(f"{record}->{expr.element}", octets * 8, raw=octets > 1, given=given)
@@ -339,7 +361,7 @@ def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -
         case PortIs(role):
             return role == site.role
         case Present(node):
-            return f"{site.pointer(node)} != 0" if node in site.reachable else False
+            return f"there({site.pointer(node)})" if site.may_have(node) else False
         case Compare(operator, left, right):
             return _compare(operator, value(site, left, own), value(site, right, own))
         case IsLocal(address):
@@ -373,9 +395,14 @@ def _join(
 ) -> str | bool:
     deciding = operator == "||"  # the operand value that settles the whole
     texts: list[str] = []
-    site = site.branch()
+    site, w = site.branch(), site.writer
     for operand in operands:
+        mark, known = len(w.lines), set(site.known)
         inner = condition(site, operand, own)
+        if texts and len(w.lines) > mark:  # statements of its own, to be carried out only then
+            texts = [_asked(w, mark, f" {operator} ".join(texts), inner, deciding)]
+            site.known = known | present_if(operand, not deciding)
+            continue
         site.known |= present_if(operand, not deciding)
         if inner is deciding:
             if not texts:
@@ -385,6 +412,18 @@ def _join(
         if not isinstance(inner, bool):
             texts.append(f"({inner})")
     return f" {operator} ".join(texts) if texts else not deciding
+
+
+def _asked(w: Writer, mark: int, before: str, inner: str | bool, deciding: bool) -> str:
+    """C name of a variable: whether `before` (if that settles it) or else `inner` holds, whose
+    statements are the lines from `mark` on."""
+    lines, name = w.lines[mark:], w.fresh("holds")
+    del w.lines[mark:]
+    w.put(f"u8 {name} = {before};")
+    with w.nest(f"if ({'!' if deciding else ''}{name}) {{"):
+        w.lines += [replace(line, depth=line.depth + 1) for line in lines]
+        w.put(f"{name} = {inner if isinstance(inner, str) else int(inner)};")
+    return name
 
 
 def present_if(c: Condition, truth: bool) -> frozenset[str]:

@@ -67,11 +67,10 @@ def _materialise(site: Site) -> None:
         else:
             w.put("u32 extent = frame_length(ctx) - from;")
     first = shape.pushed[0].node if shape.pushed else front
-    link = site.state("link")
-    for nodes, size in link_paths(site):
+    for nodes, size, here in link_paths(site):
         if not announcing(site, nodes[-1], first):
             continue  # the checker saw that no packet comes so
-        with w.nest(f"if ({link} == {size}) {{"):
+        with w.nest(f"if ({here}) {{"):
             saved = save(site, size)
             with w.nest(f"if (bpf_xdp_adjust_head(ctx, (int)from - {size} - (int)pushed)) {{"):
                 drop(site, "internal")
@@ -97,10 +96,11 @@ def announce(site: Site, last: str, first: str, size: int) -> None:
         site.writer.put(f"PUT16(data, {start + field.offset // 8}, bpf_htons({number:#x}));")
 
 
-def link_paths(site: Site) -> list[tuple[tuple[str, ...], int]]:
-    """The chains of link nodes that a packet of this role with more than those may begin with, and
-    their octets."""
-    graph, found = site.pipeline.graph, []
+def link_paths(site: Site) -> list[tuple[tuple[str, ...], int, str]]:
+    """The chains of link nodes that a packet of this role with more than those may begin with,
+    their octets, and C text of whether it does."""
+    graph = site.pipeline.graph
+    found: list[tuple[tuple[str, ...], int]] = []
     todo: list[tuple[str, ...]] = [(graph.entry(site.role).name,)]
     while todo:
         chain = todo.pop(0)
@@ -108,7 +108,14 @@ def link_paths(site: Site) -> list[tuple[tuple[str, ...], int]]:
         if any(not graph.node(e.target).header.link for e in leaving):
             found.append((chain, sum(site.header(n).fixed // 8 for n in chain)))
         todo += [(*chain, e.target) for e in leaving if graph.node(e.target).header.link]
-    return found
+    sizes = [size for _, size in found]
+    return [(chain, size, _begins(site, chain, size, sizes)) for chain, size in found]
+
+
+def _begins(site: Site, chain: tuple[str, ...], size: int, sizes: list[int]) -> str:
+    """Another chain may have as many octets: its last node tells them apart."""
+    last = f" && {site.pointer(chain[-1])}" if sizes.count(size) > 1 else ""
+    return f"{site.state('link')} == {size}{last}"
 
 
 def save(site: Site, size: int) -> list[tuple[int, int, str]]:

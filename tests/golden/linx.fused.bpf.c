@@ -857,7 +857,7 @@ malformed:
 }
 ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 {
-	if (!(st->user_h != 0)) {
+	if (!(there(st->user_h))) {
 		{
 			return verdict(0, XDP_PASS);
 		}
@@ -879,7 +879,7 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 	key_1[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
 	key_1[1] |= (u64)(u16)(st->l4 >> 0) << 48;
 	key_1[2] |= (u64)(u16)(st->l4 >> 16);
-	if (st->vlan_h) {
+	if (there(st->vlan_h)) {
 		key_1[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
 		key_1[2] |= 0x1000000000000ULL;
 	}
@@ -900,6 +900,10 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
+	if (!st->pdr_rule) {
+		count_event(13);
+		return verdict(1, XDP_DROP);
+	}
 	if (st->pdr_rule->target_tag == 1) {
 		u32 cell_1 = st->pdr_rule->target;
 		struct far_record *far_2 = far_at(cell_1, st->epoch);
@@ -990,7 +994,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					PUT8(outer_12, 9, 0x2f);
 					PUT32(outer_12, 12, value_6);
 					PUT32(outer_12, 16, value_7);
-					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_6) + (u64)(u32)(value_7)));
+					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_6)) + ((u64)(u32)(value_7))));
 					void *gre_13 = data + 14 + 20;
 					PUT16(gre_13, 0, bpf_ntohs(((u64)given_10 << 13)));
 					PUT16(gre_13, 2, bpf_ntohs(0x800));
@@ -1082,6 +1086,10 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
+	if (!st->pdr_rule) {
+		count_event(13);
+		return verdict(1, XDP_DROP);
+	}
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
 	if (st->pdr_rule->target_tag == 2) {
@@ -1193,7 +1201,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				PUT8(outer_17, 9, 0x2f);
 				PUT32(outer_17, 12, value_11);
 				PUT32(outer_17, 16, value_12);
-				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_11) + (u64)(u32)(value_12)));
+				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_11)) + ((u64)(u32)(value_12))));
 				void *gre_18 = data + 14 + 20;
 				PUT16(gre_18, 0, bpf_ntohs(((u64)given_15 << 13)));
 				PUT16(gre_18, 2, bpf_ntohs(0x800));
@@ -1455,7 +1463,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT8(outer_9, 9, 0x2f);
 		PUT32(outer_9, 12, back_1);
 		PUT32(outer_9, 16, back_2);
-		PUT16(outer_9, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(back_1) + (u64)(u32)(back_2)));
+		PUT16(outer_9, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(back_1)) + ((u64)(u32)(back_2))));
 		void *gre_10 = data + 14 + 20;
 		PUT16(gre_10, 0, bpf_ntohs(((u64)given_5 << 13)));
 		PUT16(gre_10, 2, bpf_ntohs(0x800));
@@ -1505,7 +1513,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT8(outer_15, 9, 0x2f);
 		PUT32(outer_15, 12, back_1);
 		PUT32(outer_15, 16, back_2);
-		PUT16(outer_15, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(back_1) + (u64)(u32)(back_2)));
+		PUT16(outer_15, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(back_1)) + ((u64)(u32)(back_2))));
 		void *gre_16 = data + 18 + 20;
 		PUT16(gre_16, 0, bpf_ntohs(((u64)given_5 << 13)));
 		PUT16(gre_16, 2, bpf_ntohs(0x800));
@@ -1714,13 +1722,13 @@ malformed:
 }
 ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 {
-	if (!(st->user_h != 0)) {
+	if (!(there(st->user_h))) {
 		{
 			return verdict(0, XDP_PASS);
 		}
 	}
 	u64 key_1[2] = {};
-	if (st->gre_h) {
+	if (there(st->gre_h)) {
 		void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
 		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
 			group_4 = 0;
@@ -1779,7 +1787,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	key_5[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
 	key_5[1] |= (u64)(u16)(st->l4 >> 0) << 48;
 	key_5[2] |= (u64)(u16)(st->l4 >> 16);
-	if (st->vlan_h) {
+	if (there(st->vlan_h)) {
 		key_5[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
 		key_5[2] |= 0x1000000000000ULL;
 	}
@@ -1814,6 +1822,10 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 			return verdict(1, XDP_DROP);
 		}
 		set_ecn_ce(st->user_h);
+	}
+	if (!st->pdr_rule) {
+		count_event(13);
+		return verdict(1, XDP_DROP);
 	}
 	if (st->pdr_rule->target_tag == 1) {
 		u32 cell_1 = st->pdr_rule->target;
@@ -1911,7 +1923,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					PUT8(outer_12, 9, 0x2f);
 					PUT32(outer_12, 12, value_6);
 					PUT32(outer_12, 16, value_7);
-					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_6) + (u64)(u32)(value_7)));
+					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_6)) + ((u64)(u32)(value_7))));
 					void *gre_13 = data + 14 + 20;
 					PUT16(gre_13, 0, bpf_ntohs(((u64)given_10 << 13)));
 					PUT16(gre_13, 2, bpf_ntohs(0x800));
@@ -2009,6 +2021,10 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 {
+	if (!st->pdr_rule) {
+		count_event(13);
+		return verdict(1, XDP_DROP);
+	}
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
 	if (st->pdr_rule->target_tag == 2) {
@@ -2132,7 +2148,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				PUT8(outer_17, 9, 0x2f);
 				PUT32(outer_17, 12, value_11);
 				PUT32(outer_17, 16, value_12);
-				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + (u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0)))) + (u64)(u16)(bpf_ntohs(0x0)) + (u64)(u16)(bpf_ntohs(0x4000)) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + (u64)(u32)(value_11) + (u64)(u32)(value_12)));
+				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_11)) + ((u64)(u32)(value_12))));
 				void *gre_18 = data + 14 + 20;
 				PUT16(gre_18, 0, bpf_ntohs(((u64)given_15 << 13)));
 				PUT16(gre_18, 2, bpf_ntohs(0x800));

@@ -1,0 +1,37 @@
+"""One seed through everything, and what many of them came to."""
+
+from __future__ import annotations
+
+from chance import Chance
+from compare import Both, Tally, checked, loaded, world
+from helioc.compiler.model import Pipeline
+from random_packets import PacketMaker
+from random_pipeline import pipeline_text
+from random_requests import RequestMaker
+
+
+def try_text(text: str, seed: int | str, tally: Tally, packets: int = 80) -> Pipeline:
+    """Check, compile, load; rules and packets of that seed. Raises `Disagreement`."""
+    chance = Chance(f"run {seed}")
+    pipeline = checked(text)
+    environment = world(chance, pipeline)
+    with loaded(pipeline, chance.one(("staged", "fused"))) as run:
+        both = Both(pipeline, environment, run)
+        rules = RequestMaker(chance, pipeline, environment)
+        maker = PacketMaker(chance, pipeline, environment, rules.liked)
+        both.run_all(maker.frames(packets // 8), tally)
+        _request(both, rules.requests(), tally)
+        both.run_all(maker.frames(packets), tally)
+        _request(both, rules.changes(4), tally)
+        both.run_all(maker.frames(packets // 4), tally)
+    return pipeline
+
+
+def _request(both: Both, texts: object, tally: Tally) -> None:
+    for text in texts:  # type: ignore[attr-defined]
+        tally.requests += 1
+        tally.refused += not both.request(text)
+
+
+def try_seed(seed: int | str, tally: Tally) -> Pipeline:
+    return try_text(pipeline_text(seed), seed, tally)

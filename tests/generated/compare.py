@@ -1,0 +1,155 @@
+"""Text, rules and packets through everything: what interpreter and kernel disagree on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+
+from chance import Chance
+from helioc.compiler.check import check
+from helioc.compiler.interpret import Interpreter
+from helioc.compiler.interpreter.environment import Environment, Outcome, Port
+from helioc.compiler.lower import Join
+from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import compile_pipeline
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.parser import parse
+from helioc.lang.printer import format_program
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.testrun import PrivateRun
+from random_packets import Frame
+
+ADDRESSES = ["10.1.0.10", "10.2.0.5", "10.3.0.5", "192.0.2.2", "198.51.100.2"]
+
+
+class Disagreement(AssertionError):
+    """What is wrong with a pipeline: refused, not loaded, or carried out differently."""
+
+
+@dataclass
+class Tally:
+    """What came of the packets."""
+
+    packets: int = 0
+    seen: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    requests: int = 0
+
+
+def ip(text: str) -> int:
+    return int(IPv4Address(text))
+
+
+def world(chance: Chance, pipeline: Pipeline) -> Environment:
+    """A port or two for each role; the second of a role is narrow, or tagged."""
+    ports: list[Port] = []
+    neighbours: dict[tuple[int, int], bytes] = {}
+    for i, role in enumerate(pipeline.roles):
+        for j in range(2 if i == 0 or chance.maybe(0.5) else 1):
+            number = len(ports) + 1
+            mtu = chance.one((1500, 1500, 600, 296))
+            vlan = chance.one((0, 0, 200)) if j else 0
+            address = ip(f"10.{number}.0.1") if chance.maybe(0.9) else 0
+            mac = bytes((2, 0, 0, 0, number, 1))
+            ports.append(
+                Port(number, f"{role}{j}".upper(), role, 10 + number, mtu, mac, address, vlan)
+            )
+            for text in ADDRESSES:
+                if chance.maybe(0.7):
+                    neighbours[number, ip(text)] = bytes((2, 0, 0, 1, number, ip(text) & 255))
+    own = {p.address for p in ports if p.address}
+    return Environment(tuple(ports), frozenset(own | {ip("10.1.255.255")}), neighbours)
+
+
+def checked(text: str) -> Pipeline:
+    """Parsed, printed and printed again, checked. Raises `Disagreement` where any of it fails."""
+    try:
+        program = parse(Source("random.hp", text))
+        printed = format_program(program)
+        again = format_program(parse(Source("random.hp", printed)))
+        if printed != again:
+            raise Disagreement("formatting twice is not formatting once")
+        pipeline = check(program)
+        check(parse(Source("random.hp", printed)))
+    except Refused as refused:
+        raise Disagreement(f"refused at check: {_said(refused)}") from refused
+    return pipeline
+
+
+@contextmanager
+def loaded(pipeline: Pipeline, join: Join) -> Iterator[PrivateRun]:
+    """What `check` accepts loads: anything else is a `Disagreement`."""
+    try:
+        bundle = compile_pipeline(pipeline, join)
+        run = PrivateRun(Bundle(bundle.manifest, bundle.object))
+    except Refused as refused:
+        raise Disagreement(f"does not load ({join}): {_said(refused)}") from refused
+    with run:
+        yield run
+
+
+def _said(refused: Refused) -> str:
+    return "; ".join(
+        f"{d.code} {d.title} [{d.span.text if d.span else ''}]" for d in refused.diagnostics
+    )
+
+
+class Both:
+    """Interpreter and kernel under the same rules."""
+
+    def __init__(self, pipeline: Pipeline, environment: Environment, run: PrivateRun) -> None:
+        self.interpreter = Interpreter(pipeline, environment)
+        self.run = run
+        run.set_environment(environment)
+        self.book = RuleBook(
+            run.manifest,
+            {p.name: p.number for p in environment.ports},
+            {p.number: p.ifindex for p in environment.ports},
+        )
+        run.set_rules(self.book)
+
+    def request(self, text: str) -> bool:
+        """Whether it was taken; by the kernel's side as well, then."""
+        try:
+            plan = self.book.plan(parse_request(Source("request", text)))
+        except Refused:
+            return False
+        self.run.apply(plan)
+        self.book.commit(plan)
+        return True
+
+    def agree(self, frame: Frame) -> Outcome:
+        expected = self.interpreter.run(self.book, frame.data, frame.port)
+        got = self.run.run(frame.data, frame.port)
+        if said(got) != said(expected):
+            trace = "\n    ".join(expected.trace)
+            raise Disagreement(
+                f"port {frame.port}: {frame.data.hex()}\n  parsed {expected.parsed}\n    {trace}\n"
+                f"  interpreter {said(expected)}\n  kernel      {said(got)}"
+            )
+        return expected
+
+    def run_all(self, frames: Iterable[Frame], tally: Tally) -> None:
+        for frame in frames:
+            outcome = self.agree(frame)
+            tally.packets += 1
+            tally.seen[f"verdict {outcome.verdict}"] += 1
+            tally.seen.update({f"{group}: {reason}" for group, reason in outcome.events})
+            if outcome.frame is not None and outcome.frame != frame.data:
+                tally.seen["rewritten"] += 1
+
+
+def said(outcome: Outcome) -> tuple[object, ...]:
+    return (
+        outcome.verdict,
+        outcome.frame.hex() if outcome.frame is not None else None,
+        outcome.egress,
+        sorted(Counter(outcome.events).items()),
+        sorted(Counter(outcome.counted).items()),
+    )

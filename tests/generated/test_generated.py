@@ -1,0 +1,38 @@
+"""Pipelines that nobody wrote are accepted, load, and mean in the kernel what the interpreter says:
+verdict, octets, egress, events, counters.
+
+HELIO_PIPELINES is how many (24 otherwise), HELIO_SEED the first seed. A failure shows the pipeline
+made small; `python tests/generated/shrink_seed.py SEED` makes it smaller.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from campaign import try_seed, try_text
+from compare import Disagreement, Tally
+from shrink_seed import shrunk
+
+FOUND = sorted((Path(__file__).parent / "found").glob("*.hp"))
+FIRST = int(os.environ.get("HELIO_SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("HELIO_PIPELINES", "24")))
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pipeline_that_nobody_wrote(seed: int) -> None:
+    try:
+        try_seed(seed, Tally())
+    except Disagreement as error:
+        small, why = shrunk(seed, most=40)
+        pytest.fail(f"seed {seed}: {error}\n\nsmaller:\n{small}\n{why}", pytrace=False)
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda p: p.stem)
+def test_what_was_found_once(path: Path) -> None:
+    """Each was refused, did not load or was carried out wrongly."""
+    for seed in ("a", "b"):
+        try_text(path.read_text(), seed, Tally())
