@@ -17,11 +17,11 @@ import struct
 from typing import Any, NamedTuple
 
 from ..compiler import manifest as m
-from ..compiler.requests.rules import Matcher, Member, Reference, Rule
+from ..compiler.requests.rules import Form, Matcher, Member, Reference, Rule
 
 NAME_OCTETS = 64
 LIVE = 1
-FORMS = ("value", "prefix", "mask", "range")
+FORMS: tuple[Form, ...] = ("value", "prefix", "mask", "range")
 _FORM_CODE = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 _HEAD = struct.Struct("<QQIIII")
 _ID = struct.Struct("<BI")
@@ -70,7 +70,7 @@ class ImageCodec:
             form = struct.Struct("<B" + _LETTERS[octets])
             self.given[name] = Given(at, form, octets, element.references)
             at += form.size
-        self._target_at = at
+        self.target_at = at
         at += _ID.size if kind.alternatives else 0
         self._members_at = at
         at += 1 + _MEMBER.size * kind.spread.most if kind.spread else 0
@@ -78,6 +78,15 @@ class ImageCodec:
             raise m.ManifestError(f"images of {kind.name} do not fit their map")
         self._targets = {name: 1 + i for i, name in enumerate(kind.alternatives)}
         self._blank = bytes(at)
+        self._whole = self._struct()
+
+    def _struct(self) -> struct.Struct:
+        """All of an image but its members."""
+        parts = [_HEAD.format, f"{NAME_OCTETS}s" if self.kind.named else ""]
+        parts += [matched.form.format for matched in self.matched.values()]
+        parts += [given.form.format for given in self.given.values()]
+        parts += [_ID.format] if self.kind.alternatives else []
+        return struct.Struct("<" + "".join(part.lstrip("<") for part in parts))
 
     def write(self, into: memoryview, at: int, rule: Rule, cell: int) -> None:
         """Write the rule's image; what lies behind it in its slot is never read. Raises TooLong."""
@@ -103,7 +112,7 @@ class ImageCodec:
             to = _wide(number) if size == 16 else number
             layout.pack_into(into, at + offset, 2 + kinds.index(kind), to)
         if target is not None:
-            _ID.pack_into(into, at + self._target_at, self._targets[target[0]], target[1])
+            _ID.pack_into(into, at + self.target_at, self._targets[target[0]], target[1])
         if members:
             start = at + self._members_at
             into[start] = len(members)
@@ -112,38 +121,37 @@ class ImageCodec:
 
     def rule_of(self, image: bytes | bytearray | memoryview) -> tuple[Rule, int]:
         """An image's rule, and its cell. Raises ValueError where the image holds none."""
-        sequence, owner, number, priority, flags, cell = _HEAD.unpack_from(image)
+        found = self._whole.unpack_from(image)
+        sequence, owner, number, priority, flags, cell = found[:6]
         if flags != LIVE:
             raise ValueError(f"no rule in this image of {self.kind.name}")
-        name = ""
+        at, name = 6, ""
         if self.kind.named:
-            octets = bytes(image[_HEAD.size : _HEAD.size + NAME_OCTETS])
-            name = octets.rstrip(b"\0").decode()
+            at, name = 7, found[6].rstrip(b"\0").decode()
         match = []
-        for element, matched in self.matched.items():
-            form, value, other = matched.form.unpack_from(image, matched.at)
+        for element in self.matched:
+            form = found[at]
             if form:
-                matcher = Matcher(FORMS[form - 1], _narrow(value), _narrow(other))  # type: ignore[arg-type]
+                matcher = Matcher(FORMS[form - 1], _narrow(found[at + 1]), _narrow(found[at + 2]))
                 match.append((element, matcher))
+            at += 3
         values, references = [], []
         for element, given in self.given.items():
-            tag, value = given.form.unpack_from(image, given.at)
+            tag = found[at]
             if tag == 1:
-                values.append((element, _narrow(value)))
+                values.append((element, _narrow(found[at + 1])))
             elif tag:
-                reference = Reference(given.references[tag - 2], _narrow(value))
-                references.append((element, reference))
+                to = Reference(given.references[tag - 2], _narrow(found[at + 1]))
+                references.append((element, to))
+            at += 2
+        target = None
+        if self.kind.alternatives and found[at]:
+            target = Reference(self.kind.alternatives[found[at] - 1], found[at + 1])
         rule = Rule(
             self.kind.name, number, sequence, name, owner, priority, tuple(match), tuple(values),
-            tuple(references), self._target_of(image), self._members_of(image),
+            tuple(references), target, self._members_of(image),
         )  # fmt: skip
         return rule, cell
-
-    def _target_of(self, image: Any) -> Reference | None:
-        if not self.kind.alternatives:
-            return None
-        tag, number = _ID.unpack_from(image, self._target_at)
-        return Reference(self.kind.alternatives[tag - 1], number) if tag else None
 
     def _members_of(self, image: Any) -> tuple[Member, ...]:
         if not self.kind.spread:

@@ -18,6 +18,7 @@ from .grace import online_cpus_grace
 from .handles import BpfError, Map, Program, XdpMode
 from .lock import Lock
 from .netlink import Netlink
+from .packed import keep
 from .ports import (
     Neighbourhood,
     Port,
@@ -163,7 +164,7 @@ class Loaded:
             {port.name: port.number for port in loaded.wanted},
             {port.number: port.ifindex for port in loaded.ports},
         )
-        loaded.book.restore(loaded.writer.rules())
+        keep(loaded.book, loaded.writer)
         return loaded
 
     # ---- rules ------------------------------------------------------------------------------

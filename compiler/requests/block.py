@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from .columns import Array, Column
-from .ie_values import fold
 from .rulekinds import FORM_CODES, Kind
 from .rules import Form, Matcher, Reference, Rule
 
@@ -66,24 +65,14 @@ class Block:
     def commit(self, book: RuleBook) -> None:
         """Put the rules into the book's table."""
         table = book.tables[self.kind.name]
-        last = table.blocks[-1] if table.blocks else None
-        self.base = last.base + len(last) if last is not None else 0
-        ids = self.ids.tolist()
-        table.blocks.append(self)
-        table.rules.update(zip(ids, range(self.base, self.base + self.count), strict=True))
-        if self.kind.keyed:
-            table.keys.update(zip(self.keys, ids, strict=True))
-        for name, id_ in zip(self.names, ids, strict=False):
-            if name:
-                table.names[fold(name)] = id_
+        table.pack(self, self.ids.tolist(), self.keys, self.names)
         for pointers in (self.targets, *self.references.values()):
             if pointers is None:
                 continue
             counts = np.bincount(pointers, minlength=len(self.meant))
             for reference, count in zip(self.meant, counts.tolist(), strict=True):
                 if reference is not None and reference.kind != "port" and count:
-                    pointed = book.tables[reference.kind].pointed
-                    pointed[reference.id] = pointed.get(reference.id, 0) + count
+                    book.tables[reference.kind].point(reference.id, count)
 
 
 class Rows(Sequence[Rule]):

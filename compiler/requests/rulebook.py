@@ -17,7 +17,7 @@ from .planner import Planner
 from .quick import quick_plan
 from .rulekinds import Kind
 from .rules import Reference, Rule
-from .ruletable import Staged, Table
+from .ruletable import Kept, Staged, Table
 
 if TYPE_CHECKING:
     from .columns import Columns
@@ -135,8 +135,9 @@ class RuleBook:
             (rule for table in self.tables.values() for rule in table), key=lambda r: r.sequence
         )
 
-    def restore(self, rules: Iterable[Rule]) -> None:
-        """Put saved rules into an empty book, as they are. Raises ValueError if there are rules."""
+    def restore(self, rules: Iterable[Rule], kept: Iterable[Kept] = ()) -> None:
+        """Put saved rules into an empty book, as they are; `kept` are of other kinds than `rules`.
+        Raises ValueError if there are rules."""
         if len(self):
             raise ValueError("rules can only be restored into an empty book")
         staged: dict[str, Staged] = {}
@@ -150,4 +151,10 @@ class RuleBook:
                 target.point(reference.id, 1)
         for into in staged.values():
             into.commit(self)
+        for block in kept:
+            table = self.tables[block.kind]
+            table.pack(block, block.ids, block.keys(table.kind), block.names)
+            self.sequence = max(self.sequence, block.youngest + 1)
+            for to, count in block.pointing().items():
+                self.tables[to.kind].point(to.id, count)
         self.revision += 1

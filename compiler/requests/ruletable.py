@@ -7,12 +7,12 @@ its changes were made. Rules planned in bulk are kept packed (`block.py`) until 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from .ie_values import fold
 from .rulekinds import Kind
-from .rules import Rule
+from .rules import Reference, Rule
 
 if TYPE_CHECKING:
     from .rulebook import RuleBook
@@ -30,6 +30,23 @@ class Packed(Protocol):
 
     def __len__(self) -> int: ...
     def rule(self, row: int) -> Rule: ...
+
+
+class Kept(Packed, Protocol):
+    """Rules of one kind, no group, that were in force before this book was made. `names`: empty, or
+    one each; `youngest`: the highest sequence."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def ids(self) -> list[int]: ...
+    @property
+    def names(self) -> list[str]: ...
+    @property
+    def youngest(self) -> int: ...
+
+    def keys(self, kind: Kind) -> list[bytes]: ...
+    def pointing(self) -> Mapping[Reference, int]: ...
 
 
 class Table:
@@ -60,6 +77,22 @@ class Table:
             if number >= block.base:
                 return block.rule(number - block.base)
         raise LookupError(number)
+
+    def pack(
+        self, block: Packed, ids: list[int], keys: Iterable[bytes], names: Iterable[str]
+    ) -> None:
+        """Take in packed rules of a kind that is no group."""
+        last = self.blocks[-1] if self.blocks else None
+        block.base = last.base + len(last) if last is not None else 0
+        self.blocks.append(block)
+        self.rules.update(zip(ids, range(block.base, block.base + len(ids)), strict=True))
+        if self.kind.keyed:
+            self.keys.update(zip(keys, ids, strict=True))
+        self.names.update((fold(name), id_) for name, id_ in zip(names, ids, strict=False) if name)
+
+    def point(self, id_: int, count: int) -> None:
+        """So many more references to a rule."""
+        self.pointed[id_] = self.pointed.get(id_, 0) + count
 
     def __iter__(self) -> Iterator[Rule]:
         for found in self.rules.values():

@@ -1,0 +1,114 @@
+"""The rules of a loaded pipeline for a rule book, left as the images that they are in.
+
+A writing command opens a pipeline of many rules to change a few: each becomes a `Rule` only when
+somebody asks for it. What a book must know of all of them is found by the column.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+
+from ..compiler.requests.rulebook import RuleBook
+from ..compiler.requests.rulekinds import Kind
+from ..compiler.requests.rules import Reference, Rule
+from .bulk import rows
+from .images import LIVE, ImageCodec
+from .tables import SLOT, Table
+from .transaction import Writer
+
+Octets = npt.NDArray[np.uint8]
+# Where an image's head has them.
+_SEQUENCE, _ID, _PRIORITY, _FLAGS = slice(0, 8), slice(16, 20), slice(20, 24), slice(24, 28)
+
+
+def keep(book: RuleBook, writer: Writer) -> None:
+    """Restore an empty book from the live rules of a writer."""
+    rules: list[Rule] = []
+    kept: list[PackedImages] = []
+    for table in writer.tables.values():
+        if table.kind.grouped or table.kind.spread is not None:
+            rules += table.rules()
+        else:
+            kept.append(packed(table))
+    book.restore(rules, kept)
+
+
+def packed(table: Table) -> PackedImages:
+    """The live rules of a table as they are now; of no group or spread."""
+    cells = np.fromiter(table.sequences.values(), np.int64, len(table.sequences))
+    slots = np.frombuffer(table.cells, "<u8")[cells] >> np.uint64(24) & np.uint64(SLOT)
+    return PackedImages(table.image_codec, rows(table.images, table.image_stride)[slots])
+
+
+class PackedImages:
+    """Images of one kind: [rule, octet]. Raises ValueError where one holds no rule."""
+
+    def __init__(self, codec: ImageCodec, images: Octets) -> None:
+        self.kind, self.base = codec.kind.name, 0
+        self._codec, self._images = codec, images
+        if not (self._numbers(_FLAGS) == LIVE).all():
+            raise ValueError(f"no rule in an image of {self.kind}")
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def rule(self, row: int) -> Rule:
+        return self._codec.rule_of(self._images[row].data)[0]
+
+    @property
+    def ids(self) -> list[int]:
+        found: list[int] = self._numbers(_ID).tolist()
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        if not self._codec.kind.named:
+            return []
+        return [self.rule(row).name for row in range(len(self))]
+
+    @property
+    def youngest(self) -> int:
+        """The highest sequence, 0 without rules."""
+        return int(self._numbers(_SEQUENCE, "<u8").max(initial=0))
+
+    def keys(self, kind: Kind) -> list[bytes]:
+        """The match images, as `Kind.key` makes them."""
+        if not kind.keyed:
+            return []
+        size = kind.key_size
+        out = np.zeros((len(self), size), np.uint8)
+        for field in kind.match:
+            matched = self._codec.matched[field.codec.name]
+            end, octets = size - field.shift // 8, field.wide // 8
+            for at in (matched.at + 1 + matched.octets, matched.at + 1):  # the upper value first
+                out[:, end - octets : end] = self._images[:, at : at + octets][:, ::-1]
+                end -= octets
+            out[:, end - 1] = self._images[:, matched.at]
+        if kind.has_priority:
+            end = size - kind.priority_shift // 8
+            out[:, end - 4 : end] = self._images[:, _PRIORITY][:, ::-1]
+        whole = out.tobytes()
+        return [whole[at : at + size] for at in range(0, len(whole), size)]
+
+    def pointing(self) -> Counter[Reference]:
+        """How often each rule is referred to."""
+        found: Counter[Reference] = Counter()
+        for given in self._codec.given.values():
+            for tag, kind in enumerate(given.references, 2):
+                found.update(self._referring(given.at, tag, kind))
+        for tag, kind in enumerate(self._codec.kind.alternatives, 1):
+            found.update(self._referring(self._codec.target_at, tag, kind))
+        return found
+
+    def _referring(self, at: int, tag: int, kind: str) -> dict[Reference, int]:
+        to = self._numbers(slice(at + 1, at + 5))[self._images[:, at] == tag]
+        ids, counts = np.unique(to, return_counts=True)
+        pairs = zip(ids.tolist(), counts.tolist(), strict=True)
+        return {Reference(kind, id_): count for id_, count in pairs if kind != "port"}
+
+    def _numbers(self, at: slice, form: str = "<u4") -> npt.NDArray[np.uint64]:
+        found: npt.NDArray[np.uint64] = np.ascontiguousarray(self._images[:, at]).view(form)[:, 0]
+        return found
