@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..compiler import manifest as m
 from ..compiler.requests.rules import Member, Reference, Rule
@@ -52,11 +52,10 @@ class KindCodec:
         self._group = 0 if kind.group_position is None else 0xFFFFFFFF << kind.group_position
         self._blank = bytes(kind.record_size)
         self._values: dict[str, list[_Put]] = {}
-        self._references: dict[str, list[_Refer]] = {}
+        self._references: dict[str, _Refer] = {}
         self._next_hops: list[tuple[int, int, str]] = []
         self._slots: list[int] = []
-        for member in kind.record:
-            self._compile(member)
+        self._compile(kind.record)
 
     # ---- lookup -----------------------------------------------------------------------------
 
@@ -115,11 +114,10 @@ class KindCodec:
                 for put in self._values.get(name, ()):
                     put(into, at, value)
         for name, to in rule.references:
-            for refer in self._references.get(name, ()):
-                refer(into, at, to, cell_of)
-        if rule.target is not None:
-            for refer in self._references.get("", ()):
-                refer(into, at, rule.target, cell_of)
+            if name in self._references:
+                self._references[name](into, at, to, cell_of)
+        if rule.target is not None and "" in self._references:
+            self._references[""](into, at, rule.target, cell_of)
         for start, end, name in self._next_hops:
             wanted = self.next_hop_wanted(rule, name)
             if wanted is not None:
@@ -153,39 +151,58 @@ class KindCodec:
             return None
         return to.id, address.to_bytes(self._elements[address_name].width // 8, "big")
 
-    def _compile(self, member: m.Member) -> None:
-        """Note where the record has a member."""
-        name, start, size = member.element, member.offset, member.size
-        end = start + size
+    def _compile(self, members: Iterable[m.Member]) -> None:
+        """Note where the record has what."""
+        referring: dict[str, list[m.Member]] = {}
+        for member in members:
+            name, start, end = member.element, member.offset, member.offset + member.size
+            if member.kind == "value":
+                self._values.setdefault(name, []).append(_value(start, member.size))
+            elif member.kind == "next_hop":
+                self._next_hops.append((start, end, name))
+            elif member.kind == "slots":
+                self._slots.append(start)
+            else:
+                referring.setdefault(name, []).append(member)
+                if member.kind == "present":
+                    self._values.setdefault(name, []).append(_present(start))
+        for name, some in referring.items():
+            self._references[name] = self._reference(some)
 
-        def value(into: memoryview, at: int, number: int) -> None:
-            into[at + start : at + end] = number.to_bytes(size, "big")
-
-        def present(into: memoryview, at: int, *_: Any) -> None:
-            into[at + start] = 1
-
-        tags = {kind: 1 + i for i, kind in enumerate(member.choices)}
+    def _reference(self, members: Iterable[m.Member]) -> _Refer:
+        """Writes what members say of one reference: its number, its kind, that it is there."""
+        numbers = [member.offset for member in members if member.kind == "reference"]
+        tags = [(member.offset, {kind: 1 + i for i, kind in enumerate(member.choices)})
+                for member in members if member.kind == "tag"]  # fmt: skip
+        present = [member.offset for member in members if member.kind == "present"]
         direct = {"port", *self._grouped}
 
-        def tag(into: memoryview, at: int, to: Reference, _: CellOf) -> None:
-            into[at + start] = tags[to.kind]
-
-        def reference(into: memoryview, at: int, to: Reference, cell_of: CellOf) -> None:
+        def refer(into: memoryview, at: int, to: Reference, cell_of: CellOf) -> None:
             kind, number = to
-            if kind not in direct:
-                number = cell_of(kind, number)
-            _NUMBER.pack_into(into, at + start, number)
+            if numbers:
+                number = number if kind in direct else cell_of(kind, number)
+            for start in numbers:
+                _NUMBER.pack_into(into, at + start, number)
+            for start, tag_of in tags:
+                into[at + start] = tag_of[kind]
+            for start in present:
+                into[at + start] = 1
 
-        if member.kind in ("value", "present"):
-            put = value if member.kind == "value" else present
-            self._values.setdefault(name, []).append(put)
-        if member.kind in ("tag", "reference", "present"):
-            referring = {"tag": tag, "reference": reference, "present": present}
-            self._references.setdefault(name, []).append(referring[member.kind])
-        elif member.kind == "next_hop":
-            self._next_hops.append((start, end, name))
-        elif member.kind == "slots":
-            self._slots.append(start)
+        return refer
+
+
+def _value(start: int, size: int) -> _Put:
+    def put(into: memoryview, at: int, number: int) -> None:
+        into[at + start : at + start + size] = number.to_bytes(size, "big")
+
+    return put
+
+
+def _present(start: int) -> _Put:
+    def put(into: memoryview, at: int, number: int) -> None:
+        into[at + start] = 1
+
+    return put
 
 
 def _field(match: m.Match) -> _Field:

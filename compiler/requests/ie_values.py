@@ -160,6 +160,8 @@ class Codec:
             if kind == "ternary" and self.implied_mask is not None:
                 return _mask(number, self.implied_mask, self.full)
             return Matcher("value", number)
+        if form == "prefix" and self.kind == "ip4" and (plain := _ip4_prefix(value, other)):
+            return plain
         low = self.number(value, enumerated=False)
         if form == "prefix":
             return self._prefix(low, other)
@@ -255,6 +257,19 @@ def _ip4(text: str) -> int | None:
         return _OCTETS[a] << 24 | _OCTETS[b] << 16 | _OCTETS[c] << 8 | _OCTETS[d]
     except (KeyError, ValueError):
         return None
+
+
+#: The host bits of a prefix, by its length as it is usually spelled; not of all or nothing.
+_HOSTS = {str(length): (1 << 32 - length) - 1 for length in range(1, 32)}
+
+
+def _ip4_prefix(value: str | int, other: str | int) -> Matcher | None:
+    """The matcher of a prefix that is plainly right: the commonest, in the shortest way."""
+    host = _HOSTS.get(other)  # type: ignore[arg-type]
+    low = _ip4(value) if host and type(value) is str else None
+    if host is None or low is None or low & host:
+        return None
+    return Matcher("prefix", low, 32 - host.bit_length())
 
 
 def format_ip4(value: int) -> str:

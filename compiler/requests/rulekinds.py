@@ -36,15 +36,10 @@ class Field(NamedTuple):
     references: tuple[str, ...] = ()
 
 
-class Hit(NamedTuple):
-    """A decoded IE. `payload`: (element, matcher) or None for any; a number; or an unresolved
-    reference, a number or a name. `bits`: what the matcher adds to the match image."""
-
-    role: int
-    nth: int
-    payload: Pair | int | str | None
-    bits: int
-    field: Field
+Hit = tuple[int, int, Pair | int | str | None, int, Field]
+"""A decoded IE: its role, which of that role, what it says, the bits that this adds to the match
+image, its field. It says (element, matcher), or None for any; a number; or an unresolved reference,
+a number or a name."""
 
 
 class Parts:
@@ -285,25 +280,25 @@ class Kind:
     def _hit(self, field: Field, ie: IE) -> Hit:
         codec = field.codec
         if field.role == POSITION:
-            return Hit(POSITION, 0, None, 0, field)
+            return POSITION, 0, None, 0, field
         if field.role == MATCH:
             assert field.match is not None
             matcher = codec.matcher(field.match.kind, ie.form, ie.value, ie.other)
             if matcher is None:
                 if field.match.kind == "exact":
                     raise Fault("H0418", f"`{codec.name}` must have a value", "values")
-                return Hit(MATCH, field.nth, None, 0, field)
-            return Hit(MATCH, field.nth, (codec.name, matcher), matcher_bits(field, matcher), field)
+                return MATCH, field.nth, None, 0, field
+            return MATCH, field.nth, (codec.name, matcher), matcher_bits(field, matcher), field
         if ie.form != "value":
             title = f"`{codec.name}` takes one value"
             raise Fault("H0419", title, "values", "more than a value", "write the value alone")
         if field.role == REFERENCE and isinstance(ie.value, str) and not ie.value[:1].isdigit():
-            return Hit(REFERENCE, field.nth, ie.value, 0, field)
+            return REFERENCE, field.nth, ie.value, 0, field
         number = codec.number(ie.value)
         if field.role == WEIGHT and number == 0:
             raise Fault("H0437", "a member of weight 0 gets no flows", "value", "",
                         "leave the member out, or delete it from the rule")  # fmt: skip
-        return Hit(field.role, field.nth, number, 0, field)
+        return field.role, field.nth, number, 0, field
 
     @staticmethod
     def agree(one: Pair, two: Pair, first: Field, second: Field) -> None:
