@@ -8,7 +8,7 @@ from typing import Literal
 from .events import Events
 from .graph import reachable
 from .layout import Table, states, tables
-from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer
+from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer, c_name
 from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
 from .lowering.shape import Shape, Unsupported, fronts_behind
@@ -45,9 +45,9 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
         records=tuple(_record(t) for t in laid_out),
         states=states(pipeline),
         nodes=tuple(
-            NodeState(n.name, n.header.minimum)
+            NodeState(c_name(n.name), n.header.minimum)
             for n in pipeline.graph.nodes
-            if f"{n.name}_at" in used
+            if f"{c_name(n.name)}_at" in used
         ),
         bound=tuple(
             BoundState(t.manifest.prefix, t.manifest.prefix) for t in _bound(pipeline, by_name)

@@ -19,6 +19,11 @@ from .manifest import Counter, State
 ARGUMENTS_MOST = 4
 
 
+def c_name(node: str) -> str:
+    """The name of a node in C: `vlan[1]` is `vlan__1`, which no other node may be called."""
+    return node.replace("[", "__").replace("]", "")
+
+
 @dataclass(frozen=True)
 class Line:
     """One line of C at a nesting depth; `span` is the `.hp` text it carries out."""
@@ -161,4 +166,4 @@ class Writer:
     def fresh(self, stem: str) -> str:
         """A C name not used before in this function."""
         self._names += 1
-        return f"{stem}_{self._names}"
+        return f"{c_name(stem)}_{self._names}"

@@ -285,11 +285,13 @@ class Header:
 
 @dataclass(frozen=True)
 class Test:
-    """The field of the edge's source node, under `mask` if given, lies in one of the ranges."""
+    """The field of the edge's source node, under `mask` if given, lies in one of the ranges. With
+    `ahead`: so many bits behind that header do (and `field` only says so)."""
 
     field: str
     ranges: tuple[tuple[int, int], ...]
     mask: int | None = None
+    ahead: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,11 @@ from ...lang.source import Span
 from .. import model
 from . import faults_files, faults_headers, guards
 from . import faults_graph as faults
+from .header_fields import scalar
 from .headers import CheckedHeader
 from .values import Value, fits, literal
+
+FARTHEST = 32  # bits
 
 
 class EdgeGuards:
@@ -28,18 +31,18 @@ class EdgeGuards:
             if made is None:
                 whole = False
                 continue
-            if made.field in seen:
-                self.found.add(faults.tested_twice(test.field.span, seen[made.field], made.field))
+            field_name = "next" if made.ahead else made.field
+            if field_name in seen:
+                self.found.add(faults.tested_twice(test.field.span, seen[field_name], field_name))
                 whole = False
-            seen[made.field] = test.field.span
+            seen[field_name] = test.field.span
             tests.append(made)
         return tuple(tests) if whole else None
 
     def tested_field(self, test: tree.Test, header: CheckedHeader) -> model.Field | None:
         name = test.field
         if test.ahead is not None:
-            self.found.add(faults_files.unsupported(test.span, "looking ahead"))
-            return None
+            return self.ahead(test.ahead)
         if name.text in header.broken:
             return None
         field = next((f for f in header.header.fields if f.name == name.text), None)
@@ -62,6 +65,14 @@ class EdgeGuards:
             return None
         return field
 
+    def ahead(self, type_: tree.Name) -> model.Field | None:
+        """The bits behind the header, as if they were a field."""
+        typed = scalar(type_.text)
+        if typed is None or typed[0] != "uint" or typed[1] > FARTHEST:
+            self.found.add(faults.too_far_ahead(type_.span, FARTHEST))
+            return None
+        return model.Field(f"next {type_.text}", 0, typed[1], "uint", span=type_.span)
+
     def test(self, test: tree.Test, field: model.Field) -> model.Test | None:
         ranges: list[tuple[int, int]] = []
         masks: set[int | None] = set()
@@ -79,10 +90,10 @@ class EdgeGuards:
                 )
             )
             return None
-        mask = next(iter(masks))
+        mask, ahead = next(iter(masks)), field.width if test.ahead else 0
         if mask is None or mask == (1 << field.width) - 1:
-            return model.Test(field.name, _joined(ranges))
-        return model.Test(field.name, tuple(dict.fromkeys(ranges)), mask)
+            return model.Test(field.name, _joined(ranges), ahead=ahead)
+        return model.Test(field.name, tuple(dict.fromkeys(ranges)), mask, ahead)
 
     def alternative(
         self, alternative: tree.Range, field: model.Field
@@ -123,7 +134,10 @@ class EdgeGuards:
     def writes(
         self, edge: tree.Edge, tests: tuple[model.Test, ...], header: CheckedHeader
     ) -> tuple[tuple[str, int], ...] | None:
-        """What a push assigns to the source's fields, or None if the guard is too wide for that."""
+        """What a push assigns to the source's fields, or None if the guard is too wide for that.
+        What is looked for ahead is there or not: nobody writes it."""
+        tests = tuple(t for t in tests if not t.ahead)
+        tested = [t for t in edge.guard if t.ahead is None]
         if not edge.write:
             values = [guards.only_value(t) for t in tests]
             return (
@@ -147,7 +161,7 @@ class EdgeGuards:
             return None
         written = []
         fields = {f.name: f for f in header.header.fields}
-        for test, said, expr in zip(tests, edge.guard, edge.write, strict=True):
+        for test, said, expr in zip(tests, tested, edge.write, strict=True):
             value = self.constant(expr, fields[test.field])
             if value is None:
                 return None

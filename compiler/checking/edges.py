@@ -15,6 +15,7 @@ from . import faults_graph as faults
 from .edge_guards import EdgeGuards, mend, shown_common, shown_guard
 from .headers import CheckedHeader
 from .names import RESERVED
+from .stacks import is_copy, unrolled
 
 START = "start"  # `start -> ethernet as inner on lan`
 ENTRY = "ethernet"  # where packets start unless it is said
@@ -54,19 +55,21 @@ class _GraphChecker:
         incomplete: bool,
     ) -> None:
         self.incomplete = incomplete
-        self.parser = parser
+        before = len(found.errors)
+        self.parser = unrolled(parser, found)
         self.known = known
         self.roles = roles
         self.found = found
         self.headers: dict[str, CheckedHeader] = {}
         self.spans: dict[str, Span] = {}
         self.lost: set[str] = set()  # nodes whose header is unknown
-        self.sound = True
+        self.sound = len(found.errors) == before
         self.guards = EdgeGuards(found)
-        self.starts = [e for e in parser.edges if e.source.text == START]
+        self.starts = [e for e in self.parser.edges if e.source.text == START]
 
     def check(self) -> CheckedGraph:
         self.name_nodes()
+        self.check_names()
         written = [e for e in self.parser.edges if e not in self.starts]
         edges = [e for e in map(self.edge, written) if e is not None]
         entries = self.entries()
@@ -104,6 +107,15 @@ class _GraphChecker:
         if not self.starts:
             named.insert(0, ENTRY)
         self.headers = {n: self.headers[n] for n in dict.fromkeys(named) if n in self.headers}
+
+    def check_names(self) -> None:
+        """`vlan[1]` is `vlan__1` in C."""
+        for name in filter(is_copy, self.headers):
+            plain = name.replace("[", "__").removesuffix("]")
+            if plain in self.headers:
+                taken = tree.Name(self.spans[plain], plain)
+                self.found.add(faults_files.name_taken(taken, f"`{name}` of the stack"))
+                self.sound = False
 
     def name_alias(self, alias: tree.Name, target: tree.Name) -> None:
         name = alias.text
@@ -166,8 +178,6 @@ class _GraphChecker:
 
     def edge(self, edge: tree.Edge) -> model.Edge | None:
         source, target = edge.source.text, (edge.alias or edge.target).text
-        if edge.depth is not None:
-            self.found.add(faults_files.unsupported(edge.depth.span, "a stack of headers"))
         roles = self.edge_roles(edge)
         if source not in self.headers:
             if source not in self.lost:
@@ -175,12 +185,13 @@ class _GraphChecker:
             self.sound = False
             return None
         header = self.headers[source]
-        tests = self.guards.guard(edge, header)
+        guards_of = EdgeGuards(Diagnostics()) if is_copy(source) else self.guards
+        tests = guards_of.guard(edge, header)
         if target not in self.headers or tests is None:
             self.sound = False
             return None
         return model.Edge(
-            source, target, tests, self.guards.writes(edge, tests, header), roles, edge.span
+            source, target, tests, guards_of.writes(edge, tests, header), roles, edge.span
         )
 
     def unknown_source(self, name: tree.Name) -> None:
@@ -255,6 +266,8 @@ class _GraphChecker:
             for first in edges[:i]:
                 if first.source != second.source or not first.roles & second.roles:
                     continue
+                if is_copy(first.source):
+                    continue  # said of the first node of the stack
                 if not guards.overlap(first.tests, second.tests):
                     continue
                 if first.target == second.target and first.tests == second.tests:

@@ -145,6 +145,38 @@ GRAPH: dict[str, Explanation] = {
         "stage main {\n  if gre { if gre.key = 7 { drop } }\n  pass\n}",
         "stage main {\n  if gre { if gre.key_present = 1 { drop } }\n  pass\n}",
     ),
+    "H0227": Explanation(
+        "a stack of headers needs one bound",
+        "`-> vlan[2]` leads to up to two VLAN tags in a row. The verifier follows every way "
+        "through the parser, so each stack has a bound, of 16 headers at most. Where there is one "
+        "more, parsing stops in front of it.",
+        "parser {\n"
+        "  ethernet -> vlan[100] when type = 0x8100\n"
+        "  vlan -> vlan when type = 0x8100\n"
+        "}",
+        "parser {\n  ethernet -> vlan[2] when type = 0x8100\n  vlan -> vlan when type = 0x8100\n}",
+    ),
+    "H0228": Explanation(
+        "nothing leads on within a stack",
+        "What announces the next header of a stack is said by an edge from it to itself.",
+        "parser {\n  ethernet -> vlan[2] when type = 0x8100\n}",
+        "parser {\n  ethernet -> vlan[2] when type = 0x8100\n  vlan -> vlan when type = 0x8100\n}",
+    ),
+    "H0229": Explanation(
+        "a guard looks too far ahead",
+        "`next u4` is the first four bits behind the header; up to `next u32` can be seen. Where "
+        "the packet ends before, the test does not hold.",
+        "header mpls {\n  label : u20\n  : u3\n  bottom : u1\n  ttl : u8\n}\n"
+        "parser {\n"
+        "  ethernet -> mpls when type = 0x8847\n"
+        "  mpls -> ipv4 when bottom = 1 and next u40 = 4\n"
+        "}",
+        "header mpls {\n  label : u20\n  : u3\n  bottom : u1\n  ttl : u8\n}\n"
+        "parser {\n"
+        "  ethernet -> mpls when type = 0x8847\n"
+        "  mpls -> ipv4 when bottom = 1 and next u4 = 4\n"
+        "}",
+    ),
     "H0226": Explanation(
         "a node is given a second name",
         "`HEADER as NAME` makes a node of a header. A node that is there already is named as "

@@ -112,7 +112,8 @@ def cycle(edges: Sequence[tuple[Span, str]]) -> Diagnostic:
         "H0216",
         "the parse graph goes round in a circle",
         *edges,
-        help="give each instance of a header a name of its own: `-> ipv4 as inner`",
+        help="give each instance of a header a name of its own, `-> ipv4 as inner`, or bound how "
+        "many of a kind stand in a row: `-> vlan[2]`",
     )
 
 
@@ -196,6 +197,43 @@ def may_be_left_out(span: Span, field: str, header: str, where: Span, help: str)
         (span, "read here"),
         (where, "only there when its flag is set"),
         help=help,
+    )
+
+
+def no_depth(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0227",
+        "a stack of headers has a bound",
+        (span, f"from 1 to {limit} of them"),
+        help="say how many there are at most, as in `-> vlan[2]`",
+    )
+
+
+def two_depths(again: Span, first: Span, node: str) -> Diagnostic:
+    return error(
+        "H0227",
+        f"the stack `{node}` has two bounds",
+        (again, "another bound"),
+        (first, "the first"),
+        help="write the same bound on each edge that leads to it, or on one of them only",
+    )
+
+
+def stack_of_one(span: Span, node: str) -> Diagnostic:
+    return error(
+        "H0228",
+        f"no edge leads from one `{node}` to the next",
+        (span, "a stack"),
+        help=f"say what announces another one: `{node} -> {node} when …`",
+    )
+
+
+def too_far_ahead(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0229",
+        "a guard looks at most 32 bits ahead",
+        (span, "not a number of so many bits"),
+        help=f"write `next u1` to `next u{limit}`",
     )
 
 

@@ -229,13 +229,14 @@ def not_announced(span: Span, source: str, target: str, change: Span, hooks: Lab
     says = f"the packet leaves behind the `{source}` that it came with"
     if span.text.startswith("forward"):
         says = f"a packet that cannot be forwarded is passed behind its own `{source}`"
+    stack = source.partition("[")[0]
     return error(
         "H0289",
         f"`{source}` has no way to announce `{target}`",
         (span, says),
         (change, f"puts `{target}` behind `{source}`"),
         *hooks,
-        help=f"add an edge `{source} -> {target} when …` to the parser, or `forward` the packet",
+        help=f"add an edge `{stack} -> {target} when …` to the parser, or `forward` the packet",
     )
 
 

@@ -12,8 +12,21 @@ Ranges = tuple[tuple[int, int], ...]
 
 def overlap(one: Sequence[Test], other: Sequence[Test]) -> bool:
     """Whether some packet satisfies both guards. Tests of different fields are independent."""
-    theirs = {t.field: t for t in other}
-    return all(t.field not in theirs or _tests_overlap(t, theirs[t.field]) for t in one)
+    theirs = {t.field: t for t in map(_aligned, other)}
+    mine = [_aligned(t) for t in one]
+    return all(t.field not in theirs or _tests_overlap(t, theirs[t.field]) for t in mine)
+
+
+def _aligned(test: Test) -> Test:
+    """What looks ahead, as a test of 32 bits: two of different widths can be compared then."""
+    if not test.ahead:
+        return test
+    shift = 32 - test.ahead
+    rest = (1 << shift) - 1
+    if test.mask is not None:
+        masked = tuple((low << shift, low << shift) for low, _ in test.ranges)
+        return Test("next", masked, test.mask << shift, 32)
+    return Test("next", tuple((a << shift, b << shift | rest) for a, b in test.ranges), None, 32)
 
 
 def _tests_overlap(one: Test, other: Test) -> bool:

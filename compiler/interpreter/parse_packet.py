@@ -95,17 +95,17 @@ class PacketParser:
             if layer is None:
                 break
             layers.append(layer)
-            offset, node = layer.behind, self._next(layer, role)
+            offset, node = layer.behind, self._next(layer, role, frame[layer.behind : limit])
         return Parsed(tuple(layers), "ok", "", limit)
 
-    def _next(self, layer: Layer, role: str) -> Node | None:
+    def _next(self, layer: Layer, role: str, behind: bytes) -> Node | None:
         if not all(_holds(c, layer.octets) for c in layer.header.payload):
             return None
         key = layer.name, role
         if key not in self._leaving:
             self._leaving[key] = self._graph.leaving(*key)
         for edge in self._leaving[key]:
-            if all(_passes(test, layer.octets) for test in edge.tests):
+            if all(_passes(test, layer.octets, behind) for test in edge.tests):
                 return self._nodes[edge.target]
         return None
 
@@ -161,10 +161,19 @@ def _no_question(condition: Condition) -> bool:
     raise AssertionError(f"a header's clause cannot ask {condition}")
 
 
-def _passes(test: Test, octets: Octets) -> bool:
-    value = octets.get(test.field)
+def _passes(test: Test, octets: Octets, behind: bytes) -> bool:
+    """`behind`: the octets that follow the header."""
+    value = _ahead(behind, test.ahead) if test.ahead else octets.get(test.field)
     if not isinstance(value, int):
         return False
     if test.mask is not None:
         value &= test.mask
     return any(low <= value <= high for low, high in test.ranges)
+
+
+def _ahead(behind: bytes, bits: int) -> int | None:
+    """The first bits of what follows; None if there are fewer."""
+    octets = (bits + 7) // 8
+    if len(behind) < octets:
+        return None
+    return int.from_bytes(behind[:octets], "big") >> (octets * 8 - bits)

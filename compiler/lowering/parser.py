@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..lowered import Function
-from ..model import And, Edge, Header, Node, Test
+from ..lowered import Function, c_name
+from ..model import And, Edge, Field, Header, Node, Test
 from . import groups
 from .values import Site, condition, constant, field_value, value
 
@@ -51,7 +51,7 @@ def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
 
 
 def _sets(nodes: list[Node]) -> set[str]:
-    return {f"{n.name}_at" for n in nodes} | {"length", "l4", "link", "epoch"}
+    return {f"{c_name(n.name)}_at" for n in nodes} | {"length", "l4", "link", "epoch"}
 
 
 def _malformed(site: Site) -> None:
@@ -68,7 +68,7 @@ def _malformed(site: Site) -> None:
 def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, labelled: bool) -> None:
     w, header = site.writer, node.header
     if labelled:
-        w.put("", f"node_{node.name}:")
+        w.put("", f"node_{c_name(node.name)}:")
     _bound(site, node, str(header.minimum), bounded)
     for accept in header.accept:
         w.put(f"if (!({condition(site, accept, ('p', header))}))", "\tgoto done;")
@@ -106,8 +106,9 @@ def _size(site: Site, node: Node, bounded: bool) -> None:
 
 def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
     w, protocol = site.writer, node.header.protocol
-    if f"{node.name}_at" in wanted:
-        w.put(f"st->{node.name}_h = p;", f"st->{node.name}_at = at;")
+    name = c_name(node.name)
+    if f"{name}_at" in wanted:
+        w.put(f"st->{name}_h = p;", f"st->{name}_at = at;")
     if node.name in site.links and "link" in wanted:
         sources = {e.source for e in site.pipeline.graph.entering(node.name, site.role)}
         if not sources & site.reachable <= set(site.links):  # it may stand behind other nodes too
@@ -141,26 +142,49 @@ def _leave(site: Site, node: Node) -> None:
     if header.payload and edges:
         text = condition(site, And(header.payload), ("p", header))
         w.put(f"if (!({text}))", "\tgoto done;")
-    tested = dict.fromkeys(header.field(t.field).group for e in edges for t in e.tests)
-    bases: dict[str | None, str] = {
-        group: groups.group_pointer(site, header, group, "p", "end") for group in tested if group
-    }
+    tests = [t for e in edges for t in e.tests]
+    bases: dict[str | int | None, str] = {None: "p"}
+    for group in dict.fromkeys(header.field(t.field).group for t in tests if not t.ahead):
+        if group is not None:
+            bases[group] = groups.group_pointer(site, header, group, "p", "end")
+    for octets in sorted({_octets_ahead(t) for t in tests if t.ahead}):
+        bases[octets] = _behind(site, header, octets)
     for edge in edges:
-        _edge(site, edge, header, {None: "p", **bases})
+        _edge(site, edge, header, bases)
     w.put("goto done;")
 
 
-def _edge(site: Site, edge: Edge, header: Header, bases: dict[str | None, str]) -> None:
+def _octets_ahead(test: Test) -> int:
+    return (test.ahead + 7) // 8
+
+
+def _behind(site: Site, header: Header, octets: int) -> str:
+    """C name of a pointer to so many octets behind the header; null if there are fewer."""
+    name = site.writer.fresh("ahead")
+    site.writer.put(
+        f"void *{name} = p + (size & {(1 << header.maximum.bit_length()) - 1});",
+        f"if ({name} + {octets} > end || at + size + {octets} > limit)",
+        f"\t{name} = 0;",
+    )
+    return name
+
+
+def _edge(site: Site, edge: Edge, header: Header, bases: dict[str | int | None, str]) -> None:
     with site.writer.at(edge.span):
         tests = " && ".join(f"({_test(t, header, bases)})" for t in edge.tests) or "1"
         with site.writer.nest(f"if ({tests}) {{"):
-            site.writer.put("p += size;", "at += size;", f"goto node_{edge.target};")
+            site.writer.put("p += size;", "at += size;", f"goto node_{c_name(edge.target)};")
 
 
-def _test(test: Test, header: Header, bases: dict[str | None, str]) -> str:
-    """`bases`: C names of pointers to the fixed part and to groups, null where these are absent."""
-    found = header.field(test.field)
-    field = field_value(bases[found.group], found)
+def _test(test: Test, header: Header, bases: dict[str | int | None, str]) -> str:
+    """`bases`: C names of pointers to the fixed part, to groups and to so many octets behind the
+    header: null where these are absent."""
+    if test.ahead:
+        base, found = bases[_octets_ahead(test)], Field(test.field, 0, test.ahead, "uint")
+    else:
+        found = header.field(test.field)
+        base = bases[found.group]
+    field = field_value(base, found)
     parts = []
     for low, high in test.ranges:
         first, last = (constant(end, field.width).text for end in (low, high))
@@ -172,4 +196,4 @@ def _test(test: Test, header: Header, bases: dict[str | None, str]) -> str:
         else:
             parts.append(f"({text} >= {first} && {text} <= {last})")
     joined = " || ".join(parts)
-    return joined if found.group is None else f"{bases[found.group]} && ({joined})"
+    return joined if base == "p" else f"{base} && ({joined})"

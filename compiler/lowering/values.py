@@ -10,7 +10,7 @@ from ...lang.source import Span
 from ..events import Events
 from ..graph import leading
 from ..layout import Table, octets_of
-from ..lowered import Line, Writer
+from ..lowered import Line, Writer, c_name
 from ..manifest import State
 from ..model import (
     And,
@@ -139,19 +139,19 @@ class Site:
 
     def pointer(self, name: str) -> str:
         """C text of the pointer to a node's header; null where the packet lacks the node."""
-        self.uses.add(f"{name}_at")
-        return f"st->{name}_h"
+        self.uses.add(f"{c_name(name)}_at")
+        return f"st->{c_name(name)}_h"
 
     def offset(self, name: str) -> str:
-        self.uses.add(f"{name}_at")
-        return f"st->{name}_at"
+        self.uses.add(f"{c_name(name)}_at")
+        return f"st->{c_name(name)}_at"
 
     def helper(self, what: str, lower: Callable[[Site], None]) -> str:
         """C name of a function for this role and this shape of packet; lowered at its first use. It
         finds its nodes by the scratch record."""
         gone = [n for way in self.shape.popped for n in way]
         own = [self.shape.own] if self.shape.own else []
-        shape = "_".join((self.role, *gone, "to", *own, *self.shape.fronts))
+        shape = c_name("_".join((self.role, *gone, "to", *own, *self.shape.fronts)))
         name = f"{what}_{shape}"
         if name not in self.helpers:
             inner = replace(self, writer=Writer(), known=set(), uses=set(), bindings={})

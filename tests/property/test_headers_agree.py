@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from hypothesis import strategies as st
 
 FOLDER = Path(__file__).parents[1] / "compiler" / "lower" / "parses"
 RULES = {
+    "stacks": "create R 1 [(top, u32, 0 & 1)]; create R 2 [(tag, u16, 0), (top, u32, 1 & 1)]",
     "groups": """create R 1 [(last, u16, 0 & 1)];
         create R 2 [(last, u16, 1 & 1), (behind, u8, 0)];
         create R 3 [(last, u16, 1 & 1), (own, u32, 1)]""",
@@ -40,54 +42,63 @@ def pipelines() -> list[Path]:
     return sorted(FOLDER.glob("*.hp"))
 
 
-@pytest.fixture(scope="module", params=[(p, j) for p in pipelines() for j in JOINS], ids=str)
-def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[tuple[PrivateRun, Pipeline]]:
+def _id(param: tuple[Path, Join]) -> str:
+    return f"{param[0].stem}-{param[1]}"
+
+
+@dataclass(frozen=True)
+class Both:
+    """A pipeline with its rules, in the interpreter and in the kernel."""
+
+    pipeline: Pipeline
+    interpreter: Interpreter
+    kernel: PrivateRun
+    rules: RuleBook
+
+    def agree(self, frame: bytes) -> Outcome:
+        expected = self.interpreter.run(self.rules, frame, 1)
+        if len(frame) >= SHORTEST:
+            got = self.kernel.run(frame, 1)
+            assert _said(got) == _said(expected), f"{frame.hex()}\n{expected.trace}"
+        return expected
+
+
+def _said(outcome: Outcome) -> tuple[object, ...]:
+    frame = outcome.frame.hex() if outcome.frame is not None else None
+    return outcome.verdict, frame, Counter(outcome.events), Counter(outcome.counted)
+
+
+@pytest.fixture(scope="module", params=[(p, j) for p in pipelines() for j in JOINS], ids=_id)
+def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
     path, join = request.param
     pipeline = check_file(path)
     bundle = compile_pipeline(pipeline, join)
     with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
         run.set_environment(WORLD)
-        yield run, pipeline
+        rules = RuleBook(run.manifest, {"A": 1}, {1: 11})
+        if pipeline.name in RULES:
+            rules.commit(rules.plan(parse_request(Source("request", RULES[pipeline.name]))))
+        run.set_rules(rules)
+        yield Both(pipeline, Interpreter(pipeline, WORLD), run, rules)
 
 
-def book(run: PrivateRun, pipeline: Pipeline) -> RuleBook:
-    made = RuleBook(run.manifest, {"A": 1}, {1: 11})
-    if pipeline.name in RULES:
-        plan = made.plan(parse_request(Source("request", RULES[pipeline.name])))
-        made.commit(plan)
-    run.set_rules(made)
-    return made
-
-
-def said(outcome: Outcome) -> tuple[object, ...]:
-    frame = outcome.frame.hex() if outcome.frame is not None else None
-    return outcome.verdict, frame, Counter(outcome.events), Counter(outcome.counted)
-
-
-def test_packets(both: tuple[PrivateRun, Pipeline]) -> None:
-    run, pipeline = both
-    rules, interpreter = book(run, pipeline), Interpreter(pipeline, WORLD)
+def test_packets(both: Both) -> None:
     seen: Counter[str] = Counter()
 
     @settings(quick, max_examples=400)
-    @given(frames(pipeline.graph, "a"))
+    @given(frames(both.pipeline.graph, "a"))
     def agree(frame: bytes) -> None:
-        expected = interpreter.run(rules, frame, 1)
-        seen.update(map(str, (*expected.events, *expected.counted)))
-        if len(frame) >= SHORTEST:
-            assert said(run.run(frame, 1)) == said(expected), f"{frame.hex()}\n{expected.trace}"
+        outcome = both.agree(frame)
+        seen.update(map(str, (*outcome.events, *outcome.counted)))
 
     agree()
-    for fate in REACHED.get(pipeline.name, ("('verdict', 'pass')", "('verdict', 'drop')")):
+    for fate in REACHED.get(both.pipeline.name, ("('verdict', 'pass')", "('verdict', 'drop')")):
         assert seen[fate] >= 3, seen
 
 
 @settings(quick, max_examples=20)
 @given(st.data())
-def test_cut_at_every_octet(both: tuple[PrivateRun, Pipeline], data: st.DataObject) -> None:
-    run, pipeline = both
-    rules, interpreter = book(run, pipeline), Interpreter(pipeline, WORLD)
-    frame = data.draw(frames(pipeline.graph, "a"))
+def test_cut_at_every_octet(both: Both, data: st.DataObject) -> None:
+    frame = data.draw(frames(both.pipeline.graph, "a"))
     for length in range(SHORTEST, len(frame)):
-        expected = interpreter.run(rules, frame[:length], 1)
-        assert said(run.run(frame[:length], 1)) == said(expected), frame[:length].hex()
+        both.agree(frame[:length])
