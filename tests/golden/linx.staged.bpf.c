@@ -200,9 +200,9 @@ __noinline u64 overlay_find(u32 epoch, u64 k0, u64 k1)
 	u64 *crowded = bpf_map_lookup_elem(&overlay_cells, &zero);
 	u64 best = 0, cell = 0;
 	struct entry *entry;
-	struct scratch *s = scratch_of();
+	struct scratch *s;
 
-	if (!s || !crowded)
+	if (!crowded)
 		return 0;
 	u64 masked[2];
 
@@ -237,6 +237,9 @@ found:
 	if (slot)
 		return cell << 32 | slot;
 search:
+	s = scratch_of();
+	if (!s)
+		return 0;
 	s->key[0] = k0;
 	s->key[1] = k1;
 	slot = overlay_search(epoch);
