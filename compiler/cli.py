@@ -1,4 +1,4 @@
-"""`helioc`: check, compile, fmt, graph, test, decode, fuzz, explain.
+"""`helioc`: check, compile, fmt, graph, doc, test, decode, fuzz, explain.
 
 Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a
 fault of helioc itself. Each command imports what it needs when it runs: `check` must feel instant.
@@ -154,6 +154,23 @@ def graph(file: Path, out: Path | None) -> None:
         return
     write(out, to_svg(dot) if out.suffix == ".svg" else dot)
     click.echo(f"wrote {out}")
+
+
+# ---- doc ------------------------------------------------------------------------------------
+
+
+@cli.command()
+@FILE
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="File: .md or .html.")
+def doc(file: Path, out: Path | None) -> None:
+    """Write a page about a pipeline: ports, parse graph, elements, rules, stages, counters, limits.
+
+    The parse graph is drawn where graphviz is there: in a page of HTML, or as NAME.svg beside
+    NAME.md. Without --out, Markdown is printed."""
+    from .report import write_page
+
+    text, written = write_page(checked(file), out)
+    click.echo(text if out is None else f"wrote {', '.join(map(str, written))}", nl=out is not None)
 
 
 # ---- test -----------------------------------------------------------------------------------

@@ -102,8 +102,12 @@ def to_svg(dot: str) -> str:
 PACKAGES = {"bpftool": "bpftool", "dot": "graphviz"}
 
 
+def _found(name: str) -> str | None:
+    return shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+
+
 def _tool(name: str, *arguments: str, stdin: bytes = b"") -> bytes:
-    path = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    path = _found(name)
     if path is None:
         help_ = f"apt-get install {PACKAGES[name]}"
         raise Refused([Diagnostic("H0305", f"`{name}` is not to be found", (), help_)])
@@ -113,6 +117,28 @@ def _tool(name: str, *arguments: str, stdin: bytes = b"") -> bytes:
         title = f"`{name}` failed: {words[-1] if words else done.returncode}"
         raise Refused([Diagnostic("H0306", title, ())])
     return done.stdout
+
+
+def write_page(pipeline: Pipeline, out: Path | None) -> tuple[str, list[Path]]:
+    """The page about a pipeline, and the files that were written: to `out`, and a picture."""
+    from .document import page, to_html, to_markdown
+    from .graph import to_dot
+    from .phases import lower_pipeline
+
+    pieces = page(pipeline, lower_pipeline(pipeline))
+    drawn = to_svg(to_dot(pipeline)) if out is not None and _found("dot") else ""
+    if out is None:
+        return to_markdown(pieces), []
+    if out.suffix in (".html", ".htm"):
+        text, files = to_html(pieces, drawn), dict[Path, str]()
+    else:
+        picture = out.with_suffix(".svg")
+        text = to_markdown(pieces, picture.name if drawn else "")
+        files = {picture: drawn} if drawn else {}
+    files = {out: text, **files}
+    for path, said in files.items():
+        path.write_text(said, encoding="utf-8")
+    return text, list(files)
 
 
 # ---- packet tests ---------------------------------------------------------------------------
