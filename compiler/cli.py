@@ -1,4 +1,4 @@
-"""`helioc`: check, compile, fmt, graph, doc, test, decode, fuzz, explain.
+"""`helioc`: check, compile, fmt, graph, doc, test, decode, replay, fuzz, explain.
 
 Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a
 fault of helioc itself. Each command imports what it needs when it runs: `check` must feel instant.
@@ -218,6 +218,49 @@ def decode(file: Path, capture: Path, role: str | None, kernel: bool, as_tree: b
         for packet in read_capture(capture):
             decoded = asked.decode(packet)
             click.echo(decoded.to_tree() if as_tree else decoded.to_json())
+
+
+# ---- replay ---------------------------------------------------------------------------------
+
+
+@cli.command()
+@FILE
+@CAPTURE
+@click.option("--rules", type=click.Path(path_type=Path), help="Requests: text, YAML or CSV.")
+@click.option("--edge", type=click.Path(path_type=Path), help="The edge's YAML: ports, rules.")
+@click.option("--port", help="Port that the packets come by; default: the first.")
+@click.option("--local", multiple=True, metavar="ADDRESS", help="An address of the host.")
+@click.option("--write", type=click.Path(path_type=Path), help="Pcap of what leaves or passes.")
+@click.option("--json", "as_json", is_flag=True, help="An object a line.")
+def replay(
+    file: Path,
+    capture: Path,
+    rules: Path | None,
+    edge: Path | None,
+    port: str | None,
+    local: tuple[str, ...],
+    write: Path | None,
+    as_json: bool,
+) -> None:
+    """Tell what becomes of each packet of a capture, on the interpreter.
+
+    Without --edge there is a port of each role, of that name. Where a pcapng file names the
+    interface of a port, packets come by that one. Next hops are taken to be known, each with the
+    MAC address 02:00 and the last four octets of its address."""
+    from contextlib import ExitStack
+
+    from .captures.pcap import PcapWriter
+    from .captures.reading import read_capture
+    from .report import prepare_replay
+
+    prepared = prepare_replay(checked(file), rules, edge, port, local)
+    with ExitStack() as stack:
+        writer = PcapWriter(stack.enter_context(write.open("wb"))) if write else None
+        for packet in read_capture(capture):
+            replayed = prepared.run(packet)
+            click.echo(replayed.to_json() if as_json else replayed.to_text())
+            if writer and replayed.frame is not None:
+                writer.write(replayed.frame, packet.time)
 
 
 # ---- fuzz -----------------------------------------------------------------------------------

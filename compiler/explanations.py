@@ -62,6 +62,15 @@ BUILD: dict[str, Explanation] = {
         "Which edges of the parse graph are read depends on the role of the port that a packet "
         "came in by. `ports` in the pipeline lists the roles.",
     ),
+    "H0813": Explanation(
+        "a port that there is not",
+        "`helioc replay --port` names a port of the edge's YAML; without `--edge` there is one "
+        "port of each role, by the name of the role.",
+    ),
+    "H0814": Explanation(
+        "an address of the host that is none",
+        "`helioc replay --local` takes an IPv4 or IPv6 address as text: 10.1.0.1, 2001:db8::1.",
+    ),
     "H0812": Explanation(
         "hypothesis is missing",
         "`helioc fuzz` draws packets and rules by the Python package hypothesis, which the rest of "

@@ -22,7 +22,7 @@ def ending(error: BaseException, program: str) -> tuple[str, int]:
         return account(error.diagnostics, program), 1
     if isinstance(error, KeyboardInterrupt):
         return "", 130
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError | SystemExit):  # by the latter click says the same
         # What is still buffered goes nowhere, without a complaint when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", 141

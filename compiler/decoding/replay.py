@@ -1,0 +1,125 @@
+"""A capture's packets through a whole pipeline, on the reference interpreter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..captures.faults import link_name
+from ..captures.packets import ETHERNET, Captured
+from ..interpret import Interpreter
+from ..interpreter.environment import Environment, Outcome, Port
+from ..model import Pipeline
+from ..requests.rulebook import RuleBook
+
+
+class EveryNeighbour(Mapping[tuple[int, int], bytes]):
+    """A MAC address for every next hop: 02:00 and the last four octets of its address."""
+
+    def __getitem__(self, key: tuple[int, int]) -> bytes:
+        return b"\x02\x00" + (key[1] & 0xFFFFFFFF).to_bytes(4, "big")
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def surroundings(
+    ports: tuple[Port, ...], local: frozenset[int], local6: frozenset[int], default: str | None
+) -> Environment:
+    """Those ports, and next hops that are all known."""
+    return Environment(
+        ports,
+        local,
+        EveryNeighbour(),
+        default,  # type: ignore[arg-type]
+        local6,
+        EveryNeighbour(),
+    )
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of a packet. `outcome` is None of one that is no Ethernet frame."""
+
+    packet: Captured
+    port: Port
+    outcome: Outcome | None
+    egress: str
+    counted: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        return self.outcome.verdict if self.outcome else "foreign"
+
+    @property
+    def frame(self) -> bytes | None:
+        """The packet as it leaves, or is handed to the kernel."""
+        return self.outcome.frame if self.outcome and self.verdict != "drop" else None
+
+    @property
+    def events(self) -> list[str]:
+        """What was counted of it, but for the verdict."""
+        if self.outcome is None:
+            return [link_name(self.packet.link)]
+        return [f"{group}: {what}" for group, what in self.outcome.events if group != "verdict"]
+
+    def to_json(self) -> str:
+        """On one line."""
+        return json.dumps(
+            {
+                "number": self.packet.number,
+                "port": self.port.name,
+                "verdict": self.verdict,
+                "egress": self.egress or None,
+                "events": self.events,
+                "counted": list(self.counted),
+                "packet": self.frame.hex() if self.frame is not None else None,
+            }
+        )
+
+    def to_text(self) -> str:
+        """For people: a line, and the packet's octets where they are others than they were."""
+        by = f" by {self.egress}" if self.egress else ""
+        told = "".join(f"; {event}" for event in self.events)
+        counted = f"; counted {', '.join(self.counted)}" if self.counted else ""
+        first = (
+            f"packet {self.packet.number} on {self.port.name}: {self.verdict}{by}{told}{counted}"
+        )
+        if self.frame is None or self.frame == self.packet.octets:
+            return first
+        return f"{first}\n  {self.frame.hex()}"
+
+
+class Replay:
+    """One pipeline under rules. Packets come by `port`, unless the capture names the interface of
+    another: `interfaces` are ports by those names."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        environment: Environment,
+        book: RuleBook,
+        port: Port,
+        interfaces: Mapping[str, Port],
+    ) -> None:
+        self._interpreter = Interpreter(pipeline, environment)
+        self._environment, self._book = environment, book
+        self._port, self._interfaces = port, interfaces
+        self._rules = {
+            (rule.kind, rule.sequence): f"{rule.kind} {rule.name or rule.id}"
+            for kind in book.kinds
+            for rule in book.rules(kind)
+        }
+
+    def run(self, packet: Captured) -> Replayed:
+        port = self._interfaces.get(packet.interface, self._port)
+        if packet.link != ETHERNET:
+            return Replayed(packet, port, None, "", ())
+        outcome = self._interpreter.run(self._book, packet.octets, port.number)
+        out = self._environment.port(outcome.egress) if outcome.egress is not None else None
+        counted = tuple(self._rules[rule] for rule in outcome.counted)
+        return Replayed(packet, port, outcome, out.name if out else "", counted)
