@@ -18,6 +18,6 @@ PIPELINES = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
 def test_fuzzed(pipeline: Path, join: Join) -> None:
     seed = {"staged": 1, "fused": 2}[join]
-    well, said = fuzz_pipeline(check_file(pipeline), 1500, seed, 60, join)
+    well, said = fuzz_pipeline(check_file(pipeline), 600, seed, 60, join)
     assert well, said
     assert "counted: " in said and " %  redirect" in said, said
