@@ -22,6 +22,7 @@ SOURCES4 = ["10.1.0.10", "10.1.0.11", "0.0.0.0", "224.0.0.1"]
 TARGETS4 = ["10.2.0.1", "10.3.0.1", "10.4.0.1", "10.5.0.1", "10.1.0.1", "10.9.0.1", "224.0.0.5"]
 SOURCES6 = ["2001:db8:1::10", "2001:db8:1::11", "fe80::1", "::", "ff02::1", "::1"]
 TARGETS6 = ["2001:db8:2::1", "2001:db8:3::1", "2001:db8:4::1", "2001:db8:5::1", "2001:db8:6::1",
+            "2001:db8:7::1", "2001:db8:8::1",
             "2001:db8:1::1", "2001:db8:9::1", "ff05::5", "fe80::2", "::1"]  # fmt: skip
 HARDWARE = ["02:00:00:00:00:01"] * 9 + ["33:33:00:00:00:01"]
 
@@ -76,6 +77,22 @@ def user6(draw: st.DrawFn) -> Packet:
 
 
 @st.composite
+def outer(draw: st.DrawFn, link: Packet) -> Packet:
+    """A packet in a tunnel: any version in any, with GRE between them or without."""
+    if draw(st.booleans()):
+        target = draw(st.sampled_from(["2001:db8:ff::1"] * 3 + ["2001:db8:ff::9"]))
+        packet = link / IPv6(src="2001:db8:ff::2", dst=target, tc=draw(octets))
+        if draw(st.booleans()):
+            return packet / draw(user4())
+    else:
+        packet = Ether(src=link.src, dst=link.dst)
+        packet /= IP(src="192.0.2.2", dst="192.0.2.1", tos=draw(octets))
+    if draw(st.booleans()):
+        packet /= GRE(proto=0x86DD, key_present=draw(st.integers(0, 1)))
+    return packet / draw(user6())
+
+
+@st.composite
 def frames(draw: st.DrawFn) -> tuple[bytes, int]:
     """(frame, number of the port it comes in by), valid as scapy understands it."""
     port = draw(st.sampled_from([LAN, LAN, WAN]))
@@ -83,14 +100,7 @@ def frames(draw: st.DrawFn) -> tuple[bytes, int]:
     if draw(st.booleans()):
         packet /= Dot1Q(vlan=7)
     if port == WAN:
-        if draw(st.booleans()):
-            target = draw(st.sampled_from(["2001:db8:ff::1"] * 3 + ["2001:db8:ff::9"]))
-            packet /= IPv6(src="2001:db8:ff::2", dst=target, tc=draw(octets)) / draw(user4())
-        else:
-            packet = packet.getlayer(0)
-            packet.remove_payload()
-            packet /= IP(src="192.0.2.2", dst="192.0.2.1", tos=draw(octets))
-            packet /= GRE(proto=0x86DD, key_present=draw(st.integers(0, 1))) / draw(user6())
+        packet = draw(outer(packet))
     else:
         packet /= draw(user6() if draw(st.booleans()) else user4())
     return bytes(packet) + bytes(draw(st.integers(0, 20))), port

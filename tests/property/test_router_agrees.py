@@ -58,7 +58,11 @@ create ROUTE6 [(prefix6, u128, 2001:db8:3::/48), (way, u8, IN4), (interface, u32
 create ROUTE6 [(prefix6, u128, 2001:db8:4::/48), (way, u8, GRE4), (interface, u32, WAN),
                (local4, u32, 192.0.2.1), (remote4, u32, 192.0.2.2), (key, u32, 7)];
 create ROUTE6 [(prefix6, u128, 2001:db8:5::/48), (way, u8, DIRECT), (interface, u32, WAN)];
-create ROUTE6 [(prefix6, u128, 2001:db8:6::/48), (way, u8, DIRECT), (interface, u32, LAN)]
+create ROUTE6 [(prefix6, u128, 2001:db8:6::/48), (way, u8, DIRECT), (interface, u32, LAN)];
+create ROUTE6 [(prefix6, u128, 2001:db8:7::/48), (way, u8, IN6), (interface, u32, WAN),
+               (local6, u128, 2001:db8:ff::1), (remote6, u128, fe80::2)];
+create ROUTE6 [(prefix6, u128, 2001:db8:8::/48), (way, u8, GRE6), (interface, u32, WAN),
+               (local6, u128, 2001:db8:ff::1), (remote6, u128, fe80::2), (key, u32, 8)]
 """
 
 
@@ -89,12 +93,13 @@ def route(draw: st.DrawFn) -> str:
     target = draw(st.sampled_from(TARGETS6 if six else TARGETS4))
     length = draw(st.sampled_from([1, 24, 31, 32, 33, 64, 65, 128] if six else [1, 8, 24, 31, 32]))
     network = ip_network(f"{target}/{length}", strict=False)
-    way = draw(st.sampled_from(["PLAIN", "IN4", "IN6", "GRE4", "DIRECT"]))
+    way = draw(st.sampled_from(["PLAIN", "IN4", "IN6", "GRE4", "DIRECT", "GRE6"]))
     said = f"(way, u8, {way}), (interface, u32, {draw(st.sampled_from(['LAN', 'WAN']))})"
     gateway6 = draw(st.sampled_from(["fe80::2", "fe80::3"]))
     said += f", (gateway6, u128, {gateway6})"
     if six:
         said += ", (local4, u32, 192.0.2.1), (remote4, u32, 192.0.2.2)"
+        said += ", (local6, u128, ::1), (remote6, u128, fe80::2)"
         return f"create ROUTE6 [(prefix6, u128, {network}), {said}]"
     said += ", (gateway4, u32, 192.0.2.2), (local6, u128, ::1), (remote6, u128, fe80::2)"
     return f"create ROUTE4 [(prefix4, u32, {network}), {said}]"
