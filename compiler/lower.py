@@ -11,11 +11,12 @@ from .layout import Table, states, tables
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer, c_name
 from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
+from .lowering.rewrite import carried_over
 from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.stages import lower_block
 from .lowering.tell import places
 from .lowering.values import Binding, Helper, Site
-from .model import Choose, Find, Pipeline, Push, Stage, Tell
+from .model import Choose, Find, Pipeline, Stage, Tell
 
 Join = Literal["staged", "fused"]
 
@@ -33,8 +34,11 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
     _refuse_long_keys(laid_out)
     events = Events(pipeline)
     functions: list[Function] = []
+    kept = 0
     for role in pipeline.roles:
-        functions += _role(pipeline, role, by_name, events)
+        more, words = _role(pipeline, role, by_name, events)
+        functions += more
+        kept = max(kept, words)
     used = {member for f in functions for member in f.loads + f.stores}
     return Unit(
         name=pipeline.name,
@@ -55,6 +59,7 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
         functions=tuple(functions),
         programs=tuple(_programs(pipeline, functions, join)),
         counters=events.counters,
+        kept=kept,
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
     )
 
@@ -84,7 +89,9 @@ def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
 
 def _role(
     pipeline: Pipeline, role: str, by_name: dict[str, Table], events: Events
-) -> list[Function]:
+) -> tuple[list[Function], int]:
+    """A role's functions, and the words of the scratch record that their pushes take."""
+    kept = 0
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(
         fronts_behind(pipeline.graph, role, pipeline.graph.entry(role).name)
@@ -106,8 +113,9 @@ def _role(
         site.helpers = helpers
         site.states = {s.name: s for s in states(pipeline)}
         shape = lower_block(site, stage.body)
-        if shape is not None and stage is not pipeline.stages[-1]:
-            _refuse_left_over(pipeline, stage, site)
+        if shape is not None and shape.pushed:
+            shape, words = carried_over(site, shape)
+            kept = max(kept, words)
         lowered.append((stage, site))
     wanted = frozenset[str]().union(*(site.uses | site.needs for _, site in lowered)) | {"epoch"}
     start = Writer(span=pipeline.graph.entry(role).span)
@@ -130,17 +138,7 @@ def _role(
                 stage.span,
             )
         )
-    return out
-
-
-def _refuse_left_over(pipeline: Pipeline, stage: Stage, site: Site) -> None:
-    """What a push takes stays in the stage's own variables: the packet has to leave there."""
-    if site.clamp:
-        raise Unsupported("`clamp mss` needs a `forward` behind it in its block", site.clamp)
-    if site.shape.pushed:
-        push = next((p for p in walk(stage.body) if isinstance(p, Push)), None)
-        told = f"`{stage.name}` ends behind a push: forward or pass the packet in the same stage"
-        raise Unsupported(told, push.span if push else stage.span)
+    return out, kept
 
 
 # ---- programs -------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
         with w.nest(f"if (front + {version.size} > end) {{"):
             drop(site, "internal")
         w.put(f"{version.spends}(front);", *clamped)
-    elif site.clamp:
+    elif site.shape.clamp:
         raise Unsupported("`clamp mss` of a packet that is carried with its frame", w.span)
     seal_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
     with w.nest("if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {"):
@@ -168,7 +168,7 @@ def _to_clamp(site: Site) -> list[str]:
     w, later = site.writer, []
     graph = site.pipeline.graph
     for node in (n.name for n in graph.nodes if n.header.protocol == "tcp"):
-        if not site.clamp or node not in site.reachable:
+        if not site.shape.clamp or node not in site.reachable:
             continue
         at = w.fresh("tcp")
         w.put(f"u32 {at} = 0, {at}_headers = {header_size(site, node)} + 20;")

@@ -8,10 +8,12 @@ from ..model import Header, Pop, Push
 from .headers_out import HeaderOut
 from .ip import VERSIONS, version_of
 from .shape import Shape, Unsupported, fronts_behind, ways_to, writable
+from .stores import is_known
 from .values import Site, Value, value
 from .verdicts import drop
 
 ECN_CE = 3
+_KEPT = "st->scratch->kept"
 
 
 def pop(site: Site, statement: Pop) -> Shape:
@@ -76,6 +78,33 @@ def _refuse_unwritable(site: Site, header: Header) -> None:
     for f in header.fields:
         if header.array(f):
             raise Unsupported(f"{told}: its `{f.name}` is an array", span)
+
+
+def carried_over(site: Site, shape: Shape) -> tuple[Shape, int]:
+    """The shape as the next stage finds it: what its pushes took is put into the scratch record.
+    Also how many words that takes. What an earlier stage put there stays where it is."""
+    taken = 0
+    if any(_KEPT in v.text for h in shape.pushed for v in h.given.values()):
+        return shape, taken
+
+    def keep(text: str) -> str:
+        nonlocal taken
+        site.writer.put(f"{_KEPT}[{taken}] = {text};")
+        taken += 1
+        return f"{_KEPT}[{taken - 1}]"
+
+    def kept(v: Value) -> Value:
+        given = f"((u8){keep(v.given)})" if v.given else ""
+        if v.octets <= 8:
+            return replace(v, text=f"((u{v.octets * 8}){keep(v.text)})", given=given)
+        low, high = keep(f"(u64){v.text}"), keep(f"(u64)({v.text} >> 64)")
+        return replace(v, text=f"((u128){high} << 64 | {low})", given=given)
+
+    pushed = tuple(
+        replace(h, given={n: v if is_known(v) else kept(v) for n, v in h.given.items()})
+        for h in shape.pushed
+    )
+    return replace(shape, pushed=pushed), taken
 
 
 def captured(site: Site, v: Value) -> Value:

@@ -19,12 +19,13 @@ class Shape:
     """What the packet will look like. `fronts`: nodes that may be the first behind the link nodes
     and the pushes; `popped`: what was removed in front of it, outermost first, in each way that may
     be; `pushed` outermost first. `own`: the link node that was popped to, where the packet's own
-    link header starts; "" where that is the frame's start."""
+    link header starts; "" where that is the frame's start. `clamp`: at `forward`, the MSS."""
 
     fronts: tuple[str, ...]
     popped: tuple[tuple[str, ...], ...] = ()
     pushed: tuple[HeaderOut, ...] = ()
     own: str = ""
+    clamp: bool = False
 
     @property
     def touched(self) -> bool:

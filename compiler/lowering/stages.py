@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..model import (
     Assign,
     Block,
@@ -72,8 +74,7 @@ def _statement(site: Site, s: Statement) -> Shape | None:
             assign(site, s)
             return site.shape
         case ClampMss():
-            site.clamp = site.clamp or s.span
-            return site.shape
+            return replace(site.shape, clamp=True)
         case Forward():
             with site.writer.nest("{"):
                 forward(site, s)
@@ -95,11 +96,7 @@ def _statement(site: Site, s: Statement) -> Shape | None:
 
 def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:
     """A block with bindings of its own."""
-    inner = site.branch(known)
-    shape = lower_block(inner, block)
-    if shape is not None and inner.clamp and not site.clamp:
-        raise Unsupported("`clamp mss` needs a `forward` behind it in its block", inner.clamp)
-    return shape
+    return lower_block(site.branch(known), block)
 
 
 def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
@@ -107,6 +104,8 @@ def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
     going = [s for s in shapes if s is not None]
     if not going:
         return None
+    if len({s.clamp for s in going}) > 1:
+        raise Unsupported("`clamp mss` on some of the ways through this branch", site.writer.span)
     if any(s != going[0] for s in going):
         raise Unsupported("the ways through this branch leave different packets behind")
     return going[0]

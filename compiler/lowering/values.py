@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...lang.source import Span
 from ..events import Events
 from ..graph import leading
 from ..layout import Table, octets_of
@@ -95,7 +94,6 @@ class Site:
     needs: set[str] = field(default_factory=set)  # what helpers take from the scratch record
     sets: set[str] = field(default_factory=set)
     known: set[str] = field(default_factory=set)  # nodes and kinds whose pointers are not null here
-    clamp: Span | None = None  # where the statement stands
 
     def branch(self, known: set[str] | frozenset[str] = frozenset()) -> Site:
         """The same place for one way of a branch: what it learns stays there. `known`: nodes that
