@@ -178,9 +178,9 @@ class _Record:
 
 def _record(pipeline: Pipeline, rule: RuleKind, reads: Reads) -> tuple[tuple[m.Member, ...], int]:
     record = _Record()
-    for kind, port, address in sorted(reads.next_hops):
-        if kind == rule.name:
-            record.add("next_hop", "next_hop", f"{port} via {address}", m.NEXT_HOP_SIZE, 8)
+    ways = [f"{port} via {to}" for kind, port, to in sorted(reads.next_hops) if kind == rule.name]
+    for i, way in enumerate(ways):
+        record.add(f"next_hop_{i}" if i else "next_hop", "next_hop", way, m.NEXT_HOP_SIZE, 8)
     carried = {match.element.name: match.element for match in rule.match}
     carried |= {element.name: element for element in rule.gives}
     for name, element in carried.items():

@@ -182,7 +182,7 @@ def _record(table: Table) -> Record:
         if m.offset > at:
             members.append(Member(f"u8 pad_{i}[{m.offset - at}]"))
         if m.kind == "next_hop":
-            members.append(Member("struct next_hop next_hop"))
+            members.append(Member(f"struct next_hop {m.name}"))
         elif m.kind == "slots":
             members.append(Member(f"u32 slots[{m.size // 4}]"))
         elif m.size in C_TYPE:

@@ -132,9 +132,7 @@ def _next_hop(site: Site, statement: Forward, front: str) -> None:
     port, number = statement.port.source, port_number(site, statement.port)
     address = value(site, via).network()
     family = "6" if via.kind == "ip6" else ""
-    kept = (
-        isinstance(via, Attribute) and isinstance(port, Attribute) and via.binding == port.binding
-    )
+    kept = _kept(site, port, via)
     w.put("struct next_hop *hop;")
     look_up = f"hop = next_hop_of{family}(ctx, {number}, {address}, &st->scratch->hop);"
     if not kept:
@@ -142,13 +140,24 @@ def _next_hop(site: Site, statement: Forward, front: str) -> None:
         with w.nest("if (!hop) {"):
             hook(site, "unresolved", front, "0")
         return
-    assert isinstance(via, Attribute)
-    w.put(f"struct next_hop own = {site.record(via.binding)}->next_hop;", "hop = &own;")
+    w.put(f"struct next_hop own = {kept};", "hop = &own;")
     with w.nest("if (!own.resolved) {"):
         w.put(look_up)
         with w.nest("if (!hop) {"):
             hook(site, "unresolved", front, "0")
         w.put("own = *hop;", "hop = &own;")
+
+
+def _kept(site: Site, port: object, via: object) -> str:
+    """C text of the next hop in the record of the rule that gives both; "" where there is none."""
+    if not isinstance(via, Attribute) or not isinstance(port, Attribute):
+        return ""
+    if via.binding != port.binding:
+        return ""
+    way = f"{port.element} via {via.element}"
+    members = site.tables[via.rule].manifest.record
+    name = next(m.name for m in members if m.kind == "next_hop" and m.element == way)
+    return f"{site.record(via.binding)}->{name}"
 
 
 def port_number(site: Site, port: PortOf) -> str:
