@@ -1,0 +1,169 @@
+"""The UPF at work: a gNB whose every GTP-U octet scapy builds and dissects, a real data network.
+
+    .venv/bin/python examples/upf/demo.py [--prefix upf-]
+
+Needs root. Everything happens in network namespaces whose names begin with the prefix; they, and
+what is loaded into the kernel, are gone at the end, also after a failure. Every fact that is
+printed was measured: if one does not hold the demo says so, stops, and exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from lab import Lab, LabError, Namespace
+from linx.account import Account, Unsettled
+from linx.edges import Edge, compile_pipeline
+from linx.traffic import drain, ping, udp_socket
+from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
+from scapy.layers.inet import ICMP, IP, TCP
+
+HERE = Path(__file__).parent
+PIPELINE = HERE.parents[1] / "pipelines" / "upf.hp"
+PICTURE = """
+  UE 10.45.0.2 ┄ gNB 192.0.2.2 ══ N3, GTP-U ══ UPF ── N6 ── data network 198.51.100.9"""
+UE, UPF, SERVER = "10.45.0.2", "192.0.2.1", "198.51.100.9"
+GTPU = 2152
+
+
+@dataclass(frozen=True)
+class World:
+    gnb: Namespace
+    upf: Namespace
+    network: Namespace
+
+
+def build(lab: Lab) -> World:
+    world = World(*(lab.namespace(name) for name in ("gnb", "upf", "dn")))
+    lab.wire(world.gnb, "eth0", world.upf, "n3")
+    lab.wire(world.network, "eth0", world.upf, "n6")
+    world.gnb.address("eth0", "192.0.2.2/24")
+    world.upf.address("n3", f"{UPF}/24")
+    world.upf.address("n6", "203.0.113.1/24")
+    world.network.address("eth0", "203.0.113.2/24")
+    world.network.address("lo", f"{SERVER}/32")
+    world.network.route("10.45.0.0/16", "203.0.113.1")
+    for neighbour in ("192.0.2.2", "203.0.113.2"):
+        assert ping(world.upf, neighbour, 1).lost == 0  # so that the next hops are known
+    return world
+
+
+class Gnb:
+    """Speaks GTP-U for the UE."""
+
+    def __init__(self, socket_: socket.socket) -> None:
+        self.socket = socket_
+
+    def send(self, inner: Any, teid: int = 100, qfi: int | None = 9, **fields: Any) -> None:
+        header = GTP_U_Header(teid=teid, gtp_type=255, **fields)
+        container = GTPPDUSessionContainer(type=1, QFI=qfi) if qfi is not None else None
+        packet = header / container / inner if container else header / inner
+        self.socket.sendto(bytes(packet), (UPF, GTPU))
+
+    def received(self, count: int, seconds: float = 5) -> list[Any]:
+        """What the UPF sends: up to `count` GTP-U packets."""
+        return [GTP_U_Header(octets) for octets, _ in drain(self.socket, count, seconds)]
+
+
+def echo(number: int) -> Any:
+    return IP(src=UE, dst=SERVER) / ICMP(type=8, id=7, seq=number) / b"hello"
+
+
+def session(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("A PDU session: up, into the data network, and back")
+    for number in range(10):
+        gnb.send(echo(number))
+    back = gnb.received(10)
+    say.fact(len(back) == 10, f"the server's answers come by tunnel: {len(back)} of 10")
+    say.fact({p.teid for p in back} == {200}, "to the gNB's TEID 200")
+    containers = [p[GTPPDUSessionContainer] for p in back]
+    say.fact({(c.type, c.QFI) for c in containers} == {(0, 9)}, "as QoS flow 9, downlink")
+    inner = [p[IP] for p in back]
+    say.fact([i[ICMP].seq for i in inner] == list(range(10)), "each once, in order")
+    say.fact({i.ttl for i in inner} == {63}, "one hop further")
+    counted = [edge.packets(kind, 1) for kind in ("UPLINK", "DOWNLINK")]
+    say.fact(counted == [10, 10], f"counted by PDR: {counted[0]} up, {counted[1]} down")
+
+
+def variants(say: Account, gnb: Gnb) -> None:
+    say.step("GTP-U as other gNBs write it")
+    gnb.send(echo(1), qfi=None)
+    gnb.send(echo(2), qfi=None, S=1, seq=77)
+    gnb.send(echo(3), qfi=None, PN=1)
+    say.fact(
+        len(gnb.received(3)) == 3, "no container, a sequence number only, an N-PDU number only"
+    )
+
+
+def filters(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("What the session may not")
+    gnb.send(IP(src=UE, dst=SERVER) / TCP(sport=4000, dport=23, flags="S"))
+    gnb.send(IP(src=UE, dst=SERVER) / TCP(sport=4000, dport=80, flags="S"))
+    (answer,) = gnb.received(1)
+    say.fact(answer[TCP].sport == 80, "port 80 answers")
+    say.fact(edge.packets("FAR", 3) == 1, "port 23 is dropped by an SDF filter, and counted")
+    before = edge.event("miss", "UPLINK")
+    gnb.send(echo(1), teid=999)
+    gnb.send(IP(src="10.45.0.3", dst=SERVER) / ICMP(type=8))
+    say.fact(not gnb.received(1, 0.3), "nothing answers an unknown TEID or a spoofed sender")
+    say.fact(
+        edge.event("miss", "UPLINK") == before + 2, "both went to the kernel, and were counted"
+    )
+
+
+def handover(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("A handover: the downlink moves to another TEID")
+    edge.control("update", "FAR 2 [(peer_teid, u32, 201), (qfi, u8, 5)]")
+    gnb.send(echo(1))
+    (back,) = gnb.received(1)
+    moved = back.teid, back[GTPPDUSessionContainer].QFI
+    say.fact(moved == (201, 5), f"TEID {moved[0]}, QoS flow {moved[1]}")
+
+
+def show(say: Account, prefix: str) -> None:
+    say.title("Helio: a 5G user plane", PICTURE)
+    with ExitStack() as owned:
+        out = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-demo-")))
+        say.step("Compile and load")
+        compile_pipeline(out, PIPELINE)
+        world = build(owned.enter_context(Lab(prefix)))
+        edge = Edge(world.upf)
+        owned.callback(edge.forget)
+        edge.load(out, HERE / "edge.yaml")
+        edge.push(HERE / "rules.req")
+        say.fact(set(edge.modes()) == {"n3", "n6"}, "native XDP on both ports")
+        gnb = Gnb(owned.enter_context(udp_socket(world.gnb, "192.0.2.2", GTPU)))
+        session(say, gnb, edge)
+        variants(say, gnb)
+        filters(say, gnb, edge)
+        handover(say, gnb, edge)
+    say.close(f"All of it held, in {say.seconds():.1f} s.")
+
+
+def main() -> int:
+    """Run the demo. Exit status: 0 all holds, 1 something does not."""
+    options = argparse.ArgumentParser(description="The UPF, in network namespaces.")
+    options.add_argument("--prefix", default="upf-", help="of the namespaces' names")
+    say = Account()
+    try:
+        show(say, options.parse_args().prefix)
+    except Unsettled as fact:
+        say.close(f"This does not hold: {fact}")
+        return 1
+    except (LabError, OSError) as error:
+        say.close(f"The demo failed: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""The demos of the smaller pipelines hold what they say: against the kernel's own vxlan device, and
+against GTP-U that scapy builds and dissects."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lab import namespaces
+from leaks import PREFIX
+from linx.edges import pinned
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(("name", "facts"), [("vxlan_gateway", 13), ("upf", 13)])
+def test_every_fact_holds(name: str, facts: int) -> None:
+    prefix = f"{PREFIX}{name[:4]}-"
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name / "demo.py"), "--prefix", prefix],
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("✓") == facts and "✗" not in done.stdout, done.stdout
+    assert namespaces(prefix) == [] and pinned(prefix) == []
