@@ -29,7 +29,18 @@ HOMES = {
     "icmp": "std.ip",
     "ipv6": "std.ipv6",
     "icmpv6": "std.ipv6",
+    "ipv6_hop_by_hop": "std.ipv6",
+    "ipv6_destination": "std.ipv6",
+    "ipv6_routing": "std.ipv6",
+    "ipv6_fragment": "std.ipv6",
+    "srh": "std.srv6",
     "gre": "std.gre",
+    "vxlan": "std.vxlan",
+    "geneve": "std.geneve",
+    "gtpu": "std.gtpu",
+    "gtpu_extension": "std.gtpu",
+    "pdu_session": "std.gtpu",
+    "mpls": "std.mpls",
 }
 
 

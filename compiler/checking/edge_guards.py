@@ -139,14 +139,8 @@ class EdgeGuards:
         tests = tuple(t for t in tests if not t.ahead)
         tested = [t for t in edge.guard if t.ahead is None]
         if not edge.write:
-            values = [guards.only_value(t) for t in tests]
-            return (
-                None
-                if None in values
-                else tuple(
-                    (t.field, v) for t, v in zip(tests, values, strict=True) if v is not None
-                )
-            )
+            values = [(t.field, v) for t in tests if (v := guards.only_value(t)) is not None]
+            return _with_flags(header.header, tuple(values)) if len(values) == len(tests) else None
         if len(edge.write) != len(tests):
             guard = edge.guard[0].span.to(edge.guard[-1].span) if edge.guard else edge.source.span
             self.found.add(
@@ -177,7 +171,24 @@ class EdgeGuards:
                 )
                 return None
             written.append((test.field, value))
-        return tuple(written)
+        return _with_flags(header.header, tuple(written))
+
+
+def _with_flags(
+    header: model.Header, written: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, int], ...] | None:
+    """What is written in an optional group is there if its flag is set: so that is written, too.
+    None where the group has several, and the edge does not say which."""
+    said = {name for name, _ in written}
+    for name in [name for name, _ in written]:
+        field = header.field(name)
+        flags = header.group(field.group).flags if field.group is not None else ()
+        if not flags or said.intersection(flags):
+            continue
+        if len(flags) > 1:
+            return None
+        written = (*written, (flags[0], 1))
+    return written
 
 
 def _joined(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
