@@ -1,0 +1,115 @@
+"""The UPF against the kernel's own GTP-U (`gtp` device), which plays the access side of a session.
+
+access: gtp0, UE 10.45.0.2 -- n3 [UPF] n6 -- network 198.51.100.9
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from lab import Lab, Namespace
+from linx.edges import Edge
+from linx.traffic import ping, tcp_round_trip
+
+BUNDLE = Path(os.environ.get("HELIO_BUNDLE", ""))
+EXAMPLE = Path(__file__).parents[3] / "examples" / "upf"
+UE, SERVER = "10.45.0.2", "198.51.100.9"
+
+# linux/genetlink.h, linux/gtp.h
+_GENERIC, _CTRL, _GETFAMILY, _FAMILY_ID, _FAMILY_NAME = 16, 16, 3, 1, 2
+_NEW_PDP, _LINK, _VERSION, _PEER, _MS, _I_TEI, _O_TEI = 0, 1, 2, 4, 5, 8, 9
+
+
+def new_pdp(device: str, peer: str, ue: str, incoming: int, outgoing: int) -> None:
+    """Add a PDP context to a gtp device of this namespace. Raises OSError."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _GENERIC) as raw:
+        found = _ask(raw, _CTRL, _GETFAMILY, 1, _attribute(_FAMILY_NAME, b"gtp\0"))
+        family = struct.unpack_from("=H", _attributes(found)[_FAMILY_ID])[0]
+        values = [
+            (_LINK, struct.pack("=I", socket.if_nametoindex(device))),
+            (_VERSION, struct.pack("=I", 1)),
+            (_PEER, socket.inet_aton(peer)),
+            (_MS, socket.inet_aton(ue)),
+            (_I_TEI, struct.pack("=I", incoming)),
+            (_O_TEI, struct.pack("=I", outgoing)),
+        ]
+        _ask(raw, family, _NEW_PDP, 0, b"".join(_attribute(*value) for value in values))
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", len(value) + 4, kind) + value + bytes(-len(value) % 4)
+
+
+def _attributes(octets: bytes) -> dict[int, bytes]:
+    found, at = {}, 0
+    while at < len(octets):
+        size, kind = struct.unpack_from("=HH", octets, at)
+        found[kind] = octets[at + 4 : at + size]
+        at += (size + 3) & ~3
+    return found
+
+
+def _ask(raw: socket.socket, family: int, command: int, version: int, body: bytes) -> bytes:
+    """Send a generic netlink request (with NLM_F_REQUEST | NLM_F_ACK); its answer's attributes."""
+    payload = struct.pack("=BBH", command, version, 0) + body
+    raw.send(struct.pack("=IHHII", len(payload) + 16, family, 5, 1, 0) + payload)
+    answer = b""
+    while True:
+        octets = raw.recv(65536)
+        while octets:
+            size, kind = struct.unpack_from("=IH", octets)
+            if kind == 2:  # NLMSG_ERROR, also of 0
+                error = -struct.unpack_from("=i", octets, 16)[0]
+                if error:
+                    raise OSError(error, os.strerror(error))
+                return answer
+            answer += octets[20:size]
+            octets = octets[size:]
+
+
+@dataclass(frozen=True)
+class Network:
+    access: Namespace
+    network: Namespace
+    upf: Edge
+
+
+@pytest.fixture
+def network(lab: Lab) -> Iterator[Network]:
+    access, upf, network = (lab.namespace(n) for n in ("access", "upf", "dn"))
+    lab.wire(access, "eth0", upf, "n3")
+    lab.wire(network, "eth0", upf, "n6")
+    access.address("eth0", "192.0.2.2/24")
+    upf.address("n3", "192.0.2.1/24")
+    upf.address("n6", "203.0.113.1/24")
+    network.address("eth0", "203.0.113.2/24")
+    network.address("lo", f"{SERVER}/32")
+    network.route("10.45.0.0/16", "203.0.113.1")
+    upf.neighbour("n3", "192.0.2.2", access.mac("eth0"))
+    upf.neighbour("n6", "203.0.113.2", network.mac("eth0"))
+    access.ip("link", "add", "gtp0", "type", "gtp", "role", "sgsn")
+    access.ip("link", "set", "gtp0", "up", "mtu", "1400")
+    access.address("lo", f"{UE}/32")
+    access.inside_thread(lambda: new_pdp("gtp0", "192.0.2.1", UE, 200, 100))
+    access.ip("route", "add", f"{SERVER}/32", "dev", "gtp0", "src", UE)
+    edge = Edge(upf)
+    try:
+        edge.load(BUNDLE, EXAMPLE / "edge.yaml")
+        edge.push(EXAMPLE / "rules.req")
+        yield Network(access, network, edge)
+    finally:
+        edge.forget()
+
+
+def test_a_session_through_the_kernels_gtp(network: Network) -> None:
+    assert ping(network.access, SERVER, 5, "-I", UE).lost == 0
+    assert ping(network.network, UE, 5, "-I", SERVER).lost == 0
+    assert tcp_round_trip(network.access, network.network, SERVER, 80, 100_000) == 100_000
+    assert network.upf.packets("UPLINK", 1) >= 20 and network.upf.packets("DOWNLINK", 1) >= 20
+    assert network.upf.event("miss", "UPLINK") == 0
