@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from . import manifest as m
 from .fixed import fixed_masks
 from .model import Arrival, Given, Layer4, Match, Packet, Pipeline, RuleKind, Slot, State
+from .requests.lists import octets_of
 
 MAX_PORTS = 64
 VERSIONS = 8  # tuple directories in rotation, the zeroth too
@@ -185,7 +186,7 @@ def _record(pipeline: Pipeline, rule: RuleKind, reads: Reads) -> tuple[tuple[m.M
     carried |= {element.name: element for element in rule.gives}
     for name, element in carried.items():
         if (rule.name, name) in reads.elements:
-            size = octets_of(element.width)
+            size = octets_of(element.width, element.most)
             record.add(name, "value", name, size, _alignment(size))
         if (rule.name, name) in reads.presence:
             record.add(f"has_{name}", "present", name, 1, 1)
@@ -198,11 +199,6 @@ def _record(pipeline: Pipeline, rule: RuleKind, reads: Reads) -> tuple[tuple[m.M
     if rule.spread:
         record.add("slots", "slots", "", 4 * m.SPREAD_SLOTS, 8)
     return record.laid_out()
-
-
-def octets_of(width: int) -> int:
-    """Octets of a value of `width` bits as a record or an image holds it: a power of two."""
-    return next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
 
 
 # ---- states ---------------------------------------------------------------------------------
@@ -248,7 +244,7 @@ def _image_size(rule: RuleKind) -> int:
     """Octets of the control plane's copy of a rule (`runtime/codec.py` says what is in them)."""
     size = IMAGE_HEAD + (IMAGE_NAME if rule.named else 0)
     size += sum(1 + 2 * octets_of(match.element.width) for match in rule.match)
-    size += sum(1 + max(5, octets_of(e.width)) for e in rule.gives)
+    size += sum(1 + max(5, octets_of(e.width, e.most)) for e in rule.gives)
     size += 5 if rule.alternatives else 0
     size += 1 + 8 * rule.spread.most if rule.spread else 0
     return (size + 7) // 8 * 8

@@ -23,7 +23,8 @@ FILTER_FACTOR = 0x9E3779B97F4A7C15
 @dataclass(frozen=True)
 class Element:
     """An information element. `width` in bits; `kind` is uint, mac, ip4 or ip6. `references`:
-    rule kinds and/or "port" if the value refers to one of those."""
+    rule kinds and/or "port" if the value refers to one of those. `most`: it holds one to so many
+    values (`requests/lists.py` says how); 0: it holds one."""
 
     name: str
     number: int
@@ -33,6 +34,7 @@ class Element:
     symbols: dict[str, int]
     references: tuple[str, ...]
     doc: str = ""
+    most: int = 0
 
 
 @dataclass(frozen=True)

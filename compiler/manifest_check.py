@@ -15,6 +15,8 @@ _U32 = (1 << 32) - 1
 #: programs none to look at.
 _KEY, _RECORD = 512, 1 << 16
 _PORTS, _MEMBERS = 1 << 16, 255
+#: Values of an element that holds several.
+MOST_LISTED = 8
 _SIZES = {"present": 1, "tag": 1, "reference": 4, "next_hop": 24, "slots": 1024}
 _WIDTHS = {"ip4": (32,), "ip6": (128,), "mac": (48,), "uint": range(1, 129)}
 
@@ -45,6 +47,8 @@ def _elements(manifest: Manifest) -> Iterator[str]:
             yield f"{name} is of the kind `{element.kind}`, which this release does not know"
         elif element.width not in _WIDTHS[element.kind]:
             yield f"{name} cannot have {element.width} bits"
+        elif not 0 <= element.most <= MOST_LISTED:
+            yield f"{name} cannot hold {element.most} values"
         elif any(value >> element.width for value in element.symbols.values()):
             yield f"a value of {name} does not fit its {element.width} bits"
         if not element.name or not set(element.references) <= kinds:

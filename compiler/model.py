@@ -99,6 +99,26 @@ class Attribute:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """One of the values of an element that holds up to `most`; 0 beyond the last."""
+
+    source: Attribute
+    index: Expr
+    most: int
+    width: int
+    kind: Kind = "uint"
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many values such an element holds."""
+
+    source: Attribute
+    most: int
+    width: int = 8
+
+
+@dataclass(frozen=True)
 class PortOf:
     """A port: bound by a match arm (`port p`), an attribute that refers to one, or recalled."""
 
@@ -121,7 +141,10 @@ class Hash:
     width: int = 32
 
 
-Expr = Const | Own | Packet | Item | Layer4 | Arrival | Recalled | Attribute | Arithmetic | Hash
+Expr = (
+    Const | Own | Packet | Item | Layer4 | Arrival | Recalled | Attribute | Listed | Count
+    | Arithmetic | Hash
+)  # fmt: skip
 
 # ---- conditions -----------------------------------------------------------------------------
 
@@ -348,7 +371,8 @@ class Graph:
 @dataclass(frozen=True)
 class Element:
     """An information element. `references` holds rule kinds and "port" where the value refers to
-    one of them; then `width` is 32."""
+    one of them; then `width` is 32. `most`: it holds one to so many values of `width` bits; 0: it
+    holds one."""
 
     name: str
     number: int
@@ -359,6 +383,7 @@ class Element:
     references: tuple[str, ...] = ()
     doc: str = ""
     span: Span = NOWHERE
+    most: int = 0
 
 
 @dataclass(frozen=True)

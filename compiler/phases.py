@@ -67,7 +67,15 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         default=pipeline.default,
         elements=tuple(
             m.Element(
-                e.name, e.number, e.type, e.width, e.kind, dict(e.symbols), e.references, e.doc
+                e.name,
+                e.number,
+                e.type,
+                e.width,
+                e.kind,
+                dict(e.symbols),
+                e.references,
+                e.doc,
+                e.most,
             )
             for e in pipeline.elements
         ),

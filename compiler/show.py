@@ -134,6 +134,10 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"{state}.{slot}"
         case m.Attribute(binding, _, element):
             return f"{binding}.{element}" + ("?" if expr.optional else "")
+        case m.Listed(source, index):
+            return f"{expression(source)}[{expression(index)}]"
+        case m.Count(source):
+            return f"count({expression(source)})"
         case m.Arithmetic(operator, left, right):
             return f"({expression(left)} {operator} {expression(right)})"
         case m.Hash(arguments):

@@ -50,7 +50,10 @@ test : name name? '=' range_ ('|' range_)* ;
 
 range_ : literal ('..' literal | '&' literal)? ;
 
-element : 'ie' name '=' number ',' name ('|' name)* ('{' symbol (',' symbol)* '}')? ;
+element
+    : 'ie' name '=' number ',' name ('|' name)* ('[' number ']')?
+      ('{' symbol (',' symbol)* '}')?
+    ;
 
 symbol : name '=' number ;
 

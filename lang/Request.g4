@@ -37,7 +37,7 @@ id : NUMBER ;
 
 name : WORD | STRING ;
 
-element : '(' type ',' length ',' value ')' ;
+element : '(' type ',' length ',' value (',' literal)* ')' ;   // several: a list
 
 type : WORD+ | NUMBER ;
 

@@ -248,7 +248,8 @@ def _enumerates(node: tree.Declaration) -> bool:
 
 def _types(node: tree.Declaration) -> str:
     assert isinstance(node, tree.InformationElement)
-    return f"{node.number.text}, {spelling.names(node.types, ' | ')}"
+    most = f"[{node.most.text}]" if node.most else ""
+    return f"{node.number.text}, {spelling.names(node.types, ' | ')}{most}"
 
 
 def _word(node: tree.RuleClause) -> str:

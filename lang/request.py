@@ -17,9 +17,10 @@ Place = tuple[int, ...]
 
 
 class IE(NamedTuple):
-    """`(type, length, value)`. `type` is the element's name as written, or its number; `value` and
-    `other` (prefix length, mask or upper end) are spellings, or numbers already. A quoted name
-    keeps its quotes. `at`: start and end of type, length, value, other and the whole."""
+    """`(type, length, value)`, or several values: then `value` has all, with commas. `type` is the
+    element's name as written, or its number; `value` and `other` (prefix length, mask or upper end)
+    are spellings, or numbers already. A quoted name keeps its quotes. `at`: start and end of type,
+    length, value, other and the whole."""
 
     type: str
     length: str

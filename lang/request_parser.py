@@ -34,7 +34,8 @@ _FORMS: dict[str, Form] = {"/": "prefix", "&": "mask", "-": "range"}
 
 
 class _IERecipe(NamedTuple):
-    """Indices of tokens, counted from the change's first. `other` is 0 for a plain value."""
+    """Indices of tokens, counted from the change's first. `other` is 0 for a plain value; `more`
+    are the further values of a list."""
 
     first: int
     type_last: int
@@ -43,6 +44,7 @@ class _IERecipe(NamedTuple):
     form: Form
     other: int
     last: int
+    more: tuple[int, ...] = ()
 
 
 class _RuleRecipe(NamedTuple):
@@ -137,16 +139,21 @@ def _fill(recipe: _Recipe, found: Tokens, base: int) -> Change:
 def _item(recipe: _RuleRecipe | _IERecipe, found: Tokens, base: int) -> RuleItem | IE:
     _, texts, starts, ends = found
     if type(recipe) is _IERecipe:
-        first, type_last, length, value, form, other, last = recipe
+        first, type_last, length, value, form, other, last, more = recipe
         one = base + first + 1
         two, three, four = base + length, base + value, base + (other or value)
         name = texts[one]
         for i in range(one + 1, base + type_last + 1):
             name += " " + texts[i]
+        said = texts[three]
+        if more:
+            said = ", ".join([said, *[texts[base + i] for i in more]])
+            four = base + more[-1]
         return IE(
-            name, texts[two], form, texts[three], texts[four] if other else "",
+            name, texts[two], form, said, texts[four] if other else "",
             (starts[one], ends[base + type_last], starts[two], ends[two], starts[three],
-             ends[three], starts[four], ends[four], starts[base + first], ends[base + last]),
+             ends[four if more else three], starts[four], ends[four], starts[base + first],
+             ends[base + last]),
         )  # fmt: skip
     assert type(recipe) is _RuleRecipe
     first, kind, id_, name_, head_last, last, block, items = recipe
@@ -230,6 +237,7 @@ def _ie_recipe(element: Any) -> _IERecipe:
         form=_FORMS["-" if separator == ".." else separator] if pair else "value",
         other=literals[1].start.tokenIndex if pair else 0,
         last=element.stop.tokenIndex,
+        more=tuple(literal.start.tokenIndex for literal in element.literal()),
     )
 
 

@@ -161,7 +161,8 @@ class _Builder(StatementBuilder):
     def decl_ie(self, context: Context, children: list[Any], span: Span) -> tree.InformationElement:
         doc = self.doc(context)
         brace = next((i for i, c in enumerate(children) if is_token(c, "{")), None)
-        types = self.names(children[5:brace])
+        bracket = next((i for i, c in enumerate(children) if is_token(c, "[")), None)
+        types = self.names(children[5 : bracket or brace])
         symbols = children[brace + 1 : -1 : 2] if brace is not None else []
         return tree.InformationElement(
             span,
@@ -170,6 +171,7 @@ class _Builder(StatementBuilder):
             types,
             tuple(self.symbol(c) for c in symbols),
             doc,
+            self.number(children[bracket + 1]) if bracket is not None else None,
         )
 
     def symbol(self, context: Context) -> tree.Symbol:

@@ -226,9 +226,11 @@ class Symbol(Node):
 
 @dataclass(frozen=True)
 class InformationElement(Node):
-    """`ie action = 5, u8 { REDIRECT = 1 }` or `ie interface = 6, OVERLAY | port`.
+    """`ie action = 5, u8 { REDIRECT = 1 }`, `ie interface = 6, OVERLAY | port`,
+    `ie sids = 9, ip6[8]`.
 
     `types` holds one type name, or several rule kinds and `port` where the value is a reference.
+    `most`: of up to so many values.
     """
 
     name: Name
@@ -236,6 +238,7 @@ class InformationElement(Node):
     types: tuple[Name, ...]
     symbols: tuple[Symbol, ...]
     doc: str = ""
+    most: Number | None = None
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..compiler.requests.lists import octets_of
 from .codec import SEQUENCE_BITS, Bound
 from .directory import Directory, Tuple
-from .images import NAME_OCTETS, octets_of
+from .images import NAME_OCTETS
 from .tables import Pool, Table
 
 if TYPE_CHECKING:

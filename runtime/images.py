@@ -17,6 +17,7 @@ import struct
 from typing import Any, NamedTuple
 
 from ..compiler import manifest as m
+from ..compiler.requests.lists import octets_of
 from ..compiler.requests.rules import Form, Matcher, Member, Reference, Rule
 
 NAME_OCTETS = 64
@@ -26,7 +27,7 @@ _FORM_CODE = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 _HEAD = struct.Struct("<QQIIII")
 _ID = struct.Struct("<BI")
 _MEMBER = struct.Struct("<II")
-_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}
+_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}  # of a list, so many octets
 
 
 class TooLong(ValueError):
@@ -66,8 +67,8 @@ class ImageCodec:
         self.given: dict[str, Given] = {}
         for name in kind.gives:
             element = manifest.element(name)
-            octets = max(4, octets_of(element.width))
-            form = struct.Struct("<B" + _LETTERS[octets])
+            octets = max(4, octets_of(element.width, element.most))
+            form = struct.Struct("<B" + _LETTERS.get(octets, f"{octets}s"))
             self.given[name] = Given(at, form, octets, element.references)
             at += form.size
         self.target_at = at
@@ -106,7 +107,7 @@ class ImageCodec:
             layout.pack_into(into, at + offset, _FORM_CODE[form], value, other)
         for element, value in values:
             offset, layout, size, _ = self.given[element]
-            layout.pack_into(into, at + offset, 1, _wide(value) if size == 16 else value)
+            layout.pack_into(into, at + offset, 1, _wide(value, size) if size > 8 else value)
         for element, (kind, number) in references:
             offset, layout, size, kinds = self.given[element]
             to = _wide(number) if size == 16 else number
@@ -161,13 +162,8 @@ class ImageCodec:
         return tuple(Member(*_MEMBER.unpack_from(image, start)) for start in starts)
 
 
-def octets_of(width: int) -> int:
-    """Octets of a value of `width` bits in a record or an image: a power of two."""
-    return next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
-
-
-def _wide(value: int) -> bytes:
-    return value.to_bytes(16, "little")
+def _wide(value: int, size: int = 16) -> bytes:
+    return value.to_bytes(size, "little")
 
 
 def _narrow(value: int | bytes) -> int:

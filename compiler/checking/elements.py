@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics
 from .. import model
+from ..manifest_check import MOST_LISTED
 from . import faults_files, faults_graph, faults_headers
 from . import faults_rules as faults
 from .header_fields import scalar
@@ -87,6 +88,8 @@ class Elements:
         written = " | ".join(t.text for t in ie.types)
         kind, width = (scalar(ie.types[0].text) or ("uint", 32)) if plain else ("uint", 32)
         symbols = self.symbols(ie, kind, width, written) if ie.symbols else ()
+        most = self.most(ie, bool(plain)) if ie.most else 0
+        written += f"[{most}]" if most else ""
         return model.Element(
             ie.name.text,
             ie.number.value,
@@ -97,7 +100,19 @@ class Elements:
             tuple(dict.fromkeys(r.text for r in references)),
             ie.doc,
             ie.name.span,
+            most,
         )
+
+    def most(self, ie: tree.InformationElement, plain: bool) -> int:
+        """How many values the element holds, at most."""
+        assert ie.most is not None
+        if not plain or ie.symbols:
+            what = "a list of references" if not plain else "a list of named values"
+            self.found.add(faults_files.unsupported(ie.most.span, what))
+        elif not 1 <= ie.most.value <= MOST_LISTED:
+            what = "the number of values"
+            self.found.add(faults.number_out_of_range(ie.most.span, what, 1, MOST_LISTED))
+        return ie.most.value
 
     def symbols(
         self, ie: tree.InformationElement, kind: model.Kind, width: int, written: str

@@ -174,7 +174,9 @@ HEADERS: dict[str, Explanation] = {
     ),
     "H0248": Explanation(
         "an index leads nowhere",
-        "Only arrays have elements, and an array never has more than its bound says.",
+        "Only arrays have elements, and an array never has more than its bound says. So it is with "
+        "the values of an element of a rule: `ie sids = 9, ip6[8]` holds one to eight, and "
+        "`POLICY.sids[0]` is the first.",
         "header mark {\n"
         "  count : u8\n"
         "  hops : u16[count] max 4\n"

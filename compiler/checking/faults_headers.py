@@ -163,6 +163,16 @@ def no_element(span: Span, says: str, where: Span) -> Diagnostic:
     )
 
 
+def no_list(span: Span, says: str, where: Span | None = None) -> Diagnostic:
+    return error(
+        "H0248",
+        "there is no list here",
+        (span, says),
+        *([(where, "declared here")] if where is not None else []),
+        help="an element that holds several values is declared so: `ie sids = 9, ip6[8]`",
+    )
+
+
 def no_bound(span: Span, limit: int) -> Diagnostic:
     return error(
         "H0247",

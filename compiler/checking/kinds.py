@@ -107,6 +107,9 @@ class Rules:
     ) -> model.Packet | model.Layer4 | model.Arrival | model.Given | None:
         """What of a packet is matched; of the element's type."""
         word = clause.operand.text
+        if element is not None and element.most:
+            self.differs(clause, element, "a value", "a single value")
+            return None
         if word in ("port", "given"):
             if element is None:
                 return None
@@ -232,7 +235,7 @@ class Rules:
         return made.expr
 
     def plain_number(self, name: tree.Name, element: model.Element) -> None:
-        if element.references or element.kind != "uint" or element.width > 32:
+        if element.references or element.most or element.kind != "uint" or element.width > 32:
             written = self.elements.written[element.name]
             self.found.add(faults.bad_weight(name, element.type, written.types[0].span))
 

@@ -16,10 +16,11 @@ from .elements import Elements
 from .flow import Bound, Scope, State, World, roles_of
 from .kinds import Rules
 from .packets import PacketNames, hash_call
-from .values import Expressions, Value, of_width
+from .values import KINDS, Expressions, Value, of_width
 
-#: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash.
-Use = Literal["value", "group", "match", "port", "hash"]
+#: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash, as
+#: all the values that an element holds.
+Use = Literal["value", "group", "match", "port", "hash", "list"]
 
 
 @dataclass
@@ -86,17 +87,15 @@ class StageNames:
         return Expressions(self.name, self.call, self.program.found)
 
     def call(self, call: tree.Call) -> Value | None:
+        if call.function.text == "count":
+            return self.count(call)
         within = replace(self, use="hash").expressions
         return hash_call(call, within, self.program.found)
 
     def name(self, path: tree.Path) -> Value | None:
         first = path.parts[0].text
         if first in self.scope.names or first in self.program.rules.known:
-            if path.index is not None:
-                what = "one of several values that a rule has"
-                self.program.report(faults_files.unsupported(path.span, what))
-                return None
-            return self.attribute(path)
+            return self.attribute(path) if path.index is None else self.listed(path, path.index)
         if first in self.program.states:
             return self.recalled(path)
         if path.text == "port":
@@ -233,6 +232,9 @@ class StageNames:
         if element.references and self.use in ("value", "group"):
             self.program.report(_reference_read(path.span, element))
             return None
+        if element.most and self.use != "list":
+            self.program.report(faults_headers.whole_array(path.span, path.text, element.span))
+            return None
         if self.use != "group":
             self.require(bound, element)
         return self.made(path, bound, element, self.use == "group")
@@ -261,6 +263,51 @@ class StageNames:
         return of_width(
             expr, element.width, element.kind, path.span, f"`{path.text}`", element.span
         )
+
+    def listed(self, path: tree.Path, index: tree.Expr) -> Value | None:
+        """One of the values that an element holds."""
+        value, at = self.all_of(path), self.expressions.value(index)
+        if value is None or at is None:
+            return None
+        source, most, declared = value
+        if at.kind != "uint":
+            self.program.report(faults_headers.wrong_kind(at.span, KINDS[at.kind], "a number"))
+            return None
+        if at.low >= most:
+            says = f"holds at most {most} values, from 0 on"
+            self.program.report(faults_headers.no_element(path.span, says, declared))
+            return None
+        expr = model.Listed(source, at.expr, most, source.width, source.kind)
+        what = f"`{path.text}`"
+        return of_width(expr, source.width, source.kind, path.span, what, declared)
+
+    def count(self, call: tree.Call) -> Value | None:
+        """`count(POLICY.sids)`."""
+        path = call.arguments[0] if len(call.arguments) == 1 else None
+        if not isinstance(path, tree.Path) or path.index is not None:
+            self.program.report(faults_headers.no_list(call.span, "`count` takes one list"))
+            return None
+        value = self.all_of(path)
+        if value is None:
+            return None
+        source, most, declared = value
+        return Value(model.Count(source, most), 8, "uint", 0, most, call.span,
+                     f"`{call.span.text}`", declared)  # fmt: skip
+
+    def all_of(self, path: tree.Path) -> tuple[model.Attribute, int, Span] | None:
+        """An element that holds several values, how many at most, and where it is declared."""
+        if path.parts[0].text not in {*self.scope.names, *self.program.rules.known}:
+            self.program.report(faults_headers.no_list(path.span, "no element of a rule"))
+            return None
+        value = replace(self, use="list").attribute(replace(path, index=None))
+        if value is None:
+            return None
+        assert isinstance(value.expr, model.Attribute)
+        element = self.program.elements.known[value.expr.element]
+        if not element.most:
+            self.program.report(faults_headers.no_list(path.span, "holds one value", element.span))
+            return None
+        return value.expr, element.most, element.span
 
     def require(self, bound: Bound, element: model.Element) -> None:
         """What is read here every rule must give, where it has the values of the arms around."""

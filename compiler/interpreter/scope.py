@@ -8,6 +8,7 @@ from ..model import (
     Arrival,
     Attribute,
     Condition,
+    Count,
     Expr,
     Hash,
     IsFragment,
@@ -15,6 +16,7 @@ from ..model import (
     IsMulticast,
     Item,
     Layer4,
+    Listed,
     Match,
     Packet,
     Pipeline,
@@ -22,6 +24,7 @@ from ..model import (
     Present,
     Recalled,
 )
+from ..requests.lists import unpacked
 from ..requests.rules import Reference, Rule
 from ..requests.spread import jhash
 from .environment import Environment, Fate, Port, Rules, States, is_group
@@ -165,9 +168,18 @@ class Scope:
                 return self.recalled[expr.state][expr.slot]
             case Attribute():
                 return self._attribute(expr) or 0
+            case Listed():
+                values, at = self._list(expr.source, expr.most), self.value(expr.index)
+                return values[at] if at < len(values) else 0
+            case Count():
+                return len(self._list(expr.source, expr.most))
             case Hash():
                 return jhash(b"".join(self._octets(a) for a in expr.arguments))
         raise AssertionError(f"{expr} stands outside of a header")
+
+    def _list(self, source: Attribute, most: int) -> list[int]:
+        """All the values that an element holds."""
+        return unpacked(self._attribute(source) or 0, source.width, most)
 
     def _octets(self, expr: Expr) -> bytes:
         """A hash argument in whole octets, network order."""

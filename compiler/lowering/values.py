@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..events import Events
 from ..graph import leading
-from ..layout import Table, octets_of
+from ..layout import Table
 from ..lowered import Line, Writer, c_name
 from ..manifest import State
 from ..model import (
@@ -19,6 +19,7 @@ from ..model import (
     Compare,
     Condition,
     Const,
+    Count,
     Expr,
     Field,
     Hash,
@@ -28,6 +29,7 @@ from ..model import (
     IsMulticast,
     Item,
     Layer4,
+    Listed,
     Not,
     Or,
     Own,
@@ -37,6 +39,7 @@ from ..model import (
     Present,
     Recalled,
 )
+from ..requests.lists import octets_of
 
 if TYPE_CHECKING:
     from .shape import Shape
@@ -249,6 +252,11 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
             return Value(text, octets * 8, raw=octets > 1 and not expr.port)
         case Attribute():
             return attribute(site, expr)
+        case Listed(source, index, most):
+            return _listed(site, source, value(site, index), most)
+        case Count(source, most):
+            octets = octets_of(source.width)
+            return Value(f"RAW8({attribute(site, source).text}, {octets * most})", 8)
         case Arithmetic(operator, left, right):
             a, b = value(site, left, own), value(site, right, own)
             return Value(f"((u64){a.host()} {operator} {b.host()})", 64)
@@ -312,6 +320,20 @@ def attribute(site: Site, expr: Attribute) -> Value:
     given = f"{record}->has_{expr.element}" if expr.optional else ""
     octets = octets_of(expr.width)
     return Value(f"{record}->{expr.element}", octets * 8, raw=octets > 1, given=given)
+
+
+def _listed(site: Site, source: Attribute, index: Value, most: int) -> Value:
+    """One of the values in a record; those behind the last are 0."""
+    octets, record = octets_of(source.width), attribute(site, source).text
+    width = octets * 8
+    if index.text.isdigit():
+        return Value(f"RAW{width}({record}, {int(index.text) * octets})", width, raw=octets > 1)
+    w, at, name = site.writer, site.writer.fresh("index"), site.writer.fresh("listed")
+    w.put(f"u64 {at} = {index.host()};", f"u{width} {name} = 0;")
+    with w.nest(f"if ({at} < {most}) {{"):
+        w.put(f"OPAQUE({at}); /* reckoned with only here, where it is bounded */")
+        w.put(f"{name} = RAW{width}({record}, {at} * {octets});")
+    return Value(name, width, raw=octets > 1)
 
 
 def _hash(site: Site, arguments: tuple[Expr, ...]) -> Value:

@@ -10,7 +10,7 @@ from ...lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ...lang.source import Source
 from .columns import Array, Column, Columns, cell
 from .csv_cells import Cells, decimals, one_by_one, prefixes, split
-from .ie_values import Codec, Fault, fold
+from .ie_values import Codec, Fault, ListCodec, fold
 from .rulekinds import FORM_CODES, MATCH, REFERENCE, Field, Kind
 
 _ERRORS_SHOWN = 20
@@ -62,7 +62,7 @@ def _reader(kind: Kind, name: str, seen: set[str]) -> _Reader:
         title = f"{kind.name} has no `{name}`"
         help_ = did_you_mean(name, takes) or f"the columns may be {', '.join(takes)}"
         raise Fault("H0470", title, "", "no such column", help_)
-    if field.codec.width > 64:
+    if field.codec.width > 64 or isinstance(field.codec, ListCodec):
         title = f"`{name}` is too wide for packed columns"
         raise Fault("H0470", title, "", "more than 64 bits", "use a request")
     if field.role == REFERENCE:

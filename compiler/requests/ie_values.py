@@ -6,14 +6,17 @@ that stands; `rulecheck.py` turns it into a diagnostic.
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv6Address
 from typing import Any
 
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE, Form, quoted, unquoted
 from ..manifest import Element
+from .lists import packed, unpacked
 from .rules import Matcher
 
+_BETWEEN = re.compile(r"\s*,\s*|\s+")
 LENGTHS = {"u8": 8, "u16": 16, "u32": 32, "u48": 48, "u64": 64, "u128": 128}
 
 #: A plain ToS or traffic class value leaves ECN alone, which is not the sender's to set
@@ -218,6 +221,36 @@ class Codec:
                 return self.format(value)
             return f"{value} & {other:#x}"
         return f"{value}..{other}"
+
+
+class ListCodec(Codec):
+    """An element that holds several values. Its number is what `lists.packed` makes of them."""
+
+    __slots__ = ("most",)
+
+    def __init__(self, element: Element) -> None:
+        super().__init__(element)
+        self.most = element.most
+
+    def number(self, literal: str | int, part: str = "value", enumerated: bool = True) -> int:
+        """Of literals with commas or spaces between them; a number is taken for a packed list."""
+        if isinstance(literal, int):
+            return literal
+        values = [super(ListCodec, self).number(each, part) for each in _BETWEEN.split(literal)]
+        if len(values) > self.most:
+            title = f"`{self.name}` holds at most {self.most} values"
+            raise Fault("H0416", title, part, f"these are {len(values)}", "leave some out")
+        return packed(values, self.width, self.most)
+
+    def values_of(self, number: int) -> list[int]:
+        return unpacked(number, self.width, self.most)
+
+    def format(self, value: int) -> str:
+        return ", ".join(super(ListCodec, self).format(v) for v in self.values_of(value))
+
+
+def codec_of(element: Element) -> Codec:
+    return ListCodec(element) if element.most else Codec(element)
 
 
 def _short(literal: str | int) -> str:

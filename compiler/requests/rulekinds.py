@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE
 from ..manifest import Manifest, Match, RuleKind
-from .ie_values import Codec, Fault, fold
+from .ie_values import Codec, Fault, codec_of, fold
 from .rules import Form, Matcher, Reference, Rule
 
 MATCH, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION = range(6)
@@ -84,7 +84,7 @@ class Kind:
         self.weight: Field | None = None
         self.elements = {fold(e.name): e.name for e in manifest.elements}
         self.numbers = {str(e.number): e.name for e in manifest.elements}
-        self.codecs = {e.name: Codec(e) for e in manifest.elements}
+        self.codecs = {e.name: codec_of(e) for e in manifest.elements}
         self.cache: dict[tuple[str | int, ...], Hit] = {}
         self._spelled: dict[tuple[str, str], Field] = {}  # by an IE's type and length
         shift = 0

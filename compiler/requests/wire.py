@@ -11,7 +11,8 @@ All numbers are in network order.
     rule      kind u16 (its number in the manifest), flags u8 (1 id, 2 name, 4 brackets, even
               empty ones), [id u32], [length u8, UTF-8 name], items u16, then the items
 
-A value's length is that of its element: 1, 2, 4, 6, 8 or 16. An absent IE means any.
+A value's length is that of its element: 1, 2, 4, 6, 8 or 16; of an element that holds several
+values, so much for each. An absent IE means any.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ...lang.diagnostics import Diagnostic, Label, Refused
 from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, unquoted
 from ...lang.source import Source
 from ..manifest import Manifest
-from .ie_values import LENGTHS, Fault, fold
+from .ie_values import LENGTHS, Fault, ListCodec, fold
+from .lists import packed
 from .rule_text import canonical
 from .rulecheck import diagnostic
 from .rulekinds import REFERENCE, Field, Kind
@@ -47,6 +49,7 @@ class Codecs:
         self.elements = {e.number: e.name for e in manifest.elements}
         self.numbers = {e.name: e.number for e in manifest.elements}
         self.references = {e.number for e in manifest.elements if e.references}
+        self.lists = {e.number: ListCodec(e) for e in manifest.elements if e.most}
 
 
 # ---- to octets ------------------------------------------------------------------------------
@@ -110,6 +113,10 @@ def _put_ie(out: bytearray, ie: IE, field: Field, codecs: Codecs) -> None:
         return
     size = LENGTHS[ie.length.lower() or codec.lengths[0]] // 8
     value = codec.number(ie.value, enumerated=ie.form == "value")
+    if isinstance(codec, ListCodec):
+        octets = b"".join(each.to_bytes(size, "big") for each in codec.values_of(value))
+        out += pack("!BHBB", 1, number, 0, len(octets)) + octets
+        return
     out += pack("!BHBB", 1, number, _FORMS.index(ie.form), size) + value.to_bytes(size, "big")
     if ie.form == "prefix":
         length = codec.prefix_length(ie.other)
@@ -226,6 +233,9 @@ class _Reader:
         if form > _NAME:
             raise _Bad(self.at - 1, f"{form} is no form (0 value to 4 name)")
         size = self.take(1, "a length")
+        codec = self.codecs.lists.get(number)
+        if codec is not None:
+            return self.listed(codec, form, size)
         if size not in _LENGTH_NAMES:
             raise _Bad(self.at - 1, f"{size} is no length of a value")
         length, value = _LENGTH_NAMES[size], self.take(size, "a value")
@@ -233,6 +243,15 @@ class _Reader:
             return IE(element, length, "value", value)
         other = self.take(1 if form == 1 else size, "a value")
         return IE(element, length, _FORMS[form], value, other)
+
+    def listed(self, codec: ListCodec, form: int, size: int) -> IE:
+        """The values of an element that holds several."""
+        each = codec.octets
+        if form or not size or size % each or size // each > codec.most:
+            raise _Bad(self.at - 1, f"`{codec.name}` takes 1 to {codec.most} values")
+        values = [self.take(each, "a value") for _ in range(size // each)]
+        number = packed(values, codec.width, codec.most)
+        return IE(codec.name, _LENGTH_NAMES[each], "value", codec.format(number))
 
 
 def _hostile(data: bytes, name: str, bad: _Bad) -> Diagnostic:

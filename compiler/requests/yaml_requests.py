@@ -46,7 +46,8 @@ _MOST_NODES = 5_000_000
 def read_yaml(source: Source, manifest: Manifest) -> Request:
     """A request from YAML. Raises `Refused`."""
     found = Diagnostics()
-    reader = _Reader(Yaml(source, found), {fold(r.name) for r in manifest.rules})
+    lists = {fold(e.name) for e in manifest.elements if e.most}
+    reader = _Reader(Yaml(source, found), {fold(r.name) for r in manifest.rules}, lists)
     root = reader.yaml.root()
     changes = [] if root is None else reader.changes(root)
     if not changes and not found.errors:
@@ -56,8 +57,8 @@ def read_yaml(source: Source, manifest: Manifest) -> Request:
 
 
 class _Reader:
-    def __init__(self, text: Yaml, kinds: Collection[str]) -> None:
-        self.yaml, self.kinds, self.nodes = text, kinds, 0
+    def __init__(self, text: Yaml, kinds: Collection[str], lists: Collection[str]) -> None:
+        self.yaml, self.kinds, self.lists, self.nodes = text, kinds, lists, 0
 
     def fault(self, node: yaml.Node | None, code: str, title: str, help_: str) -> None:
         span = self.yaml.span(node) if node is not None else self.yaml.source.span(0, 0)
@@ -153,6 +154,8 @@ class _Reader:
     def ies(self, key: yaml.ScalarNode, node: yaml.Node) -> list[IE]:
         """An element; a list of values (`IP address: [a, b]`) is the element several times."""
         made: list[IE] = []
+        if isinstance(node, yaml.SequenceNode) and fold(key.value) in self.lists:
+            return [self.several(key, node)]
         for value in self.listed(node):
             if not isinstance(value, yaml.ScalarNode):
                 self.fault(
@@ -164,6 +167,13 @@ class _Reader:
             place = (*self.at(key), *self.at(key), start, end, start, end, self.at(key)[0], end)
             made.append(IE(key.value, "", form, first, other, place))
         return made
+
+    def several(self, key: yaml.ScalarNode, node: yaml.SequenceNode) -> IE:
+        """All values of an element that holds several."""
+        texts = [self.yaml.text(value) or "" for value in node.value]
+        (start, end), place = self.at(node), self.at(key)
+        at = (*place, *place, start, end, start, end, place[0], end)
+        return IE(key.value, "", "value", ", ".join(texts), "", at)
 
 
 def _value(text: str) -> tuple[Form, str, str]:
