@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .events import Events
-from .graph import reachable
+from .graph import count_ways, reachable
 from .layout import Table, states, tables
 from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer, c_name
 from .lowering.parser import lower_parser
@@ -23,6 +23,10 @@ Join = Literal["staged", "fused"]
 #: Nodes whose parser has few enough ends that the verifier can follow each through a fused program.
 #: Joining them in memory costs a packet 5 to 15 ns.
 FEW_NODES = 8
+
+#: Ways through a parser of which the verifier can follow each. Of more, those that meet at a node
+#: are one from there on: what differs is kept in memory, where it does not look.
+MANY_WAYS = 32
 
 LONGEST_KEY = 88  # octets: five IPv6 addresses, say
 
@@ -124,7 +128,8 @@ def _role(
         Function(h.name, "", role, h.body, tuple(sorted(h.uses)), (), pipeline.span)
         for h in helpers.values()
     ]
-    out.append(lower_parser(parser_site, wanted))
+    many = count_ways(pipeline.graph, role) > MANY_WAYS
+    out.append(lower_parser(parser_site, wanted, many))
     for i, (stage, site) in enumerate(lowered):
         later = frozenset[str]().union(*(s.uses for _, s in lowered[i + 1 :]))
         out.append(
@@ -152,7 +157,7 @@ def _programs(pipeline: Pipeline, functions: list[Function], join: Join) -> list
             helpers = [f for f in functions if f.role == role and not f.stage]
             read = frozenset[str]().union(*(f.loads for f in helpers))
             keeps = tuple(m for m in mine[0].stores if m in read)
-            merge = len(reachable(pipeline.graph, role)) > FEW_NODES
+            merge = len(reachable(pipeline.graph, role)) > FEW_NODES or bool(mine[0].placed)
             name = f"{pipeline.name}_{role}"
             programs.append(Program(name, role, "all", tuple(mine), None, None, merge, keeps))
             continue

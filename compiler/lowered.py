@@ -37,7 +37,8 @@ class Line:
 class Function:
     """`ALWAYS int name(struct xdp_md *ctx, struct state *st)`: one stage on one role. Returns an
     XDP verdict, or CONTINUE if it falls out of its end. `loads` and `stores` are the state members
-    that a staged build takes from the scratch record before, and puts there after. With an empty
+    that a staged build takes from the scratch record before, and puts there after; `placed` are
+    those that the function has put there itself. With an empty
     `stage`: `int name(struct xdp_md *ctx, u32 a, u32 b)`, a global function that stages call."""
 
     name: str
@@ -47,6 +48,7 @@ class Function:
     loads: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     span: Span = NOWHERE
+    placed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ FRAGMENT = {
 }
 
 
-def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
-    """`wanted` are the state members that the stages use; only those are set."""
+def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Function:
+    """`wanted` are the state members that the stages use; only those are set. `many`: there are
+    more ways through the graph than the verifier can follow."""
     w, graph = site.writer, site.pipeline.graph
     nodes = [n for n in graph.nodes if n.name in site.reachable]
     w.put(
@@ -28,13 +29,19 @@ def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
     if "l4" in wanted:
         w.put("u16 fragment = 0;")
     w.put("", "st->length = limit;")
+    members = sorted(wanted & {f"{c_name(n.name)}_at" for n in nodes}) if many else []
+    w.put(*(f"st->scratch->{member} = ABSENT;" for member in members))
     bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`
     for node in nodes:
         entering = graph.entering(node.name, site.role)
         if any(e.source in bounded or graph.node(e.source).header.extent for e in entering):
             bounded.add(node.name)
         with w.at(entering[0].span if entering else node.span):
-            _node(site, node, wanted, node.name in bounded, labelled=bool(entering))
+            if entering:
+                w.put("", f"node_{c_name(node.name)}:")
+            if many and len(entering) > 1:
+                w.put("at = forgotten(st->scratch, at);", "p = data + at;")
+            _node(site, node, wanted, node.name in bounded, direct=many)
     w.put("done:", "return CONTINUE;", "", "malformed:")
     w.put("count_event(event);")
     _malformed(site)
@@ -47,6 +54,7 @@ def lower_parser(site: Site, wanted: frozenset[str]) -> Function:
         (),
         tuple(stores),
         graph.entry(site.role).span,
+        tuple(members),
     )
 
 
@@ -65,10 +73,8 @@ def _malformed(site: Site) -> None:
     )
 
 
-def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, labelled: bool) -> None:
+def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, direct: bool) -> None:
     w, header = site.writer, node.header
-    if labelled:
-        w.put("", f"node_{c_name(node.name)}:")
     _bound(site, node, str(header.minimum), bounded)
     for accept in header.accept:
         w.put(f"if (!({condition(site, accept, ('p', header))}))", "\tgoto done;")
@@ -79,7 +85,7 @@ def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, labelle
         extent = value(site, header.extent, ("p", header)).host()
         _damage(site, f"{extent} < size || at + {extent} > limit", node, "length")
         w.put(f"limit = at + {extent};")
-    _remember(site, node, wanted)
+    _remember(site, node, wanted, direct)
     _leave(site, node)
 
 
@@ -104,11 +110,15 @@ def _size(site: Site, node: Node, bounded: bool) -> None:
         _bound(site, node, "size", bounded)
 
 
-def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
+def _remember(site: Site, node: Node, wanted: frozenset[str], direct: bool) -> None:
+    """`direct`: where the node is goes into the scratch record at once."""
     w, protocol = site.writer, node.header.protocol
     name = c_name(node.name)
     if f"{name}_at" in wanted:
-        w.put(f"st->{name}_h = p;", f"st->{name}_at = at;")
+        if direct:
+            w.put(f"st->scratch->{name}_at = at;")
+        else:
+            w.put(f"st->{name}_h = p;", f"st->{name}_at = at;")
     if node.name in site.links and "link" in wanted:
         sources = {e.source for e in site.pipeline.graph.entering(node.name, site.role)}
         if not sources & site.reachable <= set(site.links):  # it may stand behind other nodes too

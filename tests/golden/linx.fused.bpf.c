@@ -54,6 +54,7 @@ ALWAYS void count_rule(void *map, u32 cell, u32 octets)
 
 struct scratch {
 	u32 egress;
+	u32 at; /* through here the verifier forgets what it knew of a place in the packet */
 	u32 best; /* the look-up under way: slot, cell and rank of the best entry so far. Here, not in */
 	u32 best_cell; /* registers, so that the verifier need not follow them round the loop */
 	u64 best_priority;
@@ -82,6 +83,12 @@ ALWAYS struct scratch *scratch_of(void)
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&scratch, &zero);
+}
+
+ALWAYS u32 forgotten(struct scratch *s, u32 at)
+{
+	*(volatile u32 *)&s->at = at;
+	return *(volatile u32 *)&s->at & MAX_OFFSET;
 }
 
 /* ---- rules ------------------------------------------------------------------------------------ */
