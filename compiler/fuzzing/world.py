@@ -13,7 +13,8 @@ from ..model import Compare, Const, Field, Own, Packet, Pipeline, Test
 
 _HOSTS4 = ["10.1.0.10", "10.2.0.5", "10.2.3.4", "192.0.2.2", "198.51.100.2"]
 _ODD4 = ["224.0.0.5", "255.255.255.255", "0.0.0.0", "127.0.0.1"]
-_SIX = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1", "ff02::1", "::", "fe80::1"]
+_HOSTS6 = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1"]
+_ODD6 = ["ff02::1", "::", "fe80::1", "::1"]
 _MACS = ["020000000a0a", "020000000b0b", "ffffffffffff", "01005e000005", "333300000001"]
 
 
@@ -45,22 +46,35 @@ def world_of(pipeline: Pipeline) -> World:
     ports = tuple(_ports(pipeline))
     own = tuple(port.address for port in ports)
     hosts = [int(IPv4Address(text)) for text in _HOSTS4]
-    neighbours = {
-        (port.number, host): bytes((2, 0, 0, 0, port.number, i))
-        for port in ports
-        for i, host in enumerate(hosts[:-1])
-    }
+    hosts6 = [int(IPv6Address(text)) for text in _HOSTS6]
+    own6 = tuple(port.address6 for port in ports)
     local = frozenset({*own, own[0] | 0xFF})
     macs = (*(int.from_bytes(port.mac, "big") for port in ports), *(int(m, 16) for m in _MACS))
     pool = {
         "ip4": (*hosts, *own, *(int(IPv4Address(text)) for text in _ODD4)),
-        "ip6": tuple(int(IPv6Address(text)) for text in _SIX),
+        "ip6": (*hosts6, *own6, *(int(IPv6Address(text)) for text in _ODD6)),
         "mac": macs,
     }
     numbers = {part.value for part in walk(pipeline) if isinstance(part, Const)}
     numbers |= {value for element in pipeline.elements for _, value in element.symbols}
     near = {key: tuple(sorted(found)) for key, found in _near(pipeline).items()}
-    return World(Environment(ports, local, neighbours), pool, tuple(sorted(numbers)), near)
+    environment = Environment(
+        ports,
+        local,
+        _neighbours(ports, hosts),
+        local6=frozenset(own6),
+        neighbours6=_neighbours(ports, hosts6),
+    )
+    return World(environment, pool, tuple(sorted(numbers)), near)
+
+
+def _neighbours(ports: tuple[Port, ...], hosts: list[int]) -> dict[tuple[int, int], bytes]:
+    """All hosts but one are there, on every port."""
+    return {
+        (port.number, host): bytes((2, 0, 0, 0, port.number, i))
+        for port in ports
+        for i, host in enumerate(hosts[:-1])
+    }
 
 
 def _ports(pipeline: Pipeline) -> Iterator[Port]:
@@ -69,7 +83,8 @@ def _ports(pipeline: Pipeline) -> Iterator[Port]:
         for mtu, vlan in ((1500, 0), (1400, 200)):
             n = next(numbers)
             mac, address = bytes((2, 0, 0, 0, 0, n)), 10 << 24 | n << 8 | 1
-            yield Port(n, f"{role.upper()}{n}", role, 100 + n, mtu, mac, address, vlan)
+            address6 = int(IPv6Address(f"2001:db8:{n}::1"))
+            yield Port(n, f"{role.upper()}{n}", role, 100 + n, mtu, mac, address, vlan, address6)
 
 
 def _near(pipeline: Pipeline) -> dict[tuple[str, str], set[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 from ...lang.request import Request, request_text
 from ..decoding.decoded import told
@@ -53,18 +53,27 @@ def _surroundings(environment: Environment) -> Iterator[str]:
     yield "ports:"
     for p in environment.ports:
         more = f", address: {IPv4Address(p.address)}" if p.address else ""
+        more += f", address6: '{IPv6Address(p.address6)}'" if p.address6 else ""
         more += f", vlan: {p.vlan}" if p.vlan else ""
         said = f"role: {p.role}, number: {p.number}, ifindex: {p.ifindex}, mtu: {p.mtu}"
         yield f"  {p.name}: {{{said}, mac: {p.mac.hex(':')}{more}}}"
     local = sorted(environment.local - {p.address for p in environment.ports})
-    yield f"local: [{', '.join(map(format_ip4, local))}]"
+    local6 = sorted(environment.local6 - {p.address6 for p in environment.ports})
+    yield f"local: [{', '.join([*map(format_ip4, local), *map(_ip6, local6)])}]"
     yield "neighbours:"
     for p in environment.ports:
-        known = {a: mac for (n, a), mac in environment.neighbours.items() if n == p.number}
-        shown = ", ".join(f"{format_ip4(a)}: {mac.hex(':')}" for a, mac in known.items())
+        known = [
+            (format_ip4(a), m) for (n, a), m in environment.neighbours.items() if n == p.number
+        ]
+        known += [(_ip6(a), m) for (n, a), m in environment.neighbours6.items() if n == p.number]
+        shown = ", ".join(f"{a}: {m.hex(':')}" for a, m in known)
         yield f"  {p.name}: {{{shown}}}"
     if environment.default:
         yield f"default: {environment.default}"
+
+
+def _ip6(address: int) -> str:
+    return f'"{IPv6Address(address)}"'
 
 
 def _rules(requests: Sequence[Request]) -> Iterator[str]:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from ..model import Field, Graph, Header, Packet
+from functools import partial
+
+from ..lowered import c_name
+from ..model import Field, Graph, Header, Node, Packet
 from .values import Site, value
 
 
@@ -30,15 +33,22 @@ def places(graph: Graph) -> dict[tuple[str, str], int]:
 
 
 def tell(site: Site) -> None:
-    w, at = site.writer, places(site.pipeline.graph)
-    w.put("u32 first = 0;", "struct told *out = bpf_map_lookup_elem(&told, &first);", "if (!out)")
-    w.put("\treturn XDP_ABORTED;")
+    """A function for each node, so that the verifier need not follow every set of nodes that a
+    packet may have through all of them."""
+    at = places(site.pipeline.graph)
     for node in site.pipeline.graph.nodes:
-        if node.name not in site.reachable:
-            continue
-        with w.nest(f"if ({site.pointer(node.name)}) {{"):
-            inner = site.branch({node.name})
-            w.put(f"out->word[{at[node.name, '']}] = 1 + {site.offset(node.name)};")
-            for f in told_fields(node.header):
-                text = value(inner, Packet(node.name, f.name, f.width, f.kind)).host()
-                w.put(f"out->word[{at[node.name, f.name]}] = {text};")
+        if node.name in site.reachable:
+            name = site.helper(f"tell_{c_name(node.name)}", partial(_node, node=node, at=at))
+            site.writer.put(f"{name}(ctx, 0, 0);")
+
+
+def _node(site: Site, node: Node, at: dict[tuple[str, str], int]) -> None:
+    w = site.writer
+    w.put("u32 first = 0;", "struct told *out = bpf_map_lookup_elem(&told, &first);", "")
+    with w.nest(f"if (out && {site.pointer(node.name)}) {{"):
+        inner = site.branch({node.name})
+        w.put(f"out->word[{at[node.name, '']}] = 1 + {site.offset(node.name)};")
+        for f in told_fields(node.header):
+            text = value(inner, Packet(node.name, f.name, f.width, f.kind)).host()
+            w.put(f"out->word[{at[node.name, f.name]}] = {text};")
+    w.put("return 0;")

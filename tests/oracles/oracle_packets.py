@@ -1,0 +1,94 @@
+"""Packets with each header that ships, built by scapy; the same ones every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6
+from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.layers.vxlan import VXLAN
+from scapy.packet import Packet, Raw
+
+_OPTIONS = [b"", b"\x94\x04\0\0", b"\x01" * 40]
+_TCP_OPTIONS: list[list[tuple[str, object]]] = [
+    [],
+    [("MSS", 1460)],
+    [("NOP", None), ("WScale", 7), ("MSS", 9000), ("SAckOK", b"")],
+]
+
+
+class Maker:
+    """Draws values as they come, from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+
+    def packets(self) -> Iterator[Packet]:
+        for _ in range(12):
+            link = self.link()
+            yield link / ARP(
+                op=self.bits(1) + 1, hwsrc=self.mac(), psrc=self.ip4(), pdst=self.ip4()
+            )
+            yield link / self.ipv4() / self.tcp()
+            yield link / self.ipv4() / self.udp()
+            yield link / self.ipv4() / ICMP(type=8, id=self.bits(16), seq=self.bits(16)) / b"ping"
+            yield link / self.ipv4() / self.gre() / self.ipv4() / self.tcp()
+            yield link / self.ipv4() / self.gre() / self.ipv4() / self.udp()
+            yield link / self.ipv6() / self.tcp()
+            yield link / self.ipv6() / self.udp()
+            echo = ICMPv6EchoReply if self.bits(1) else ICMPv6EchoRequest
+            yield link / self.ipv6() / echo(id=self.bits(16), seq=self.bits(16), data=b"ping")
+            tunnel = self.ipv4() / UDP(sport=self.bits(16), dport=4789)
+            yield self.link() / tunnel / self.vxlan() / self.ethernet() / self.ipv4() / self.udp()
+            yield link / self.ipv4(flags=1) / self.udp()
+            yield link / self.ipv4(frag=self.bits(12) + 1) / Raw(b"the rest")
+
+    def bits(self, count: int) -> int:
+        return self._random.getrandbits(count)
+
+    def mac(self) -> str:
+        return (b"\x02" + self._random.randbytes(5)).hex(":")
+
+    def ip4(self) -> str:
+        return f"10.{self.bits(8)}.{self.bits(8)}.{self.bits(8)}"
+
+    def ip6(self) -> str:
+        return f"2001:db8::{self.bits(16):x}:{self.bits(16):x}"
+
+    def ethernet(self) -> Packet:
+        return Ether(src=self.mac(), dst=self.mac())
+
+    def link(self) -> Packet:
+        tag = Dot1Q(prio=self.bits(3), id=self.bits(1), vlan=self.bits(12))
+        return self.ethernet() / tag if self.bits(1) else self.ethernet()
+
+    def arp(self) -> Packet:
+        return ARP(op=self.bits(1) + 1, hwsrc=self.mac(), psrc=self.ip4(), pdst=self.ip4())
+
+    def ipv4(self, flags: int = 2, frag: int = 0) -> Packet:
+        return IP(src=self.ip4(), dst=self.ip4(), tos=self.bits(8), id=self.bits(16), flags=flags,
+                  frag=frag, ttl=self.bits(8), options=self._random.choice(_OPTIONS))  # fmt: skip
+
+    def ipv6(self) -> Packet:
+        return IPv6(src=self.ip6(), dst=self.ip6(), tc=self.bits(8), fl=self.bits(20),
+                    hlim=self.bits(8))  # fmt: skip
+
+    def tcp(self) -> Packet:
+        options = self._random.choice(_TCP_OPTIONS)
+        return TCP(sport=self.bits(16), dport=self.bits(16), seq=self.bits(32), ack=self.bits(32),
+                   flags=self.bits(8), window=self.bits(16), urgptr=self.bits(16),
+                   options=options)  # fmt: skip
+
+    def udp(self) -> Packet:
+        # Ports that tshark takes for nothing else.
+        return UDP(sport=40000 + self.bits(8), dport=40000 + self.bits(8)) / Raw(b"\xff" * 8)
+
+    def gre(self) -> Packet:
+        return GRE(chksum_present=self.bits(1), key_present=self.bits(1), key=self.bits(32),
+                   seqnum_present=self.bits(1), seqence_number=self.bits(32),
+                   proto=0x0800)  # fmt: skip
+
+    def vxlan(self) -> Packet:
+        return VXLAN(vni=self.bits(24), flags=8)
