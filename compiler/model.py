@@ -643,9 +643,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Tell:
-    """Leave where the packet's nodes are, and their fields, to a decoder. Nothing in the language
-    says this: see `decoding/program.py`."""
+    """Leave where these nodes are, and their fields, to a decoder. Nothing in the language says
+    this: see `decoding/program.py`."""
 
+    nodes: tuple[str, ...]
     span: Span
 
 

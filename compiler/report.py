@@ -222,10 +222,10 @@ def decoder(pipeline: Pipeline, role: str | None, by_kernel: bool) -> Iterator[D
     from ..runtime.bundle import Bundle as Loadable
     from ..runtime.decode import ParserRun
     from .decoding.by_kernel import KernelDecoder
-    from .decoding.program import decoding
+    from .decoding.program import decodings
 
-    bundle = compile_pipeline(decoding(pipeline))
-    with ParserRun(Loadable(bundle.manifest, bundle.object), role) as run:
+    bundles = [compile_pipeline(each) for each in decodings(pipeline)]
+    with ParserRun([Loadable(b.manifest, b.object) for b in bundles], role) as run:
         yield KernelDecoder(pipeline.graph, role, run.parse, run.shortest, run.longest)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import ExitStack
+
 from ..compiler.interpreter.environment import Environment, Port
 from .bundle import Bundle
 from .testrun import KernelBackend, PrivateRun
@@ -10,31 +13,40 @@ _PORT = 1
 
 
 class ParserRun:
-    """A decoding program (`compiler/decoding/program.py`) in the kernel, of this process alone.
+    """Decoding programs (`compiler/decoding/program.py`) in the kernel, of this process alone.
     Close it."""
 
     shortest, longest = KernelBackend.shortest, KernelBackend.longest
 
-    def __init__(self, bundle: Bundle, role: str) -> None:
+    def __init__(self, bundles: Iterable[Bundle], role: str) -> None:
         """For packets that arrive on ports of `role`. Raises `Refused`."""
-        self._run = PrivateRun(bundle)
         port = Port(_PORT, "capture", role, ifindex=1, mtu=1500, mac=bytes(6))
-        self._run.set_environment(Environment((port,)))
-        self._words = self._run.maps["told"].mmap().cast("Q")
-        self._nothing = bytes(self._words.nbytes)
+        self._owned = ExitStack()
+        self._runs: list[tuple[PrivateRun, memoryview]] = []
+        with ExitStack() as loading:
+            for bundle in bundles:
+                run = loading.enter_context(PrivateRun(bundle))
+                run.set_environment(Environment((port,)))
+                words = run.maps["told"].mmap().cast("Q")
+                loading.callback(words.release)
+                self._runs.append((run, words))
+            self._owned = loading.pop_all()
 
     def parse(self, frame: bytes) -> tuple[list[int], str]:
-        """The words that the program left (`lowering/tell.py`), and why the frame is malformed
+        """The words that the programs left (`lowering/tell.py`), and why the frame is malformed
         (empty if it is not). Raises BpfError."""
-        self._words.cast("B")[:] = self._nothing
-        outcome = self._run.run(frame, _PORT)
-        reason = next((reason for group, reason in outcome.events if group == "malformed"), "")
-        return self._words.tolist(), reason
+        told: list[int] = []
+        reason = ""
+        for run, words in self._runs:
+            words.cast("B")[:] = bytes(words.nbytes)
+            outcome = run.run(frame, _PORT)
+            reason = next((what for group, what in outcome.events if group == "malformed"), "")
+            told = [a | b for a, b in zip(told, words, strict=True)] if told else words.tolist()
+        return told, reason
 
     def close(self) -> None:
         """May be called again."""
-        self._words.release()
-        self._run.close()
+        self._owned.close()
 
     def __enter__(self) -> ParserRun:
         return self

@@ -89,8 +89,8 @@ def _statement(site: Site, s: Statement) -> Shape | None:
             return None
         case Inline(_, body):
             return _scoped(site, body)
-        case Tell():
-            tell(site)
+        case Tell(nodes):
+            tell(site, nodes)
             return site.shape
 
 

@@ -32,12 +32,12 @@ def places(graph: Graph) -> dict[tuple[str, str], int]:
     return found
 
 
-def tell(site: Site) -> None:
+def tell(site: Site, nodes: tuple[str, ...]) -> None:
     """A function for each node, so that the verifier need not follow every set of nodes that a
     packet may have through all of them."""
     at = places(site.pipeline.graph)
     for node in site.pipeline.graph.nodes:
-        if node.name in site.reachable:
+        if node.name in nodes and node.name in site.reachable:
             name = site.helper(f"tell_{c_name(node.name)}", partial(_node, node=node, at=at))
             site.writer.put(f"{name}(ctx, 0, 0);")
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from scapy.contrib.gtp import (
+    GTP_PDCP_PDU_ExtensionHeader,
+    GTP_U_Header,
+    GTPPDUSessionContainer,
+)
 from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
 
-_OPTIONS = [b"", b"\x94\x04\0\0", b"\x01" * 40]
+_OPTIONS = [b"", b"\x94\x04\0\0", b"\x01" * 36]  # in GTP-U tshark takes 40 for no IPv4
 _TCP_OPTIONS: list[list[tuple[str, object]]] = [
     [],
     [("MSS", 1460)],
@@ -42,6 +47,10 @@ class Maker:
             yield link / self.ipv6() / echo(id=self.bits(16), seq=self.bits(16), data=b"ping")
             tunnel = self.ipv4() / UDP(sport=self.bits(16), dport=4789)
             yield self.link() / tunnel / self.vxlan() / self.ethernet() / self.ipv4() / self.udp()
+            yield link / self.gtpu() / self.ipv4() / self.udp()
+            yield link / self.gtpu(0x85) / self.session() / self.ipv4() / self.tcp()
+            number = GTP_PDCP_PDU_ExtensionHeader(pdcp_pdu=self.bits(16))
+            yield link / self.gtpu(0xC0) / number / self.ipv4() / self.udp()
             yield link / self.ipv4(flags=1) / self.udp()
             yield link / self.ipv4(frag=self.bits(12) + 1) / Raw(b"the rest")
 
@@ -89,6 +98,21 @@ class Maker:
         return GRE(chksum_present=self.bits(1), key_present=self.bits(1), key=self.bits(32),
                    seqnum_present=self.bits(1), seqence_number=self.bits(32),
                    proto=0x0800)  # fmt: skip
+
+    def gtpu(self, extension: int = 0) -> Packet:
+        sequence, number = self.bits(1), self.bits(1)
+        head = GTP_U_Header(
+            gtp_type=255, teid=self.bits(32), E=bool(extension), S=sequence, PN=number
+        )
+        if extension or sequence or number:
+            head.next_ex, head.seq, head.npdu = extension, self.bits(16), self.bits(8)
+        return self.ipv4() / UDP(sport=self.bits(16), dport=2152) / head
+
+    def session(self) -> Packet:
+        if self.bits(1):
+            return GTPPDUSessionContainer(type=1, QFI=self.bits(6))
+        policy = self.bits(1)
+        return GTPPDUSessionContainer(type=0, PPP=policy, RQI=self.bits(1), QFI=self.bits(6))
 
     def vxlan(self) -> Packet:
         return VXLAN(vni=self.bits(24), flags=8)

@@ -62,7 +62,7 @@ def dissected(capture: Path) -> list[list[Dissected]]:
 
 
 def _protocols(packet: ElementTree.Element) -> Iterator[Dissected]:
-    for proto in packet.findall("proto"):
+    for proto in packet.iter():  # some stand as fields of others
         if proto.get("name") in PROTOCOLS:
             found = {
                 f.get("name", ""): (f.get("show", ""), f.get("value", ""))
@@ -93,7 +93,7 @@ def _fields(node: DecodedNode, found: Dissected) -> Iterator[str]:
             continue
         ours = node.fields.get(field.name)
         theirs = _told(field, name, found.fields)
-        if ours != theirs:
+        if ours != theirs and not (theirs is None and str(name).endswith(" ?")):
             yield f"{node.name}.{field.name}: {ours} and {theirs} ({name})"
 
 
@@ -102,7 +102,7 @@ def _told(field: Field, name: str | list[str], found: dict[str, tuple[str, str]]
     if isinstance(name, list):
         octets = "".join(found.get(one, ("", ""))[1] for one in name)
         return octets if field.kind == "bytes" else int(octets or "0", 16)
-    name, _, divisor = name.partition(" / ")
+    name, _, divisor = name.removesuffix(" ?").partition(" / ")
     if name not in found:
         return None
     shown = found[name][0]
