@@ -132,16 +132,17 @@ def _spoilt(draw: st.DrawFn, whole: Drawn) -> Drawn:
 def _values(draw: st.DrawFn, header: Header, edge: Edge | None, world: World) -> dict[str, Value]:
     """Values by field: what has no default always, of the rest a few; then what the edge and the
     header's clauses ask for."""
-    tests = edge.tests if edge else ()
+    tests = [test for test in edge.tests if not test.ahead] if edge else []
     tested = {test.field for test in tests}
     kept = _read_by_clauses(header) if draw(st.integers(0, 11)) else frozenset[str]()
-    sizing = {part.field for part in walk((header.size, header.extent)) if isinstance(part, Own)}
-    groups = {f.group for f in header.fields if f.group}
-    there = {name for name in sorted(groups) if draw(st.booleans())}
+    derived = {p.field for p in walk((header.size, header.extent)) if isinstance(p, Own)}
+    derived |= {p.field for g in header.groups for p in walk(g.count) if isinstance(p, Own)}
+    flags = draw(_flags(header, tested))
+    there = {g.name for g in header.groups if not g.flags or flags & set(g.flags)}
     free = [
         f for f in header.fields
-        if not f.name.startswith("_") and f.name not in kept | tested | sizing | groups
-        and not isinstance(f.default, Derived) and (not f.group or f.group in there)
+        if not f.name.startswith("_") and f.name not in kept | tested | derived | _all_flags(header)
+        and not isinstance(f.default, Derived) and (f.group is None or f.group in there)
     ]  # fmt: skip
     plain = [f.name for f in free if f.default is not None or f.part_of or not f.width]
     chosen = set(draw(st.lists(st.sampled_from(plain), max_size=3))) if plain else set()
@@ -150,11 +151,28 @@ def _values(draw: st.DrawFn, header: Header, edge: Edge | None, world: World) ->
         for f in free
         if f.name in chosen or f.name not in plain
     }
+    values |= dict.fromkeys(sorted(flags), 1)
     for test in tests:
         values = _without_parts(header, test.field, values)
         values[test.field] = draw(_passing(test, header.field(test.field), world))
     _mend(header, values, bool(edge), kept | tested)
     return values
+
+
+@st.composite
+def _flags(draw: st.DrawFn, header: Header, tested: set[str]) -> frozenset[str]:
+    """Flags that are set: of half of the groups, and of those whose fields the edge asks for."""
+    asked = {header.field(name).group for name in tested}
+    found: set[str] = set()
+    for group in header.groups:
+        free = [flag for flag in group.flags if flag not in tested]
+        if free and (group.name in asked or draw(st.booleans())):
+            found |= set(draw(st.lists(st.sampled_from(free), min_size=1, unique=True)))
+    return frozenset(found)
+
+
+def _all_flags(header: Header) -> set[str]:
+    return {flag for group in header.groups for flag in group.flags}
 
 
 def _read_by_clauses(header: Header) -> frozenset[str]:
@@ -169,6 +187,10 @@ def _without_parts(header: Header, name: str, values: dict[str, Value]) -> dict[
 
 
 def _value(header: Header, field: Field, world: World) -> st.SearchStrategy[Value]:
+    array = header.array(field)
+    if array is not None:
+        one = st.sampled_from(world.values(field.kind, field.width))
+        return st.lists(one, min_size=1, max_size=array.most).map(tuple)
     if not field.width:
         known = _OPTIONS.get(header.protocol, ())
         return st.sampled_from((b"", *known)) | st.binary(max_size=12)

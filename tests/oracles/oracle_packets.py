@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import truediv
 from random import Random
 
+from scapy.contrib.geneve import GENEVE, GeneveOptions
 from scapy.contrib.gtp import (
     GTP_PDCP_PDU_ExtensionHeader,
     GTP_U_Header,
     GTPPDUSessionContainer,
 )
+from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6
+from scapy.layers.inet6 import (
+    ICMPv6EchoReply,
+    ICMPv6EchoRequest,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    IPv6ExtHdrHopByHop,
+    IPv6ExtHdrRouting,
+    IPv6ExtHdrSegmentRouting,
+    PadN,
+)
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.packet import Packet, Raw
@@ -51,6 +65,20 @@ class Maker:
             yield link / self.gtpu(0x85) / self.session() / self.ipv4() / self.tcp()
             number = GTP_PDCP_PDU_ExtensionHeader(pdcp_pdu=self.bits(16))
             yield link / self.gtpu(0xC0) / number / self.ipv4() / self.udp()
+            yield self.ethernet() / self.labels() / self.ipv4() / self.udp()
+            tunnel = self.ipv4() / UDP(sport=self.bits(16), dport=6081) / self.geneve()
+            yield link / tunnel / self.ethernet() / self.ipv4() / self.udp()
+            options = [PadN(optdata=b"1234")]
+            first = IPv6ExtHdrHopByHop(options=options)
+            yield link / self.ipv6() / first / IPv6ExtHdrDestOpt(options=options) / self.udp()
+            mobile = IPv6ExtHdrRouting(type=2, segleft=1, addresses=[self.ip6()])
+            yield link / self.ipv6() / mobile / self.udp()
+            yield link / self.ipv6() / self.segments() / self.udp()
+            yield link / self.ipv6() / self.segments() / self.ipv4() / self.tcp()
+            fragment = IPv6ExtHdrFragment(id=self.bits(32), m=self.bits(1))
+            yield link / self.ipv6() / fragment / self.udp()
+            later = IPv6ExtHdrFragment(id=self.bits(32), offset=self.bits(12) + 1, nh=17)
+            yield link / self.ipv6() / later / Raw(b"the rest")
             yield link / self.ipv4(flags=1) / self.udp()
             yield link / self.ipv4(frag=self.bits(12) + 1) / Raw(b"the rest")
 
@@ -113,6 +141,24 @@ class Maker:
             return GTPPDUSessionContainer(type=1, QFI=self.bits(6))
         policy = self.bits(1)
         return GTPPDUSessionContainer(type=0, PPP=policy, RQI=self.bits(1), QFI=self.bits(6))
+
+    def labels(self) -> Packet:
+        count = self.bits(1) + 1
+        stack = [MPLS(label=self.bits(19) + 16, cos=self.bits(3), ttl=self.bits(8), s=i == count)
+                 for i in range(count + 1)]  # fmt: skip
+        return reduce(truediv, stack)
+
+    def geneve(self) -> Packet:
+        option = GeneveOptions(classid=self.bits(16), type=self.bits(8), data=b"abcd")
+        return GENEVE(vni=self.bits(24), critical=self.bits(1), oam=self.bits(1), proto=0x6558,
+                      options=option if self.bits(1) else b"")  # fmt: skip
+
+    def segments(self) -> Packet:
+        last = self.bits(3)
+        addresses = [self.ip6() for _ in range(last + 1)]
+        head = IPv6ExtHdrSegmentRouting(addresses=addresses, segleft=last, lastentry=last)
+        head.tag = self.bits(16)
+        return head
 
     def vxlan(self) -> Packet:
         return VXLAN(vni=self.bits(24), flags=8)

@@ -35,7 +35,7 @@ class Dissected(NamedTuple):
 
     proto: str
     offset: int
-    fields: dict[str, tuple[str, str]]
+    fields: dict[str, list[tuple[str, str]]]
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,7 @@ def dissected(capture: Path) -> list[list[Dissected]]:
             pytest.fail("CI must run every test, but there is no tshark", pytrace=False)
         pytest.skip("there is no tshark")
     command = ["tshark", "-r", str(capture), "-T", "pdml", "-o", "ip.defragment:FALSE"]
+    command += ["-o", "ipv6.defragment:FALSE"]
     done = subprocess.run(command, capture_output=True, timeout=120, check=True)
     packets = ElementTree.fromstring(done.stdout).iter("packet")
     return [list(_protocols(packet)) for packet in packets]
@@ -64,10 +65,10 @@ def dissected(capture: Path) -> list[list[Dissected]]:
 def _protocols(packet: ElementTree.Element) -> Iterator[Dissected]:
     for proto in packet.iter():  # some stand as fields of others
         if proto.get("name") in PROTOCOLS:
-            found = {
-                f.get("name", ""): (f.get("show", ""), f.get("value", ""))
-                for f in reversed(list(proto.iter("field")))
-            }
+            found: dict[str, list[tuple[str, str]]] = {}
+            for f in proto.iter("field"):
+                told = f.get("show", ""), f.get("value", "")
+                found.setdefault(f.get("name", ""), []).append(told)
             yield Dissected(proto.get("name", ""), int(proto.get("pos", "0")), found)
 
 
@@ -97,15 +98,17 @@ def _fields(node: DecodedNode, found: Dissected) -> Iterator[str]:
             yield f"{node.name}.{field.name}: {ours} and {theirs} ({name})"
 
 
-def _told(field: Field, name: str | list[str], found: dict[str, tuple[str, str]]) -> Any:
+def _told(field: Field, name: str | list[str], found: dict[str, list[tuple[str, str]]]) -> Any:
     """A field's value by tshark, as `decode` has it; None where tshark has none."""
     if isinstance(name, list):
-        octets = "".join(found.get(one, ("", ""))[1] for one in name)
+        octets = "".join(found[one][0][1] for one in name if one in found)
         return octets if field.kind == "bytes" else int(octets or "0", 16)
+    if name.startswith("each "):
+        return [shown for shown, _ in found[name.removeprefix("each ")]]
     name, _, divisor = name.removesuffix(" ?").partition(" / ")
     if name not in found:
         return None
-    shown = found[name][0]
+    shown = found[name][0][0]
     if field.kind in ("ip4", "ip6"):
         return str(ip_address(shown))
     return shown if field.kind == "mac" else int(shown, 0) // int(divisor or "1")
@@ -180,5 +183,5 @@ def test_a_difference_would_be_seen(capture: Path, dissected: list[list[Dissecte
     assert not list(differences(decoded, first, whole=True))
     moved = [first[0], first[1]._replace(offset=15), *first[2:]]
     assert "headers: " in next(differences(decoded, moved, whole=True))
-    lied = first[0]._replace(fields={**first[0].fields, "eth.type": ("0x0801", "0801")})
+    lied = first[0]._replace(fields={**first[0].fields, "eth.type": [("0x0801", "0801")]})
     assert "ethernet.type: " in next(differences(decoded, [lied, *first[1:]], whole=True))
