@@ -12,7 +12,7 @@ from helioc.lang.render import render_all
 from helioc.lang.request import IE, Change, Request, RuleItem, request_text
 from helioc.lang.request_antlr import TYPES
 from helioc.lang.request_parser import parse_request
-from helioc.lang.request_tokens import tokens
+from helioc.lang.request_tokens import expression_of, tokens
 from helioc.lang.source import Source
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -76,6 +76,42 @@ def test_tokens_are_the_grammars(text: str) -> None:
     found = tokens(Source("request", text))
     types = [TYPES[kind] for kind in found.kinds]
     assert list(zip(types, found.texts, found.starts, strict=True)) == wanted
+
+
+SHAPED = [
+    "create PDR 7 [(src_ip, u32, 10.0.0.0/8), (tos, u8, 184 & 0xfc), FAR 17]",
+    'create OVERLAY 3 "my WAN" [(IP address, u32, 10.0.0.1), (p, u16, 1..20)]',
+    "update FAR 17 [(action, u8, DROP)]",
+    "delete PDR 1",
+    "replace PDR, FAR",
+]
+SPACES = ["", " ", "\n", "// c\n", "/", "// a // b\n", ";", "x", "1", ".", "-", ":", "_", '"', ".."]
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(SHAPED), st.data())
+def test_an_expression_takes_a_text_apart_as_the_tokens_do(text: str, data: st.DataObject) -> None:
+    """Whatever stands between the tokens: what the expression of a shape matches has that shape."""
+    shape, pieces, *_ = tokens(Source("request", text))
+    expression = expression_of(shape)
+    assert expression is not None and expression.fullmatch(text) is not None
+    spaces = st.just(" ") | st.sampled_from(SPACES)
+    changed = data.draw(spaces) + "".join(piece + data.draw(spaces) for piece in pieces)
+    match = expression.fullmatch(changed)
+    if match is not None:
+        kinds, texts, starts, ends = tokens(Source("request", changed))
+        assert kinds in (shape, shape + ";")
+        count = len(shape)
+        assert match.groups() == tuple(texts[:count])
+        assert match.regs[1:] == tuple(zip(starts, ends, strict=True))[:count]
+
+
+def test_comments_do_not_make_an_expression_slow() -> None:
+    expression = expression_of(tokens(Source("request", SHAPED[0])).kinds)
+    assert expression is not None
+    start = time.perf_counter()
+    assert expression.fullmatch("create PDR 7 [" + "// a " * 5000 + "\n" + " \n//" * 5000) is None
+    assert time.perf_counter() - start < 1.0
 
 
 def outcome(text: str, cached: bool) -> object:
