@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from time import perf_counter
+from time import process_time
 
 import pytest
 from check_frame import checked, framed
@@ -67,9 +67,9 @@ def test_damaged_linx(mutate: object, seed: int) -> None:
     dice = random.Random(seed)
     for _ in range(200):
         text = mutate(dice)
-        start = perf_counter()
+        start = process_time()
         pipeline, found = checked(text)
-        assert perf_counter() - start < 2, text
+        assert process_time() - start < 2, text
         if pipeline is None:
             assert any(d.severity == "error" for d in found), text
         else:
