@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .lower import Join
     from .model import Pipeline
 
-FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+FILE = click.argument("file", type=click.Path(path_type=Path))
 CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
 
 

@@ -57,6 +57,11 @@ BUILD: dict[str, Explanation] = {
         "and run its programs on packets, which needs root (CAP_BPF, CAP_NET_ADMIN) and libbpf. "
         "`helioc test` without `--on` and `helioc decode` without `--kernel` ask the interpreter.",
     ),
+    "H0330": Explanation(
+        "there is not enough memory",
+        "The machine, or a limit (`ulimit -v`, a control group), gives this process no more. Rules "
+        "in force are as they were. Rules in bulk may come in several files, one after the other.",
+    ),
     "H0811": Explanation(
         "a port role that the pipeline does not have",
         "Which edges of the parse graph are read depends on the role of the port that a packet "

@@ -26,6 +26,8 @@ def ending(error: BaseException, program: str) -> tuple[str, int]:
         # What is still buffered goes nowhere, without a complaint when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", 141
+    if isinstance(error, MemoryError):
+        return account([_no_memory()], program), 1
     if isinstance(error, OSError):
         return account([_system(error)], program), 1
     return account([_internal(error, program)], program), 70
@@ -52,6 +54,11 @@ def _system(error: OSError) -> Diagnostic:
     why = (error.strerror or str(error)).lower()
     help_ = "check the path, its permissions, and whether there is room left"
     return Diagnostic("H0300", f"the system cannot go on{what}: {why}", (), help_)
+
+
+def _no_memory() -> Diagnostic:
+    help_ = "what was asked for needs more than there is: ask for it in smaller parts"
+    return Diagnostic("H0330", "there is not enough memory", (), help_)
 
 
 def _internal(error: BaseException, program: str) -> Diagnostic:

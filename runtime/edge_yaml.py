@@ -16,11 +16,11 @@ from .config import Config
 from .faults import refused, unreadable
 from .netlink import Address, Link
 from .ports import Wanted
+from .reading import MIB, read_octets
 from .yaml_nodes import Entry, Nodes
 
 _FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
 _PORT = ("role", "interface", "vlan", "number")
-_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,7 @@ class Host:
 def read_source(path: Path) -> Source:
     """Raises `Refused`."""
     try:
-        if path.is_file() and path.stat().st_size > _LARGEST:
-            raise refused(unreadable(str(path), "larger than 1 MiB"))
-        return Source(str(path), path.read_bytes().decode("utf-8-sig"), path)
-    except OSError as error:
-        raise refused(unreadable(str(path), error.strerror or "unreadable")) from None
+        return Source(str(path), read_octets(path, MIB).decode("utf-8-sig"), path)
     except UnicodeDecodeError as error:
         raise refused(unreadable(str(path), f"octet {error.start} is not UTF-8")) from None
 

@@ -253,6 +253,11 @@ TABLES: dict[str, Explanation] = {
         "no rule fits these words",
         "`helioctl show` takes a kind, a kind and an id or name, or a name alone.",
     ),
+    "H0745": Explanation(
+        "a file is too large",
+        "Requests in text or YAML have at most 64 MiB, rules in bulk (.csv, .hpr) 1 GiB, the "
+        "edge's YAML 1 MiB. Of what is no regular file (a pipe, a device) 64 MiB are read.",
+    ),
     "H0744": Explanation(
         "the kernel does not route by a port",
         "A packet whose next hop the runtime has not resolved asks the kernel's FIB, which answers "

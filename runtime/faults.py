@@ -254,6 +254,13 @@ def unreadable(path: str, why: str) -> Diagnostic:
     )
 
 
+def too_large(path: str, most: int, piped: bool) -> Diagnostic:
+    help_ = "split it: several requests, one after the other"
+    if piped:
+        help_ = "it is no regular file: put what it gives into one first"
+    return Diagnostic("H0745", f"`{path}` is larger than {most} MiB", (), help_)
+
+
 def unknown_file(path: str, help_: str) -> Diagnostic:
     return Diagnostic("H0741", f"what is in `{path}`?", (), help_)
 

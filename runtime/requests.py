@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from ..lang.ending import cannot_write
 from ..lang.request import Request
 from ..lang.source import Source
 from . import faults
+from .reading import MIB, read_octets
 
 if TYPE_CHECKING:
     from ..compiler.manifest import Manifest
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: What a file's ending says it holds.
 FORMATS = {".req": "text", ".txt": "text", ".yaml": "yaml", ".yml": "yaml",
            ".csv": "csv", ".hpr": "hpr"}  # fmt: skip
+#: Octets that a file of each format may have.
+LARGEST = {"text": 64 * MIB, "yaml": 64 * MIB, "csv": 1024 * MIB, "hpr": 1024 * MIB}
 
 
 def read_request(path: Path, manifest: Manifest, book: RuleBook, kind: str) -> Request | Columns:
@@ -34,8 +36,8 @@ def read_request(path: Path, manifest: Manifest, book: RuleBook, kind: str) -> R
     if form == "hpr":
         from ..compiler.requests.columns import load
 
-        return load(_octets(path), str(path))
-    source = _text(path)
+        return load(read_octets(path, LARGEST[form]), str(path))
+    source = _text(path, form)
     if form == "yaml":
         from ..compiler.requests.yaml_requests import read_yaml
 
@@ -57,7 +59,9 @@ def pack(path: Path, out: Path, manifest: Manifest, kind: str) -> Columns:
     if out.suffix.lower() != ".hpr":
         help_ = "packed rules are known by the ending .hpr: give such a name with -o"
         raise faults.refused(faults.unknown_file(str(out), help_))
-    columns = _csv(path, _text(path), {r.name: Kind(manifest, r) for r in manifest.rules}, kind)
+    columns = _csv(
+        path, _text(path, "csv"), {r.name: Kind(manifest, r) for r in manifest.rules}, kind
+    )
     try:
         out.write_bytes(dump(columns))
     except OSError as error:
@@ -79,18 +83,10 @@ def _csv(path: Path, source: Source, kinds: Mapping[str, Kind], kind: str) -> Co
     return read_csv(source, found)
 
 
-def _octets(path: Path) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    except OSError as error:
-        why = error.strerror or "unreadable"
-        raise faults.refused(faults.unreadable(str(path), why)) from None
-
-
-def _text(path: Path) -> Source:
+def _text(path: Path, form: str) -> Source:
     name = "<stdin>" if str(path) == "-" else str(path)
     try:
-        return Source(name, _octets(path).decode("utf-8-sig"), path)
+        return Source(name, read_octets(path, LARGEST[form]).decode("utf-8-sig"), path)
     except UnicodeDecodeError as error:
         why = f"octet {error.start} is not UTF-8"
         raise faults.refused(faults.unreadable(name, why)) from None

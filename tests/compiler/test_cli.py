@@ -35,6 +35,13 @@ def test_a_misspelt_file(at: Path, name: str, meant: str) -> None:
     assert "did you mean `../" not in helioc(at, "check", "none/linx.hp", status=1)
 
 
+@pytest.mark.parametrize("command", ["check", "fmt", "doc"])
+def test_a_directory_is_no_pipeline(at: Path, command: str) -> None:
+    assert "error[H0109]: cannot read `.`" in helioc(at, command, ".", status=1).replace(
+        " .:", " `.`:"
+    )
+
+
 def test_a_misspelt_file_elsewhere(at: Path) -> None:
     (at / "sub").mkdir()
     assert "did you mean `../linx.hp`?" in helioc(at / "sub", "check", "../linx.hq", status=1)

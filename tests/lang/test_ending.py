@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.ending import account, ending
@@ -16,6 +20,7 @@ from helioc.lang.ending import account, ending
          "error[H0300]: the system cannot go on with `README.md`: file exists"),
         (OSError("odd"), 1, "error[H0300]: the system cannot go on: odd"),
         (ZeroDivisionError("division"), 70, "error[H9999]: helioc is at fault: ZeroDivisionError"),
+        (MemoryError(), 1, "error[H0330]: there is not enough memory"),
         (RecursionError(), 70, "error[H9999]"),
     ],
 )  # fmt: skip
@@ -28,3 +33,18 @@ def test_every_end_has_its_words(error: BaseException, status: int, said: str) -
 def test_warnings_need_no_explaining() -> None:
     text = account([Diagnostic("H0432", "hm", (), severity="warning")], "helioctl")
     assert text == "warning[H0432]: hm\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["compiler.cli explain", "compiler.cli --help", "runtime.cli explain",
+              "runtime.cli list --json", "runtime.cli -h"],
+)  # fmt: skip
+def test_nobody_reads_any_more(words: str) -> None:
+    """Silence and the status of SIGPIPE, as of any tool in front of `| head`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    program, *rest = words.split()
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run([sys.executable, "-m", f"helioc.{program}", *rest], stdout=closed,
+                              stderr=subprocess.PIPE, timeout=60)  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, b"")

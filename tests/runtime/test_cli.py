@@ -111,6 +111,31 @@ def test_push_takes_every_kind_of_file(ctl: Ctl) -> None:
     assert "created PDR 2" in ctl("push", "rules.csv", "--kind", "pdr")
 
 
+@pytest.mark.parametrize("name", ["z.req", "z.yaml", "z.csv", "z.hpr", "-"])
+def test_what_never_ends_is_not_read_to_its_end(ctl: Ctl, name: str) -> None:
+    ctl("load", "bundle", "--config", "edge.yaml")
+    zeros = ctl.directory / (name if name != "-" else "zeros")
+    zeros.symlink_to("/dev/zero")
+    with zeros.open("rb") as file:
+        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", ctl.name, "push", name]
+        done = subprocess.run(ctl.inside.inside(*program, "--kind", "PDR"), stdin=file, timeout=60,
+                              cwd=ctl.directory, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 1 and "error[H0745]" in done.stderr, done.stderr
+    assert "larger than 64 MiB" in done.stderr
+
+
+def test_the_edge_is_no_device(ctl: Ctl) -> None:
+    (ctl.directory / "zero.yaml").symlink_to("/dev/zero")
+    assert "larger than 1 MiB" in ctl("load", "bundle", "--config", "zero.yaml", status=1)
+    assert "H0740" in ctl("load", "bundle", "--config", ".", status=1)
+
+
+def test_rules_come_by_a_pipe(ctl: Ctl) -> None:
+    ctl("load", "bundle", "--config", "edge.yaml")
+    (ctl.directory / "far.csv").symlink_to("/dev/stdin")
+    assert "created FAR 1" in ctl("push", "far.csv", stdin="id,action\n1,DROP\n")
+
+
 def test_packed_rules_are_pushed(ctl: Ctl) -> None:
     ctl("load", "bundle", "--config", "edge.yaml")
     ctl("create", "FAR 1 [(action, u8, DROP)]")
