@@ -1,11 +1,13 @@
 # make demo   traffic through the SD-WAN edge, in network namespaces    (root, Debian 12)
 # make test   every check and test                                      (root, Debian 12)
+# make nightly  thousands of generated pipelines, interpreter against kernel
+# make seeded   faults put into the compiler: each must be found
 # Both install what is missing by themselves and can be repeated.
 
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH):/usr/sbin:/sbin
 
-.PHONY: demo test setup bench fmt clean
+.PHONY: demo test setup bench nightly seeded fmt clean
 
 demo:
 	@tests/setup.sh run
@@ -25,6 +27,14 @@ setup:
 bench:
 	@tests/setup.sh test
 	@$(BIN)/python bench/run.py
+
+nightly:
+	@tests/setup.sh test
+	@HELIO_PIPELINES=$${HELIO_PIPELINES:-3000} $(BIN)/python -m pytest -n 2 tests/generated
+
+seeded:
+	@tests/setup.sh test
+	@PYTHONPATH=tests/seeded $(BIN)/python tests/seeded/seeding.py
 
 fmt:
 	$(BIN)/ruff check --fix-only --quiet

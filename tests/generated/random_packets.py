@@ -4,13 +4,14 @@ and the same truncated and damaged."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chance import Chance
 from helioc.compiler.interpreter.build_packet import Heading, build
 from helioc.compiler.interpreter.environment import Environment
 from helioc.compiler.interpreter.evaluate import evaluate, holds
 from helioc.compiler.interpreter.octets import Octets
+from helioc.compiler.lowering.reads import walk
 from helioc.compiler.model import (
     And,
     Compare,
@@ -25,12 +26,16 @@ from helioc.compiler.model import (
     Not,
     Or,
     Own,
+    Packet,
     Pipeline,
+    Pop,
+    Present,
+    Push,
     Test,
 )
 
 LONGEST = 1600
-TRIES = 40
+TRIES = 120
 GROUP_MACS = (b"\xff" * 6, b"\x01\x00\x5e\x00\x00\x05")
 #: Options of a TCP header: with an MSS, behind others, cut short, without.
 TCP_OPTIONS = tuple(
@@ -65,14 +70,23 @@ class PacketMaker:
         self.liked = liked
         self.graph = pipeline.graph
         self.locals = sorted(environment.local)
+        self.behind = {n.name: self.reached(n.name) for n in self.graph.nodes}
+        bodies = tuple(stage.body for stage in pipeline.stages)
+        parts = [p for p in walk(bodies) if isinstance(p, Packet | Pop | Push | Present)]
+        self.named = [getattr(p, "node", getattr(p, "before", "")) for p in parts]
+
+    def reached(self, node: str) -> frozenset[str]:
+        """The node and all that may stand behind it."""
+        targets = {e.target for e in self.graph.leaving(node)}
+        return frozenset({node}).union(*(self.reached(t) for t in targets))
 
     def frames(self, count: int) -> Iterator[Frame]:
-        """Of five: three whole, one cut off or longer, one with damaged octets."""
+        """Of eight: six whole, one cut off or longer, one with damaged octets."""
         for i in range(count):
             frame = self.whole()
-            if i % 5 == 3:
+            if i % 8 == 3:
                 frame = self.cut(frame)
-            elif i % 5 == 4:
+            elif i % 8 == 4:
                 frame = self.damaged(frame)
             if len(frame.data) >= 14:
                 yield frame
@@ -94,12 +108,16 @@ class PacketMaker:
         return self.chance.octets(self.chance.number(1, 18)) if self.chance.maybe(0.15) else b""
 
     def way(self, role: str) -> tuple[list[Node], list[Edge]]:
-        """Nodes from the entry on, and the edges between."""
+        """Nodes from the entry on, and the edges between: mostly past a node that stages name."""
         nodes, edges = [self.graph.entry(role)], []
+        goal = self.chance.one(self.named) if self.named and self.chance.maybe(0.9) else ""
         while leaving := self.graph.leaving(nodes[-1].name, role):
-            if len(nodes) > 1 and self.chance.maybe(0.07):
+            if goal == nodes[-1].name:
+                goal = ""
+            towards = [e for e in leaving if goal in self.behind[e.target]]
+            if len(nodes) > 1 and not towards and self.chance.maybe(0.1):
                 break
-            edges.append(self.chance.one(leaving))
+            edges.append(self.chance.one(towards or leaving))
             nodes.append(self.graph.node(edges[-1].target))
         return nodes, edges
 
@@ -108,6 +126,8 @@ class PacketMaker:
     def heading(self, node: Node, edge: Edge | None) -> Heading:
         """Values that the edge's guard and the header's own clauses take, if they can be found."""
         header = node.header
+        if edge is not None and len(edge.tests) > 1 and self.chance.maybe(0.25):
+            edge = replace(edge, tests=edge.tests[:1])  # it takes more than that to be followed
         best: Heading | None = None
         for _ in range(TRIES):
             made = self.drawn(node, edge)

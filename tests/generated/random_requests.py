@@ -46,10 +46,12 @@ class RequestMaker:
     def in_order(self) -> list[RuleKind]:
         """What is referred to comes first."""
         placed: list[RuleKind] = []
+        seen: set[str] = set()
 
         def place(kind: RuleKind) -> None:
-            if kind in placed:
+            if kind.name in seen:
                 return
+            seen.add(kind.name)
             needs = [*kind.alternatives, *([kind.spread.kind] if kind.spread else [])]
             needs += [r for e in kind.gives for r in e.references if r != "port"]
             for name in needs:
@@ -65,10 +67,13 @@ class RequestMaker:
     def create(self, kind: RuleKind) -> str:
         chance = self.chance
         ids = self.ids.setdefault(kind.name, [])
+        first = not ids
         id_ = chance.one(ids) if kind.grouped and ids and chance.maybe(0.6) else len(ids) + 1
         if id_ not in ids:
             ids.append(id_)
         often = 0.8 / max(1, len(kind.match)) + 0.1
+        if first:  # the first takes all that the others leave, where it may
+            often = 0.0 if chance.maybe(0.6) else often
         items = [
             self.match(kind, m) for m in kind.match if m.kind == "exact" or chance.maybe(often)
         ]

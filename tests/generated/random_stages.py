@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from chance import Chance
 from compare import ADDRESSES
-from helioc.compiler.graph import reachable, writable
+from helioc.compiler.graph import writable
 from helioc.compiler.model import Derived, Edge, Field, Header, Own
 from random_rules import Element, Facts, Kind
 
@@ -82,9 +82,10 @@ class StageMaker:
         count = chance.number(1, 4)
         for i in range(count):
             lines: Lines = []
+            self.budget = max(self.budget, 2)
             if i == 0:
                 lines += self.entered(place, anchor)
-            if not place.popped and not place.pushed and chance.maybe(0.5):
+            if not place.popped and not place.pushed and chance.maybe(0.8):
                 lines += self.opened(place, anchor)
             if i == chance.number(0, count - 1) or i == count - 1:
                 lines += self.classified(place)
@@ -162,6 +163,9 @@ class StageMaker:
 
     def ending(self, place: Place) -> Lines:
         chance = self.chance
+        often = 0.6 if place.deep else 0.9
+        if place.worlds and chance.maybe(often) and (lines := self.sent(place)):
+            return lines
         if self.budget < 0 or place.deep > 6 or not place.worlds:
             return self.verdict(place)
         self.budget -= 1
@@ -183,7 +187,7 @@ class StageMaker:
     # ---- verdicts ----------------------------------------------------------------------------
 
     def verdict(self, place: Place) -> Lines:
-        words = ["drop"] if place.owed else ["pass", "pass", "pass", "drop", "default", "send back"]
+        words = ["drop"] if place.owed else ["pass", "pass", "send back", "pass", "drop", "default"]
         return [self.chance.one(words)]
 
     def forward(self, place: Place) -> Lines:
@@ -206,9 +210,14 @@ class StageMaker:
         """Changed, and out."""
         if not place.free:
             return []
-        lines = self.pop(place) if self.chance.maybe(0.4) else []
-        lines += self.push(place) if self.chance.maybe(0.75) else []
-        return lines + (self.forward(place) or self.verdict(place))
+        lines = self.pop(place) if self.chance.maybe(0.5) else []
+        lines += self.push(place) or self.push(place) if self.chance.maybe(0.9) else []
+        if not lines and not self.can_forward(place):
+            return []
+        out = self.forward(place) if self.chance.maybe(0.8) else []
+        if out or place.owed or self.chance.maybe(0.2):
+            return lines + (out or self.verdict(place))
+        return [*lines, self.chance.one(("pass", "send back", "default"))]
 
     def can_forward(self, place: Place) -> bool:
         if place.owed:
@@ -414,26 +423,16 @@ class StageMaker:
         return next((i for i, n in enumerate(way) if not self.link(n)), len(way))
 
     def can_pop(self, place: Place, node: str) -> bool:
-        for role in {r for r, _ in place.worlds}:
-            reached, at, chain = reachable(self.graph, role), node, [node]
-            while True:
-                sources = {e.source for e in self.graph.entering(at, role) if e.source in reached}
-                inner = sorted(s for s in sources if not self.link(s))
-                if not inner:
-                    break
-                if len(sources) > 1:
-                    return False
-                at = inner[0]
-                chain.append(at)
-            answered = "reply icmp" in self.hooks.values()
-            if answered and not all(
-                len(writable(self.graph, a, b)) == 1 for b, a in pairwise(chain)
-            ):
-                return False
-            if len(writable(self.graph, chain[-1], node)) > 1:
-                return False
+        """What is removed can be written back, where hooks answer; what is left can be announced in
+        one way at most."""
+        answered = "reply icmp" in self.hooks.values()
         for _, way in place.worlds:
             count = self.links(way)
+            gone = way[count : way.index(node) + 1]
+            if answered and not all(
+                len(writable(self.graph, a, b)) == 1 for a, b in pairwise(gone)
+            ):
+                return False
             if count and len(writable(self.graph, way[count - 1], node)) > 1:
                 return False
         return True

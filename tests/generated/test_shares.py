@@ -1,0 +1,82 @@
+"""What the generated pipelines are made of, and what their packets come to: a comparison of
+pipelines that do nothing proves nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from chance import Chance
+from compare import checked, world
+from coverage_of import features
+from helioc.compiler.interpret import Interpreter
+from helioc.compiler.interpreter.environment import Outcome
+from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import lower_pipeline, manifest_of
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from random_packets import PacketMaker
+from random_pipeline import pipeline_text
+from random_requests import RequestMaker
+
+SEEDS = 80
+LEAST = 0.10  # of the pipelines have each part, but for:
+SELDOM = {"match of ip6", "push of 2+", "forward via Packet", "forward via Attribute"}
+REWRITTEN = ("push ", "pop to", "forward by")
+
+
+def test_every_part_of_the_language_occurs(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(SEEDS):
+        seen.update(features(checked(pipeline_text(seed))))
+    with capsys.disabled():
+        shares = ", ".join(f"{part} {count * 100 // SEEDS}%" for part, count in seen.most_common())
+        print(f"\n{SEEDS} generated pipelines: {shares}")
+    rare = {part for part, count in seen.items() if count < LEAST * SEEDS}
+    assert rare <= SELDOM
+    assert len(seen) > 60
+
+
+def test_packets_get_far(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the interpreter sees them: past the parser, and to where packets are changed."""
+    seen: Counter[str] = Counter()
+    for seed in range(30):
+        for outcome in _outcomes(seed):
+            rewritten = any(t.startswith(REWRITTEN) for t in outcome.trace)
+            malformed = any(group == "malformed" for group, _ in outcome.events)
+            seen.update(packets=1, rewritten=rewritten, malformed=malformed)
+            seen[outcome.verdict] += 1
+    with capsys.disabled():
+        print(f"\n{dict(seen)}")
+    assert seen["rewritten"] > 0.15 * seen["packets"]
+    assert seen["malformed"] < 0.3 * seen["packets"]
+
+
+def _outcomes(seed: int) -> list[Outcome]:
+    pipeline, chance = checked(pipeline_text(seed)), Chance(f"run {seed}")
+    environment = world(chance, pipeline)
+    book = RuleBook(
+        manifest_of(pipeline, lower_pipeline(pipeline)),
+        {p.name: p.number for p in environment.ports},
+        {p.number: p.ifindex for p in environment.ports},
+    )
+    rules = RequestMaker(chance, pipeline, environment)
+    for text in rules.requests():
+        _request(book, text)
+    frames = PacketMaker(chance, pipeline, environment, rules.liked).frames(60)
+    return [_run(pipeline, environment, book, f.data, f.port) for f in frames]
+
+
+def _run(
+    pipeline: Pipeline, environment: object, book: RuleBook, data: bytes, port: int
+) -> Outcome:
+    return Interpreter(pipeline, environment).run(book, data, port)  # type: ignore[arg-type]
+
+
+def _request(book: RuleBook, text: str) -> None:
+    try:
+        book.commit(book.plan(parse_request(Source("request", text))))
+    except Refused:
+        return

@@ -1,0 +1,60 @@
+"""python tests/seeded/hunt.py [SEEDS]: look for a fault in the compiler that this imports.
+
+Exits with 1 and one line where there is one: LINX's packet tests, random rules and packets for
+LINX, then generated pipelines, interpreter against kernel.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from campaign import try_seed, try_text
+from compare import Tally
+from helioc.compiler.packettests.cases import read_tests
+from helioc.compiler.packettests.runs import Interpreted, run_tests
+from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.lang.parser import read
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.testrun import KernelBackend
+
+ROOT = Path(__file__).resolve().parents[2]
+LINX = ROOT / "pipelines" / "linx.hp"
+
+
+def packet_tests(path: Path) -> None:
+    pipeline = check_file(path)
+    bundle = compile_pipeline(pipeline, "staged")
+    cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))
+    with KernelBackend(Bundle(bundle.manifest, bundle.object)) as kernel:
+        for result in run_tests(pipeline, cases, (Interpreted(pipeline), kernel)):
+            assert result.ok, f"{result.case.name}: {result.problems[0]}"
+
+
+def hunts(seeds: int) -> Iterator[Callable[[], object]]:
+    """One by one, those that find most first."""
+    for seed in range(min(3, seeds)):
+        yield lambda seed=seed: try_seed(seed, Tally())
+    yield lambda: packet_tests(LINX)
+    yield lambda: try_text(LINX.read_text(), "linx", Tally(), packets=300)
+    for path in sorted((ROOT / "tests/generated/found").glob("*.hp")):
+        yield lambda path=path: try_text(path.read_text(), "a", Tally())
+    for seed in range(3, seeds):
+        yield lambda seed=seed: try_seed(seed, Tally())
+
+
+def main() -> int:
+    steps = 0
+    try:
+        for hunt in hunts(int(sys.argv[1]) if len(sys.argv) > 1 else 24):
+            hunt()
+            steps += 1
+    except Exception as error:  # whatever it is, the fault shows
+        sys.stdout.write(f"step {steps}: {type(error).__name__}: {str(error)[:160]!r}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
