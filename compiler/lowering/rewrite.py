@@ -30,20 +30,22 @@ def pop(site: Site, statement: Pop) -> Shape:
     if shape.own:
         raise Unsupported(f"popping to {node} behind a pop to {shape.own}", site.writer.span)
     if version_of(site, node):
-        _join_ecn(site, node, {n for way in popped for n in way})
+        _join_ecn(site, node, popped)
     return replace(shape, fronts=(node,), popped=popped)
 
 
-def _join_ecn(site: Site, inner: str, popped: set[str]) -> None:
+def _join_ecn(site: Site, inner: str, popped: tuple[tuple[str, ...], ...]) -> None:
     """By the innermost IP header that is removed, whichever the packet has."""
     w, pointer = site.writer, site.node(inner)
     own = VERSIONS[site.header(inner).protocol]
-    nodes = [n.name for n in reversed(site.pipeline.graph.nodes) if n.name in popped]
+    nodes = [
+        n.name for n in reversed(site.pipeline.graph.nodes) if any(n.name in way for way in popped)
+    ]
     outer = [(n, v) for n in nodes if (v := version_of(site, n))]
-    sure = len(outer) == 1
+    sure = len(outer) == 1 and all(outer[0][0] in way for way in popped)
     for i, (node, version) in enumerate(outer):
         at = site.node(node) if sure else site.pointer(node)
-        has = "" if sure else f"{at} && "
+        has = "" if sure else f"there({at}) && "
         with w.nest(f"{'else ' if i else ''}if ({has}{version.ecn(at)} == {ECN_CE}) {{"):
             with w.nest(f"if (!{own.ecn(pointer)}) {{"):
                 drop(site, "ecn")

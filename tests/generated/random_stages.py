@@ -429,9 +429,8 @@ class StageMaker:
         for _, way in place.worlds:
             count = self.links(way)
             gone = way[count : way.index(node) + 1]
-            if answered and not all(
-                len(writable(self.graph, a, b)) == 1 for a, b in pairwise(gone)
-            ):
+            told = [len(writable(self.graph, a, b)) for a, b in pairwise(gone)]
+            if answered and set(told) - {1}:
                 return False
             if count and len(writable(self.graph, way[count - 1], node)) > 1:
                 return False

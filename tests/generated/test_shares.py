@@ -3,6 +3,7 @@ pipelines that do nothing proves nothing."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import pytest
@@ -11,7 +12,6 @@ from compare import checked, world
 from coverage_of import features
 from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.environment import Outcome
-from helioc.compiler.model import Pipeline
 from helioc.compiler.phases import lower_pipeline, manifest_of
 from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Refused
@@ -33,7 +33,7 @@ def test_every_part_of_the_language_occurs(capsys: pytest.CaptureFixture[str]) -
         seen.update(features(checked(pipeline_text(seed))))
     with capsys.disabled():
         shares = ", ".join(f"{part} {count * 100 // SEEDS}%" for part, count in seen.most_common())
-        print(f"\n{SEEDS} generated pipelines: {shares}")
+        sys.stdout.write(f"\n{SEEDS} generated pipelines: {shares}\n")
     rare = {part for part, count in seen.items() if count < LEAST * SEEDS}
     assert rare <= SELDOM
     assert len(seen) > 60
@@ -49,7 +49,7 @@ def test_packets_get_far(capsys: pytest.CaptureFixture[str]) -> None:
             seen.update(packets=1, rewritten=rewritten, malformed=malformed)
             seen[outcome.verdict] += 1
     with capsys.disabled():
-        print(f"\n{dict(seen)}")
+        sys.stdout.write(f"\n{dict(seen)}\n")
     assert seen["rewritten"] > 0.15 * seen["packets"]
     assert seen["malformed"] < 0.3 * seen["packets"]
 
@@ -66,13 +66,8 @@ def _outcomes(seed: int) -> list[Outcome]:
     for text in rules.requests():
         _request(book, text)
     frames = PacketMaker(chance, pipeline, environment, rules.liked).frames(60)
-    return [_run(pipeline, environment, book, f.data, f.port) for f in frames]
-
-
-def _run(
-    pipeline: Pipeline, environment: object, book: RuleBook, data: bytes, port: int
-) -> Outcome:
-    return Interpreter(pipeline, environment).run(book, data, port)  # type: ignore[arg-type]
+    interpreter = Interpreter(pipeline, environment)
+    return [interpreter.run(book, f.data, f.port) for f in frames]
 
 
 def _request(book: RuleBook, text: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from campaign import try_seed, try_text
@@ -35,13 +36,13 @@ def packet_tests(path: Path) -> None:
 def hunts(seeds: int) -> Iterator[Callable[[], object]]:
     """One by one, those that find most first."""
     for seed in range(min(3, seeds)):
-        yield lambda seed=seed: try_seed(seed, Tally())
-    yield lambda: packet_tests(LINX)
-    yield lambda: try_text(LINX.read_text(), "linx", Tally(), packets=300)
+        yield partial(try_seed, seed, Tally())
+    yield partial(packet_tests, LINX)
+    yield partial(try_text, LINX.read_text(), "linx", Tally(), 300)
     for path in sorted((ROOT / "tests/generated/found").glob("*.hp")):
-        yield lambda path=path: try_text(path.read_text(), "a", Tally())
+        yield partial(try_text, path.read_text(), "a", Tally())
     for seed in range(3, seeds):
-        yield lambda seed=seed: try_seed(seed, Tally())
+        yield partial(try_seed, seed, Tally())
 
 
 def main() -> int:
