@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ..lang.parser import parse, read
+from ..lang.writing import write_files
 from . import manifest as m
 from .check import check
 from .layout import MAX_PORTS
@@ -92,7 +93,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
 
 def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
     """Put a bundle into a directory (made if need be): C, the header it includes, object,
-    manifest."""
+    manifest. Raises `Refused` (H0309), with what was there as it was."""
     from .emit import TEMPLATES
 
     directory.mkdir(parents=True, exist_ok=True)
@@ -103,6 +104,5 @@ def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
         f"{name}.bpf.o": bundle.object,
         "manifest.json": bundle.manifest.to_json().encode(),
     }
-    for file, content in files.items():
-        (directory / file).write_bytes(content)
+    write_files({directory / file: content for file, content in files.items()})
     return [directory / file for file in files]

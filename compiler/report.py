@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.ending import cannot_write
 from ..lang.source import Span
+from ..lang.writing import write_files
 from .model import Pipeline
 from .phases import Bundle, compile_pipeline
 
@@ -68,10 +69,7 @@ def _verifier_refuses(span: Span, words: str) -> Diagnostic:
 
 def write(path: Path, text: str) -> None:
     """Write a file. Raises `Refused` (H0309)."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Refused([cannot_write(str(path), (error.strerror or str(error)).lower())]) from None
+    write_files({path: text.encode()})
 
 
 def make_directory(path: Path) -> None:
@@ -92,7 +90,8 @@ def write_skeleton(bundle: Bundle, directory: Path) -> Path:
     name = bundle.manifest.pipeline
     out = directory / f"{name}.skel.h"
     object_file = directory / f"{name}.bpf.o"
-    out.write_bytes(_tool("bpftool", "gen", "skeleton", str(object_file), "name", name))
+    skeleton = _tool("bpftool", "gen", "skeleton", str(object_file), "name", name)
+    write_files({out: skeleton})
     return out
 
 
@@ -137,8 +136,7 @@ def write_page(pipeline: Pipeline, out: Path | None) -> tuple[str, list[Path]]:
         text = to_markdown(pieces, picture.name if drawn else "")
         files = {picture: drawn} if drawn else {}
     files = {out: text, **files}
-    for path, said in files.items():
-        path.write_text(said, encoding="utf-8")
+    write_files({path: said.encode() for path, said in files.items()})
     return text, list(files)
 
 

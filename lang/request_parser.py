@@ -305,13 +305,17 @@ def _too_deep(span: Span) -> Diagnostic:
 
 
 _FORM_OF_IE = "an element is (type, length, value), for example (tos, u8, 184)"
+_FORM_OF_RULE = (
+    "a rule has its items in [ ], parted by commas: FAR 1 [(action, u8, DROP)]; or behind a colon: "
+    "LBR: FAR 1, FAR 2"
+)
 _HELP = {
     "element": _FORM_OF_IE,
     "type": _FORM_OF_IE,
     "length": "lengths are u8, u16, u32, u64 (u48 for MAC, u128 for IPv6 addresses)",
     "value": "a value is a number, an address or a name; prefix /16, mask & 0xfc, range ..2000",
     "literal": "a value is a number, an address or a name; prefix /16, mask & 0xfc, range ..2000",
-    "block": "a rule is KIND [id] [(type, length, value), …]; commas part its items",
+    "block": _FORM_OF_RULE,
 }
 
 
@@ -331,5 +335,5 @@ def _syntax(
         return Diagnostic(
             "H0405", title, (Label(place, what),), did_you_mean(found.texts[index], VERBS)
         )
-    help_ = _HELP.get(rule, "a rule is KIND [id] [(type, length, value), …]; commas part its items")
+    help_ = _HELP.get(rule, _FORM_OF_RULE)
     return Diagnostic("H0402", title, (Label(place, what),), help_)

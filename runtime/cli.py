@@ -67,7 +67,10 @@ def _json(value: Any) -> None:
 @click.option("--config", "config_path", required=True, type=_PATH, help="The edge's YAML.")
 @click.pass_obj
 def load(name: str, bundle: Path | None, config_path: Path) -> None:
-    """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces."""
+    """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces.
+
+    Frames to other hosts' MAC addresses are for the interface's filter to keep out. A veth shows
+    ICMP answers at once only where its other end runs a native XDP program."""
     from .attach import not_routing
     from .bundle import read_bundle
     from .edge_yaml import Host, bundle_of, read_config, read_source
@@ -101,9 +104,9 @@ def load(name: str, bundle: Path | None, config_path: Path) -> None:
 def unload(name: str) -> None:
     """Detach a pipeline and remove it with its rules."""
     from .loader import unload as unload_
-    from .releases import pick
+    from .releases import pick_to_remove
 
-    name = name or pick(name)
+    name = pick_to_remove(name)
     unload_(name)
     click.echo(f"unloaded {name}")
 
@@ -112,15 +115,17 @@ def unload(name: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def list_(as_json: bool) -> None:
     """The pipelines that are loaded."""
-    from .releases import loaded_names, need_bpffs
+    from .releases import loaded_names, need_bpffs, remains
 
-    names = loaded_names()
-    if not names:
+    names, left = loaded_names(), remains()
+    if not names and not left:
         need_bpffs()
     if as_json:
         _json(names)
     else:
-        click.echo("\n".join(names) or "no pipeline is loaded")
+        lines = [f"{name} (not whole: being loaded, or left by a load that was killed; "
+                 f"`helioctl --name {name} unload` removes it)" for name in left]  # fmt: skip
+        click.echo("\n".join([*names, *lines]) or "no pipeline is loaded")
 
 
 # ---- rules ----------------------------------------------------------------------------------

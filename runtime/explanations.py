@@ -198,7 +198,9 @@ LOADING: dict[str, Explanation] = {
         "an interface takes no redirected frames",
         "Forwarding hands frames to the driver of the port they leave by. A veth takes them "
         "only while its other end polls: with GRO on, or with a native XDP program. Otherwise "
-        "they would be lost without a trace, so the load is refused.",
+        "they would be lost without a trace, so the load is refused. ICMP answers, which leave by "
+        "the port the packet came in by, are seen at once only where that port's other end runs "
+        "a native XDP program; with GRO alone they may wait for the next frame.",
     ),
     "H0727": Explanation(
         "a program cannot be attached",

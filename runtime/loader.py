@@ -37,6 +37,7 @@ from .releases import (
     install,
     need_privilege,
     pick,
+    pick_to_remove,
     read_about,
     remove_pinned,
     this_namespace,
@@ -237,8 +238,7 @@ class Loaded:
 
 def unload(name: str) -> None:
     """Remove a pipeline, whatever state it is in. Raises `Refused`."""
-    if not (_NAME.fullmatch(name) and (ROOT / name).is_dir()):
-        name = pick(name)
+    name = pick_to_remove(name)
     with closing(Lock(name)) as lock:
         try:
             remove_pinned(name)

@@ -41,6 +41,14 @@ def loaded_names(namespace: int = 0) -> list[str]:
     return [n for n in names if not namespace or _namespace_of(n) == namespace]
 
 
+def remains() -> list[str]:
+    """Pipelines that are not whole: being loaded, or left by a load that was killed."""
+    try:
+        return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and not (p / "about").exists())
+    except OSError:
+        return []
+
+
 def this_namespace() -> int:
     """The network namespace that this thread is in."""
     return os.stat("/proc/thread-self/ns/net").st_ino
@@ -67,6 +75,18 @@ def pick(name: str) -> str:
             need_bpffs()
         raise faults.refused(faults.not_loaded(name, have or loaded_names()))
     return name
+
+
+def pick_to_remove(name: str) -> str:
+    """The same for `unload`, which also takes what is not whole."""
+    left = remains()
+    if name in left:
+        return name
+    if name or not left or loaded_names(this_namespace()):
+        return pick(name)
+    if len(left) > 1:
+        raise faults.refused(faults.several_loaded(left))
+    return left[0]
 
 
 def install(bundle: Bundle, directory: Path) -> None:

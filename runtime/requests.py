@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..lang.diagnostics import did_you_mean
-from ..lang.ending import cannot_write
 from ..lang.request import Request
 from ..lang.source import Source
+from ..lang.writing import write_files
 from . import faults
 from .reading import MIB, read_octets
 
@@ -62,11 +62,7 @@ def pack(path: Path, out: Path, manifest: Manifest, kind: str) -> Columns:
     columns = _csv(
         path, _text(path, "csv"), {r.name: Kind(manifest, r) for r in manifest.rules}, kind
     )
-    try:
-        out.write_bytes(dump(columns))
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise faults.refused(cannot_write(str(out), why)) from None
+    write_files({out: dump(columns)})
     return columns
 
 

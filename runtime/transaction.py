@@ -161,6 +161,8 @@ class Writer:
                 staging.stage(block, self._cell_of)
             self._publish_directories()
             self._write_cells(staged, epoch & (EPOCHS - 1))
+            # x86 keeps stores in order, so that whoever reads this epoch finds all of the above;
+            # on arm64 a barrier would have to stand here.
             self.control[_EPOCH] = epoch
             self._broken = True  # until memory says what the maps say
             self._remember(staged)
@@ -270,10 +272,12 @@ class Writer:
         for step in staged.steps:
             table, rule, cell = step.table, step.rule, step.cell
             table.unsettled.add(cell)
+            # A rule whose priority changed has one sequence and two steps: it comes to its new
+            # cell first, then leaves its old one, which by then is not the sequence's any more.
             if not step.word:
                 table.sequences[rule.sequence] = cell
             elif not step.slot:
-                if table.sequences[rule.sequence] == cell:  # else it has come again meanwhile
+                if table.sequences[rule.sequence] == cell:
                     del table.sequences[rule.sequence]
                 table.lead(rule.id, cell, 0)
         owed.steps += staged.steps

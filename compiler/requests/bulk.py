@@ -53,13 +53,14 @@ class Bulk(Draft):
                 why = "is no kind of rule" if kind is None else "has members: use a request"
                 raise self._all_rows("H0470", f"{columns.kind} {why}")
             table = book.tables[kind.name]
-            if len(table.rules) + columns.count > kind.rule.capacity:
-                raise self._full(kind, len(table.rules) + columns.count)
             block = Block(kind, columns.count, self.sequence)
             self._fill(block)
             self._complete(block)
             self._ids(block, table)
             self._keys(block, table)
+            # Last: the same file again is full of duplicates, and that is what to say.
+            if len(table.rules) + columns.count > kind.rule.capacity:
+                raise self._full(kind, len(table.rules) + columns.count)
         except _Wrong as wrong:
             self._report(wrong)
         if self.errors:
@@ -277,10 +278,13 @@ class Bulk(Draft):
             self._names_free(block, table)
 
     def _names_free(self, block: Block, table: Table) -> None:
-        seen: set[str] = set(table.names)
+        seen: set[str] = {*table.names, *self.book.folded_ports}
         for row, name in enumerate(block.names):
             if name and (fold(name) in seen or len(name.encode()) > 63 or not name.isprintable()):
-                fault = Fault("H0453", f"the name `{name}` is in use, or no name", "")
+                title = f"the name `{name}` is in use, or no name"
+                if fold(name) in self.book.folded_ports:
+                    title = f"a port has the name `{name}`"
+                fault = Fault("H0453", title, "")
                 raise _Wrong(fault, np.array([row]), "name")
             seen.add(fold(name))
 

@@ -9,8 +9,9 @@ then a line a rule, cells spelled as in text requests, an empty cell for an elem
 `.hpr`, all numbers little-endian:
 
     magic     4 octets "HPR\\n"
-    version   u16 = 1
+    version   u16 = 2
     reserved  u16 = 0
+    digest    16 octets, BLAKE2b of all that follows
     header    u32, its length in octets, then the header: JSON, {"kind": "PDR", "count": 60000,
               "columns": [{"name": "src_ip", "kind": "matcher", "width": 4}, …]}, and for a column
               of kind "reference" also "words": the distinct spellings
@@ -24,6 +25,7 @@ then a line a rule, cells spelled as in text requests, an empty cell for an elem
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +41,9 @@ Array = npt.NDArray[Any]
 ColumnKind = Literal["matcher", "value", "reference", "id"]
 
 MAGIC = b"HPR\n"
-VERSION = 1
+VERSION = 2
+_DIGEST = 16
+_BEGIN = 8 + _DIGEST  # of what the digest covers
 _MOST_ROWS = 1 << 26
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -117,18 +121,17 @@ def dump(columns: Columns) -> bytes:
         {"kind": columns.kind, "count": columns.count, "columns": described},
         separators=(",", ":"), ensure_ascii=False,
     ).encode()  # fmt: skip
-    parts = [
-        MAGIC,
-        VERSION.to_bytes(2, "little"),
-        b"\0\0",
-        len(header).to_bytes(4, "little"),
-        header,
-    ]
+    parts = [len(header).to_bytes(4, "little"), header]
     for column in columns.columns:
         parts.extend(
             a.astype(a.dtype.newbyteorder("<"), copy=False).tobytes() for a in column.arrays()
         )
-    return b"".join(parts)
+    content = b"".join(parts)
+    return b"".join((MAGIC, VERSION.to_bytes(2, "little"), b"\0\0", _digest(content), content))
+
+
+def _digest(content: bytes | memoryview) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST).digest()
 
 
 def load(data: bytes, name: str = "<columns>") -> Columns:
@@ -153,13 +156,16 @@ def _need(condition: bool, what: str) -> None:
 
 def _load(data: bytes) -> Columns:
     _need(data[:4] == MAGIC, "it does not begin with HPR")
-    _need(len(data) >= 12, "it is cut short")
+    _need(len(data) >= _BEGIN + 4, "it is cut short")
     version = int.from_bytes(data[4:6], "little")
     _need(version == VERSION, f"version {version} is not the {VERSION} that this release reads")
     _need(data[6:8] == b"\0\0", "reserved octets are set")
-    start = 12 + int.from_bytes(data[8:12], "little")
-    _need(len(data) >= start, "it is cut short")
-    header = json.loads(data[12:start].decode())
+    _need(
+        data[8:_BEGIN] == _digest(memoryview(data)[_BEGIN:]),
+        "its digest is not that of its content",
+    )
+    start = _BEGIN + 4 + int.from_bytes(data[_BEGIN : _BEGIN + 4], "little")
+    header = json.loads(data[_BEGIN + 4 : start].decode())
     _need(isinstance(header, dict), "its header is damaged")
     kind, count, described = header["kind"], header["count"], header["columns"]
     good = isinstance(kind, str) and isinstance(described, list) and type(count) is int

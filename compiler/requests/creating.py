@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...lang.request import IE, RuleItem
 from .arrange import Node
 from .finding import Finder
-from .ie_values import Fault
+from .ie_values import Fault, fold
 from .rulecheck import complete, decode, has_keys
 from .rulekinds import Parts
 from .rules import Member, Reference, Rule
@@ -106,6 +106,10 @@ class Creator(Finder):
         if taken is not None:
             title = f"{kind.name} {taken} has the name `{name}`"
             raise Fault("H0453", title, "name", "this name is in use", "names ignore case, - and _")
+        if ports := self.book.folded_ports.get(fold(name)):
+            title = f"the port {self.book.port_names[ports[0]]} has the name `{name}`"
+            help_ = "a rule that names an interface would mean either: choose another name"
+            raise Fault("H0453", title, "name", "this name is a port's", help_)
 
     def _children(
         self, node: Node, sequence: int, keep: Rule | None

@@ -18,7 +18,8 @@ SPELLING = {
         "not the form of a request",
         "A request is a list of changes: `create`, `update`, `delete` or `replace`, then "
         "rules. A rule is its kind, perhaps an id or a name, and in brackets its elements, "
-        "each (type, length, value), and the rules within it. Commas part the items of a "
+        "each (type, length, value), and the rules within it; `FAR 1 [ ]` has none. Behind a "
+        "colon they stand without brackets: `LBR: FAR 1, FAR 2`. Commas part the items of a "
         "list; `;` between changes may be left out.",
         "create FAR [(action, u8 DROP)]",
         "create FAR [(action, u8, DROP)]",
@@ -263,7 +264,8 @@ RULES = {
     ),
     "H0453": Explanation(
         "a name in use",
-        "Names are unique within their kind; case, `-`, `_` and spaces do not count.",
+        "Names are unique within their kind, and none is that of a port, which may stand in the "
+        "same places; case, `-`, `_` and spaces do not count.",
         "create OVERLAY gre_wan1 [(local_ip, u32, 1), (remote_ip, u32, 2), (interface, u32, "
         "wan1)]",
         "create OVERLAY GRE-WAN3 [(local_ip, u32, 1), (remote_ip, u32, 2), (interface, u32, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,19 @@ def test_a_bundle_cannot_be_written_there(at: Path, out: str) -> None:
     said = helioc(at, "compile", "linx.hp", "-o", out, status=1)
     assert f"error[H0309]: cannot write `{out}`" in said and "a bundle is a directory" in said
     assert (at / "README.md").read_text() == "mine"
+
+
+def test_a_full_disk_leaves_no_part_of_a_bundle(at: Path) -> None:
+    if os.geteuid():
+        pytest.skip("mounting needs root")
+    small = at / "small"
+    small.mkdir()
+    program = [sys.executable, "-m", "helioc.compiler.cli", "compile", "linx.hp", "-o", "small/b"]
+    script = 'mount -t tmpfs -o size=64k none small && "$@"; status=$?; ls -A small/b; exit $status'
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", *program], timeout=120,
+                          cwd=at, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 1 and done.stdout == ""
+    assert "error[H0309]: cannot write `" in done.stderr and "no space left" in done.stderr
 
 
 def test_pictures_are_dot_or_svg(at: Path) -> None:

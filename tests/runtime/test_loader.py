@@ -10,20 +10,30 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime import attach, loader, lock
+from helioc.runtime import attach, loader, lock, releases
 from helioc.runtime.bundle import read_bundle
+from helioc.runtime.cli import cli
 from helioc.runtime.config import Config
 from helioc.runtime.handles import BpfError, Link, Object, Program, XdpMode
-from helioc.runtime.loader import Loaded
+from helioc.runtime.loader import Loaded, unload
 from helioc.runtime.netlink import Netlink
 from helioc.runtime.ports import Wanted
 from helioc.runtime.reader import Reader
 from helioc.runtime.refresh import Refreshed
-from helioc.runtime.releases import ROOT, loaded_names, read_about, remove_pinned, write_about
+from helioc.runtime.releases import (
+    ROOT,
+    loaded_names,
+    pick_to_remove,
+    read_about,
+    remains,
+    remove_pinned,
+    write_about,
+)
 from lab import Lab, Namespace
 from linx_maps import bundle, write
 from tinybpf import SMALL, build
@@ -253,8 +263,26 @@ def test_a_load_that_was_killed_is_cleared_by_the_next(edge: Namespace, name: st
         assert (ROOT / name / "maps").is_dir()
 
     edge.inside_thread(begun)
-    assert name not in loaded_names()
+    assert name not in loaded_names() and name in remains()
     edge.inside_thread(lambda: Loaded.load(bundle(), config(OVERLAY), name)).unload()
+    edge.inside_thread(begun)
+    said = edge.inside_thread(lambda: CliRunner().invoke(cli, ["list"], obj="").output)
+    assert f"{name} (not whole" in said and f"`helioctl --name {name} unload`" in said
+    assert pick_to_remove(name) == name
+    unload(name)
+    assert name not in remains()
+
+
+def test_what_a_killed_load_left_needs_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless a pipeline is loaded, which is what `unload` without a name means."""
+    monkeypatch.setattr(releases, "ROOT", tmp_path)
+    (tmp_path / "left" / "maps").mkdir(parents=True)
+    assert pick_to_remove("") == "left"
+    (tmp_path / "more").mkdir()
+    with pytest.raises(Refused, match="left, more"):
+        pick_to_remove("")
 
 
 # ---- bundles --------------------------------------------------------------------------------

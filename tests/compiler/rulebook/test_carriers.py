@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -319,6 +320,40 @@ PACKED = dump(
 )
 
 
+def sealed(octets: bytes) -> bytes:
+    """With the digest of what it holds now."""
+    digest = hashlib.blake2b(octets[24:], digest_size=16).digest()
+    return octets[:8] + digest + octets[24:]
+
+
+def test_an_octet_that_changed_on_the_way_is_noticed() -> None:
+    for at in range(len(PACKED)):
+        octets = bytearray(PACKED)
+        octets[at] ^= 0xFF
+        with pytest.raises(Refused) as refused:
+            load(bytes(octets))
+        assert refused.value.diagnostics[0].code == "H0472"
+    assert sealed(PACKED) == PACKED
+
+
+def test_the_same_file_twice_is_duplicates_and_not_too_many() -> None:
+    book = RuleBook(linx(PDR=3))
+    for text in ("id,dscp\n1,1\n2,2\n", "dscp\n1\n2\n"):
+        columns = read_csv(Source("rules.csv", text), book.kinds["PDR"])
+        if not book.count("PDR"):
+            book.commit(book.plan_columns(columns))
+        with pytest.raises(Refused) as refused:
+            book.plan_columns(columns)
+        assert refused.value.diagnostics[0].code in ("H0451", "H0452")
+
+
+def test_a_name_in_a_column_is_no_ports() -> None:
+    book = world()
+    text = "name,local_ip,remote_ip,interface\nWAN-1,1,2,wan1\n"
+    with pytest.raises(Refused, match="a port has the name `WAN-1`"):
+        book.plan_columns(read_csv(Source("r.csv", text), book.kinds["OVERLAY"]))
+
+
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_hostile_columns_are_refused_or_read(data: st.DataObject) -> None:
@@ -327,7 +362,7 @@ def test_hostile_columns_are_refused_or_read(data: st.DataObject) -> None:
         octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
     octets = octets[: data.draw(st.integers(len(octets) // 2, len(octets)))]
     try:
-        plan = BOOK.plan_columns(load(bytes(octets)))
+        plan = BOOK.plan_columns(load(sealed(bytes(octets))))
     except Refused as refused:
         assert render_all(refused.diagnostics)
         return
@@ -336,14 +371,14 @@ def test_hostile_columns_are_refused_or_read(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("what", ["count", "columns", "kind"])
 def test_hostile_headers(what: str) -> None:
-    start = 12 + int.from_bytes(PACKED[8:12], "little")
-    header = json.loads(PACKED[12:start])
+    start = 28 + int.from_bytes(PACKED[24:28], "little")
+    header = json.loads(PACKED[28:start])
     values: tuple[Any, ...] = (None, -1, 2**40, "x", [], [{}], {"a": 1}, True, 1e300)
     for value in values:
         changed = json.dumps({**header, what: value}).encode()
-        octets = PACKED[:8] + len(changed).to_bytes(4, "little") + changed + PACKED[start:]
+        octets = PACKED[:24] + len(changed).to_bytes(4, "little") + changed + PACKED[start:]
         with pytest.raises(Refused):
-            BOOK.plan_columns(load(octets))
+            BOOK.plan_columns(load(sealed(octets)))
 
 
 def test_images_are_those_of_single_rules() -> None:

@@ -31,6 +31,8 @@ MORE = {
     "H0440-member": "create PDR [(dscp, u8, 1), FAR]; create LBR [FAR drop]",
     "H0444-overlay": "create OVERLAY W [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
     "(interface, u32, GRE-WAN1)]",
+    "H0453-port": "create OVERLAY 9 wan_1 [(local_ip, u32, 1), (remote_ip, u32, 2), "
+    "(interface, u32, wan2)]",
     "H0455-overlay": "delete OVERLAY GRE-WAN1",
     "H0455-group": "delete LBR 7",
     "H0457-group": "create LBR 7 [FAR 19]; update LBR 7 [FAR 18]",
