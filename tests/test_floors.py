@@ -30,7 +30,7 @@ ROOMS = [
     ("compiler/*", ("lang", "compiler")),
     ("runtime/*", ("runtime", "compiler.manifest", "compiler.requests", "compiler.explanations",
                    "compiler.interpreter.environment", "lang.source", "lang.diagnostics",
-                   "lang.render", "lang.ending", "lang.explain", "lang.request*")),
+                   "lang.render", "lang.ending", "lang.writing", "lang.explain", "lang.request*")),
 ]  # fmt: skip
 
 # Syntax ends where it has been checked: what follows, and all it imports, knows models only.
