@@ -363,3 +363,20 @@ def _everything(writer: Writer) -> object:
         for name, table in writer.tables.items()
     }
     return rules, visible, hash_keys(writer), writer.epoch
+
+
+def test_a_rule_that_moves_to_another_cell_is_not_forgotten() -> None:
+    """It leaves its old cell and comes to a new one in one transaction, under one sequence."""
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        writer, table = rules.writer, rules.writer.tables["PDR"]
+        old, new = pdr(1, 9, 1, NET, 16), pdr(1, 9, 1, NET + (1 << 16), 16)
+        writer.apply(changes(created=(old,)))
+        before = table.ids[1]
+        writer.apply(changes(changed=((old, new),)))
+        assert table.sequences[9] == table.ids[1] != before
+        writer.settle()
+        assert list(table.rules()) == [new]
+        writer.apply(changes(removed=(new,)))
+        writer.settle()
+        assert not table.sequences and not hash_keys(writer)["PDR"]
