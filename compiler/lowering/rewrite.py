@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 from ..model import Header, Pop, Push
@@ -36,20 +37,25 @@ def pop(site: Site, statement: Pop) -> Shape:
 
 def _join_ecn(site: Site, inner: str, popped: tuple[tuple[str, ...], ...]) -> None:
     """By the innermost IP header that is removed, whichever the packet has."""
+    nodes = [n.name for n in reversed(site.pipeline.graph.nodes)]
+    outer = [n for n in nodes if version_of(site, n) and any(n in way for way in popped)]
+    for i, node in enumerate(outer):
+        if all(node in way for way in popped):  # those further out are never asked
+            with site.writer.nest("else {") if i else nullcontext():
+                _take_ecn(site.branch(), inner, node)
+            return
+        with site.writer.nest(f"{'else ' if i else ''}if (there({site.pointer(node)})) {{"):
+            _take_ecn(site.branch({node}), inner, node)
+
+
+def _take_ecn(site: Site, inner: str, outer: str) -> None:
     w, pointer = site.writer, site.node(inner)
-    own = VERSIONS[site.header(inner).protocol]
-    nodes = [
-        n.name for n in reversed(site.pipeline.graph.nodes) if any(n.name in way for way in popped)
-    ]
-    outer = [(n, v) for n in nodes if (v := version_of(site, n))]
-    sure = len(outer) == 1 and all(outer[0][0] in way for way in popped)
-    for i, (node, version) in enumerate(outer):
-        at = site.node(node) if sure else site.pointer(node)
-        has = "" if sure else f"there({at}) && "
-        with w.nest(f"{'else ' if i else ''}if ({has}{version.ecn(at)} == {ECN_CE}) {{"):
-            with w.nest(f"if (!{own.ecn(pointer)}) {{"):
-                drop(site, "ecn")
-            w.put(f"{own.congested}({pointer});")
+    own, version = VERSIONS[site.header(inner).protocol], version_of(site, outer)
+    assert version is not None
+    with w.nest(f"if ({version.ecn(site.node(outer))} == {ECN_CE}) {{"):
+        with w.nest(f"if (!{own.ecn(pointer)}) {{"):
+            drop(site, "ecn")
+        w.put(f"{own.congested}({pointer});")
 
 
 def push(site: Site, statement: Push) -> Shape:
