@@ -114,7 +114,7 @@ class _Run(Scope):
             case Recall():
                 self._recall(s)
             case Push():
-                values = [(e, self.given(e.values)) for e in s.elements]
+                values = [(e, self.given(e)) for e in s.elements]
                 self.packet.push(values, s.before)
                 self.note(f"push {' / '.join(e.node for e in s.elements)} before {s.before}")
             case Pop():

@@ -119,6 +119,17 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Items:
+    """All the values of an element that holds up to `most`, but for the first `skip`. `backwards`:
+    the last one first."""
+
+    source: Attribute
+    most: int
+    skip: int = 0
+    backwards: bool = False
+
+
+@dataclass(frozen=True)
 class PortOf:
     """A port: bound by a match arm (`port p`), an attribute that refers to one, or recalled."""
 
@@ -573,11 +584,12 @@ class PushElement:
     what the user wrote, then the edge to the next header, then the field's default. A field whose
     value is an optional attribute that a rule leaves out leaves its group out. `computed`: sums
     that the push asks for (and so their groups); one that is neither given nor optional is computed
-    anyway."""
+    anyway. `lists`: what arrays hold."""
 
     node: str
     values: tuple[tuple[str, Expr], ...]
     computed: tuple[str, ...] = ()
+    lists: tuple[tuple[str, Items], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -622,7 +634,7 @@ class Forward:
     graph's order."""
 
     port: PortOf
-    via: Packet | Attribute | Recalled
+    via: Packet | Attribute | Recalled | Listed
     span: Span
     fronts: tuple[tuple[str, str], ...] = ()
 

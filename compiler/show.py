@@ -246,6 +246,14 @@ def _port(port: m.PortOf) -> str:
 
 
 def _pushed(element: m.PushElement) -> str:
-    values = ", ".join(f"{n} = {expression(v)}" for n, v in element.values)
-    values = ", ".join([*filter(None, [values]), *(f"{n} = computed" for n in element.computed)])
-    return f"{element.node} {{{values}}}" if values else element.node
+    said = [f"{n} = {expression(v)}" for n, v in element.values]
+    said += [f"{n} = {_items(v)}" for n, v in element.lists]
+    said += [f"{n} = computed" for n in element.computed]
+    return f"{element.node} {{{', '.join(said)}}}" if said else element.node
+
+
+def _items(items: m.Items) -> str:
+    text = expression(items.source)
+    for _ in range(items.skip):
+        text = f"rest({text})"
+    return f"reversed({text})" if items.backwards else text

@@ -100,7 +100,7 @@ statement
     | 'pop' 'to' nodeName
     | 'clamp' name
     | 'swap' path ',' path
-    | 'forward' path 'via' path
+    | 'forward' path 'via' value
     | 'bridge' path
     | verdict
     | statementName ('(' name ')' | ('[' number ']')? ('.' name)* '=' sum)
@@ -139,6 +139,8 @@ sum : product (('+' | '-') product)* ;
 product : atom (('*' | '&' | '<<' | '>>') atom)* ;
 
 atom : literal | '(' expr ')' | name ('(' arguments? ')' | index? ('.' step)*) ;
+
+value : name index? ('.' step)* ;
 
 call : name '(' arguments? ')' ;
 

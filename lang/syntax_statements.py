@@ -207,7 +207,7 @@ class StatementBuilder:
         return tree.Bridge(span, self.path(children[1]))
 
     def stmt_forward(self, children: list[Any], span: Span) -> tree.Forward:
-        return tree.Forward(span, self.path(children[1]), self.path(children[3]))
+        return tree.Forward(span, self.path(children[1]), self.dotted(children[3]))
 
     def verdict(self, context: Context) -> tree.Verdict:
         words: Any = " ".join(token.text for token in context.children)

@@ -33,7 +33,7 @@ def said(outcome: Outcome) -> tuple[object, ...]:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Both:
     """A pipeline in both, in one world."""
 

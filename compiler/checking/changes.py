@@ -18,6 +18,8 @@ from .values import KINDS
 
 #: Hooks that a `forward` may run, with the packet's pops applied.
 AT_FORWARD: tuple[model.Event, ...] = ("too_big", "ttl_expired", "no_headroom", "unresolved")
+#: What a next hop's address may be.
+NEXT_HOPS = (model.Packet, model.Attribute, model.Recalled, model.Listed)
 
 
 class Changed(NamedTuple):
@@ -105,7 +107,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     port = _port(program, statement.port, state, scope)
     value = StageNames(program, state, scope).name(statement.via)
     via = value.expr if value is not None else None
-    known = isinstance(via, model.Packet | model.Attribute | model.Recalled)
+    known = isinstance(via, NEXT_HOPS)
     if value is not None and not (known and value.kind in ("ip4", "ip6")):
         program.report(
             faults_headers.wrong_kind(
@@ -121,7 +123,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
     passing = [e for e in AT_FORWARD if _hook(program, e) == "pass" and e in program.hook_spans]
     hooks = [(program.hook_spans[e], "passes it, with its own link header") for e in passing]
     _settle(program, state, statement.span, hooks, pops_only=True)
-    if port is None or not isinstance(via, model.Packet | model.Attribute | model.Recalled):
+    if port is None or not isinstance(via, NEXT_HOPS):
         return Changed(None, frozenset())
     fronts = {(w.role, n) for w in state if (n := _front(program, w)) is not None}
     order = {node: i for i, node in enumerate(program.checked.graph.nodes)}

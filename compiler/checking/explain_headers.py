@@ -172,6 +172,54 @@ HEADERS: dict[str, Explanation] = {
         "header mark {\n  count : u8\n  hops : u16[count]\n}",
         "header mark {\n  count : u8\n  hops : u16[count] max 4\n}",
     ),
+    "H0249": Explanation(
+        "a list that the array might not hold",
+        "An array has a bound, and the element of a rule that is pushed into it may hold more "
+        "values than that. Which rules there will be nobody knows: the element must be declared "
+        "with no more.",
+        "header mark {\n"
+        "  count : u8\n"
+        "  next : u8\n"
+        "  hops : ip6[count] max 4\n"
+        "}\n"
+        "ie hops = 40, ip6[8]\n"
+        "parser {\n"
+        "  ethernet -> mark when type = 0x88b5\n"
+        "  mark -> ipv4 when next = 4\n"
+        "  ethernet -> ipv4 when type = 0x0800\n"
+        "}\n"
+        "rule WAY [16] {\n"
+        "  match dst_ip lpm ipv4.dst\n"
+        "  gives hops\n"
+        "}\n"
+        "stage main {\n"
+        "  if mark or not ipv4 { pass }\n"
+        "  find WAY else { pass }\n"
+        "  push mark { hops = WAY.hops }\n"
+        "  send back\n"
+        "}",
+        "header mark {\n"
+        "  count : u8\n"
+        "  next : u8\n"
+        "  hops : ip6[count] max 4\n"
+        "}\n"
+        "ie hops = 40, ip6[4]\n"
+        "parser {\n"
+        "  ethernet -> mark when type = 0x88b5\n"
+        "  mark -> ipv4 when next = 4\n"
+        "  ethernet -> ipv4 when type = 0x0800\n"
+        "}\n"
+        "rule WAY [16] {\n"
+        "  match dst_ip lpm ipv4.dst\n"
+        "  gives hops\n"
+        "}\n"
+        "stage main {\n"
+        "  if mark or not ipv4 { pass }\n"
+        "  find WAY else { pass }\n"
+        "  push mark { hops = WAY.hops }\n"
+        "  send back\n"
+        "}",
+    ),
     "H0248": Explanation(
         "an index leads nowhere",
         "Only arrays have elements, and an array never has more than its bound says. So it is with "

@@ -173,6 +173,16 @@ def no_list(span: Span, says: str, where: Span | None = None) -> Diagnostic:
     )
 
 
+def too_many(span: Span, most: int, array: str, bound: int, where: Span) -> Diagnostic:
+    return error(
+        "H0249",
+        f"there may be more values than `{array}` takes",
+        (span, f"up to {most}"),
+        (where, f"`{array}` has at most {bound} elements"),
+        help="declare the element with fewer: `ip6[4]`",
+    )
+
+
 def no_bound(span: Span, limit: int) -> Diagnostic:
     return error(
         "H0247",

@@ -9,6 +9,7 @@ from ...lang.source import Span
 from .. import model
 from ..graph import writable
 from ..lowering.reads import walk
+from ..requests.lists import octets_of
 from ..sizes import first_field
 from ..sums import is_checksum, zero_checksum
 from . import faults_files, faults_headers
@@ -16,8 +17,8 @@ from . import faults_stages as faults
 from .changes import Changed, announced, pushed_before
 from .flow import Scope, State, World, roles_of
 from .packets import PacketNames
-from .stage_names import Program, StageNames
-from .values import fits
+from .stage_names import Program, SaidItems, StageNames
+from .values import KINDS, fits
 
 
 def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> Changed:
@@ -210,6 +211,7 @@ def _element(
     scope: Scope,
 ) -> model.PushElement:
     values: list[tuple[str, model.Expr]] = []
+    lists: list[tuple[str, model.Items]] = []
     given: dict[str, Span] = {}
     computed: list[str] = []
     for assign in element.fields:
@@ -217,6 +219,16 @@ def _element(
             name = assign.target.parts[0]
             given.setdefault(name.text, name.span)
             computed.append(name.text)
+            continue
+        array = _array(program, assign, node)
+        if array is not None:
+            name = assign.target.parts[0]
+            first = given.setdefault(name.text, name.span)
+            if first is not name.span:
+                program.report(faults_files.declared_twice("the value of", name, first))
+            items = StageNames(program, state, scope).items(assign.value)
+            if items is not None and _fits_array(program, items, array, node):
+                lists.append((array.name, items.items))
             continue
         made = _assign(program, assign, node, given, state, scope)
         if made is not None:
@@ -228,7 +240,36 @@ def _element(
         _check_complete(program, element, node, set(given) | writes.keys(), there)
     if not computed and zero_checksum(node.header, [n.header for n in outer]):
         values.append(("checksum", model.Const(0, 16)))
-    return model.PushElement(node.name, tuple(values), tuple(computed))
+    return model.PushElement(node.name, tuple(values), tuple(computed), tuple(lists))
+
+
+def _array(program: Program, assign: tree.Assign, node: model.Node) -> model.Field | None:
+    """The array that is given, if it is one."""
+    if len(assign.target.parts) != 1:
+        return None
+    fields = (f for f in node.header.fields if f.name == assign.target.parts[0].text)
+    field = next(fields, None)
+    return field if field is not None and node.header.array(field) else None
+
+
+def _fits_array(program: Program, said: SaidItems, field: model.Field, node: model.Node) -> bool:
+    """Whether an array takes the values of an element; says why not."""
+    source, array = said.items.source, node.header.array(field)
+    assert array is not None
+    if (source.kind, source.width) != (field.kind, field.width):
+        each = f"{KINDS[source.kind]} of {source.width} bits"
+        wanted = f"{KINDS[field.kind]} of {field.width} bits"
+        program.report(faults_headers.wrong_kind(said.span, each, wanted, field.span))
+        return False
+    if octets_of(field.width) * 8 != field.width:
+        what = f"pushing an array of {field.width} bits an element"
+        program.report(faults_files.unsupported(said.span, what))
+        return False
+    most = said.items.most - said.items.skip
+    if most > array.most:
+        program.report(faults_headers.too_many(said.span, most, field.name, array.most, field.span))
+        return False
+    return True
 
 
 def _is_computed(assign: tree.Assign, node: model.Node) -> bool:

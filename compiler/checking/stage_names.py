@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostic, Diagnostics
@@ -71,6 +71,13 @@ class Program:
         return next(
             (at for at, i in enumerate(world.chain) if not nodes[i].header.link), len(world.chain)
         )
+
+
+class SaidItems(NamedTuple):
+    """All the values of an element, and where they are asked for."""
+
+    items: model.Items
+    span: Span
 
 
 @dataclass(frozen=True)
@@ -291,8 +298,42 @@ class StageNames:
         if value is None:
             return None
         source, most, declared = value
-        return Value(model.Count(source, most), 8, "uint", 0, most, call.span,
+        return Value(model.Count(source, most), 8, "uint", 1, most, call.span,
                      f"`{call.span.text}`", declared)  # fmt: skip
+
+    def items(self, expr: tree.Expr) -> SaidItems | None:
+        """`POLICY.sids`, `rest(POLICY.sids)`, `reversed(…)` of either."""
+        if isinstance(expr, tree.Path) and expr.index is None:
+            value = self.all_of(expr)
+            return SaidItems(model.Items(value[0], value[1]), expr.span) if value else None
+        if not isinstance(expr, tree.Call):
+            self.program.report(faults_headers.no_list(expr.span, "this is one value"))
+            return None
+        word = expr.function.text
+        if word not in ("rest", "reversed"):
+            known = ["rest", "reversed"]
+            self.program.report(faults_headers.no_such_function(expr.function, known))
+            return None
+        if len(expr.arguments) != 1:
+            says = f"`{word}` takes one list"
+            self.program.report(faults_headers.no_list(expr.span, says))
+            return None
+        inner = self.items(expr.arguments[0])
+        if inner is None:
+            return None
+        items = inner.items
+        if word == "reversed":
+            return SaidItems(replace(items, backwards=not items.backwards), expr.span)
+        if items.backwards:
+            what = "the rest of a reversed list"
+            mend = "reverse the rest: `reversed(rest(…))`"
+            self.program.report(faults_files.unsupported(expr.span, what, mend))
+            return None
+        if items.skip + 1 >= items.most:
+            says = f"of at most {items.most} values nothing is left"
+            self.program.report(faults_headers.no_list(expr.span, says))
+            return None
+        return SaidItems(replace(items, skip=items.skip + 1), expr.span)
 
     def all_of(self, path: tree.Path) -> tuple[model.Attribute, int, Span] | None:
         """An element that holds several values, how many at most, and where it is declared."""

@@ -22,6 +22,7 @@ from ..model import (
     Pipeline,
     PortIs,
     Present,
+    PushElement,
     Recalled,
 )
 from ..requests.lists import unpacked
@@ -131,10 +132,13 @@ class Scope:
     def holds(self, condition: Condition) -> bool:
         return holds(condition, self._read, self._ask)
 
-    def given(self, values: tuple[tuple[str, Expr], ...]) -> Mapping[str, Value]:
+    def given(self, element: PushElement) -> Mapping[str, Value]:
         """A push's values; one from an element that the rule leaves out is none."""
         found: dict[str, Value] = {}
-        for name, expr in values:
+        for name, items in element.lists:
+            values = self._list(items.source, items.most)[items.skip :]
+            found[name] = tuple(reversed(values) if items.backwards else values)
+        for name, expr in element.values:
             left_out = isinstance(expr, Attribute) and expr.optional
             if not left_out or self._attribute(expr) is not None:
                 found[name] = self.value(expr)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..lowered import Writer
-from ..model import TAIL, Derived, Field, Header
-from ..sizes import solved
+from ..model import TAIL, Derived, Field, Group, Header
+from ..sizes import first_field, solved
 from ..sums import UPPER_LAYER, is_checksum, nearest_network
 from .stores import is_known, stores
 from .values import Value, constant
@@ -18,17 +18,19 @@ from .values import Value, constant
 class HeaderOut:
     """A header to be written: `given` are values by field, `writes` what the edge to the next
     header says. Fields not named take their defaults. `computed`: checksums that are asked for, so
-    that their group is there."""
+    that their group is there. `listed`: what the array holds, if the header has one."""
 
     node: str
     header: Header
     given: dict[str, Value]
     writes: tuple[tuple[str, int], ...]
     computed: frozenset[str] = frozenset()
+    listed: ListOut | None = None
 
     @property
     def variable(self) -> bool:
-        return any(self.condition(g.name) not in ("0", "1") for g in self.header.groups)
+        conditions = (self.condition(g.name) for g in self.header.groups)
+        return self.listed is not None or any(c not in ("0", "1") for c in conditions)
 
     @property
     def octets(self) -> int:
@@ -37,9 +39,16 @@ class HeaderOut:
 
     @property
     def plain(self) -> int:
-        """Octets of the fixed part and of the groups that are surely there."""
-        groups = (g.width for g in self.header.groups if self.condition(g.name) == "1")
+        """Octets of the fixed part and of the groups that are surely there, but an array."""
+        groups = (
+            g.width
+            for g in self.header.groups
+            if self.condition(g.name) == "1" and not self._is_listed(g)
+        )
         return (self.header.fixed + sum(groups)) // 8
+
+    def _is_listed(self, group: Group) -> bool:
+        return self.listed is not None and group.count is not None
 
     @property
     def padding(self) -> int:
@@ -50,7 +59,7 @@ class HeaderOut:
     @cached_property
     def sized(self) -> tuple[str, int, int]:
         """The field that says the size, its value, and the size: the least that has room."""
-        if self.header.size is None:
+        if self.header.size is None or self.listed is not None:
             return "", 0, self.plain
         return solved(self.header, self.header.size, lambda size: size >= self.plain)
 
@@ -60,7 +69,9 @@ class HeaderOut:
         for group in self.header.groups:
             c = self.condition(group.name)
             octets = group.width // 8
-            if c != "0":
+            if self.listed is not None and group.count is not None:
+                parts.append(f"{self.listed.count} * {octets}")
+            elif c != "0":
                 parts.append(str(octets) if c == "1" else f"({c} ? {octets} : 0)")
         return " + ".join(parts)
 
@@ -103,6 +114,8 @@ class HeaderOut:
             return Value(self.flag(f.name), 1)
         if f.name in self.given:
             return self.given[f.name]
+        if self.listed is not None and (number_of := self._follows(f.name)) is not None:
+            return Value(self.listed.text(number_of), f.width)
         field, number, _ = self.sized
         if f.name == field:
             return Value(f"{number:#x}", f.width)
@@ -114,6 +127,23 @@ class HeaderOut:
         if isinstance(f.default, Derived):
             return Value("0x0", f.width)  # until it is summed up
         return constant(f.default or 0, f.width)
+
+    def _follows(self, name: str) -> list[int] | None:
+        """The values of a field that follows from how many elements the array has, by that; None of
+        another field."""
+        header, listed = self.header, self.listed
+        assert listed is not None
+        array = next(g for g in header.groups if g.count is not None)
+        assert array.count is not None
+        sizes = [self.plain + n * array.width // 8 for n in range(listed.most + 1)]
+        if name == first_field(array.count):
+            count = array.count
+            return [solved(header, count, lambda c, n=n: c == n)[1] for n in range(len(sizes))]  # type: ignore[misc]
+        if header.size is not None and name == first_field(header.size):
+            size = header.size
+            found = [solved(header, size, lambda s, n=n: s >= n) for n in sizes]  # type: ignore[misc]
+            return [number for _, number, _ in found]
+        return None
 
     def own_sum(self, f: Field) -> bool:
         """A checksum over nothing but the fixed header, summed up as the header is written."""
@@ -144,8 +174,53 @@ class HeaderOut:
         for group in self.header.groups:
             if group.name == f.group:
                 break
+            if self._is_listed(group):
+                assert self.listed is not None
+                at += f" + {self.listed.count} * {group.width // 8}"
+                continue
             at += f" + ({self.condition(group.name)} ? {group.width // 8} : 0)"
         return at if f.group != TAIL else f"{at} + {self.padding}"
+
+
+@dataclass(frozen=True)
+class ListOut:
+    """What an array is to hold: C names of how many values and of where their first is, and which
+    way they are taken from there. `most`: so many at most."""
+
+    count: str
+    first: str
+    most: int
+    backwards: bool
+
+    def text(self, by_count: list[int]) -> str:
+        """C text of a number that follows from the count."""
+        step = by_count[2] - by_count[1] if len(by_count) > 2 else 0
+        start = by_count[1] - step
+        if any(v != start + n * step for n, v in enumerate(by_count) if n):
+            texts = [f"{self.count} == {n} ? {v} : " for n, v in enumerate(by_count[:-1])]
+            return f"({''.join(texts)}{by_count[-1]})"
+        text = f"({self.count} * {step} + {start})" if start >= 0 else ""
+        text = text or f"({self.count} * {step} - {-start})"
+        return text if by_count[0] == start else f"({self.count} ? {text} : {by_count[0]})"
+
+    def put(self, w: Writer, where: str, octets: int, damaged: Callable[[], None]) -> None:
+        """Write the values one behind the other from `where` on."""
+        bits = octets * 8
+        for i in range(self.most):
+            with w.nest(f"if ({self.count} > {i}) {{"):
+                with w.nest(f"if ({where} + {(i + 1) * octets} > end) {{"):
+                    damaged()
+                at = str(i * octets)
+                if self.backwards:
+                    at = w.fresh("at")
+                    w.put(f"u64 {at} = {self.count} - {i + 1};")
+                    w.put(f"OPAQUE({at}); /* clang knows its bound, the verifier does not */")
+                    with w.nest(f"if ({at} >= {self.most}) {{"):
+                        damaged()
+                    w.put(f"OPAQUE({at}); /* reckoned with only here, where it is bounded */")
+                    at = f"{at} * {octets}"
+                value = f"RAW{bits}({self.first}, {at})"
+                w.put(f"PUT{bits}({where}, {i * octets}, {value});")
 
 
 def put_headers(
@@ -191,6 +266,11 @@ def _put_header(
             at = _pad(w, out, pointer, at, damaged)
         octets = group.width // 8
         where = w.fresh("group")
+        if out.listed is not None and group.count is not None:
+            w.put(f"void *{where} = {pointer} + {at};")
+            out.listed.put(w, where, octets, damaged)
+            at = f"{at} + {out.listed.count} * {octets}"
+            continue
         with w.nest(f"if ({condition}) {{"):
             w.put(f"void *{where} = {pointer} + {at};")
             with w.nest(f"if ({where} + {octets} > end) {{"):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
-from ..model import Header, Pop, Push
-from .headers_out import HeaderOut
+from ...lang.source import Span
+from ..model import Group, Header, Pop, Push, PushElement
+from ..sizes import solved
+from .headers_out import HeaderOut, ListOut
 from .ip import VERSIONS, version_of
 from .shape import Shape, Unsupported, fronts_behind, ways_to, writable
 from .stores import is_known
@@ -65,7 +67,7 @@ def push(site: Site, statement: Push) -> Shape:
     out = []
     for element, after in zip(statement.elements, following, strict=True):
         header = graph.node(element.node).header
-        _refuse_unwritable(site, header)
+        listed = _listed(site, header, element)
         edge = writable(site, element.node, after)
         given = {name: captured(site, value(site, v)) for name, v in element.values}
         version, inner = VERSIONS.get(header.protocol), version_of(site, statement.before)
@@ -73,25 +75,55 @@ def push(site: Site, statement: Push) -> Shape:
             ecn = inner.ecn(site.node(statement.before))
             given["ecn"] = captured(site, Value(ecn, 2))
         out.append(
-            HeaderOut(element.node, header, given, edge.writes or (), frozenset(element.computed))
+            HeaderOut(
+                element.node, header, given, edge.writes or (), frozenset(element.computed), listed
+            )
         )
     return replace(site.shape, fronts=(statement.before,), pushed=(*out, *site.shape.pushed))
 
 
-def _refuse_unwritable(site: Site, header: Header) -> None:
-    """What a push cannot write yet: arrays, sizes that are not known here."""
-    told, span = f"`{header.name}` cannot be pushed", site.writer.span
-    if header.size is not None and header.flags:
+def _listed(site: Site, header: Header, element: PushElement) -> ListOut | None:
+    """What the header's array is to hold. Refuses sizes that are not known here."""
+    told, span, w = f"`{header.name}` cannot be pushed", site.writer.span, site.writer
+    arrays = [g for g in header.groups if g.count is not None]
+    if header.size is not None and (header.flags or (arrays and header.tail)):
         raise Unsupported(f"{told}: its size is not that of its fields, which may be absent", span)
-    for f in header.fields:
-        if header.array(f):
-            raise Unsupported(f"{told}: its `{f.name}` is an array", span)
+    if not arrays:
+        return None
+    if len(arrays) > 1 or not element.lists:
+        raise Unsupported(f"{told}: it has more arrays than one", span)
+    ((_, items),) = element.lists
+    if header.size is not None:
+        _refuse_padding(header, arrays[0], items.most - items.skip, span)
+    octets, count, first = arrays[0].width // 8, w.fresh("count"), w.fresh("list")
+    record = value(site, items.source).text
+    w.put(
+        f"u32 {count} = RAW8({record}, {octets * items.most});",
+        f"void *{first} = (void *){record} + {octets * items.skip};",
+    )
+    if items.skip:
+        w.put(f"{count} = {count} > {items.skip} ? {count} - {items.skip} : 0;")
+    w.put(f"if ({count} > {items.most - items.skip})", f"\t{count} = {items.most - items.skip};")
+    return ListOut(count, first, items.most - items.skip, items.backwards)
+
+
+def _refuse_padding(header: Header, array: Group, most: int, span: Span | None) -> None:
+    """A size clause must know sizes of exactly the elements' octets."""
+    assert header.size is not None
+    for n in range(most + 1):
+        size = (header.fixed + n * array.width) // 8
+        if solved(header, header.size, lambda found, size=size: found >= size)[2] != size:  # type: ignore[misc]
+            told = f"`{header.name}` cannot be pushed: {n} elements are none of its sizes"
+            raise Unsupported(told, span)
 
 
 def carried_over(site: Site, shape: Shape) -> tuple[Shape, int]:
     """The shape as the next stage finds it: what its pushes took is put into the scratch record.
     Also how many words that takes. What an earlier stage put there stays where it is."""
     taken = 0
+    if any(h.listed is not None for h in shape.pushed):
+        what = "a list pushed in one stage, and the packet sent in a later one"
+        raise Unsupported(what, site.writer.span)
     if any(_KEPT in v.text for h in shape.pushed for v in h.given.values()):
         return shape, taken
 
