@@ -7,9 +7,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .fixed import fixed_tuples
-from .layout import SEEN
 from .lowered import ARGUMENTS_MOST, Line, Member, Unit
-from .manifest import FILTER_FACTOR, State
+from .manifest import FILTER_FACTOR, SEEN, State
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"

@@ -203,8 +203,6 @@ def _record(pipeline: Pipeline, rule: RuleKind, reads: Reads) -> tuple[tuple[m.M
 
 # ---- states ---------------------------------------------------------------------------------
 
-SEEN = 8  # octets in front of an entry: when it was written
-
 
 def states(pipeline: Pipeline) -> tuple[m.State, ...]:
     """Lay out every state table: slots in the order declared, each on its natural boundary."""
@@ -213,7 +211,7 @@ def states(pipeline: Pipeline) -> tuple[m.State, ...]:
 
 def _state(state: State) -> m.State:
     match, key_size = _slots(state.match, 0, lambda slot: (slot.width + 7) // 8)
-    gives, entry_size = _slots(state.gives, SEEN, lambda slot: octets_of(slot.width))
+    gives, entry_size = _slots(state.gives, m.SEEN, lambda slot: octets_of(slot.width))
     return m.State(
         state.name, state.capacity, key_size, entry_size, match, gives, state.ages, state.doc
     )

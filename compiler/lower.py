@@ -16,6 +16,7 @@ from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.stages import lower_block
 from .lowering.tell import places
 from .lowering.values import Binding, Helper, Site
+from .manifest import State
 from .model import Choose, Find, Pipeline, Stage, Tell
 
 Join = Literal["staged", "fused"]
@@ -36,11 +37,12 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
     laid_out = tables(pipeline, reads(pipeline))
     by_name = {t.rule.name: t for t in laid_out}
     _refuse_long_keys(laid_out)
+    remembered = states(pipeline)
     events = Events(pipeline)
     functions: list[Function] = []
     kept = 0
     for role in pipeline.roles:
-        more, words = _role(pipeline, role, by_name, events)
+        more, words = _role(pipeline, role, by_name, {s.name: s for s in remembered}, events)
         functions += more
         kept = max(kept, words)
     used = {member for f in functions for member in f.loads + f.stores}
@@ -51,7 +53,7 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
         roles=pipeline.roles,
         tables=laid_out,
         records=tuple(_record(t) for t in laid_out),
-        states=states(pipeline),
+        states=remembered,
         nodes=tuple(
             NodeState(c_name(n.name), n.header.minimum)
             for n in pipeline.graph.nodes
@@ -92,7 +94,11 @@ def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
 
 
 def _role(
-    pipeline: Pipeline, role: str, by_name: dict[str, Table], events: Events
+    pipeline: Pipeline,
+    role: str,
+    by_name: dict[str, Table],
+    remembered: dict[str, State],
+    events: Events,
 ) -> tuple[list[Function], int]:
     """A role's functions, and the words of the scratch record that their pushes take."""
     kept = 0
@@ -115,7 +121,7 @@ def _role(
             pipeline, role, stage.name, by_name, events, writer, nodes, shape, dict(bindings)
         )
         site.helpers = helpers
-        site.states = {s.name: s for s in states(pipeline)}
+        site.states = remembered
         shape = lower_block(site, stage.body)
         if shape is not None and shape.pushed:
             shape, words = carried_over(site, shape)

@@ -14,6 +14,8 @@ FORMAT = 1
 
 #: Octets of `struct next_hop` in a record: see `helio.bpf.h`.
 NEXT_HOP_SIZE = 24
+#: Octets in front of a state's entry: when it was written.
+SEEN = 8
 #: Record slots of a spread.
 SPREAD_SLOTS = 256
 #: Of the existence filter: see `RuleKind`.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiler.manifest import (
+    SEEN,
     Counter,
     Manifest,
     ManifestError,
@@ -29,7 +30,6 @@ from .sums import read_sums
 from .tables import EPOCHS, SLOT
 
 _ATTEMPTS = 100
-SEEN = 8  # octets in front of an entry: when it was written
 
 
 class Counted(NamedTuple):

@@ -120,24 +120,6 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return Changed(model.ClampMss(written.span), state)
         case tree.Swap():
             return assigns.swap(program, written, state, scope)
-        case tree.Bridge():
-            return changes.bridge(program, written, state, scope)
-        case tree.Verdict():
-            return changes.verdict(program, written, state)
-        case tree.Apply():
-            return _apply(program, written, state, scope)
-        case tree.Clamp():
-            if written.what.text != "mss":
-                program.report(
-                    faults_files.unknown(
-                        "thing to clamp", written.what, ("mss",), "write `clamp mss`"
-                    )
-                )
-                return Changed(None, state)
-            return Changed(model.ClampMss(written.span), state)
-        case tree.Swap():
-            program.report(faults_files.unsupported(written.span, "exchanging fields"))
-            return Changed(None, state)
         case tree.Assign():
             return assigns.assign(program, written, state, scope)
 
