@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
-from helioc.runtime.loader import unload
-from helioc.runtime.releases import ROOT
 from lab import Lab, LabError, Namespace, until
 from leaks import PREFIX
 from linx.world import hear_answers
@@ -25,7 +23,6 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 ROUTER = Path(__file__).parents[1] / "property" / "router.hp"
-NAME = "router_live"
 NARROW = 1300  # of the way to B
 CONFIG = """
 ports:
@@ -51,7 +48,9 @@ class World:
     b: Namespace
 
     def control(self, *words: str) -> str:
-        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", NAME, *words]
+        """Run `helioctl` in the router's namespace, whose name the pipeline has too: names that a
+        killed run left behind are nobody else's."""
+        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", self.edge.name, *words]
         return self.edge.run(*program)
 
     def event(self, group: str, reason: str) -> int:
@@ -67,14 +66,11 @@ def world(kernel: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
     with Lab(f"{PREFIX}six-") as lab:
         made = World(lab.namespace("a"), lab.namespace("edge"), lab.namespace("b"))
         _connect(lab, made)
-        load = [sys.executable, "-m", "helioc.runtime.cli", "--name", NAME, "load",
-                str(at / "bundle"), "--config", str(at / "edge.yaml")]  # fmt: skip
+        made.control("load", str(at / "bundle"), "--config", str(at / "edge.yaml"))
         try:
-            subprocess.run(made.edge.inside(*load), check=True, capture_output=True, timeout=60)
             yield made
         finally:
-            if (ROOT / NAME).exists():
-                unload(NAME)
+            made.control("unload")
 
 
 def _connect(lab: Lab, world: World) -> None:
