@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linx.edges import Edge
+from edges import Edge
 from linx.peer import Peer
-from linx.traffic import ping
 from linx.world import PATHS, A, B, World
+from traffic import ping
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The steps of the demo. Each prints facts that it measured, and stops the demo if one fails."""
+"""The steps of the sites. Each prints facts that it measured, and stops the demo if one fails."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import Lab, namespaces
+from account import Account
+from edges import Edge, compile_pipeline
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import GRE
-
-from .account import Account
-from .captures import Capture, flows, outer_of, syn_mss
-from .edges import HERE, Edge, compile_pipeline, pinned
-from .peer import KEY, Peer
-from .traffic import (
+from traffic import (
     TOS_EF,
     drain,
     ping,
@@ -31,13 +27,17 @@ from .traffic import (
     udp_socket,
     until_received,
 )
-from .world import MTU, PATHS, PEER_LAN_HOST, A, B, World
+
+from .captures import Capture, flows, outer_of, syn_mss
+from .peer import KEY, Peer
+from .world import HERE, MTU, PATHS, PEER_LAN_HOST, A, B, World
 
 
 @dataclass(frozen=True)
-class Demo:
+class Sites:
+    """Both sites, and what is said of them."""
+
     say: Account
-    lab: Lab
     world: World
     edge_a: Edge
     edge_b: Edge
@@ -58,8 +58,8 @@ def compile_linx(say: Account, out: Path) -> None:
     say.fact((out / "manifest.json").exists(), f"all that took {say.step_seconds():.1f} s")
 
 
-def load_edges(demo: Demo) -> None:
-    say, world = demo.say, demo.world
+def load_edges(sites: Sites) -> None:
+    say, world = sites.say, sites.world
     say.step("Load both edges and give them rules")
     for path in PATHS:  # this also tells the kernels their neighbours
         said = ping(world.edge_a, B.wan[path], 2, "-I", A.wan[path])
@@ -68,8 +68,8 @@ def load_edges(demo: Demo) -> None:
         )
     said = ping(world.host_a, B.host, 2)
     say.fact(said.received == 0, "but no site's addresses: host A does not reach host B")
-    for edge, letter in ((demo.edge_a, "a"), (demo.edge_b, "b")):
-        edge.load(demo.bundle, HERE / f"edge-{letter}.yaml")
+    for edge, letter in ((sites.edge_a, "a"), (sites.edge_b, "b")):
+        edge.load(sites.bundle, HERE / f"edge-{letter}.yaml")
         edge.push(HERE / f"rules-{letter}.req")
         native = [device for device, mode in sorted(edge.modes().items()) if mode == "xdp"]
         say.fact(
@@ -79,8 +79,8 @@ def load_edges(demo: Demo) -> None:
         )
 
 
-def talk(demo: Demo) -> None:
-    say, world = demo.say, demo.world
+def talk(sites: Sites) -> None:
+    say, world = sites.say, sites.world
     say.step("Talk from site to site through GRE-WAN1")
     passing = Capture(world.net, "a1")
     for one, other, there in ((world.host_a, "A → B", B.host), (world.host_b, "B → A", A.host)):
@@ -102,28 +102,28 @@ def talk(demo: Demo) -> None:
         )
 
 
-def keep_packets_small(demo: Demo) -> None:
-    say, world = demo.say, demo.world
+def keep_packets_small(sites: Sites) -> None:
+    say, world = sites.say, sites.world
     say.step("Fit packets into the tunnel")
     arriving = Capture(world.host_b, "eth0")
     tcp_round_trip(world.host_a, world.host_b, B.host)
     announced = {mss for frame in arriving.frames() if (mss := syn_mss(frame)) is not None}
     say.fact(announced == {1432}, "TCP: the MSS of 1460 arrives as 1432 (1500 - 28 of GRE - 40)")
     ping(world.host_a, B.host, 1, "-M", "do", "-s", str(1500 - 28))
-    known = _path_mtu(demo)
+    known = _path_mtu(sites)
     say.fact(known == 1472, f"a packet of 1500 is answered: host A's path MTU is now {known}")
     said = ping(world.host_a, B.host, 5, "-M", "do", "-s", str(1472 - 28))
     say.fact(said.lost == 0, "and packets of 1472 pass")
 
 
-def _path_mtu(demo: Demo) -> int:
+def _path_mtu(sites: Sites) -> int:
     """What host A's kernel has learned of the way to host B; 0 if nothing."""
-    found = re.search(r"\bmtu (\d+)", demo.world.host_a.ip("route", "get", B.host))
+    found = re.search(r"\bmtu (\d+)", sites.world.host_a.ip("route", "get", B.host))
     return int(found[1]) if found else 0
 
 
-def meet_the_peer(demo: Demo) -> None:
-    say, world = demo.say, demo.world
+def meet_the_peer(sites: Sites) -> None:
+    say, world = sites.say, sites.world
     say.step("Meet a foreign GRE endpoint, and strangers")
     peer = Peer(world)
     pings = start_pings(world.host_a, PEER_LAN_HOST, 5, 0.25)
@@ -135,7 +135,7 @@ def meet_the_peer(demo: Demo) -> None:
         f"ping {PEER_LAN_HOST}: {said.received} of {said.sent} answered, by GRE with key, checksum "
         "and sequence number",
     )
-    missed = demo.edge_a.event("miss", "OVERLAY")
+    missed = sites.edge_a.event("miss", "OVERLAY")
     kernel, host = Capture(world.edge_a, "wan1"), Capture(world.host_a, "eth0")
     stray = IP(src=PEER_LAN_HOST, dst=A.host) / UDP(sport=1, dport=9) / b"let me in"
     for _ in range(20):
@@ -146,12 +146,12 @@ def meet_the_peer(demo: Demo) -> None:
         len(seen) == 40, f"wrong key, spoofed source: the kernel got {len(seen)} of 40, unopened"
     )
     passed = [frame for frame in host.frames() if IP in frame and frame[IP].src == PEER_LAN_HOST]
-    counted = demo.edge_a.event("miss", "OVERLAY") - missed
+    counted = sites.edge_a.event("miss", "OVERLAY") - missed
     say.fact(not passed and counted == 40, f"host A got none; the edge counted {counted} strangers")
 
 
-def move_a_flow(demo: Demo) -> None:
-    say, world = demo.say, demo.world
+def move_a_flow(sites: Sites) -> None:
+    say, world = sites.say, sites.world
     say.step("Change a rule while traffic flows")
     before = {device: received(world.net, device) for device in ("a1", "a2")}
     serve_tcp(world.host_b, B.host)
@@ -161,19 +161,19 @@ def move_a_flow(demo: Demo) -> None:
     pings = start_pings(world.host_b, A.host, 600, 3)
     until_received(world.net, "a1", before["a1"] + 500)
     say.fact(received(world.net, "a2") - before["a2"] < 10, "ping and TCP flow through GRE-WAN1")
-    demo.edge_a.push(HERE / "changes" / "move.req")
+    sites.edge_a.push(HERE / "changes" / "move.req")
     old_path = Capture(world.net, "a1")
     until_received(world.net, "a2", before["a2"] + 500)
     left = len(old_path.tunnelled())
     say.fact(left == 0, f"update FAR 1: they flow through GRE-WAN2; {left} packets by the old way")
-    demo.edge_a.push(HERE / "changes" / "move-back.req")
+    sites.edge_a.push(HERE / "changes" / "move-back.req")
     said = read_pings(pings.wait())
     say.fact(
         said.sent == 600 and said.lost == 0,
         f"and back again, with {said.lost} of {said.sent} pings lost",
     )
     moved = read_bulk(bulk.wait())
-    known, expected = _path_mtu(demo), MTU["wan2"] - 24
+    known, expected = _path_mtu(sites), MTU["wan2"] - 24
     say.fact(
         known == expected and moved.octets > 10_000_000,
         f"the TCP connection shrank to the new path's MTU of {known} and carried "
@@ -181,28 +181,28 @@ def move_a_flow(demo: Demo) -> None:
     )
 
 
-def drop_a_class(demo: Demo) -> None:
-    say, world = demo.say, demo.world
+def drop_a_class(sites: Sites) -> None:
+    say, world = sites.say, sites.world
     say.step("Drop one class of traffic")
-    demo.edge_a.push(HERE / "changes" / "drop-ef.req")
+    sites.edge_a.push(HERE / "changes" / "drop-ef.req")
     hosts = world.host_a, world.host_b
     passed, _ = udp_round_trips(*hosts, B.host, 50, tos=TOS_EF, seconds=0.3)
-    counted = demo.edge_a.packets("PDR", 4)
+    counted = sites.edge_a.packets("PDR", 4)
     say.fact(
         passed == 0 and counted == 50,
         f"ToS 184 (expedited forwarding): {passed} of 50 datagrams arrive; the rule counted them",
     )
     arrived, _ = udp_round_trips(*hosts, B.host, 50)
     say.fact(arrived == 50, f"any other: {arrived} of 50")
-    demo.edge_a.control("delete", *"PDR [(dst_ip, u32, 10.2.0.0/16), (dscp, u8, 46)]".split())
+    sites.edge_a.control("delete", *"PDR [(dst_ip, u32, 10.2.0.0/16), (dscp, u8, 46)]".split())
     again, _ = udp_round_trips(*hosts, B.host, 50, tos=TOS_EF)
     say.fact(again == 50, f"and without the rule, ToS 184 again: {again} of 50")
 
 
-def balance(demo: Demo) -> None:
-    say, world = demo.say, demo.world
+def balance(sites: Sites) -> None:
+    say, world = sites.say, sites.world
     say.step("Spread flows over both overlays, three to one")
-    demo.edge_a.push(HERE / "changes" / "balance.req")
+    sites.edge_a.push(HERE / "changes" / "balance.req")
     paths = Capture(world.net, "a1"), Capture(world.net, "a2")
     with udp_socket(world.host_b, B.host, 9) as server:
         udp_flows(world.host_a, B.host, 100, 5)
@@ -216,11 +216,11 @@ def balance(demo: Demo) -> None:
     say.fact(not first.keys() & second.keys(), "and no flow used both")
 
 
-def count(demo: Demo) -> None:
-    say = demo.say
+def count(sites: Sites) -> None:
+    say = sites.say
     say.step("What edge A counted, rule by rule (helioctl show)")
-    say.table(demo.edge_a.rules())
-    edge = demo.edge_a
+    say.table(sites.edge_a.rules())
+    edge = sites.edge_a
     carried = edge.packets("OVERLAY", "GRE-WAN1"), edge.packets("OVERLAY", "GRE-WAN2")
     say.fact(
         min(carried) > 500,
@@ -229,8 +229,3 @@ def count(demo: Demo) -> None:
     asked = edge.packets("PDR", 1) + edge.packets("PDR", 5)
     sent = edge.packets("FAR", 1) + edge.packets("FAR", 2)
     say.fact(asked == sent, f"what PDR 1 and 5 matched, FAR 1 and 2 sent: {sent:,} packets")
-
-
-def check_nothing_is_left(say: Account, prefix: str) -> None:
-    left = namespaces(prefix) + pinned(prefix)
-    say.fact(not left, f"left in the kernel: {', '.join(left) or 'no namespace, program or map'}")

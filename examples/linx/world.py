@@ -12,13 +12,13 @@ whatever it says, an ARP answer too, is a frame that somebody built.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from lab import Lab, Namespace, command
+from edges import hear_answers
+from lab import Lab, Namespace
 
+HERE = Path(__file__).parent  # with the edges' files
 PATHS = ("wan1", "wan2")
 MTU = {"wan1": 1500, "wan2": 1400}
 
@@ -75,18 +75,6 @@ def build(lab: Lab) -> World:
     facing += [(world.net, f"{site.letter}{n}") for site in (A, B) for n in (1, 2)]
     hear_answers(facing)
     return world
-
-
-def hear_answers(facing: list[tuple[Namespace, str]]) -> None:
-    """Let devices that face an edge take at once what the edge's program sends back by them: a veth
-    does so only with a program of its own."""
-    with TemporaryDirectory(prefix="helio-pass-") as folder:
-        made = f"{folder}/pass.o"
-        source = Path(__file__).with_name("pass.bpf.c")
-        headers = f"-I/usr/include/{os.uname().machine}-linux-gnu"
-        command("clang-16", "-O2", "-target", "bpf", headers, "-c", str(source), "-o", made)
-        for room, device in facing:
-            room.ip("link", "set", "dev", device, "xdpdrv", "object", made, "section", "xdp")
 
 
 def _connect(lab: Lab, world: World, site: Site, host: Namespace, edge: Namespace) -> None:

@@ -3,28 +3,26 @@
     .venv/bin/python examples/srv6_edge/demo.py [--prefix srv6-]
 
 Needs root. Everything happens in network namespaces whose names begin with the prefix; they, and
-what is loaded into the kernel, are gone at the end, also after a failure. Every fact that is
-printed was measured: if one does not hold the demo says so, stops, and exits with 1.
+what is loaded into the kernel, are gone at the end, also after Ctrl-C or a failure. Every fact
+that is printed was measured: if one does not hold the demo says so, stops, and exits with 1.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import tempfile
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lab import Lab, LabError, Namespace
-from linx.account import Account, Unsettled
-from linx.edges import Edge, compile_pipeline
-from linx.traffic import ping, tcp_round_trip
+from account import Account
+from edges import Edge
+from lab import Lab, Namespace
+from showing import Demo, run
+from traffic import ping, tcp_round_trip
 
 HERE = Path(__file__).parent
-PIPELINE = HERE.parents[1] / "pipelines" / "srv6_edge.hp"
+TITLE = "an SRv6 edge beside the kernel's seg6"
 PICTURE = """
   near 10.1.0.9 ── blue0 [edge fc00:a::/32] ══ SRv6 ══ [linux fc00:b::/32: seg6] ── 10.2.0.9 far
        fd00:1::9                                                                    fd00:2::9"""
@@ -121,39 +119,15 @@ def strangers(say: Account, world: World, edge: Edge) -> None:
     say.fact(edge.event("miss", "SID") >= before + 2, "it went to the kernel, and was counted")
 
 
-def show(say: Account, prefix: str) -> None:
-    say.title("Helio: an SRv6 edge beside the kernel's seg6", PICTURE)
-    with ExitStack() as owned:
-        out = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-demo-")))
-        say.step("Compile and load")
-        compile_pipeline(out, PIPELINE)
-        world = build(owned.enter_context(Lab(prefix)))
-        edge = Edge(world.edge)
-        owned.callback(edge.forget)
-        edge.load(out, HERE / "edge.yaml")
-        edge.push(HERE / "rules.req")
-        say.fact(set(edge.modes()) == {"blue0", "core0"}, "native XDP on both ports")
-        both_ways(say, world, edge)
-        three_segments(say, world, edge)
-        strangers(say, world, edge)
-    say.close(f"All of it held, in {say.seconds():.1f} s.")
-
-
-def main() -> int:
-    """Run the demo. Exit status: 0 all holds, 1 something does not."""
-    options = argparse.ArgumentParser(description="The SRv6 edge, in network namespaces.")
-    options.add_argument("--prefix", default="srv6-", help="of the namespaces' names")
-    say = Account()
-    try:
-        show(say, options.parse_args().prefix)
-    except Unsettled as fact:
-        say.close(f"This does not hold: {fact}")
-        return 1
-    except (LabError, OSError) as error:
-        say.close(f"The demo failed: {error}")
-        return 1
-    return 0
+def show(demo: Demo) -> None:
+    say = demo.say
+    say.step("Compile and load")
+    world = build(demo.lab)
+    edge = demo.running("srv6_edge", world.edge, HERE)
+    both_ways(say, world, edge)
+    three_segments(say, world, edge)
+    strangers(say, world, edge)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(show, TITLE, PICTURE, prefix="srv6-"))

@@ -3,32 +3,30 @@
     .venv/bin/python examples/upf/demo.py [--prefix upf-]
 
 Needs root. Everything happens in network namespaces whose names begin with the prefix; they, and
-what is loaded into the kernel, are gone at the end, also after a failure. Every fact that is
-printed was measured: if one does not hold the demo says so, stops, and exits with 1.
+what is loaded into the kernel, are gone at the end, also after Ctrl-C or a failure. Every fact
+that is printed was measured: if one does not hold the demo says so, stops, and exits with 1.
 """
 
 from __future__ import annotations
 
-import argparse
 import socket
 import sys
-import tempfile
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lab import Lab, LabError, Namespace
-from linx.account import Account, Unsettled
-from linx.edges import Edge, compile_pipeline
-from linx.traffic import drain, ping, udp_socket
+from account import Account
+from edges import Edge
+from lab import Lab, Namespace
 from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
 from scapy.layers.inet import ICMP, IP, TCP
+from showing import Demo, run
+from traffic import drain, ping, udp_socket
 
 HERE = Path(__file__).parent
-PIPELINE = HERE.parents[1] / "pipelines" / "upf.hp"
+TITLE = "a 5G user plane"
 PICTURE = """
   UE 10.45.0.2 ┄ gNB 192.0.2.2 ══ N3, GTP-U ══ UPF ── N6 ── data network 198.51.100.9"""
 UE, UPF, SERVER = "10.45.0.2", "192.0.2.1", "198.51.100.9"
@@ -129,41 +127,17 @@ def handover(say: Account, gnb: Gnb, edge: Edge) -> None:
     say.fact(moved == (201, 5), f"TEID {moved[0]}, QoS flow {moved[1]}")
 
 
-def show(say: Account, prefix: str) -> None:
-    say.title("Helio: a 5G user plane", PICTURE)
-    with ExitStack() as owned:
-        out = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-demo-")))
-        say.step("Compile and load")
-        compile_pipeline(out, PIPELINE)
-        world = build(owned.enter_context(Lab(prefix)))
-        edge = Edge(world.upf)
-        owned.callback(edge.forget)
-        edge.load(out, HERE / "edge.yaml")
-        edge.push(HERE / "rules.req")
-        say.fact(set(edge.modes()) == {"n3", "n6"}, "native XDP on both ports")
-        gnb = Gnb(owned.enter_context(udp_socket(world.gnb, "192.0.2.2", GTPU)))
-        session(say, gnb, edge)
-        variants(say, gnb)
-        filters(say, gnb, edge)
-        handover(say, gnb, edge)
-    say.close(f"All of it held, in {say.seconds():.1f} s.")
-
-
-def main() -> int:
-    """Run the demo. Exit status: 0 all holds, 1 something does not."""
-    options = argparse.ArgumentParser(description="The UPF, in network namespaces.")
-    options.add_argument("--prefix", default="upf-", help="of the namespaces' names")
-    say = Account()
-    try:
-        show(say, options.parse_args().prefix)
-    except Unsettled as fact:
-        say.close(f"This does not hold: {fact}")
-        return 1
-    except (LabError, OSError) as error:
-        say.close(f"The demo failed: {error}")
-        return 1
-    return 0
+def show(demo: Demo) -> None:
+    say = demo.say
+    say.step("Compile and load")
+    world = build(demo.lab)
+    edge = demo.running("upf", world.upf, HERE)
+    gnb = Gnb(demo.owned.enter_context(udp_socket(world.gnb, "192.0.2.2", GTPU)))
+    session(say, gnb, edge)
+    variants(say, gnb)
+    filters(say, gnb, edge)
+    handover(say, gnb, edge)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(show, TITLE, PICTURE, prefix="upf-"))

@@ -3,30 +3,28 @@
     .venv/bin/python examples/vxlan_gateway/demo.py [--prefix vxlan-]
 
 Needs root. Everything happens in network namespaces whose names begin with the prefix; they, and
-what is loaded into the kernel, are gone at the end, also after a failure. Every fact that is
-printed was measured: if one does not hold the demo says so, stops, and exits with 1.
+what is loaded into the kernel, are gone at the end, also after Ctrl-C or a failure. Every fact
+that is printed was measured: if one does not hold the demo says so, stops, and exits with 1.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
-import tempfile
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from lab import Lab, LabError, Namespace
-from linx.account import Account, Unsettled
-from linx.edges import Edge, compile_pipeline
-from linx.traffic import ping, tcp_round_trip
+from account import Account
+from edges import Edge
+from lab import Lab, Namespace
+from showing import Demo, run
+from traffic import ping, tcp_round_trip
 
 HERE = Path(__file__).parent
-PIPELINE = HERE.parents[1] / "pipelines" / "vxlan_gateway.hp"
+TITLE = "a VXLAN gateway beside the kernel's vxlan device"
 PICTURE = """
   north 10.7.0.11 ── acc0 ┐
                           ├ gateway 192.0.2.1 ══ VNI 77 ══ 192.0.2.2 linux: vxlan device 10.7.0.2
@@ -116,41 +114,16 @@ def keep_out(say: Account, world: World, edge: Edge) -> None:
     say.fact(edge.event("miss", "VTEP") > before, "it was counted, too")
 
 
-def show(say: Account, prefix: str) -> None:
-    say.title("Helio: a VXLAN gateway beside the kernel's vxlan device", PICTURE)
-    with ExitStack() as owned:
-        out = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-demo-")))
-        say.step("Compile and load")
-        compile_pipeline(out, PIPELINE)
-        world = build(owned.enter_context(Lab(prefix)))
-        edge = Edge(world.gateway)
-        owned.callback(edge.forget)
-        edge.load(out, HERE / "edge.yaml")
-        edge.push(HERE / "rules.req")
-        modes = edge.modes()
-        say.fact(set(modes) == {"acc0", "acc1", "under0"}, "native XDP on all three ports")
-        learn(say, world, edge)
-        bulk(say, world)
-        switch(say, world, edge)
-        keep_out(say, world, edge)
-    say.close(f"All of it held, in {say.seconds():.1f} s.")
-
-
-def main() -> int:
-    """Run the demo. Exit status: 0 all holds, 1 something does not."""
-    options = argparse.ArgumentParser(description="The VXLAN gateway, in network namespaces.")
-    options.add_argument("--prefix", default="vxlan-", help="of the namespaces' names")
-    say = Account()
-    try:
-        show(say, options.parse_args().prefix)
-    except Unsettled as fact:
-        say.close(f"This does not hold: {fact}")
-        return 1
-    except (LabError, OSError) as error:
-        say.close(f"The demo failed: {error}")
-        return 1
-    return 0
+def show(demo: Demo) -> None:
+    say = demo.say
+    say.step("Compile and load")
+    world = build(demo.lab)
+    edge = demo.running("vxlan_gateway", world.gateway, HERE)
+    learn(say, world, edge)
+    bulk(say, world)
+    switch(say, world, edge)
+    keep_out(say, world, edge)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(show, TITLE, PICTURE, prefix="vxlan-"))

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from edges import Edge, compile_pipeline, pinned
 from lab import Lab
 from leaks import PREFIX
-from linx.edges import HERE, Edge, compile_pipeline, pinned
 from linx.peer import Peer
-from linx.world import build
+from linx.world import HERE, build
 from linx_live import Linx, meet_neighbours
 
 

@@ -10,14 +10,18 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from edges import Edge
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.loader import Loaded
 from lab import Lab, Namespace
 from leaks import PREFIX
 from linx.captures import Capture, outer_of, syn_mss
-from linx.edges import HERE, Edge
-from linx.traffic import (
+from linx.world import HERE, A, B, World, build
+from linx_live import Linx, meet_neighbours
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import GRE, Dot1Q, Ether
+from traffic import (
     TOS_EF,
     ping,
     read_pings,
@@ -26,10 +30,6 @@ from linx.traffic import (
     udp_round_trips,
     udp_socket,
 )
-from linx.world import A, B, World, build
-from linx_live import Linx, meet_neighbours
-from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import GRE, Dot1Q, Ether
 
 
 @pytest.fixture(params=["A to B", "B to A"])

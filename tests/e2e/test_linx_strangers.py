@@ -10,12 +10,12 @@ import pytest
 from lab import Namespace, Wire
 from linx.captures import Capture
 from linx.peer import KEY
-from linx.traffic import ping, tcp_round_trip, udp_socket
 from linx.world import PEER, PEER_LAN_HOST, A, B
 from linx_live import Linx
 from scapy.layers.dhcp import BOOTP, DHCP
 from scapy.layers.inet import IP, UDP, IPOption_NOP
 from scapy.layers.l2 import GRE, Ether
+from traffic import ping, tcp_round_trip, udp_socket
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from edges import hear_answers
 from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
 from lab import Lab, LabError, Namespace, until
 from leaks import PREFIX
-from linx.world import hear_answers
 from scapy.layers.inet import IP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from edges import pinned
 from lab import command, namespaces
 from leaks import PREFIX
-from linx.edges import pinned
 
 DEMO = Path(__file__).parents[2] / "examples" / "linx" / "demo.py"
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from edges import Edge, compile_pipeline
 from lab import Lab, command, namespaces, remove_namespace
 from leaks import PREFIX
-from linx.edges import HERE as LINX
-from linx.edges import Edge, compile_pipeline
+from linx.world import HERE as LINX
 from linx.world import build
 
 ROOT = Path(__file__).parents[2]

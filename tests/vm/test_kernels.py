@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from linx.edges import compile_pipeline
-from linx_world import PIPELINES
+from edges import compile_pipeline
 
 HERE = Path(__file__).parent
 KERNEL = HERE / "kernel.sh"
@@ -62,5 +61,5 @@ def test_linx_talks_to_the_kernels_gre(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("kernel_image")
 def test_the_upf_talks_to_the_kernels_gtp(tmp_path: Path) -> None:
-    compile_pipeline(tmp_path / "bundle", PIPELINES / "upf.hp")
+    compile_pipeline(tmp_path / "bundle", "upf")
     inside("test_gtp.py", tmp_path / "bundle", "gtp", "veth")

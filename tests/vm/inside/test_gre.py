@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from edges import Edge
 from lab import Lab, Namespace
-from linx.edges import Edge
-from linx.traffic import ping
+from traffic import ping
 
 BUNDLE = Path(os.environ.get("HELIO_BUNDLE", ""))
 EDGE = """\

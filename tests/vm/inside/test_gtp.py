@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from edges import Edge
 from lab import Lab, Namespace
-from linx.edges import Edge
-from linx.traffic import ping, tcp_round_trip
+from traffic import ping, tcp_round_trip
 
 BUNDLE = Path(os.environ.get("HELIO_BUNDLE", ""))
 EXAMPLE = Path(__file__).parents[3] / "examples" / "upf"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from lab import LabError, Namespace
+from lab import LabError, Namespace, command
 
 HERE = Path(__file__).parent
-PIPELINE = HERE.parents[1] / "pipelines" / "linx.hp"
+PIPELINES = HERE.parent / "pipelines"
 HELIOC, HELIOCTL = (str(Path(sys.executable).with_name(name)) for name in ("helioc", "helioctl"))
 
 
@@ -70,10 +72,10 @@ class Edge:
         return dict(found)
 
 
-def compile_pipeline(out: Path, pipeline: Path = PIPELINE) -> str:
-    """Compile LINX, or another pipeline, to a bundle; returns what `helioc` prints. Raises LabError
-    with what it says."""
-    words = [HELIOC, "compile", str(pipeline), "-o", str(out)]
+def compile_pipeline(out: Path, pipeline: str = "linx") -> str:
+    """Compile a pipeline that ships to a bundle; returns what `helioc` prints. Raises LabError with
+    what it says."""
+    words = [HELIOC, "compile", str(PIPELINES / f"{pipeline}.hp"), "-o", str(out)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     if done.returncode:
         raise LabError(f"{' '.join(words)}: {done.stderr.strip()}")
@@ -83,3 +85,15 @@ def compile_pipeline(out: Path, pipeline: Path = PIPELINE) -> str:
 def pinned(prefix: str) -> list[str]:
     """The pipelines in the kernel whose names begin with `prefix`."""
     return sorted(str(path) for path in Path("/sys/fs/bpf/helio").glob(f"{prefix}*"))
+
+
+def hear_answers(facing: list[tuple[Namespace, str]]) -> None:
+    """Let devices that face an edge take at once what the edge's program sends back by them: a veth
+    does so only with a program of its own."""
+    with TemporaryDirectory(prefix="helio-pass-") as folder:
+        made = f"{folder}/pass.o"
+        source = HERE / "pass.bpf.c"
+        headers = f"-I/usr/include/{os.uname().machine}-linux-gnu"
+        command("clang-16", "-O2", "-target", "bpf", headers, "-c", str(source), "-o", made)
+        for room, device in facing:
+            room.ip("link", "set", "dev", device, "xdpdrv", "object", made, "section", "xdp")

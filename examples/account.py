@@ -1,4 +1,4 @@
-"""What the demo says: steps, and facts that were measured, each with a tick or a cross."""
+"""What a demo says: steps, and facts that were measured, each with a tick or a cross."""
 
 from __future__ import annotations
 
