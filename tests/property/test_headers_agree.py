@@ -11,6 +11,7 @@ import pytest
 from graph_packets import frames
 from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.environment import Environment, Outcome, Port
+from helioc.compiler.interpreter.parse_packet import parse_packet
 from helioc.compiler.lower import Join
 from helioc.compiler.model import Pipeline
 from helioc.compiler.phases import check_file, compile_pipeline
@@ -21,6 +22,8 @@ from helioc.runtime.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scapy.layers.l2 import Ether
+from scapy_tunnels import extensions, seen, tunnels
 
 FOLDER = Path(__file__).parents[1] / "compiler" / "lower" / "parses"
 RULES = {
@@ -102,3 +105,37 @@ def test_cut_at_every_octet(both: Both, data: st.DataObject) -> None:
     frame = data.draw(frames(both.pipeline.graph, "a"))
     for length in range(SHORTEST, len(frame)):
         both.agree(frame[:length])
+
+
+# ---- against scapy --------------------------------------------------------------------------
+
+SCAPY = {"tunnels": tunnels(), "extensions": extensions()}
+SCAPYS = [(p, j) for p in pipelines() for j in JOINS if p.stem in SCAPY]
+
+
+@pytest.mark.parametrize("both", SCAPYS, ids=_id, indirect=True)
+def test_scapy_reads_the_same(both: Both) -> None:
+    """Every header that scapy finds is where we find it and says the same; cut anywhere or damaged,
+    interpreter and kernel still agree."""
+    met: Counter[str] = Counter()
+
+    @settings(quick, max_examples=150)
+    @given(SCAPY[both.pipeline.name], st.data())
+    def agree(frame: bytes, data: st.DataObject) -> None:
+        assert "malformed" not in [group for group, _ in both.agree(frame).events]
+        ours = parse_packet(both.pipeline.graph, "a", frame).layers
+        theirs = list(seen(Ether(frame)))
+        if theirs[-1][0] != "gtpu_extension":  # scapy reads nothing behind one
+            assert len(ours) == len(theirs)
+        for layer, (header, offset, fields) in zip(ours, theirs, strict=False):
+            assert (layer.header.name, layer.offset) == (header, offset)
+            found = {name: layer.octets.get(name) for name in fields}
+            assert {n: v or 0 for n, v in found.items()} == {n: v or 0 for n, v in fields.items()}
+            met[header] += 1
+        both.agree(frame[: data.draw(st.integers(SHORTEST, len(frame)))])
+        at, octet = data.draw(st.integers(0, len(frame) - 1)), data.draw(st.integers(0, 255))
+        both.agree(frame[:at] + bytes([octet]) + frame[at + 1 :])
+
+    agree()
+    wanted = {n.header.name for n in both.pipeline.graph.nodes} - {"told", "tcp"}
+    assert {header for header in wanted if met[header] < 5} == set(), met
