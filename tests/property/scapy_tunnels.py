@@ -87,6 +87,11 @@ user = st.builds(
 )  # fmt: skip
 
 
+def ether() -> Ether:
+    """With both addresses: scapy would ask the network for one that is left out."""
+    return Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+
+
 def stacked(layers: list[Packet]) -> Packet:
     return reduce(lambda outer, inner: outer / inner, layers)
 
@@ -120,7 +125,7 @@ def tunnels(draw: st.DrawFn) -> bytes:
     labels = draw(st.integers(0, 3))
     outer = IP(src=draw(host4), dst=draw(host4), options=draw(st.sampled_from(("", b"\x01" * 4))))
     link = [
-        Ether(),
+        ether(),
         *(tag(vlan=draw(st.integers(0, 4095)), prio=draw(st.integers(0, 7))) for tag in tags),
     ]
     shims = [
@@ -132,7 +137,7 @@ def tunnels(draw: st.DrawFn) -> bytes:
 
 
 def _vxlan(draw: st.DrawFn) -> list[Packet]:
-    return [UDP(sport=draw(word), dport=4789), VXLAN(vni=draw(vni), flags=8), Ether()]
+    return [UDP(sport=draw(word), dport=4789), VXLAN(vni=draw(vni), flags=8), ether()]
 
 
 def _geneve(draw: st.DrawFn) -> list[Packet]:
@@ -143,7 +148,7 @@ def _geneve(draw: st.DrawFn) -> list[Packet]:
     ]
     bridged = draw(st.booleans())
     geneve = GENEVE(vni=draw(vni), options=options, proto=0x6558 if bridged else 0x0800)
-    return [UDP(sport=draw(word), dport=6081), geneve, *([Ether()] if bridged else [])]
+    return [UDP(sport=draw(word), dport=6081), geneve, *([ether()] if bridged else [])]
 
 
 def _gtpu(draw: st.DrawFn) -> list[Packet]:
@@ -171,7 +176,7 @@ def _gtpu(draw: st.DrawFn) -> list[Packet]:
 @st.composite
 def extensions(draw: st.DrawFn) -> bytes:
     """A frame for the pipeline `extensions`."""
-    layers: list[Packet] = [Ether(), IPv6(src=draw(host6), dst=draw(host6), fl=draw(vni) >> 4)]
+    layers: list[Packet] = [ether(), IPv6(src=draw(host6), dst=draw(host6), fl=draw(vni) >> 4)]
     pad = st.integers(0, 20).map(lambda n: [PadN(optdata=bytes(n))])
     if draw(st.booleans()):
         layers.append(IPv6ExtHdrHopByHop(options=draw(pad)))
