@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -70,6 +71,18 @@ class Edge:
         listed = self.room.ip("-oneline", "link", "show")
         found = re.findall(r"^\d+: (\w+)@?\S*: .* (xdp\w*) ", listed, re.M)
         return dict(found)
+
+
+@contextmanager
+def running(room: Namespace, bundle: Path, config: Path, rules: Path) -> Iterator[Edge]:
+    """An edge that is loaded and has its rules; unloaded at the end of the block."""
+    edge = Edge(room)
+    try:
+        edge.load(bundle, config)
+        edge.push(rules)
+        yield edge
+    finally:
+        edge.forget()
 
 
 def compile_pipeline(out: Path, pipeline: str = "linx") -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from account import Account, Unsettled
-from edges import Edge, compile_pipeline, pinned
+from edges import Edge, compile_pipeline, pinned, running
 from lab import Lab, LabError, Namespace, namespaces
 
 
@@ -34,10 +34,9 @@ class Demo:
 
     def running(self, pipeline: str, room: Namespace, files: Path) -> Edge:
         """An edge with a pipeline that ships, and with edge.yaml and rules.req of a folder."""
-        edge = self.edge(room)
         compile_pipeline(self.folder, pipeline)
-        edge.load(self.folder, files / "edge.yaml")
-        edge.push(files / "rules.req")
+        given = files / "edge.yaml", files / "rules.req"
+        edge = self.owned.enter_context(running(room, self.folder, *given))
         modes = edge.modes()
         self.say.fact(set(modes.values()) == {"xdp"}, f"native XDP on {', '.join(sorted(modes))}")
         return edge

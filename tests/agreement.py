@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.environment import Environment, Outcome, Rules
+from helioc.compiler.lower import Join
 from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import compile_pipeline
 from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from hypothesis import HealthCheck, settings
 
+JOINS: list[Join] = ["staged", "fused"]
 SHORTEST = 14  # the kernel test-runs nothing shorter
 quick = settings(
     deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
@@ -41,8 +46,8 @@ class Both:
     world: Environment
     kernel: PrivateRun
 
-    def book(self, *requests: str) -> RuleBook:
-        """A rule book with what of these requests is not refused, and the kernel with its rules."""
+    def empty(self) -> RuleBook:
+        """A rule book without rules, and the kernel without any."""
         ports = self.world.ports
         book = RuleBook(
             self.kernel.manifest,
@@ -50,11 +55,31 @@ class Both:
             {p.number: p.ifindex for p in ports},
         )
         self.kernel.set_rules(book)
-        for text in requests:
+        return book
+
+    def tell(self, book: RuleBook, text: str) -> None:
+        """Apply a request to both. Raises Refused where it is refused."""
+        plan = book.plan(parse_request(Source("request", text)))
+        self.kernel.apply(plan)
+        book.commit(plan)
+
+    def book(self, text: str) -> RuleBook:
+        """Both with the rules of a request, and no others. Raises Refused."""
+        book = self.empty()
+        if text:
+            self.tell(book, text)
+        return book
+
+    def ruled(self, text: str) -> Ruled:
+        """Both with the rules of a request, for good. Raises Refused."""
+        return Ruled(self, self.book(text))
+
+    def tried(self, *texts: str) -> RuleBook:
+        """Both with what of these requests is not refused."""
+        book = self.empty()
+        for text in texts:
             with suppress(Refused):
-                plan = book.plan(parse_request(Source("request", text)))
-                self.kernel.apply(plan)
-                book.commit(plan)
+                self.tell(book, text)
         return book
 
     def agree(self, rules: Rules, frame: bytes, port: int) -> Outcome:
@@ -64,3 +89,24 @@ class Both:
             got = self.kernel.run(frame, port)
             assert said(got) == said(expected), f"port {port}: {frame.hex()}\n{expected.trace}"
         return expected
+
+
+@dataclass(frozen=True, repr=False)
+class Ruled:
+    """Both with rules that stay."""
+
+    both: Both
+    rules: Rules
+
+    def agree(self, frame: bytes, port: int) -> Outcome:
+        """What becomes of a frame, said by both."""
+        return self.both.agree(self.rules, frame, port)
+
+
+@contextmanager
+def loaded(pipeline: Pipeline, world: Environment, join: Join) -> Iterator[Both]:
+    """Compile it, and load it for test runs."""
+    bundle = compile_pipeline(pipeline, join)
+    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+        run.set_environment(world)
+        yield Both(pipeline, world, run)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from edges import Edge, compile_pipeline
+from edges import compile_pipeline, running
 from lab import Lab, command, namespaces, remove_namespace
 from leaks import PREFIX
 from linx.world import HERE as LINX
@@ -61,14 +61,10 @@ def test_the_rules_shown_are_rules(lab: Lab, tmp_path: Path) -> None:
     """On the demo's edge A, which has the overlays that they name."""
     (tmp_path / "shown.req").write_text(_block("// two ways out"))
     world = build(lab)
-    edge = Edge(world.edge_a)
     compile_pipeline(tmp_path / "bundle")
-    try:
-        edge.load(tmp_path / "bundle", LINX / "edge-a.yaml")
-        edge.push(tmp_path / "shown.req")
+    files = LINX / "edge-a.yaml", tmp_path / "shown.req"
+    with running(world.edge_a, tmp_path / "bundle", *files) as edge:
         rules = edge.rules()
-    finally:
-        edge.forget()
     assert "LBR 9 [FAR 1 [(weight, u16, 3)], FAR 2" in rules
     assert "PDR 2 [(dst_ip, u32, 10.2.0.0/16), (dscp, u8, 46), FAR" in rules
 

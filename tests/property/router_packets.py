@@ -104,14 +104,3 @@ def frames(draw: st.DrawFn) -> tuple[bytes, int]:
     else:
         packet /= draw(user6() if draw(st.booleans()) else user4())
     return bytes(packet) + bytes(draw(st.integers(0, 20))), port
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> tuple[bytes, int]:
-    """A valid frame, cut somewhere, or with some octets changed."""
-    frame, port = draw(frames())
-    data = bytearray(frame)
-    for _ in range(draw(st.integers(0, 4))):
-        at = draw(st.integers(0, min(len(data), 120) - 1))
-        data[at] = draw(st.integers(0, 255))
-    return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data), port

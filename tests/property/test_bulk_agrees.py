@@ -8,45 +8,35 @@ from ipaddress import IPv4Network
 from itertools import product
 
 import pytest
-from helioc.compiler.phases import compile_pipeline
+from agreement import Both, loaded, quick
 from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.rulebook import Plan, RuleBook
+from helioc.compiler.requests.rulebook import Plan
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from linx_maps import udp
 from linx_packets import frames
 from linx_requests import ADDRESSES, BEGINNING, requests
 from linx_world import LAN, WORLD, linx
-from test_linx_agrees import agree, quick
 
 PAIRS = list(product(range(1, 25), repeat=2))  # lengths of a source and a target: a mask each
 FATES = ["1", "2", "3", "4"]
 
 
 @pytest.fixture(scope="module")
-def kernel_run(kernel: None) -> Iterator[PrivateRun]:
-    bundle = compile_pipeline(linx(), "fused")
-    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
-        run.set_environment(WORLD)
-        yield run
+def both(kernel: None) -> Iterator[Both]:
+    with loaded(linx(), WORLD, "fused") as made:
+        yield made
 
 
 class Told:
     """A rule book and the kernel's rules, told the same, never settled unasked."""
 
-    def __init__(self, run: PrivateRun) -> None:
-        self.run = run
-        self.book = RuleBook(
-            run.manifest,
-            {p.name: p.number for p in WORLD.ports},
-            {p.number: p.ifindex for p in WORLD.ports},
-        )
-        run.set_rules(self.book)
+    def __init__(self, both: Both) -> None:
+        self.both = both
+        self.book = both.empty()
         self.request(BEGINNING)
 
     def request(self, text: str) -> None:
@@ -70,17 +60,17 @@ class Told:
         return rows
 
     def _apply(self, plan: Plan) -> None:
-        self.run.writer.try_apply(plan)
+        self.both.kernel.writer.try_apply(plan)
         self.book.commit(plan)
 
     def agree_on(self, rows: list[str]) -> None:
         for row in rows:
             source, target = (prefix.partition("/")[0] for prefix in row.split(","))
-            agree(self.run, self.book, udp(source, target), LAN)
+            self.both.agree(self.book, udp(source, target), LAN)
 
     def counted(self) -> tuple[int, int, int]:
         """Keys in the hash, keys taken, keys that the directory's tuples say they have."""
-        table = self.run.writer.tables["PDR"]
+        table = self.both.kernel.writer.tables["PDR"]
         assert table.entries is not None and table.directory is not None
         tuples = [t for same in table.directory.by_mask.values() for t in same]
         keys = len(list(table.entries.keys()))
@@ -99,30 +89,30 @@ def _pair(source: int, target: int) -> str:
 @pytest.mark.parametrize("settled", [True, False])
 @pytest.mark.parametrize(("old", "new"), [(200, 112), (200, 100), (200, 56), (256, 256)])
 def test_masks_take_the_place_of_deleted_ones(
-    kernel_run: PrivateRun, old: int, new: int, settled: bool
+    both: Both, old: int, new: int, settled: bool
 ) -> None:
-    told = Told(kernel_run)
+    told = Told(both)
     told.pairs(0, old)
     told.delete(old)
     if settled:
-        kernel_run.writer.settle()
+        both.kernel.writer.settle()
     rows = told.pairs(old, new)
     told.agree_on(rows)
-    kernel_run.writer.settle()
+    both.kernel.writer.settle()
     assert told.counted() == (new, new, new)
     told.agree_on(rows[::7])
 
 
 @pytest.mark.parametrize("count", [400, 512, 257])
-def test_more_masks_than_a_directory_holds_are_refused(kernel_run: PrivateRun, count: int) -> None:
-    told = Told(kernel_run)
+def test_more_masks_than_a_directory_holds_are_refused(both: Both, count: int) -> None:
+    told = Told(both)
     kept = told.pairs(0, 20)
-    kernel_run.writer.settle()
-    before = told.counted(), kernel_run.writer.epoch, sorted(kernel_run.writer.tables["PDR"].ids)
+    both.kernel.writer.settle()
+    before = told.counted(), both.kernel.writer.epoch, sorted(both.kernel.writer.tables["PDR"].ids)
     with pytest.raises(Refused) as refused:
         told.pairs(20, count)
     assert refused.value.diagnostics[0].code == "H0731"
-    writer = kernel_run.writer
+    writer = both.kernel.writer
     assert (told.counted(), writer.epoch, sorted(writer.tables["PDR"].ids)) == before
     told.agree_on(kept)
     rows = told.pairs(20, 236)
@@ -130,25 +120,25 @@ def test_more_masks_than_a_directory_holds_are_refused(kernel_run: PrivateRun, c
     assert told.counted() == (256, 256, 256)
 
 
-def test_equal_keys_of_a_mask_lie_in_several_tuples(kernel_run: PrivateRun) -> None:
+def test_equal_keys_of_a_mask_lie_in_several_tuples(both: Both) -> None:
     """`tos` under a mask and `dscp` say the same in other words."""
-    told = Told(kernel_run)
+    told = Told(both)
     said = [f"10.{1 + i}.0.0/16,{words},{FATES[i % 4]}"
             for i in range(6) for words in ("184 & 0xfc,", ",46")]  # fmt: skip
     told.csv("dst_ip,tos,dscp,FAR", said)
-    directory = kernel_run.writer.tables["PDR"].directory
+    directory = both.kernel.writer.tables["PDR"].directory
     assert directory is not None and [len(same) for same in directory.by_mask.values()] == [2]
     at = [udp("10.1.0.10", f"10.{1 + i}.0.5") for i in range(6)]
     for frame in at:  # a TOS of 0xb8 with its checksum made up for
-        agree(kernel_run, told.book, _expedited(frame), LAN)
+        both.agree(told.book, _expedited(frame), LAN)
     told.delete(6)
     for frame in at:
-        agree(kernel_run, told.book, _expedited(frame), LAN)
+        both.agree(told.book, _expedited(frame), LAN)
     with pytest.raises(Refused) as refused:
         told.pairs(0, 256)
     assert refused.value.diagnostics[0].code == "H0731"
     for frame in at:
-        agree(kernel_run, told.book, _expedited(frame), LAN)
+        both.agree(told.book, _expedited(frame), LAN)
 
 
 def _expedited(frame: bytes) -> bytes:
@@ -198,20 +188,20 @@ steps = st.one_of(
 @settings(quick, max_examples=60)
 @given(st.lists(steps, min_size=2, max_size=7), st.lists(frames(), min_size=4, max_size=8))
 def test_rules_by_the_column_that_come_and_go(
-    kernel_run: PrivateRun,
+    both: Both,
     said: list[tuple[str, object]],
     arriving: list[tuple[bytes, int]],
 ) -> None:
     """After each step, taken or refused, every packet meets the same rule in both."""
-    told = Told(kernel_run)
+    told = Told(both)
     for step in said:
         note(repr(step))
         _step(told, step)
         for frame, port in arriving:
-            agree(kernel_run, told.book, frame, port)
+            both.agree(told.book, frame, port)
         if step[0] == "pairs":
             told.agree_on([_pair(*pair) for pair in PAIRS[:: len(PAIRS) // 5]])
-    kernel_run.writer.settle()
+    both.kernel.writer.settle()
     keys, taken, counted = told.counted()
     assert keys == taken == counted
 

@@ -6,16 +6,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from ipaddress import IPv4Address
+from pathlib import Path
 
 import pytest
+from agreement import JOINS, Ruled, loaded, quick
+from damage import damaged
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.interpreter.octets import checksum
-from helioc.compiler.lower import Join
+from helioc.compiler.phases import check_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_packets import OPTIONS, layer4
 from linx_world import mac
-from pipeline_bench import PIPELINES, Bench, quick
 from scapy.layers.inet import GRE, IP, TCP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
@@ -36,14 +38,13 @@ create NAT 1 [(from, u32, 10.0.0.1), (to, u32, 203.0.113.200), (port, u16, 4711)
               (mac, u48, ff:ff:ff:ff:ff:ff)]
 """
 ADDRESSES = ["10.0.0.1", "0.0.0.0", "255.255.255.255", "10.0.0.7"]
-JOINS: list[Join] = ["staged", "fused"]
+FILE = Path(__file__).parents[1] / "compiler" / "lower" / "assigns" / "nat.hp"
 
 
 @pytest.fixture(scope="module", params=JOINS)
-def bench(request: pytest.FixtureRequest, kernel: None) -> Iterator[Bench]:
-    made = Bench(PIPELINES / "assigns" / "nat.hp", WORLD, REQUESTS, request.param)
-    yield made
-    made.close()
+def ruled(request: pytest.FixtureRequest, kernel: None) -> Iterator[Ruled]:
+    with loaded(check_file(FILE), WORLD, request.param) as both:
+        yield both.ruled(REQUESTS)
 
 
 @st.composite
@@ -84,19 +85,10 @@ def frames(draw: st.DrawFn) -> tuple[bytes, int]:
     return bytes(packet / inner) + bytes(draw(st.integers(0, 9))), port
 
 
-@st.composite
-def mutated(draw: st.DrawFn) -> tuple[bytes, int]:
-    frame, port = draw(frames())
-    data = bytearray(frame)
-    for _ in range(draw(st.integers(0, 4))):
-        data[draw(st.integers(0, min(len(data), 90) - 1))] = draw(st.integers(0, 255))
-    return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data), port
-
-
 @settings(quick, max_examples=500)
-@given(st.one_of(frames(), mutated()))
-def test_agree(bench: Bench, arriving: tuple[bytes, int]) -> None:
-    bench.agree(*arriving)
+@given(st.one_of(frames(), damaged(frames())))
+def test_agree(ruled: Ruled, arriving: tuple[bytes, int]) -> None:
+    ruled.agree(*arriving)
 
 
 def wrong_sums(frame: bytes) -> list[str]:
@@ -119,14 +111,14 @@ def wrong_sums(frame: bytes) -> list[str]:
     return found
 
 
-def test_sound_and_every_fate(bench: Bench) -> None:
+def test_sound_and_every_fate(ruled: Ruled) -> None:
     seen: Counter[str] = Counter()
 
     @settings(quick, max_examples=500, derandomize=True)
     @given(frames())
     def look(arriving: tuple[bytes, int]) -> None:
         frame, port = arriving
-        outcome = bench.agree(frame, port)
+        outcome = ruled.agree(frame, port)
         if outcome.frame is None:
             return
         seen.update([outcome.verdict, *(f"{kind} {n}" for kind, n in outcome.counted)])
@@ -151,9 +143,9 @@ def test_sound_and_every_fate(bench: Bench) -> None:
         assert seen[fate] >= 10, (fate, seen)
 
 
-def test_addresses_are_what_they_should_be(bench: Bench) -> None:
+def test_addresses_are_what_they_should_be(ruled: Ruled) -> None:
     packet = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=1, dport=2) / b"x"
-    outcome = bench.agree(bytes(packet), INSIDE)
+    outcome = ruled.agree(bytes(packet), INSIDE)
     assert outcome.frame is not None
     sent = Ether(outcome.frame)
     assert (sent[IP].src, sent[UDP].sport, sent[IP].tos >> 2) == ("203.0.113.200", 4711, 46)
@@ -161,7 +153,7 @@ def test_addresses_are_what_they_should_be(bench: Bench) -> None:
     swapped = Ether(
         bytes(Ether(src="02:00:00:00:00:05") / IP(src="10.0.0.7", dst=str(IPv4Address(9))))
     )
-    outcome = bench.agree(bytes(swapped), INSIDE)
+    outcome = ruled.agree(bytes(swapped), INSIDE)
     assert outcome.frame is not None
     sent = Ether(outcome.frame)
     assert (sent[IP].src, sent[IP].dst, sent.dst) == ("0.0.0.9", "10.0.0.7", "02:00:00:00:00:05")

@@ -7,20 +7,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from helioc.compiler.phases import compile_pipeline
+from agreement import Both, loaded, quick
 from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
 from helioc.runtime.recovery import recover
-from helioc.runtime.testrun import PrivateRun
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from linx_world import WAN1, WORLD, linx
 from scapy.layers.inet import GRE, IP, UDP
 from scapy.layers.l2 import Ether
-from test_linx_agrees import agree, quick
 
 REMOTES = ["192.0.2.2", "192.0.2.3"]
 KEYS = [None, 7, 8]
@@ -28,11 +25,9 @@ PLACES = [(remote, key) for remote in REMOTES for key in KEYS]
 
 
 @pytest.fixture(scope="module")
-def kernel_run(kernel: None) -> Iterator[PrivateRun]:
-    bundle = compile_pipeline(linx(), "staged")
-    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
-        run.set_environment(WORLD)
-        yield run
+def both(kernel: None) -> Iterator[Both]:
+    with loaded(linx(), WORLD, "staged") as made:
+        yield made
 
 
 def _overlay(number: int, place: int) -> str:
@@ -51,20 +46,15 @@ def _frame(remote: str, key: int | None) -> bytes:
 FRAMES = [_frame(remote, key) for remote, key in [*PLACES, (REMOTES[0], 9)]]
 
 
-def _all_agree(run: PrivateRun, book: RuleBook) -> None:
+def _all_agree(both: Both, book: RuleBook) -> None:
     for frame in FRAMES:
-        agree(run, book, frame, WAN1)
+        both.agree(book, frame, WAN1)
 
 
-def _told(run: PrivateRun) -> RuleBook:
-    book = RuleBook(run.manifest, {p.name: p.number for p in WORLD.ports}, {})
-    run.set_rules(book)
-    return book
-
-
-def _tell(run: PrivateRun, book: RuleBook, text: str) -> None:
+def _tell(both: Both, book: RuleBook, text: str) -> None:
+    """Without a grace period behind it."""
     plan = book.plan(parse_request(Source("request", text)))
-    run.writer.try_apply(plan)
+    both.kernel.writer.try_apply(plan)
     book.commit(plan)
 
 
@@ -79,34 +69,34 @@ changes = st.one_of(
 
 @settings(quick, max_examples=150)
 @given(st.lists(changes, min_size=3, max_size=12))
-def test_overlays_that_come_and_go(kernel_run: PrivateRun, said: list[str]) -> None:
-    book = _told(kernel_run)
+def test_overlays_that_come_and_go(both: Both, said: list[str]) -> None:
+    book = both.empty()
     for text in said:
         note(text)
         if text == "settle":
-            kernel_run.writer.settle()
+            both.kernel.writer.settle()
         with suppress(Refused):
-            _tell(kernel_run, book, text)
-        _all_agree(kernel_run, book)
+            _tell(both, book, text)
+        _all_agree(both, book)
 
 
-def test_a_match_made_anew_is_found_beside_a_less_specific_one(kernel_run: PrivateRun) -> None:
+def test_a_match_made_anew_is_found_beside_a_less_specific_one(both: Both) -> None:
     """It lies in a tuple of its own for good: neither grace nor the next writer moves it."""
-    book = _told(kernel_run)
-    _tell(kernel_run, book, f"create {_overlay(1, 1)}, {_overlay(2, 0)}")
-    _tell(kernel_run, book, f"delete OVERLAY 1; create {_overlay(3, 1)}")
-    writer = kernel_run.writer
+    book = both.empty()
+    _tell(both, book, f"create {_overlay(1, 1)}, {_overlay(2, 0)}")
+    _tell(both, book, f"delete OVERLAY 1; create {_overlay(3, 1)}")
+    writer = both.kernel.writer
     cells = writer.tables["OVERLAY"].cells
     assert cells[0] >> 48
-    _all_agree(kernel_run, book)
+    _all_agree(both, book)
     writer.settle()
-    _all_agree(kernel_run, book)
-    _tell(kernel_run, book, f"create {_overlay(4, 2)}")
-    _all_agree(kernel_run, book)
-    _tell(kernel_run, book, "delete OVERLAY 3, OVERLAY 4")
+    _all_agree(both, book)
+    _tell(both, book, f"create {_overlay(4, 2)}")
+    _all_agree(both, book)
+    _tell(both, book, "delete OVERLAY 3, OVERLAY 4")
     writer.settle()
-    _tell(kernel_run, book, f"create {_overlay(1, 5)}; create {_overlay(4, 1)}")
-    _all_agree(kernel_run, book)
+    _tell(both, book, f"create {_overlay(1, 5)}; create {_overlay(4, 1)}")
+    _all_agree(both, book)
     writer.settle()
     recover(writer)
-    _all_agree(kernel_run, book)
+    _all_agree(both, book)

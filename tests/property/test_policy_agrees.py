@@ -9,12 +9,9 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
-from agreement import Both, quick
+from agreement import JOINS, Both, loaded, quick
 from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.compiler.phases import check_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP
@@ -32,16 +29,13 @@ WORLD = Environment(
     ),
     neighbours6={(WAN, int(IPv6Address(sid))): PEER for sid in SIDS[:9]},
 )
-JOINS: list[Join] = ["staged", "fused"]
 
 
 @pytest.fixture(scope="module", params=JOINS)
 def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
     pipeline = check_file(Path(__file__).with_name("policy.hp"))
-    bundle = compile_pipeline(pipeline, request.param)
-    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
-        run.set_environment(WORLD)
-        yield Both(pipeline, WORLD, run)
+    with loaded(pipeline, WORLD, request.param) as both:
+        yield both
 
 
 lists = st.lists(st.sampled_from(SIDS), min_size=1, max_size=8)
@@ -72,7 +66,7 @@ def frames(draw: st.DrawFn) -> bytes:
 def test_what_is_pushed_is_what_the_rule_says(
     both: Both, sids: list[str], reduced: bool, arriving: list[bytes]
 ) -> None:
-    book = both.book(*policies(sids, reduced))
+    book = both.tried(*policies(sids, reduced))
     for frame in arriving:
         outcome = both.agree(book, frame, LAN)
         if outcome.verdict != "redirect" or (reduced and len(sids) == 1):
@@ -98,7 +92,7 @@ def test_the_strategies_reach_every_fate(both: Both) -> None:
     @settings(quick, max_examples=40, derandomize=True)
     @given(lists, st.booleans(), st.lists(frames(), min_size=3, max_size=5))
     def look(sids: list[str], reduced: bool, arriving: list[bytes]) -> None:
-        book = both.book(*policies(sids, reduced))
+        book = both.tried(*policies(sids, reduced))
         for frame in arriving:
             outcome = both.agree(book, frame, LAN)
             seen.update([outcome.verdict, *(reason for _, reason in outcome.events)])

@@ -9,21 +9,18 @@ from ipaddress import IPv4Address, IPv6Address, ip_network
 from pathlib import Path
 
 import pytest
-from agreement import Both, quick
+from agreement import JOINS, Both, loaded, quick
+from damage import damaged
 from helioc.compiler.interpreter.environment import Environment, Outcome, Port
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.compiler.phases import check_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from router_packets import LAN, TARGETS4, TARGETS6, WAN, frames, mutated
+from router_packets import LAN, TARGETS4, TARGETS6, WAN, frames
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
 LAN_MAC, WAN_MAC = bytes.fromhex("020000000001"), bytes.fromhex("020000000002")
 PEER = bytes.fromhex("0200000000f2")
-JOINS: list[Join] = ["staged", "fused"]
 
 
 def ip(text: str) -> int:
@@ -69,17 +66,15 @@ create ROUTE6 [(prefix6, u128, 2001:db8:8::/48), (way, u8, GRE6), (interface, u3
 @pytest.fixture(scope="module", params=JOINS)
 def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
     pipeline = check_file(Path(__file__).with_name("router.hp"))
-    bundle = compile_pipeline(pipeline, request.param)
-    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
-        run.set_environment(WORLD)
-        yield Both(pipeline, WORLD, run)
+    with loaded(pipeline, WORLD, request.param) as both:
+        yield both
 
 
 def test_packets(both: Both) -> None:
     book = both.book(ROUTES)
 
     @settings(quick, max_examples=400)
-    @given(st.one_of(frames(), mutated()))
+    @given(st.one_of(frames(), damaged(frames(), 120)))
     def agree(arriving: tuple[bytes, int]) -> None:
         both.agree(book, *arriving)
 
@@ -110,7 +105,7 @@ def route(draw: st.DrawFn) -> str:
 def test_routes_and_packets(
     both: Both, texts: list[str], arriving: list[tuple[bytes, int]]
 ) -> None:
-    book = both.book(*texts)
+    book = both.tried(*texts)
     for frame, port in arriving:
         both.agree(book, frame, port)
 

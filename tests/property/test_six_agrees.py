@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from ipaddress import IPv6Address
+from pathlib import Path
 
 import pytest
+from agreement import JOINS, Ruled, loaded, quick
 from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.lower import Join
+from helioc.compiler.phases import check_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_world import mac
-from pipeline_bench import PIPELINES, Bench, quick
 from scapy.layers.inet import TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6, in6_chksum
 from scapy.layers.l2 import Ether
@@ -35,14 +36,13 @@ create PATH 1 [(from, u128, fc00::1), (to, u128, fd00:1:2:3:4:5:6:7), (vni, u32,
        PATH 2 [(from, u128, ::), (to, u128, ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff), (vni, u32, 6),
                (local, u128, {HERE}), (remote, u128, {PEER}), (interface, u32, LAN)]
 """
-JOINS: list[Join] = ["staged", "fused"]
+FILE = Path(__file__).parents[1] / "compiler" / "lower" / "assigns" / "six.hp"
 
 
 @pytest.fixture(scope="module", params=JOINS)
-def bench(request: pytest.FixtureRequest, kernel: None) -> Iterator[Bench]:
-    made = Bench(PIPELINES / "assigns" / "six.hp", WORLD, REQUESTS, request.param)
-    yield made
-    made.close()
+def ruled(request: pytest.FixtureRequest, kernel: None) -> Iterator[Ruled]:
+    with loaded(check_file(FILE), WORLD, request.param) as both:
+        yield both.ruled(REQUESTS)
 
 
 @st.composite
@@ -86,20 +86,20 @@ def right(frame: bytes) -> bool:
 
 @settings(quick, max_examples=200)
 @given(frames())
-def test_agree(bench: Bench, arriving: tuple[bytes, int]) -> None:
+def test_agree(ruled: Ruled, arriving: tuple[bytes, int]) -> None:
     frame, _ = arriving
-    outcome = bench.agree(*arriving)
+    outcome = ruled.agree(*arriving)
     assert right(frame)
     assert outcome.frame is None or right(outcome.frame)
 
 
-def test_every_fate(bench: Bench) -> None:
+def test_every_fate(ruled: Ruled) -> None:
     seen: Counter[str] = Counter()
 
     @settings(quick, max_examples=150, derandomize=True)
     @given(frames())
     def look(arriving: tuple[bytes, int]) -> None:
-        outcome = bench.agree(*arriving)
+        outcome = ruled.agree(*arriving)
         seen[f"{outcome.verdict} from {arriving[1]}"] += 1
         if outcome.verdict == "redirect" and arriving[1] == LAN:
             assert outcome.frame is not None

@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from ipaddress import IPv4Address
+from pathlib import Path
 
 import pytest
+from agreement import JOINS, Ruled, loaded, quick
+from damage import damaged
 from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.lower import Join
+from helioc.compiler.phases import check_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_packets import OPTIONS, layer4
 from linx_world import mac
-from pipeline_bench import PIPELINES, Bench, quick
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.layers.vxlan import VXLAN
@@ -52,14 +54,13 @@ create STATION 1 [(dst_mac, u48, 02:00:00:00:00:aa), (vni, u32, 77), (local_ip, 
        STATION 3 [(dst_mac, u48, 02:00:00:00:00:ab), (vni, u32, 77), (local_ip, u32, {HERE}),
                   (remote_ip, u32, 192.0.2.3), (interface, u32, WAN)]
 """
-JOINS: list[Join] = ["staged", "fused"]
+FILE = Path(__file__).parents[1] / "compiler" / "lower" / "tunnels" / "vxlan.hp"
 
 
 @pytest.fixture(scope="module", params=JOINS)
-def bench(request: pytest.FixtureRequest, kernel: None) -> Iterator[Bench]:
-    made = Bench(PIPELINES / "tunnels" / "vxlan.hp", WORLD, REQUESTS, request.param)
-    yield made
-    made.close()
+def ruled(request: pytest.FixtureRequest, kernel: None) -> Iterator[Ruled]:
+    with loaded(check_file(FILE), WORLD, request.param) as both:
+        yield both.ruled(REQUESTS)
 
 
 MACS = ["02:00:00:00:00:aa", "ff:ff:ff:ff:ff:ff", "02:00:00:00:00:ab", "02:00:00:00:00:ac",
@@ -111,22 +112,13 @@ def frames(draw: st.DrawFn) -> tuple[bytes, int]:
     return bytes(frame / inner) + padding, port
 
 
-@st.composite
-def mutated(draw: st.DrawFn) -> tuple[bytes, int]:
-    frame, port = draw(frames())
-    data = bytearray(frame)
-    for _ in range(draw(st.integers(0, 4))):
-        data[draw(st.integers(0, min(len(data), 100) - 1))] = draw(st.integers(0, 255))
-    return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data), port
-
-
 @settings(quick, max_examples=500)
-@given(st.one_of(frames(), mutated()))
-def test_agree(bench: Bench, arriving: tuple[bytes, int]) -> None:
-    bench.agree(*arriving)
+@given(st.one_of(frames(), damaged(frames(), 100)))
+def test_agree(ruled: Ruled, arriving: tuple[bytes, int]) -> None:
+    ruled.agree(*arriving)
 
 
-def test_sound_and_every_fate(bench: Bench) -> None:
+def test_sound_and_every_fate(ruled: Ruled) -> None:
     """What leaves in a tunnel is the frame itself behind right headers; what comes out of one is
     the frame that went in."""
     seen: Counter[str] = Counter()
@@ -135,7 +127,7 @@ def test_sound_and_every_fate(bench: Bench) -> None:
     @given(frames())
     def look(arriving: tuple[bytes, int]) -> None:
         frame, port = arriving
-        outcome = bench.agree(frame, port)
+        outcome = ruled.agree(frame, port)
         seen.update([outcome.verdict, *(reason for _, reason in outcome.events)])
         if outcome.verdict != "redirect" or outcome.frame is None:
             return

@@ -9,12 +9,9 @@ from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
 
 import pytest
-from agreement import Both, quick
+from agreement import JOINS, Both, loaded, quick
 from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.compiler.phases import check_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import UDP
@@ -26,17 +23,14 @@ A = 1
 WORLD = Environment((Port(A, "A", "a", 11, 1500, bytes(6)),))
 ADDRESSES = ["2001:db8::1", "2001:db8::2", "2001:db8::7", "2001:db8:0:0:1::", "fd00::1", "::",
              "fc00::dead", "2fff::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"]  # fmt: skip
-JOINS: list[Join] = ["staged", "fused"]
 addresses = st.sampled_from(ADDRESSES)
 
 
 @pytest.fixture(scope="module", params=JOINS)
 def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
     pipeline = check_file(Path(__file__).with_name("wide.hp"))
-    bundle = compile_pipeline(pipeline, request.param)
-    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
-        run.set_environment(WORLD)
-        yield Both(pipeline, WORLD, run)
+    with loaded(pipeline, WORLD, request.param) as both:
+        yield both
 
 
 @st.composite
@@ -92,7 +86,7 @@ def frames(draw: st.DrawFn) -> bytes:
 @settings(quick, max_examples=40)
 @given(st.lists(rule(), min_size=1, max_size=8), st.lists(frames(), min_size=4, max_size=10))
 def test_rules_and_packets(both: Both, texts: list[str], arriving: list[bytes]) -> None:
-    book = both.book(*texts)
+    book = both.tried(*texts)
     for frame in arriving:
         both.agree(book, frame, A)
 

@@ -13,31 +13,17 @@ from pathlib import Path
 
 from campaign import try_seed, try_text
 from compare import Tally
-from helioc.compiler.packettests.cases import read_tests
-from helioc.compiler.packettests.runs import Interpreted, run_tests
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.lang.parser import read
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.testrun import KernelBackend
+from packet_cases import packet_cases_hold
 
 ROOT = Path(__file__).resolve().parents[2]
 LINX = ROOT / "pipelines" / "linx.hp"
-
-
-def packet_tests(path: Path) -> None:
-    pipeline = check_file(path)
-    bundle = compile_pipeline(pipeline, "staged")
-    cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))
-    with KernelBackend(Bundle(bundle.manifest, bundle.object)) as kernel:
-        for result in run_tests(pipeline, cases, (Interpreted(pipeline), kernel)):
-            assert result.ok, f"{result.case.name}: {result.problems[0]}"
 
 
 def hunts(seeds: int) -> Iterator[Callable[[], object]]:
     """One by one, those that find most first."""
     for seed in range(min(3, seeds)):
         yield partial(try_seed, seed, Tally())
-    yield partial(packet_tests, LINX)
+    yield partial(packet_cases_hold, LINX, "staged")
     yield partial(try_text, LINX.read_text(), "linx", Tally(), 300)
     for path in sorted((ROOT / "tests/generated/found").glob("*.hp")):
         yield partial(try_text, path.read_text(), "a", Tally())

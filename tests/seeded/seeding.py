@@ -34,7 +34,10 @@ def found(fault: Fault | None, folder: Path, seeds: int = 24) -> str:
         before = path.read_text()
         assert before.count(fault.text) >= 1, f"{fault.name}: {fault.file} has no {fault.text!r}"
         path.write_text(before.replace(fault.text, fault.instead))
-    paths = [folder / "typings", ROOT / "tests/generated", ROOT / "tests/seeded"]
+    paths = [
+        folder / "typings",
+        *(ROOT / at for at in ("tests", "tests/generated", "tests/seeded")),
+    ]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, paths)),

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from agreement import quick
 from click.testing import CliRunner
+from damage import damaged
 from helioc.compiler.captures.packets import Captured
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.cli import cli
@@ -16,11 +18,10 @@ from helioc.compiler.report import Decodes, decoder
 from helioc.lang.diagnostics import Refused
 from hypothesis import given
 from hypothesis import strategies as st
-from linx_packets import frames, mutated
+from linx_packets import frames
 from linx_world import PIPELINES, linx
 from scapy.layers.inet import GRE, IP, TCP
 from scapy.layers.l2 import Dot1Q, Ether
-from test_linx_agrees import quick
 
 LINX = str(PIPELINES / "linx.hp")
 
@@ -108,7 +109,7 @@ def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[tuple[Decodes
 
 
 @quick
-@given(st.one_of(frames(), mutated()))
+@given(st.one_of(frames(), damaged(frames())))
 def test_the_generated_parser_says_the_same(
     both: tuple[Decodes, Decodes], arriving: tuple[bytes, int]
 ) -> None:

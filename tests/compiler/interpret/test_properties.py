@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from damage import damaged
 from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.environment import Outcome
 from helioc.compiler.interpreter.octets import checksum, ones_sum, updated
 from helioc.compiler.interpreter.parse_packet import parse_packet
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from linx_packets import anything, frames, mutated
+from linx_packets import anything, frames
 from linx_world import LAN, RULES, WORLD, linx
 from scapy.layers.inet import GRE, IP, TCP, UDP, IPerror
 from scapy.layers.l2 import Dot1Q, Ether
@@ -50,7 +51,7 @@ def test_octets_out_of_nowhere(case: tuple[bytes, int]) -> None:
 
 
 @settings(max_examples=300)
-@given(mutated())
+@given(damaged(frames()))
 def test_damaged_packets(case: tuple[bytes, int]) -> None:
     sound(run(*case), case[0])
 

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+import pytest
 
 if "HELIO_VM" not in os.environ:
     collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture
+def bundle() -> Path:
+    """Compiled outside: emulation is slow."""
+    return Path(os.environ["HELIO_BUNDLE"])

@@ -5,17 +5,15 @@ host 10.1.0.10 -- lan0 [edge: LINX] wan0 -- 192.0.2.2, .3 site: gre1 10.2.0.1, g
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from edges import Edge
+from edges import Edge, running
 from lab import Lab, Namespace
 from traffic import ping
 
-BUNDLE = Path(os.environ.get("HELIO_BUNDLE", ""))
 EDGE = """\
 ports:
   LAN: {role: lan, interface: lan0}
@@ -52,7 +50,7 @@ class Network:
 
 
 @pytest.fixture
-def network(lab: Lab, tmp_path: Path) -> Iterator[Network]:
+def network(lab: Lab, bundle: Path, tmp_path: Path) -> Iterator[Network]:
     host, edge, site = (lab.namespace(n) for n in ("host", "edge", "site"))
     lab.wire(host, "eth0", edge, "lan0")
     lab.wire(site, "eth0", edge, "wan0")
@@ -66,13 +64,8 @@ def network(lab: Lab, tmp_path: Path) -> Iterator[Network]:
     edge.neighbour("lan0", "10.1.0.10", host.mac("eth0"))
     (tmp_path / "edge.yaml").write_text(EDGE)
     (tmp_path / "rules.req").write_text(RULES)
-    linx = Edge(edge)
-    try:
-        linx.load(BUNDLE, tmp_path / "edge.yaml")
-        linx.push(tmp_path / "rules.req")
+    with running(edge, bundle, tmp_path / "edge.yaml", tmp_path / "rules.req") as linx:
         yield Network(host, site, linx)
-    finally:
-        linx.forget()
 
 
 def test_ping_both_ways(network: Network) -> None:

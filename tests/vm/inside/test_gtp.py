@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from edges import Edge
+from edges import Edge, running
 from lab import Lab, Namespace
 from traffic import ping, tcp_round_trip
 
-BUNDLE = Path(os.environ.get("HELIO_BUNDLE", ""))
 EXAMPLE = Path(__file__).parents[3] / "examples" / "upf"
 UE, SERVER = "10.45.0.2", "198.51.100.9"
 
@@ -81,7 +80,7 @@ class Network:
 
 
 @pytest.fixture
-def network(lab: Lab) -> Iterator[Network]:
+def network(lab: Lab, bundle: Path) -> Iterator[Network]:
     access, upf, network = (lab.namespace(n) for n in ("access", "upf", "dn"))
     lab.wire(access, "eth0", upf, "n3")
     lab.wire(network, "eth0", upf, "n6")
@@ -98,13 +97,8 @@ def network(lab: Lab) -> Iterator[Network]:
     access.address("lo", f"{UE}/32")
     access.inside_thread(lambda: new_pdp("gtp0", "192.0.2.1", UE, 200, 100))
     access.ip("route", "add", f"{SERVER}/32", "dev", "gtp0", "src", UE)
-    edge = Edge(upf)
-    try:
-        edge.load(BUNDLE, EXAMPLE / "edge.yaml")
-        edge.push(EXAMPLE / "rules.req")
+    with running(upf, bundle, EXAMPLE / "edge.yaml", EXAMPLE / "rules.req") as edge:
         yield Network(access, network, edge)
-    finally:
-        edge.forget()
 
 
 def test_a_session_through_the_kernels_gtp(network: Network) -> None:
