@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from .requests.lists import octets_of
+
 if TYPE_CHECKING:
     from .manifest import Manifest, Match, Member, RuleKind
 
@@ -196,5 +198,5 @@ def _choices(manifest: Manifest, rule: RuleKind, member: Member) -> Iterator[str
 def _size(manifest: Manifest, member: Member) -> int:
     if member.kind != "value" or not member.element:
         return _SIZES.get(member.kind, 0)
-    width = manifest.element(member.element).width
-    return next(size for size in (1, 2, 4, 8, 16) if size * 8 >= width)
+    element = manifest.element(member.element)
+    return octets_of(element.width, element.most)

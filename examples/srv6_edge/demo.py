@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from account import Account
-from edges import Edge
+from edges import Edge, hear_answers
 from lab import Lab, Namespace
 from showing import Demo, run
 from traffic import ping, tcp_round_trip
@@ -28,6 +28,7 @@ PICTURE = """
        fd00:1::9                                                                    fd00:2::9"""
 NEAR4, FAR4, NEAR6, FAR6 = "10.1.0.9", "10.2.0.9", "fd00:1::9", "fd00:2::9"
 MTU = 1400  # what leaves room for IPv6 and three segments
+VIA = "fc00:b::9", "fc00:a::1"  # End of the kernel, and of this edge
 
 
 @dataclass(frozen=True)
@@ -102,12 +103,30 @@ def both_ways(say: Account, world: World, edge: Edge) -> None:
 
 
 def three_segments(say: Account, world: World, edge: Edge) -> None:
-    say.step("Three segments: by way of this edge, the kernel's End, and this edge again")
+    say.step("Three segments written by the kernel: this edge, the kernel's End, this edge again")
     steer(world, "fc00:a::1,fc00:b::9,fc00:a::4", "fc00:a::1,fc00:b::9,fc00:a::6")
     before = edge.packets("SID", "waypoint")
     talk(say, world, "answers by three segments")
     passed = edge.packets("SID", "waypoint") - before
     say.fact(passed == 10, f"End took {passed} packets on to their second segment")
+
+
+def lists(say: Account, world: World, edge: Edge) -> None:
+    say.step("Segment lists written here, and opened by the kernel")
+    for headend, written in (("H_ENCAPS", "all"), ("H_ENCAPS_RED", "all but the first")):
+        for count in (1, 2, 3, 8):
+            path = (VIA * 4)[: count - 1]
+            for name, last in (("far4", "fc00:b::4"), ("far6", "fc00:b::6")):
+                sids = ", ".join([*path, last])
+                edge.control(
+                    "update", f"POLICY {name} [(sids, u128, {sids}), (headend, u8, {headend})]"
+                )
+            what = f"by {count} segment{'s' * (count > 1)}, {written} in the SRH"
+            pings = [ping(world.near, address, 3).received for address in (FAR4, FAR6)]
+            say.fact(pings == [3, 3], f"IPv4 and IPv6 {what}")
+    hear_answers([(world.near, "eth0")])  # what is too large for eight segments: the edge says so
+    octets = tcp_round_trip(world.near, world.far, FAR4, 5002, 1_000_000)
+    say.fact(octets == 1_000_000, "TCP by eight segments: a million octets and back")
 
 
 def strangers(say: Account, world: World, edge: Edge) -> None:
@@ -126,6 +145,7 @@ def show(demo: Demo) -> None:
     edge = demo.running("srv6_edge", world.edge, HERE)
     both_ways(say, world, edge)
     three_segments(say, world, edge)
+    lists(say, world, edge)
     strangers(say, world, edge)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from helioc.compiler.manifest import Manifest, ManifestError, from_json
+from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
 from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
@@ -20,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_maps import compiled
 
+PIPELINES = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))
 HOST = Host((Link(2, "eth1", "", 1500, bytes(6), 0, 0, 0),), ())
 EDGE = """\
 ports: {WAN1: {role: wan, interface: eth1}}
@@ -31,10 +34,10 @@ create FAR 17 [(action, u8, REDIRECT), (interface, u32, G)];
 create LBR 7 [FAR 17, (tos, u8, 184)];
 create PDR 1 [(src_ip, u32, 10.9.0.0/16), (dst_port, u16, 5..900), LBR 7]
 """
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 
 
-def places(value: Any, at: Path = ()) -> list[Path]:
+def places(value: Any, at: Place = ()) -> list[Place]:
     inner = value.items() if isinstance(value, dict) else (
         enumerate(value) if isinstance(value, list) else ())  # fmt: skip
     return [p for key, each in inner for p in [(*at, key), *places(each, (*at, key))]]
@@ -44,7 +47,7 @@ DATA = json.loads(compiled().manifest.to_json())
 PLACES = places(DATA)
 
 
-def changed(place: Path, value: object, delete: bool = False) -> str:
+def changed(place: Place, value: object, delete: bool = False) -> str:
     data = copy.deepcopy(DATA)
     inner = data
     for step in place[:-1]:
@@ -79,13 +82,20 @@ def test_what_was_written_is_read() -> None:
     use(compiled().manifest)
 
 
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda path: path.stem)
+def test_what_ships_is_read(pipeline: Path) -> None:
+    checked = check_file(pipeline)
+    manifest = manifest_of(checked, lower_pipeline(checked, "staged"))
+    assert from_json(manifest.to_json()) == manifest
+
+
 @settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from(PLACES),
     st.sampled_from([None, "", "x", "port", -1, 0, 3, 1 << 40, 1 << 200, 1.5, True, [], [[]], {}]),
     st.booleans(),
 )
-def test_one_damaged_value(place: Path, value: object, delete: bool) -> None:
+def test_one_damaged_value(place: Place, value: object, delete: bool) -> None:
     try:
         use(from_json(changed(place, value, delete)))
     except ManifestError as error:
@@ -108,7 +118,7 @@ def test_one_damaged_value(place: Path, value: object, delete: bool) -> None:
         (("scratch",), 7, "`scratch` is 7, where an object is expected"),
     ],
 )
-def test_what_is_said(place: Path, value: object, said: str) -> None:
+def test_what_is_said(place: Place, value: object, said: str) -> None:
     with pytest.raises(ManifestError) as refused:
         from_json(changed(place, value))
     assert said in str(refused.value)
