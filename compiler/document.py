@@ -150,6 +150,7 @@ def _when(r: m.Requirement, names: Mapping[str, Mapping[int, str]]) -> str:
 
 def _about(rule: m.RuleKind) -> Iterator[str]:
     names = ", with names" if rule.named else ""
+    names += ", found by hash where a target hashes itself" if rule.hashed else ""
     yield f"Up to {rule.capacity:,}{names}."
     if rule.gives:
         yield f"Gives {', '.join(e.name for e in rule.gives)}."

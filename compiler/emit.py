@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .fixed import fixed_tuples
 from .lowered import ARGUMENTS_MOST, Line, Member, Unit
-from .manifest import FILTER_FACTOR, SEEN, State
+from .manifest import FILTER_FACTOR, QUEUES, SEEN, State
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
@@ -48,6 +48,7 @@ def emit(unit: Unit, lines: bool) -> str:
         log2=lambda number: number.bit_length() - 1,
         arguments_most=ARGUMENTS_MOST,
         masked=masked,
+        queues=QUEUES,
         words=max([t.key.words for t in unit.tables if t.key] or [1]),
         stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
     )

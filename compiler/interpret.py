@@ -31,6 +31,7 @@ from .model import (
     Pop,
     PortOf,
     Push,
+    Queue,
     Recall,
     Recalled,
     Remember,
@@ -80,6 +81,7 @@ class _Run(Scope):
                 tuple(self.counted),
                 self.parsed.nodes,
                 tuple(self.trace),
+                self.queue if done.verdict == "pass" else None,
             )
 
     def _go(self) -> NoReturn:
@@ -132,6 +134,9 @@ class _Run(Scope):
                 self._forward(s)
             case Bridge():
                 self._bridge(s)
+            case Queue():
+                self.queue = self.value(s.number)
+                self.note(f"queue {self.queue}")
             case Verdict():
                 self._verdict(s.verdict)
             case Inline():

@@ -16,6 +16,7 @@ from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.stages import lower_block
 from .lowering.tell import places
 from .lowering.values import Binding, Helper, Site
+from .lowering.verdicts import steers
 from .manifest import State
 from .model import Choose, Find, Pipeline, Stage, Tell
 
@@ -66,6 +67,7 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
         programs=tuple(_programs(pipeline, functions, join)),
         counters=events.counters,
         kept=kept,
+        steers=steers(pipeline),
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
     )
 

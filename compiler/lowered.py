@@ -115,6 +115,7 @@ class Unit:
     programs: tuple[Program, ...]
     counters: tuple[Counter, ...]
     told: int = 0  # words of the map `told`: see lowering/tell.py
+    steers: bool = False  # a stage says which receive queue packets go to
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage
 
     def __str__(self) -> str:

@@ -18,6 +18,8 @@ NEXT_HOP_SIZE = 24
 SEEN = 8
 #: Record slots of a spread.
 SPREAD_SLOTS = 256
+#: Receive queues that a packet can be sent to.
+QUEUES = 256
 #: Of the existence filter: see `RuleKind`.
 FILTER_FACTOR = 0x9E3779B97F4A7C15
 
@@ -202,11 +204,14 @@ class Scratch:
     """Where the per-CPU scratch record (map `scratch`) keeps what tests and traces read."""
 
     egress: int  # offset of u32: number of the port a packet was redirected to
+    steered: int | None = None  # of u32: 1 + the receive queue that it was given; None: never
 
 
 @dataclass(frozen=True)
 class Manifest:
     """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them.
+    Where `scratch` says that packets are steered, the ARRAY `queues` has the CPU (u32) of each of
+    QUEUES receive queues, and the CPUMAP `cpus` leads there.
     `forwards`: packets leave by other ports than they came in by: those must take redirected
     frames."""
 

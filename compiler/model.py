@@ -431,7 +431,8 @@ class Requirement:
 @dataclass(frozen=True)
 class RuleKind:
     """`gives` are elements; `alternatives` the rule kinds of which a rule refers to exactly one.
-    `grouped`: rules share an id and are told apart by their match (reached by `choose … from`)."""
+    `grouped`: rules share an id and are told apart by their match (reached by `choose … from`).
+    `hashed`: where a target finds rules by a hash of its own making, by jhash of what they match."""
 
     name: str
     capacity: int
@@ -446,6 +447,7 @@ class RuleKind:
     requires: tuple[Requirement, ...] = ()
     doc: str = ""
     span: Span = NOWHERE
+    hashed: bool = False
 
 
 # ---- state that packets leave ---------------------------------------------------------------
@@ -648,6 +650,14 @@ class Bridge:
 
 
 @dataclass(frozen=True)
+class Queue:
+    """From here on, if the packet passes, it goes to this receive queue (0..255)."""
+
+    number: Expr
+    span: Span
+
+
+@dataclass(frozen=True)
 class Verdict:
     verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
     span: Span
@@ -686,6 +696,7 @@ Statement = (
     | ClampMss
     | Forward
     | Bridge
+    | Queue
     | Verdict
     | Inline
     | Tell

@@ -83,7 +83,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         rules=tuple(t.manifest for t in unit.tables),
         counters=unit.counters,
         programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
-        scratch=m.Scratch(egress=0),
+        scratch=m.Scratch(egress=0, steered=4 if unit.steers else None),
         max_ports=MAX_PORTS,
         states=unit.states,
         forwards=any(isinstance(part, Forward | Bridge) for part in walk(stages)),

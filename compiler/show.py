@@ -84,7 +84,7 @@ def _element(element: m.Element) -> str:
 
 
 def _rule(rule: m.RuleKind) -> Iterator[str]:
-    words = [w for w, said in (("named", rule.named), ("grouped", rule.grouped)) if said]
+    words = [w for w, said in (("named", rule.named), ("grouped", rule.grouped), ("by hash", rule.hashed)) if said]
     yield " ".join([f"rule {rule.name} [{rule.capacity}]", *words])
     for match in rule.match:
         absent = ", may be absent" if match.maybe_absent else ""
@@ -234,6 +234,8 @@ def _simple(s: m.Statement) -> str:
             return f"forward {_port(s.port)} via {expression(s.via)}"
         case m.Bridge():
             return f"bridge {_port(s.port)}"
+        case m.Queue():
+            return f"queue {expression(s.number)}"
         case m.Verdict():
             return s.verdict
         case m.Tell():

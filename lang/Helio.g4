@@ -57,7 +57,7 @@ element
 
 symbol : name '=' number ;
 
-rule_ : 'rule' name '[' number ']' 'named'? '{' clause* '}' ;
+rule_ : 'rule' name '[' number ']' 'named'? ('by' name)? '{' clause* '}' ;
 
 clause
     : 'match' matchLine+
@@ -102,6 +102,7 @@ statement
     | 'swap' path ',' path
     | 'forward' path 'via' value
     | 'bridge' path
+    | 'queue' sum
     | verdict
     | statementName ('(' name ')' | ('[' number ']')? ('.' name)* '=' sum)
     ;
@@ -166,24 +167,24 @@ literal : NUMBER | ADDRESS ;
 
 name
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
+    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before'
     ;
 
 memberName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before'
+    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before'
     ;
 
 edgeName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
+    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before'
     ;
 
 matchName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'state' | 'to' | 'via'
+    | 'parser' | 'ports' | 'queue' | 'state' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before'
     ;
 

@@ -187,8 +187,9 @@ class _Printer(Statements):
 
     def rule(self, node: tree.Rule) -> None:
         named = " named" if node.named else ""
-        head = f"rule {node.name.text} [{node.capacity.text}]{named} {{"
-        self.write(head, node.capacity.span.end)
+        by = f" by {node.by.text}" if node.by else ""
+        head = f"rule {node.name.text} [{node.capacity.text}]{named}{by} {{"
+        self.write(head, (node.by or node.capacity).span.end)
         if not node.clauses and not self.commented(node.span.start, node.span.end):
             self.write("}", node.span.end)
             return

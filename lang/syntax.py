@@ -180,12 +180,13 @@ class _Builder(StatementBuilder):
 
     def decl_rule(self, context: Context, children: list[Any], span: Span) -> tree.Rule:
         doc = self.doc(context)
-        named = children[5].kind == "named"
+        named = is_token(children[5], "named")
+        by = self.name(children[6 + named]) if is_token(children[5 + named], "by") else None
         clauses: list[tree.RuleClause] = []
-        for child in children[6 + named : -1]:
+        for child in children[6 + named + 2 * (by is not None) : -1]:
             clauses.extend(self.clause(child))
         capacity = self.number(children[3])
-        return tree.Rule(span, self.name(children[1]), capacity, named, tuple(clauses), doc)
+        return tree.Rule(span, self.name(children[1]), capacity, named, tuple(clauses), doc, by)
 
     def clause(self, context: Context) -> list[tree.RuleClause]:
         children, span = context.children, self.span(context)

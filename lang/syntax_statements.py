@@ -206,6 +206,9 @@ class StatementBuilder:
     def stmt_bridge(self, children: list[Any], span: Span) -> tree.Bridge:
         return tree.Bridge(span, self.path(children[1]))
 
+    def stmt_queue(self, children: list[Any], span: Span) -> tree.Queue:
+        return tree.Queue(span, self.expr(children[1]))
+
     def stmt_forward(self, children: list[Any], span: Span) -> tree.Forward:
         return tree.Forward(span, self.path(children[1]), self.dotted(children[3]))
 

@@ -290,13 +290,14 @@ RuleClause = Match | GivesList | Spread | Counts | Priority
 
 @dataclass(frozen=True)
 class Rule(Node):
-    """`rule PDR [64k] named { … }`."""
+    """`rule PDR [64k] named { … }`. `by`: the word behind `by`, which says how rules are found."""
 
     name: Name
     capacity: Number
     named: bool
     clauses: tuple[RuleClause, ...]
     doc: str = ""
+    by: Name | None = None
 
 
 # ---- state that packets leave ---------------------------------------------------------------
@@ -456,6 +457,13 @@ class Bridge(Node):
 
 
 @dataclass(frozen=True)
+class Queue(Node):
+    """`queue SERVICE.queue`."""
+
+    number: Expr
+
+
+@dataclass(frozen=True)
 class Forward(Node):
     """`forward o.interface via o.remote_ip`."""
 
@@ -492,6 +500,7 @@ Statement = (
     | Swap
     | Forward
     | Bridge
+    | Queue
     | Verdict
     | Apply
 )

@@ -28,6 +28,7 @@ from .ports import (
     write_local,
     write_neighbours,
     write_ports,
+    write_queues,
 )
 from .recovery import recover
 from .releases import (
@@ -201,6 +202,7 @@ class Loaded:
     def write_surroundings(self) -> None:
         """Ports, the host's addresses and neighbours into the maps."""
         write_ports(self.maps, self.ports)
+        write_queues(self.maps)
         local = local_addresses(self.netlink.addresses())
         if self.control:
             from ipaddress import ip_address  # slow to import, and most pipelines have none

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from ..compiler.manifest import QUEUES
 from .grace import online_cpus_grace
 from .maps import Map
 from .netlink import Address, Link, Netlink
@@ -15,6 +17,7 @@ _NEXT_HOP = struct.Struct("<IHH6s6sB3x")
 _KEYS = {4: struct.Struct("<I4s"), 16: struct.Struct("<I4x16s")}  # by octets of an address
 _NAMES = {4: "", 16: "6"}  # what the maps' names end with
 _NO_MAC = bytes(6)
+_WAITING = 2048  # packets that may wait for a CPU
 _EMPTY = bytes(_PORT.size)
 
 
@@ -116,6 +119,20 @@ def _octets(port: Port) -> bytes:
         port.ifindex, port.mtu, port.vlan, port.mac, port.role, 1,
         port.address.to_bytes(4, "big"), port.neighbours_of, port.address6.to_bytes(16, "big"),
     )  # fmt: skip
+
+
+def write_queues(maps: Mapping[str, Map]) -> None:
+    """Let each receive queue stand for a CPU, in turn; in pipelines that steer packets."""
+    if "queues" not in maps:
+        return
+    cpus = sorted(os.sched_getaffinity(0))
+    most = maps["cpus"].spec.max_entries
+    usable = [cpu for cpu in cpus if cpu < most]
+    for cpu in usable:
+        maps["cpus"].update(cpu.to_bytes(4, "little"), _WAITING.to_bytes(4, "little"))
+    for queue in range(QUEUES if usable else 0):
+        cpu = usable[queue % len(usable)]
+        maps["queues"].update(queue.to_bytes(4, "little"), cpu.to_bytes(4, "little"))
 
 
 def write_local(maps: Mapping[str, Map], addresses: Collection[bytes]) -> None:

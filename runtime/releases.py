@@ -25,6 +25,7 @@ from . import faults
 from .bundle import Bundle
 from .config import Config
 from .handles import BpfError, Link, Map, MapSpec, MapType, Object, Pin, Program, ensure_bpffs
+from .libbpf import possible_cpus
 from .pins import BPFFS, MOUNT, is_bpffs, remove_directory
 from .ports import Wanted
 
@@ -95,7 +96,7 @@ def install(bundle: Bundle, directory: Path) -> None:
     ensure_bpffs(directory / "maps")
     release = ensure_bpffs(directory / RELEASE)
     with Object.open(bundle.object, name=manifest.pipeline) as loaded:
-        check_object(manifest, loaded)
+        prepare_object(manifest, loaded)
         loaded.load()
         maps, programs = loaded.maps(), loaded.programs()
         join_stages(manifest, maps, programs)
@@ -115,6 +116,13 @@ def join_stages(
         if program.slot is not None:
             descriptor = programs[program.name].fileno().to_bytes(4, "little")
             maps[f"{program.role}_stages"].update(program.slot.to_bytes(4, "little"), descriptor)
+
+
+def prepare_object(manifest: Manifest, found: Object) -> None:
+    """Check it, and size what depends on this machine. Raises `Refused`."""
+    check_object(manifest, found)
+    if manifest.scratch.steered is not None:
+        found.set_max_entries("cpus", possible_cpus())
 
 
 def check_object(manifest: Manifest, found: Object) -> None:

@@ -20,9 +20,9 @@ from . import faults
 from .bundle import Bundle
 from .handles import BpfError, Map, Object
 from .plans import Changes, Plan
-from .ports import Port, next_hop_octets, put, write_local, write_neighbours, write_ports
+from .ports import Port, next_hop_octets, put, write_local, write_neighbours, write_ports, write_queues
 from .recovery import recover
-from .releases import check_object, join_stages
+from .releases import join_stages, prepare_object
 from .sums import read_sums
 from .transaction import Writer
 
@@ -56,6 +56,7 @@ class PrivateRun:
             self.writer = Writer(self.manifest, self.maps, _Given({}, {}), grace=lambda: None)
             self._owned.callback(self.writer.close)
             recover(self.writer)
+            write_queues(self.maps)
             self._events = _Sums(self.maps["events"], len(self.manifest.counters))
         except BpfError as error:
             self.close()
@@ -137,21 +138,33 @@ class PrivateRun:
         entry = self._entries[self._ports[port].role]
         result = entry.test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
         verdict = _VERDICTS.get(result.retval, f"verdict {result.retval}")
+        egress, queue = self._told_in_scratch(verdict)
+        if verdict == "redirect" and queue is not None:  # to the CPU of that queue
+            verdict = "pass"
         counted, events = self._counted(before, self._counts(), len(frame))
         return Outcome(
             verdict,  # type: ignore[arg-type]
             result.data if verdict in ("pass", "tx", "redirect") else None,
-            self._egress() if verdict == "redirect" else port if verdict == "tx" else None,
+            egress if verdict == "redirect" else port if verdict == "tx" else None,
             tuple(self._told() + events),
             tuple(counted),
+            queue=queue,
         )
 
-    def _egress(self) -> int:
-        """The port in the scratch record of whichever CPU it was; all are zero between packets."""
-        at = self.manifest.scratch.egress
+    def _told_in_scratch(self, verdict: str) -> tuple[int, int | None]:
+        """Egress port and receive queue, out of the scratch record of whichever CPU it was; all are
+        zero between packets."""
+        told = self.manifest.scratch
+        if verdict != "redirect" and told.steered is None:
+            return 0, None
         records = self._scratch.lookup_per_cpu(bytes(4)) or []
         self._scratch.update(bytes(4), bytes(self._scratch.element_size))
-        return max(int.from_bytes(record[at : at + 4], "little") for record in records)
+
+        def number(at: int) -> int:
+            return max(int.from_bytes(record[at : at + 4], "little") for record in records)
+
+        steered = number(told.steered) if told.steered is not None else 0
+        return number(told.egress), steered - 1 if steered else None
 
     def _told(self) -> list[tuple[str, str]]:
         more = self._events.more()[:, 0]
@@ -254,7 +267,7 @@ class _Sums:
 def _loaded(bundle: Bundle) -> Object:
     loaded = Object.open(bundle.object, name=bundle.manifest.pipeline)
     try:
-        check_object(bundle.manifest, loaded)
+        prepare_object(bundle.manifest, loaded)
         loaded.load()
     except BaseException:
         loaded.close()

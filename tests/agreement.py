@@ -33,6 +33,7 @@ def said(outcome: Outcome) -> tuple[object, ...]:
         outcome.verdict,
         outcome.frame.hex() if outcome.frame is not None else None,
         outcome.egress,
+        outcome.queue,
         Counter(outcome.events),
         Counter(outcome.counted),
     )

@@ -14,7 +14,7 @@ from . import faults_stages as faults
 from .flow import Debt, Scope, State, World, roles_of
 from .packets import PacketNames
 from .stage_names import Program, StageNames
-from .values import KINDS
+from .values import KINDS, fits
 
 #: Hooks that a `forward` may run, with the packet's pops applied.
 AT_FORWARD: tuple[model.Event, ...] = ("too_big", "ttl_expired", "no_headroom", "unresolved")
@@ -136,6 +136,13 @@ def bridge(program: Program, statement: tree.Bridge, state: State, scope: Scope)
     port = _port(program, statement.port, state, scope)
     _settle(program, state, statement.span, [], pops_only=False)
     return Changed(model.Bridge(port, statement.span) if port else None, frozenset())
+
+
+def queue(program: Program, statement: tree.Queue, state: State, scope: Scope) -> Changed:
+    value = StageNames(program, state, scope).expressions.value(statement.number)
+    if value is None or not fits(value, 8, "uint", "a queue's number", None, program.found):
+        return Changed(None, state)
+    return Changed(model.Queue(value.expr, statement.span), state)
 
 
 def _announced_on_link(program: Program, span: Span, state: State) -> None:

@@ -146,4 +146,18 @@ RULES: dict[str, Explanation] = {
         "rule CLASS [16] {\n  match weight exact given\n}\n"
         "stage main {\n  find CLASS(weight = 3) else { default }\n  pass\n}",
     ),
+    "H0328": Explanation(
+        "a rule found by a hash does not match exactly",
+        "`by hash` says that a target which has to hash by itself, as network cards do, finds these "
+        "rules by the jhash of all that they match, and compares it afterwards. A prefix, a mask, a "
+        "range or an element that may be left out has no hash.",
+        "rule FLOW [16] by hash {\n  match src_ip lpm user.src\n}",
+        "rule FLOW [16] by hash {\n  match src_ip exact user.src\n}",
+    ),
+    "H0329": Explanation(
+        "a rule found by a hash matches nothing",
+        "`by hash` is about what the kind matches.",
+        "rule FLOW [16] by hash {\n  gives action\n}",
+        "rule FLOW [16] by hash {\n  match src_ip exact user.src\n  gives action\n}",
+    ),
 }

@@ -190,3 +190,22 @@ def value_not_given(span: Span, kind: str, element: str, where: Span) -> Diagnos
         (where, "matches a value that each `find` gives"),
         help=f"give it: `find {kind}({element} = …)`; a `choose` cannot",
     )
+
+
+def not_hashed(match: Span, element: str, by: Span) -> Diagnostic:
+    return error(
+        "H0328",
+        f"rules found by a hash match exactly, and `{element}` does not",
+        (match, "many values fit this"),
+        (by, "asked for here"),
+        help="match it `exact`, or leave `by hash` out",
+    )
+
+
+def nothing_hashed(by: Span) -> Diagnostic:
+    return error(
+        "H0329",
+        "rules that match nothing have nothing to hash",
+        (by, "found by what they match"),
+        help="add a `match`, or leave `by hash` out",
+    )

@@ -65,7 +65,21 @@ class Rules:
             priority=self.priority(rule, used),
             doc=rule.doc,
             span=rule.name.span,
+            hashed=self.hashed(rule, match),
         )
+
+    def hashed(self, rule: tree.Rule, match: tuple[model.Match, ...]) -> bool:
+        """Whether the kind is said to be found `by hash`, which takes all that a rule matches."""
+        if rule.by is None:
+            return False
+        if rule.by.text != "hash":
+            self.found.add(faults_files.unknown("way to find rules", rule.by, ("hash",), "`by hash`"))
+        vague = next((m for m in match if m.kind != "exact"), None)
+        if vague is not None:
+            self.found.add(faults.not_hashed(vague.span, vague.element.name, rule.by.span))
+        elif not any(isinstance(c, tree.Match) for c in rule.clauses):
+            self.found.add(faults.nothing_hashed(rule.by.span))
+        return True
 
     def use(self, name: tree.Name, rule: tree.Rule, used: dict[str, Span]) -> model.Element | None:
         """An element that the rule has; each at most once."""

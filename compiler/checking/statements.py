@@ -105,6 +105,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return changes.forward(program, written, state, scope)
         case tree.Bridge():
             return changes.bridge(program, written, state, scope)
+        case tree.Queue():
+            return changes.queue(program, written, state, scope)
         case tree.Verdict():
             return changes.verdict(program, written, state)
         case tree.Apply():

@@ -75,6 +75,7 @@ class Replayed:
                 "port": self.port.name,
                 "verdict": self.verdict,
                 "egress": self.egress or None,
+                "queue": self.outcome.queue if self.outcome else None,
                 "events": self.events,
                 "counted": list(self.counted),
                 "packet": self.frame.hex() if self.frame is not None else None,
@@ -84,6 +85,8 @@ class Replayed:
     def to_text(self) -> str:
         """For people: a line, and the packet's octets where they are others than they were."""
         by = f" by {self.egress}" if self.egress else ""
+        if self.outcome and self.outcome.queue is not None:
+            by = f" to queue {self.outcome.queue}"
         told = "".join(f"; {event}" for event in self.events)
         counted = f"; counted {', '.join(self.counted)}" if self.counted else ""
         first = (

@@ -119,4 +119,4 @@ def said(outcome: Outcome) -> tuple[object, ...]:
     """What two backends must say alike. A dropped packet's octets are nobody's business."""
     frame = None if outcome.verdict == "drop" else outcome.frame
     counted: Mapping[object, int] = Counter(outcome.counted)
-    return outcome.verdict, frame, outcome.egress, Counter(outcome.events), counted
+    return outcome.verdict, frame, (outcome.egress, outcome.queue), Counter(outcome.events), counted

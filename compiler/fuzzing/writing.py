@@ -122,6 +122,8 @@ def _expected(outcome: Outcome, sent: bytes, ports: dict[int, str]) -> Iterator[
     yield f"verdict: {outcome.verdict}"
     if outcome.egress is not None:
         yield f"port: {ports.get(outcome.egress, outcome.egress)}"
+    if outcome.queue is not None:
+        yield f"queue: {outcome.queue}"
     if outcome.frame is not None:
         same = outcome.frame == sent
         yield "out: same" if same else f'out: {{hex: "{outcome.frame.hex()}"}}'

@@ -108,7 +108,8 @@ class Outcome:
     """What became of a frame. `frame`: as handed to the kernel or sent; None if dropped.
     `egress`: number of the port it leaves by, if it does. `events`: (group, reason) as
     docs/semantics.md names them; `counted`: (kind, sequence) of the rules that were counted;
-    `parsed`: (node, offset). A backend that cannot tell leaves `parsed` and `trace` empty."""
+    `parsed`: (node, offset); `queue`: the receive queue that a packet which passes was given. A
+    backend that cannot tell leaves `parsed` and `trace` empty."""
 
     verdict: Fate
     frame: bytes | None
@@ -117,3 +118,4 @@ class Outcome:
     counted: tuple[tuple[str, int], ...] = ()
     parsed: tuple[tuple[str, int], ...] = ()
     trace: tuple[str, ...] = ()
+    queue: int | None = None

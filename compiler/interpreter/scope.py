@@ -65,6 +65,7 @@ class Scope:
         self.arrival, self.parsed = arrival, parsed
         self.packet = Rewriting(pipeline, frame, parsed)
         self.clamp = False
+        self.queue: int | None = None
         self.bound: dict[str, Rule] = {}
         self.ports: dict[str, int] = {}
         self.events: list[tuple[str, str]] = []

@@ -59,7 +59,7 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
 
 
 def _sets(nodes: list[Node]) -> set[str]:
-    return {f"{c_name(n.name)}_at" for n in nodes} | {"length", "l4", "link", "epoch"}
+    return {f"{c_name(n.name)}_at" for n in nodes} | {"length", "l4", "link", "queue", "epoch"}
 
 
 def _malformed(site: Site) -> None:

@@ -19,6 +19,7 @@ from ..model import (
     MatchValue,
     Pop,
     Push,
+    Queue,
     Recall,
     Remember,
     Statement,
@@ -83,6 +84,10 @@ def _statement(site: Site, s: Statement) -> Shape | None:
             with site.writer.nest("{"):
                 bridge(site, s)
             return None
+        case Queue(number):
+            site.sets.add("queue")
+            site.writer.put(f"{site.state('queue')} = 1 + {value(site, number).host()};")
+            return site.shape
         case Verdict(verdict):
             with site.writer.nest("{"):
                 finish(site, verdict)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..model import Pipeline, Queue
 from .headers_out import put_headers, seal_headers
 from .shape import Unsupported, announcing, constant_size, pushed_size, writable
+from .reads import walk
 from .values import Site, value
 
 
@@ -20,7 +22,7 @@ def finish(site: Site, what: str) -> None:
     if what == "drop":
         w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
         return
-    if what == "default" and site.shape.touched:
+    if what == "default" and (site.shape.touched or steers(site.pipeline)):
         with w.nest("if (default_verdict() == XDP_DROP) {"):
             finish(site, "drop")
         what = "pass"
@@ -29,7 +31,15 @@ def finish(site: Site, what: str) -> None:
         return
     name, action = ("tx", "XDP_TX") if what == "send back" else ("pass", "XDP_PASS")
     shaped(site)
+    if name == "pass" and steers(site.pipeline) and site.stage != "parser":
+        w.put(f"return steer(st, {site.state('queue')}, {site.events('verdict', 'pass')});")
+        return
     w.put(f"return verdict({site.events('verdict', name)}, {action});")
+
+
+def steers(pipeline: Pipeline) -> bool:
+    """Whether a stage says which receive queue packets go to."""
+    return any(isinstance(part, Queue) for part in walk(tuple(s.body for s in pipeline.stages)))
 
 
 def shaped(site: Site) -> None:

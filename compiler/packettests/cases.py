@@ -28,19 +28,21 @@ _TOP = ("define", *SURROUNDINGS, "rules", "cases")
 _CASE = ("name", *SURROUNDINGS, "rules", "before", "port", "packet", "expect")
 _BEFORE = ("port", "packet")
 _NEEDED = ("name", "port", "packet", "expect")
-_EXPECT = ("verdict", "port", "out", "events", "counted")
+_EXPECT = ("verdict", "port", "queue", "out", "events", "counted")
 
 
 @dataclass(frozen=True)
 class Expected:
     """What must come out; None where the case does not say. `events` without the verdict's own;
-    `counted`: (kind, id or name, or "" for any rule of the kind). `out_port`: a port's number."""
+    `counted`: (kind, id or name, or "" for any rule of the kind). `out_port`: a port's number.
+    `queue`: the receive queue, None where there must be none."""
 
     verdict: str
     out_port: int | None
     out: Written | None
     events: tuple[tuple[str, str], ...] | None
     counted: tuple[tuple[str, str], ...] | None
+    queue: int | None = None
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,10 @@ class _Reader:
             out = Written(sent)  # what passes is the packet as it came, unless the case says else
         events = self._events(entries["events"].value) if "events" in entries else None
         counted = self._counted(entries["counted"].value, book) if "counted" in entries else None
-        return None if verdict is None else Expected(verdict, port, out, events, counted)
+        queue = self._yaml.number(entries["queue"].value, 255) if "queue" in entries else None
+        if verdict is None:
+            return None
+        return Expected(verdict, port, out, events, counted, queue)
 
     def _out(self, node: yaml.Node, sent: bytes) -> Written | None:
         if isinstance(node, yaml.ScalarNode):

@@ -105,6 +105,9 @@ def differences(pipeline: Pipeline, case: Case, outcome: Outcome) -> list[str]:
     if expected.out_port is not None and outcome.egress != expected.out_port:
         wanted, got = (_port(environment, n) for n in (expected.out_port, outcome.egress))
         problems.append(f"port: expected {wanted}, got {got}")
+    if outcome.queue != expected.queue:
+        wanted, got = ("none" if q is None else str(q) for q in (expected.queue, outcome.queue))
+        problems.append(f"queue: expected {wanted}, got {got}")
     if expected.out is not None:
         problems += _frame_differences(pipeline, case, expected.out, outcome)
     if expected.events is not None:
@@ -217,7 +220,7 @@ def disagreements(pipeline: Pipeline, case: Case, first: Outcome, other: Outcome
     """In which ways two backends' outcomes differ; "expected" is the first one's."""
     lines = [
         f"{what}: {getattr(first, what)} and {getattr(other, what)}"
-        for what in ("verdict", "egress")
+        for what in ("verdict", "egress", "queue")
         if getattr(first, what) != getattr(other, what)
     ]
     for what in ("events", "counted"):
