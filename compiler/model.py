@@ -130,6 +130,15 @@ class Items:
 
 
 @dataclass(frozen=True)
+class First:
+    """The first of these fields that the packet has; 0 if it has none."""
+
+    options: tuple[Packet, ...]
+    width: int
+    kind: Kind = "uint"
+
+
+@dataclass(frozen=True)
 class PortOf:
     """A port: bound by a match arm (`port p`), an attribute that refers to one, or recalled."""
 
@@ -154,7 +163,7 @@ class Hash:
 
 Expr = (
     Const | Own | Packet | Item | Layer4 | Arrival | Recalled | Attribute | Listed | Count
-    | Arithmetic | Hash
+    | Arithmetic | Hash | First
 )  # fmt: skip
 
 # ---- conditions -----------------------------------------------------------------------------

@@ -84,7 +84,11 @@ def _element(element: m.Element) -> str:
 
 
 def _rule(rule: m.RuleKind) -> Iterator[str]:
-    words = [w for w, said in (("named", rule.named), ("grouped", rule.grouped), ("by hash", rule.hashed)) if said]
+    words = [
+        w
+        for w, said in (("named", rule.named), ("grouped", rule.grouped), ("by hash", rule.hashed))
+        if said
+    ]
     yield " ".join([f"rule {rule.name} [{rule.capacity}]", *words])
     for match in rule.match:
         absent = ", may be absent" if match.maybe_absent else ""
@@ -140,6 +144,8 @@ def expression(expr: m.Expr | m.Given) -> str:
             return f"count({expression(source)})"
         case m.Arithmetic(operator, left, right):
             return f"({expression(left)} {operator} {expression(right)})"
+        case m.First(options):
+            return f"first({', '.join(map(expression, options))})"
         case m.Hash(arguments):
             return f"hash({', '.join(map(expression, arguments))})"
 

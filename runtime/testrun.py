@@ -20,7 +20,15 @@ from . import faults
 from .bundle import Bundle
 from .handles import BpfError, Map, Object
 from .plans import Changes, Plan
-from .ports import Port, next_hop_octets, put, write_local, write_neighbours, write_ports, write_queues
+from .ports import (
+    Port,
+    next_hop_octets,
+    put,
+    write_local,
+    write_neighbours,
+    write_ports,
+    write_queues,
+)
 from .recovery import recover
 from .releases import join_stages, prepare_object
 from .sums import read_sums

@@ -254,4 +254,11 @@ HEADERS: dict[str, Explanation] = {
         "header mark {\n  words : u16\n  options : bytes[rest]\n  size words * 4\n}",
         "header mark {\n  words : u8\n  options : bytes[rest]\n  size words * 4\n}",
     ),
+    "H0327": Explanation(
+        "`first` is asked for what is no field",
+        "`first(a, b, …)` is the first of some fields that the packet has, and 0 if it has none of "
+        "them. They are fields of headers, of up to 64 bits, and all of one kind.",
+        "queue first(udp.src, 5)",
+        "queue first(udp.src, tcp.src)",
+    ),
 }

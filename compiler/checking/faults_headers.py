@@ -123,6 +123,15 @@ def no_such_function(name: tree.Name, candidates: list[str]) -> Diagnostic:
     )
 
 
+def no_option(span: Span) -> Diagnostic:
+    return error(
+        "H0327",
+        "`first` takes fields of the packet",
+        (span, "no field, or one of more than 64 bits"),
+        help="name fields of headers that the packet may have: `first(vxlan.vni, gre.key)`",
+    )
+
+
 def never_differs(span: Span, value: str, what: str, low: int, high: int) -> Diagnostic:
     """A comparison whose outcome is known."""
     return error(

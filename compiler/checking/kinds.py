@@ -73,7 +73,9 @@ class Rules:
         if rule.by is None:
             return False
         if rule.by.text != "hash":
-            self.found.add(faults_files.unknown("way to find rules", rule.by, ("hash",), "`by hash`"))
+            self.found.add(
+                faults_files.unknown("way to find rules", rule.by, ("hash",), "`by hash`")
+            )
         vague = next((m for m in match if m.kind != "exact"), None)
         if vague is not None:
             self.found.add(faults.not_hashed(vague.span, vague.element.name, rule.by.span))

@@ -16,11 +16,11 @@ from .elements import Elements
 from .flow import Bound, Scope, State, World, roles_of
 from .kinds import Rules
 from .packets import PacketNames, hash_call
-from .values import KINDS, Expressions, Value, of_width
+from .values import KINDS, WIDEST, Expressions, Value, of_width
 
 #: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash, as
-#: all the values that an element holds.
-Use = Literal["value", "group", "match", "port", "hash", "list"]
+#: all the values that an element holds, as what the packet may lack.
+Use = Literal["value", "group", "match", "port", "hash", "list", "option"]
 
 
 @dataclass
@@ -96,8 +96,36 @@ class StageNames:
     def call(self, call: tree.Call) -> Value | None:
         if call.function.text == "count":
             return self.count(call)
+        if call.function.text == "first":
+            return self.first(call)
         within = replace(self, use="hash").expressions
         return hash_call(call, within, self.program.found)
+
+    def first(self, call: tree.Call) -> Value | None:
+        """`first(vxlan.vni, gre.key)`: whichever the packet has."""
+        within = replace(self, use="option").expressions
+        values = [within.value(a) for a in call.arguments]
+        options = []
+        for value in values:
+            if value is None:
+                return None
+            if not isinstance(value.expr, model.Packet) or value.width > WIDEST:
+                self.program.report(faults_headers.no_option(value.span))
+                return None
+            if value.kind != values[0].kind:  # type: ignore[union-attr]
+                wanted = KINDS[values[0].kind]  # type: ignore[union-attr]
+                self.program.report(
+                    faults_headers.wrong_kind(value.span, KINDS[value.kind], wanted)
+                )
+                return None
+            options.append(value)
+        if not options:
+            help = "name fields: `first(vxlan.vni, gre.key)`"
+            self.program.report(faults_files.missing(call.span, "what to take the first of", help))
+            return None
+        width, kind = max(v.width for v in options), options[0].kind
+        expr = model.First(tuple(v.expr for v in options), width, kind)  # type: ignore[misc]
+        return of_width(expr, width, kind, call.span, "`first(…)`", None)
 
     def name(self, path: tree.Path) -> Value | None:
         first = path.parts[0].text
@@ -114,11 +142,12 @@ class StageNames:
         if path.index is not None:
             value = packets.item(path, self.expressions.value(path.index))
         else:
-            value = packets.field(path)
+            value = packets.field(path, groups=self.use == "option")
         if value is None or not isinstance(value.expr, model.Packet | model.Item):
             return value
         node = value.expr.node
-        if self.use == "hash" and isinstance(value.expr, model.Packet) and self.maybe_absent(node):
+        zeros = self.use in ("hash", "option")
+        if zeros and isinstance(value.expr, model.Packet) and self.maybe_absent(node):
             return replace(value, expr=replace(value.expr, maybe_absent=True))
         self.present(node, path.span)
         return value

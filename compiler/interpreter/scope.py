@@ -10,6 +10,7 @@ from ..model import (
     Condition,
     Count,
     Expr,
+    First,
     Hash,
     IsFragment,
     IsLocal,
@@ -178,6 +179,8 @@ class Scope:
                 return values[at] if at < len(values) else 0
             case Count():
                 return len(self._list(expr.source, expr.most))
+            case First():
+                return self._first(expr)
             case Hash():
                 return jhash(b"".join(self._octets(a) for a in expr.arguments))
         raise AssertionError(f"{expr} stands outside of a header")
@@ -190,6 +193,13 @@ class Scope:
         """A hash argument in whole octets, network order."""
         size = (width_of(expr) + 7) // 8
         return (self.value(expr) & ((1 << size * 8) - 1)).to_bytes(size, "big")
+
+    def _first(self, expr: First) -> int:
+        for option in expr.options:
+            layer = self.packet.layer(option.node)
+            if layer is not None and layer.octets.get(option.field) is not None:
+                return layer.octets.number(option.field)
+        return 0
 
     def _layer4(self, which: str) -> int:
         """The port in the TCP or UDP header behind the innermost IP header; 0 if there is none, and

@@ -22,6 +22,7 @@ from ..model import (
     Count,
     Expr,
     Field,
+    First,
     Hash,
     Header,
     IsFragment,
@@ -260,6 +261,8 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
         case Arithmetic(operator, left, right):
             a, b = value(site, left, own), value(site, right, own)
             return Value(f"((u64){a.host()} {operator} {b.host()})", 64)
+        case First():
+            return _first(site, expr)
         case Hash(arguments):
             return _hash(site, arguments)
 
@@ -313,6 +316,25 @@ def _or_zero(site: Site, node: str, field: Field) -> Value:
     pointer = site.pointer(node)
     there = field_value(pointer, field)
     return replace(there, text=f"({pointer} ? {there.text} : 0)")
+
+
+def _first(site: Site, expr: First) -> Value:
+    """The first field that is there, in host order."""
+    from .groups import group_pointer
+
+    text, ends = "", 0
+    for option in expr.options:
+        if not site.may_have(option.node):
+            continue
+        header, pointer = site.header(option.node), site.pointer(option.node)
+        field = header.field(option.field)
+        if field.group is not None:
+            pointer = group_pointer(site, header, field.group, pointer, sure=False)
+        there = f"(u64){field_value(pointer, field).host()}"
+        if option.node in site.known and field.group is None:
+            return Value(f"({text}{there}{')' * ends})", expr.width)
+        text, ends = f"{text}({pointer} ? {there} : ", ends + 1
+    return Value(f"({text}0{')' * ends})", expr.width)
 
 
 def attribute(site: Site, expr: Attribute) -> Value:
