@@ -441,7 +441,7 @@ class Requirement:
 class RuleKind:
     """`gives` are elements; `alternatives` the rule kinds of which a rule refers to exactly one.
     `grouped`: rules share an id and are told apart by their match (reached by `choose … from`).
-    `hashed`: where a target finds rules by a hash of its own making, by jhash of what they match."""
+    `hashed`: a target that finds rules by a hash of its own takes the jhash of what they match."""
 
     name: str
     capacity: int

@@ -258,7 +258,7 @@ HEADERS: dict[str, Explanation] = {
         "`first` is asked for what is no field",
         "`first(a, b, …)` is the first of some fields that the packet has, and 0 if it has none of "
         "them. They are fields of headers, of up to 64 bits, and all of one kind.",
-        "queue first(udp.src, 5)",
-        "queue first(udp.src, tcp.src)",
+        "stage s {\n  if first(tcp.src, 5) = 53 { drop }\n  pass\n}",
+        "stage s {\n  if first(tcp.src, user.id) = 53 { drop }\n  pass\n}",
     ),
 }

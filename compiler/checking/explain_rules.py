@@ -148,9 +148,9 @@ RULES: dict[str, Explanation] = {
     ),
     "H0328": Explanation(
         "a rule found by a hash does not match exactly",
-        "`by hash` says that a target which has to hash by itself, as network cards do, finds these "
-        "rules by the jhash of all that they match, and compares it afterwards. A prefix, a mask, a "
-        "range or an element that may be left out has no hash.",
+        "`by hash` says that a target which has to hash by itself, as network cards do, finds "
+        "these rules by the jhash of all that they match, and compares it afterwards. A prefix, "
+        "a mask, a range or an element that may be left out has no hash.",
         "rule FLOW [16] by hash {\n  match src_ip lpm user.src\n}",
         "rule FLOW [16] by hash {\n  match src_ip exact user.src\n}",
     ),

@@ -147,7 +147,7 @@ class PacketNames:
 def hash_call(call: tree.Call, expressions: Expressions, found: Diagnostics) -> Value | None:
     """`hash(a, b …)`: 32 bits wide."""
     if call.function.text != "hash":
-        found.add(faults_headers.no_such_function(call.function, ["hash", "first", "count"]))
+        found.add(faults_headers.no_such_function(call.function, ["hash"]))
         return None
     if not call.arguments:
         found.add(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..model import Pipeline, Queue
 from .headers_out import put_headers, seal_headers
-from .shape import Unsupported, announcing, constant_size, pushed_size, writable
 from .reads import walk
+from .shape import Unsupported, announcing, constant_size, pushed_size, writable
 from .values import Site, value
 
 
