@@ -13,7 +13,7 @@ from .handles import BpfError, Link, Pin, Program, XdpMode
 from .netlink import XDP_REDIRECTED, xdp_features
 from .netlink import Link as Interface
 from .ports import Port
-from .releases import holder_of
+from .releases import ROOT, holder_of
 
 Spans = Mapping[int, Span]
 """Where the configuration names the interface of a port's number."""
@@ -59,22 +59,22 @@ def attach(
     ports: Iterable[Port],
     entries: Mapping[int, Program],
     mode: XdpMode,
-    directory: Path,
+    name: str,
     spans: Spans,
 ) -> None:
-    """Attach each port's entry program (by role number) and pin its link as `link_NUMBER`. Raises
-    `Refused`; links made before stay pinned for the caller to remove."""
+    """Attach each port's entry program (by role number) and pin its link. Raises `Refused`; links
+    made before stay pinned for the caller to remove."""
     for port in ports:
         try:
             with Link.attach_xdp(entries[port.role], port.ifindex, mode) as link:
-                Pin.create(link, link_of(directory, port))
+                Pin.create(link, link_of(name, port.number))
         except BpfError as error:
             raise Refused([_fault(error, port, mode, spans.get(port.number))]) from error
 
 
-def link_of(directory: Path, port: Port) -> Path:
-    """Where a port's link is pinned."""
-    return directory / f"link_{port.number}"
+def link_of(name: str, port: int) -> Path:
+    """Where the link of a pipeline's port is pinned."""
+    return ROOT / name / f"link_{port}"
 
 
 def _fault(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Diagnostic:

@@ -32,14 +32,15 @@ from .ports import (
 )
 from .recovery import recover
 from .releases import (
-    RELEASE,
     ROOT,
     about_of,
     install,
     need_privilege,
     pick,
     pick_to_remove,
+    put_in_force,
     read_about,
+    release_of,
     remove_pinned,
     this_namespace,
     write_about,
@@ -64,14 +65,15 @@ class Loaded:
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
         self.name, self._owned, self._lock = name, owned, lock
-        self.directory = ROOT / name
+        self.release: int = about["release"]
+        self.directory = release_of(name, self.release)
         self.maps: dict[str, Map] = {}
         self.ports: list[Port] = []
         try:
             self.manifest = from_json(about["manifest"])
             self.wanted = tuple(Wanted(**port) for port in about["ports"])
-            self.default, self.mode = about["default"], about["mode"]
-            self.control = about["control"]
+            self.default = about["default"] or self.manifest.default
+            self.mode, self.control = about["mode"], about["control"]
         except ManifestError as error:
             raise faults.refused(faults.damaged(name, str(error))) from None
 
@@ -105,7 +107,7 @@ class Loaded:
         cls, bundle: Bundle, config: Config, name: str, owned: ExitStack, lock: Lock,
         grace: Callable[[], None],
     ) -> Loaded:  # fmt: skip
-        directory, about = ROOT / name, about_of(bundle.manifest, config)
+        about = about_of(bundle.manifest, config)
         mode = XdpMode.GENERIC if config.mode == "generic" else XdpMode.NATIVE
         remove_pinned(name)  # what a load left that was killed
         try:
@@ -113,15 +115,16 @@ class Loaded:
             links = netlink.links()
             ports = find_ports(config.ports, links, netlink.addresses())
             attach.check(ports, links, mode, config.spans, bundle.manifest.forwards)
-            install(bundle, directory)
+            install(bundle, release_of(name, about["release"]))
             loaded = cls._open(name, about, owned, lock, netlink, grace)
             loaded.writer.control[1] = _VERDICTS[loaded.default]
             loaded.write_surroundings()
             for request in config.requests:
                 loaded.apply(request)
             entries = loaded.entry_programs()
-            attach.attach(ports, entries, mode, directory / RELEASE, config.spans)
-            write_about(directory, about)
+            attach.attach(ports, entries, mode, name, config.spans)
+            write_about(loaded.directory, about)
+            put_in_force(name, loaded.release)
         except BaseException:
             remove_pinned(name)
             lock.remove()
@@ -215,7 +218,7 @@ class Loaded:
         """By role number; owned by this."""
         found = {}
         for number, role in enumerate(self.manifest.roles):
-            path = self.directory / RELEASE / f"entry_{role}"
+            path = self.directory / f"entry_{role}"
             found[number] = self._owned.enter_context(Program.open_pinned(path))
         return found
 

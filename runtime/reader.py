@@ -25,7 +25,7 @@ from ..compiler.requests.rules import Rule
 from . import faults
 from .handles import BpfError, Map
 from .images import ImageCodec
-from .releases import ROOT, pick, read_about
+from .releases import pick, read_about, release_of
 from .sums import read_sums
 from .tables import EPOCHS, SLOT
 
@@ -58,6 +58,7 @@ class Reader:
         self._views: dict[str, memoryview] = {}
         try:
             about = read_about(self.name)
+            self._maps_at = release_of(self.name, about["release"]) / "maps"
             self.manifest: Manifest = from_json(about["manifest"])
             self.port_numbers = {p["name"]: p["number"] for p in about["ports"]}
             self.interfaces = {p["name"]: p["interface"] for p in about["ports"]}
@@ -80,8 +81,7 @@ class Reader:
     def map(self, name: str) -> Map:
         """One of the pipeline's maps, by its whole name; owned by this."""
         if name not in self._maps:
-            path = ROOT / self.name / "maps" / name
-            self._maps[name] = self._owned.enter_context(Map.open_pinned(path))
+            self._maps[name] = self._owned.enter_context(Map.open_pinned(self._maps_at / name))
         return self._maps[name]
 
     # ---- what there is ----------------------------------------------------------------------

@@ -10,7 +10,6 @@ from . import attach
 from .handles import BpfError, Link, XdpMode
 from .plans import Changes
 from .ports import Port
-from .releases import RELEASE
 
 if TYPE_CHECKING:
     from .loader import Loaded
@@ -44,17 +43,15 @@ def _attach_again(loaded: Loaded) -> tuple[str, ...]:
         mode = XdpMode.GENERIC if loaded.mode == "generic" else XdpMode.NATIVE
         attach.check(bare, loaded.netlink.links(), mode, {}, loaded.manifest.forwards)
         for port in bare:
-            attach.link_of(loaded.directory / RELEASE, port).unlink(missing_ok=True)
+            attach.link_of(loaded.name, port.number).unlink(missing_ok=True)
         entries = loaded.entry_programs()
-        attach.attach(bare, entries, mode, loaded.directory / RELEASE, {})
+        attach.attach(bare, entries, mode, loaded.name, {})
     return tuple(port.name for port in bare)
 
 
 def _is_attached(loaded: Loaded, port: Port) -> bool:
-    with suppress(BpfError):
-        path = attach.link_of(loaded.directory / RELEASE, port)
-        with Link.open_pinned(path) as link:
-            return link.info().ifindex == port.ifindex
+    with suppress(BpfError), Link.open_pinned(attach.link_of(loaded.name, port.number)) as link:
+        return link.info().ifindex == port.ifindex
     return False
 
 

@@ -1,11 +1,14 @@
-"""What a pipeline consists of in bpffs: maps, the programs of a release, and what it is about.
+"""What a pipeline consists of in bpffs: its links, and one release that they lead to.
 
-    /sys/fs/bpf/helio/NAME/about            what this is: manifest and ports, in a one-element map
-                          /maps/…           every map but the PROG_ARRAYs
-                          /release-1/…      this load's PROG_ARRAYs, entry programs and links
+    /sys/fs/bpf/helio/NAME/about            the release in force: the `about` of its folder
+                          /link_PORT        a link a port; an upgrade leads it to another release
+                          /release-N/about  what it is: manifest and ports, in a one-element map
+                                    /maps/… its maps; some may be those of the release before
+                                    /…      its PROG_ARRAYs and entry programs
 
-A release has everything that a later one replaces, so that an upgrade is a link update for each
-port. `about` comes last: with it, a pipeline counts as loaded.
+A release is whole by itself. NAME/about comes last: with it a pipeline counts as loaded. A folder
+of a higher number is an upgrade that never came into force; one of a lower number was in force
+before, and upgrade.py has not yet done away with it.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from .pins import BPFFS, MOUNT, is_bpffs, remove_directory
 from .ports import Wanted
 
 ROOT = BPFFS / "helio"
-RELEASE = "release-1"
+FIRST = 1
 
 
 def loaded_names(namespace: int = 0) -> list[str]:
@@ -90,11 +93,16 @@ def pick_to_remove(name: str) -> str:
     return left[0]
 
 
-def install(bundle: Bundle, directory: Path) -> None:
-    """Load a bundle's object and pin it, its stages joined. Raises `Refused`, BpfError."""
+def release_of(name: str, number: int) -> Path:
+    """The folder of a release."""
+    return ROOT / name / f"release-{number}"
+
+
+def install(bundle: Bundle, release: Path) -> None:
+    """Load a bundle's object and pin it in a release's folder, its stages joined. Raises `Refused`,
+    BpfError."""
     manifest = bundle.manifest
-    ensure_bpffs(directory / "maps")
-    release = ensure_bpffs(directory / RELEASE)
+    ensure_bpffs(release / "maps")
     with Object.open(bundle.object, name=manifest.pipeline) as loaded:
         prepare_object(manifest, loaded)
         loaded.load()
@@ -103,7 +111,7 @@ def install(bundle: Bundle, directory: Path) -> None:
         for name, table in maps.items():
             if "." not in name:  # .rodata and its like stay with their programs
                 stages = table.spec.type == MapType.PROG_ARRAY
-                Pin.create(table, (release if stages else directory / "maps") / name)
+                Pin.create(table, (release if stages else release / "maps") / name)
         for role in manifest.roles:
             Pin.create(programs[manifest.entry(role).name], release / f"entry_{role}")
 
@@ -147,9 +155,10 @@ def check_object(manifest: Manifest, found: Object) -> None:
 def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
     """What `read_about` will give."""
     return {
+        "release": FIRST,
         "manifest": manifest.to_json(),
         "ports": [asdict(port) for port in config.ports],
-        "default": config.default or manifest.default,
+        "default": config.default,
         "mode": config.mode,
         "control": config.control,
         "namespace": this_namespace(),
@@ -157,7 +166,7 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
 
 
 def write_about(directory: Path, about: dict[str, Any]) -> None:
-    """The last pin: with it the pipeline counts as loaded."""
+    """The last pin of a release's folder: it is whole."""
     text = zlib.compress(json.dumps(about).encode())
     size = (len(text) + 8 + 7) & ~7
     with Map.create(MapSpec(MapType.ARRAY, 4, size, 1, name="about")) as table:
@@ -165,9 +174,16 @@ def write_about(directory: Path, about: dict[str, Any]) -> None:
         Pin.create(table, directory / "about")
 
 
-def read_about(name: str) -> dict[str, Any]:
-    """What a load wrote about itself. Raises `Refused`, BpfError."""
-    with Map.open_pinned(ROOT / name / "about") as table:
+def put_in_force(name: str, release: int) -> None:
+    """From now on the pipeline is this release."""
+    with Map.open_pinned(release_of(name, release) / "about") as table:
+        Pin.create(table, ROOT / name / "about", replace=True)
+
+
+def read_about(name: str, release: int = 0) -> dict[str, Any]:
+    """What is in force, or what a release wrote about itself. Raises `Refused`, BpfError."""
+    directory = release_of(name, release) if release else ROOT / name
+    with Map.open_pinned(directory / "about") as table:
         content = table.lookup(bytes(4)) or b""
     length = int.from_bytes(content[:8], "little")
     try:
@@ -185,9 +201,10 @@ def _damage(about: Any) -> str:
         return "it is no record"
     control = about.get("control")
     good = {
+        "release": isinstance(about.get("release"), int),
         "manifest": isinstance(about.get("manifest"), str),
         "ports": isinstance(about.get("ports"), list) and all(map(_is_port, about["ports"])),
-        "default": about.get("default") in ("pass", "drop"),
+        "default": about.get("default") in (None, "pass", "drop"),
         "mode": about.get("mode") in ("native", "generic"),
         "control": control is None or (isinstance(control, list) and len(control) == 2),
         "namespace": isinstance(about.get("namespace"), int),
@@ -209,7 +226,7 @@ def remove_pinned(name: str) -> None:
     """Remove a pipeline's pins; its links first, so that no packet meets half a pipeline."""
     directory = ROOT / name
     (directory / "about").unlink(missing_ok=True)
-    for path in directory.glob("release-*/link_*"):
+    for path in directory.glob("link_*"):
         # Some kernels free a link that has lost its last name later: by then nothing may run.
         with suppress(BpfError), Link.open_pinned(path) as link:
             link.detach()

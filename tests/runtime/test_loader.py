@@ -26,10 +26,12 @@ from helioc.runtime.ports import Wanted
 from helioc.runtime.reader import Reader
 from helioc.runtime.refresh import Refreshed
 from helioc.runtime.releases import (
+    FIRST,
     ROOT,
     loaded_names,
     pick_to_remove,
     read_about,
+    release_of,
     remains,
     remove_pinned,
     write_about,
@@ -260,7 +262,7 @@ def test_a_load_that_was_killed_is_cleared_by_the_next(edge: Namespace, name: st
             finally:
                 os._exit(1)
         assert os.waitpid(pid, 0)[1] == 0
-        assert (ROOT / name / "maps").is_dir()
+        assert (release_of(name, FIRST) / "maps").is_dir()
 
     edge.inside_thread(begun)
     assert name not in loaded_names() and name in remains()
@@ -343,6 +345,7 @@ def test_a_bundle_that_is_none(tmp_path: Path) -> None:
         {"mode": 1},
         {"control": 5},
         {"namespace": None},
+        {"release": "1"},
     ],
     ids=str,
 )
