@@ -313,7 +313,7 @@ def prepare_replay(
     for request in asked:
         book.commit(book.plan(request))
     if rules is not None:
-        wanted = read_request(rules, manifest, book, "")
+        wanted = read_request(rules, manifest, book.kinds, "")
         if isinstance(wanted, Request):
             book.commit(book.plan(wanted))
         else:

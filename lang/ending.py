@@ -18,19 +18,25 @@ from .render import render_all
 def ending(error: BaseException, program: str) -> tuple[str, int]:
     """What `program` says on standard error, and its exit status. Whatever happened, that is a
     diagnostic and no traceback."""
-    if isinstance(error, Refused):
-        return account(error.diagnostics, program), 1
     if isinstance(error, KeyboardInterrupt):
         return "", 130
     if isinstance(error, BrokenPipeError | SystemExit):  # by the latter click says the same
         # What is still buffered goes nowhere, without a complaint when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", 141
+    found = diagnosed(error, program)
+    return account(found, program), 70 if found[0].code == "H9999" else 1
+
+
+def diagnosed(error: BaseException, program: str) -> list[Diagnostic]:
+    """What there is to say of an error, whatever it is."""
+    if isinstance(error, Refused):
+        return error.diagnostics
     if isinstance(error, MemoryError):
-        return account([_no_memory()], program), 1
+        return [_no_memory()]
     if isinstance(error, OSError):
-        return account([_system(error)], program), 1
-    return account([_internal(error, program)], program), 70
+        return [_system(error)]
+    return [_internal(error, program)]
 
 
 def account(diagnostics: Iterable[Diagnostic], program: str) -> str:

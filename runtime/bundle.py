@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,19 +28,27 @@ def read_bundle(directory: Path) -> Bundle:
         raise faults.refused(faults.no_bundle(directory, why))
     path = directory / "manifest.json"
     try:
-        manifest = from_json(_octets(path, directory).decode())
-    except ManifestError as error:
-        raise faults.refused(faults.bad_manifest(path, str(error))) from None
+        text = _octets(path, directory).decode()
     except UnicodeDecodeError:
         raise faults.refused(faults.bad_manifest(path, "not UTF-8")) from None
+    return make_bundle(text, lambda file: _octets(file, directory), directory)
+
+
+def make_bundle(text: str, content: Callable[[Path], bytes], directory: Path = Path()) -> Bundle:
+    """The bundle of this manifest; `content` reads the object. Raises `Refused`."""
+    path = directory / "manifest.json"
+    try:
+        manifest = from_json(text)
+    except ManifestError as error:
+        raise faults.refused(faults.bad_manifest(path, str(error))) from None
     name = str(manifest.pipeline)
     if not name.isidentifier():
         raise faults.refused(faults.bad_manifest(path, f"`{name}` is no pipeline's name"))
     file = directory / f"{name}.bpf.o"
-    content = _octets(file, directory)
-    if hashlib.sha256(content).hexdigest() != manifest.digest:
+    octets = content(file)
+    if hashlib.sha256(octets).hexdigest() != manifest.digest:
         raise faults.refused(faults.wrong_digest(file))
-    return Bundle(manifest, content)
+    return Bundle(manifest, octets)
 
 
 def _octets(path: Path, directory: Path) -> bytes:

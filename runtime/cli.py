@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from ..lang.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from .control import Target
+    from .outcome import Outcome
 
 _PATH = click.Path(path_type=Path)
 
@@ -47,10 +51,16 @@ def complain(diagnostics: list[Diagnostic]) -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="helioc")
 @click.option("--name", default="", help="Which loaded pipeline; needed if there are several.")
+@click.option("--agent", default="", envvar="HELIO_AGENT", metavar="ADDRESS",
+              help="unix:PATH or HOST:PORT of the agent; default: the local one, if it runs."
+              )  # fmt: skip
+@click.option("--local", is_flag=True, help="Without the agent, on the kernel's maps.")
 @click.pass_context
-def cli(context: click.Context, name: str) -> None:
+def cli(context: click.Context, name: str, agent: str, local: bool) -> None:
     """Load Helio pipelines into the kernel, and tell them rules."""
-    context.obj = name
+    from .control import Target
+
+    context.obj = Target(name, agent, local)
 
 
 def _json(value: Any) -> None:
@@ -66,60 +76,43 @@ def _json(value: Any) -> None:
 @click.argument("bundle", required=False, type=_PATH)
 @click.option("--config", "config_path", required=True, type=_PATH, help="The edge's YAML.")
 @click.pass_obj
-def load(name: str, bundle: Path | None, config_path: Path) -> None:
+def load(target: Target, bundle: Path | None, config_path: Path) -> None:
     """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces.
 
     Frames to other hosts' MAC addresses are for the interface's filter to keep out. A veth shows
     ICMP answers at once only where its other end runs a native XDP program."""
-    from .attach import not_routing
     from .bundle import read_bundle
-    from .edge_yaml import Host, bundle_of, read_config, read_source
+    from .edge_yaml import bundle_of, read_source
     from .faults import no_bundle, refused
-    from .loader import Loaded
-    from .netlink import Netlink
 
-    source = read_source(config_path)
-    directory = bundle or bundle_of(source)
+    directory = bundle or bundle_of(read_source(config_path))
     if directory is None:
         why = "none is named: give it to `load`, or as `bundle:` in the YAML"
         raise refused(no_bundle(Path("…"), why))
     found = read_bundle(directory)
-    with Netlink() as netlink:
-        host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
-    config, warnings = read_config(source, found.manifest, host)
-    if warnings.found:
-        complain(warnings.found)
-    with Loaded.load(found, config, name) as loaded:
-        ports = ", ".join(
-            f"{port.name} ({found.manifest.roles[port.role]}: {port.interface})"
-            for port in loaded.ports
-        )
-        if found.manifest.forwards and (off := not_routing(loaded.ports, config.spans)):
-            complain(off)
-        click.echo(f"loaded {loaded.name} on {ports}; {len(loaded.book):,} rules")
+    with target.open() as control:
+        now = control.load(found, config_path)
+    if now.warnings:
+        complain(list(now.warnings))
+    ports = ", ".join(f"{name} ({role}: {interface})" for name, role, interface in now.ports)
+    click.echo(f"loaded {now.name} on {ports}; {now.rules:,} rules")
 
 
 @cli.command()
 @click.pass_obj
-def unload(name: str) -> None:
+def unload(target: Target) -> None:
     """Detach a pipeline and remove it with its rules."""
-    from .loader import unload as unload_
-    from .releases import pick_to_remove
-
-    name = pick_to_remove(name)
-    unload_(name)
-    click.echo(f"unloaded {name}")
+    with target.open() as control:
+        click.echo(f"unloaded {control.unload()}")
 
 
 @cli.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def list_(as_json: bool) -> None:
+@click.pass_obj
+def list_(target: Target, as_json: bool) -> None:
     """The pipelines that are loaded."""
-    from .releases import loaded_names, need_bpffs, remains
-
-    names, left = loaded_names(), remains()
-    if not names and not left:
-        need_bpffs()
+    with target.open() as control:
+        names, left = control.names()
     if as_json:
         _json(names)
     else:
@@ -134,15 +127,14 @@ def list_(as_json: bool) -> None:
 def _request(operation: str, help_: str) -> click.Command:
     @click.argument("request", nargs=-1, required=True)
     @click.pass_obj
-    def command(name: str, request: tuple[str, ...]) -> None:
+    def command(target: Target, request: tuple[str, ...]) -> None:
         from ..lang.request_parser import parse_request
         from ..lang.source import Source
-        from .loader import Loaded
 
         text = f"{operation} {' '.join(request)}"
         parsed = parse_request(Source("<command line>", text))
-        with Loaded.open(name) as loaded:
-            _report(loaded.apply(parsed))
+        with target.open() as control:
+            _report(control.apply(parsed))
 
     context = {"ignore_unknown_options": True}
     return cli.command(name=operation, help=help_, context_settings=context)(command)
@@ -158,17 +150,13 @@ _request("replace", "Make these rules the only ones of their kind, or of this id
 @click.argument("file", type=_PATH)
 @click.option("--kind", default="", help="Whose rules a CSV holds; default: its file's name.")
 @click.pass_obj
-def push(name: str, file: Path, kind: str) -> None:
+def push(target: Target, file: Path, kind: str) -> None:
     """Make the changes that FILE asks for, in one transaction.
 
     .req and .txt are text requests (- is standard input), .yaml the same in YAML, .csv and .hpr
     rules in bulk."""
-    from .loader import Loaded
-    from .requests import read_request
-
-    with Loaded.open(name) as loaded:
-        wanted = read_request(file, loaded.manifest, loaded.book, kind)
-        _report(loaded.apply(wanted))
+    with target.open() as control:
+        _report(control.push(file, kind))
 
 
 @cli.command()
@@ -189,12 +177,13 @@ def pack(bundle: Path, file: Path, out: Path | None, kind: str) -> None:
     click.echo(f"packed {columns.count:,} rules of {columns.kind} into {out}")
 
 
-def _report(plan: Any) -> None:
+def _report(outcome: Outcome) -> None:
     from .report import said_of
 
-    if plan.warnings:
-        complain(list(plan.warnings))
-    click.echo(said_of(plan.results, len(plan.changed), len(plan.removed)))
+    if outcome.warnings:
+        complain(list(outcome.warnings))
+    created, count = outcome.created, outcome.created_count
+    click.echo(said_of(created, count, outcome.changed_count, outcome.removed_count))
 
 
 # ---- looking --------------------------------------------------------------------------------
@@ -204,35 +193,27 @@ def _report(plan: Any) -> None:
 @click.argument("rule", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
-def show(name: str, rule: tuple[str, ...], as_json: bool) -> None:
+def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
     """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME. Of a
     state table what packets left there."""
     from .faults import no_such_rule, refused
-    from .reader import Reader
-    from .report import chosen, entry_json, entry_rows, rule_json, rule_rows
+    from .report import Meant, entry_json, entry_rows, meant, rule_json, rule_rows
 
     words = " ".join(rule)
-    with Reader(name) as reader:
-        state = next((s for s in reader.manifest.states if s.name.lower() == words.lower()), None)
+    with target.open() as control:
+        manifest = control.manifest()
+        kinds, states = [k.name for k in manifest.rules], [s.name for s in manifest.states]
+        state = next((s for s in states if s.lower() == words.lower()), None)
         if state is not None:
-            entries = reader.entries(state)
-            if as_json:
-                _json(entry_json(entries))
-            else:
-                click.echo(entry_rows(state, entries))
+            entries = control.entries(state)
+            _json(entry_json(entries)) if as_json else click.echo(entry_rows(entries))
             return
-        rules = reader.rules()
-        book = reader.book(rules)
-        shown = chosen(rules, words, book)
-        if words and not shown and words.lower() not in {k.lower() for k in book.kinds}:
-            states = [s.name for s in reader.manifest.states]
-            raise refused(
-                no_such_rule(words, [*book.kinds, *states, *(c.rule.name for c in rules)])
-            )
-        if as_json:
-            _json(rule_json(shown, book))
-        else:
-            click.echo(rule_rows(shown, book))
+        which = meant(words, kinds)
+        shown = control.rules(which)
+        if not shown and (which.id or which.name):
+            names = [r.name for r in control.rules(Meant())]
+            raise refused(no_such_rule(words, [*kinds, *states, *names]))
+    _json(rule_json(shown)) if as_json else click.echo(rule_rows(shown))
 
 
 @cli.command()
@@ -240,25 +221,22 @@ def show(name: str, rule: tuple[str, ...], as_json: bool) -> None:
 @click.option("--interval", default=1.0, type=click.FloatRange(0.1, 3600), help="Seconds.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
-def stats(name: str, watch: bool, interval: float, as_json: bool) -> None:
+def stats(target: Target, watch: bool, interval: float, as_json: bool) -> None:
     """What happened to packets: events, and the counters of each rule."""
     import time
 
-    from .reader import Reader
     from .report import statistics, statistics_json
 
-    with Reader(name) as reader:
-        if as_json and not watch:
-            _json(statistics_json(reader))
-            return
+    with target.open() as control:
         before: dict[str, int] | None = None
         then = time.monotonic()
         while True:
             now = time.monotonic()
+            found = control.statistics()
             if as_json:
-                _json(statistics_json(reader))
+                _json(statistics_json(found))
             else:
-                text, before = statistics(reader, before, now - then)
+                text, before = statistics(found, before, now - then)
                 then = now
                 clear = "\x1b[H\x1b[2J" if watch and sys.stdout.isatty() else ""
                 click.echo(f"{clear}{text}")
@@ -270,12 +248,10 @@ def stats(name: str, watch: bool, interval: float, as_json: bool) -> None:
 
 @cli.command()
 @click.pass_obj
-def refresh(name: str) -> None:
+def refresh(target: Target) -> None:
     """Look again at interfaces, addresses, routes and neighbours, and bring rules up to date."""
-    from .loader import Loaded
-
-    with Loaded.open(name) as loaded:
-        found = loaded.refresh()
+    with target.open() as control:
+        found = control.refresh()
     said = f"{found.rules} rule{'s' * (found.rules != 1)} got another next hop"
     click.echo(said if found.rules else "all next hops are as they were")
     for port in found.attached:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..lang.explain import Explanation
+from .agent_faults import AGENT
 
 _PORTS = "ports:\n  LAN: {role: lan, interface: eth1}"
 
@@ -268,4 +269,4 @@ TABLES: dict[str, Explanation] = {
     ),
 }
 
-RUNTIME: dict[str, Explanation] = {**EDGE, **LOADING, **TABLES}
+RUNTIME: dict[str, Explanation] = {**EDGE, **LOADING, **TABLES, **AGENT}

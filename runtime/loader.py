@@ -177,12 +177,15 @@ class Loaded:
     def apply(self, wanted: Request | Columns) -> Plan:
         """Make a request's changes, or create packed rules, all at one moment. Raises `Refused`
         with nothing changed."""
-        if isinstance(wanted, Request):
-            plan = self.book.plan(wanted)
-        else:
-            plan = self.book.plan_columns(wanted)
+        plan = self.plan(wanted)
         self.apply_plan(plan)
         return plan
+
+    def plan(self, wanted: Request | Columns) -> Plan:
+        """What it comes to. Raises `Refused`; changes nothing."""
+        if isinstance(wanted, Request):
+            return self.book.plan(wanted)
+        return self.book.plan_columns(wanted)
 
     def apply_plan(self, plan: Plan) -> None:
         """Make a plan of `book`."""

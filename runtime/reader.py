@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..compiler.manifest import (
     SEEN,
@@ -26,10 +28,12 @@ from . import faults
 from .handles import BpfError, Map
 from .images import ImageCodec
 from .releases import pick, read_about, release_of
+from .report import Entry
 from .sums import read_sums
 from .tables import EPOCHS, SLOT
 
 _ATTEMPTS = 100
+_Result = TypeVar("_Result")
 
 
 class Counted(NamedTuple):
@@ -38,13 +42,6 @@ class Counted(NamedTuple):
     rule: Rule
     packets: int | None
     octets: int | None
-
-
-class Entry(NamedTuple):
-    """An entry of a state table: names and values, and how many seconds ago it was remembered."""
-
-    values: tuple[tuple[str, str], ...]
-    age: float | None
 
 
 class Reader:
@@ -93,14 +90,33 @@ class Reader:
 
     def rules(self) -> list[Counted]:
         """Every rule of one moment between two transactions, by kind and id, with its counters."""
+        return self.moment()[1]
+
+    def moment(self) -> tuple[int, list[Counted]]:
+        """The revision of a moment, and its rules."""
+        return self._consistent(
+            lambda epoch: [c for kind in self.manifest.rules for c in self._of(kind, epoch)]
+        )
+
+    def occupancy(self) -> tuple[int, dict[str, int]]:
+        """The revision of a moment, and how many rules each kind had."""
+        return self._consistent(
+            lambda epoch: {
+                kind.name: int(np.count_nonzero(self._slots(kind, epoch)))
+                for kind in self.manifest.rules
+            }
+        )
+
+    def _consistent(self, read: Callable[[int], _Result]) -> tuple[int, _Result]:
+        """What `read` finds in maps that nobody changed meanwhile."""
         control = self.map("control").mmap().cast("Q")
         try:
             for _ in range(_ATTEMPTS):
                 epoch = control[0]
-                found = [c for kind in self.manifest.rules for c in self._of(kind, epoch)]
+                found = read(epoch)
                 if control[0] == epoch:
-                    return found
-            return found
+                    break
+            return epoch, found
         finally:
             control.release()
 
@@ -133,11 +149,15 @@ class Reader:
         book.restore(c.rule for c in rules)
         return book
 
-    def _of(self, kind: RuleKind, epoch: int) -> list[Counted]:
+    def _slots(self, kind: RuleKind, epoch: int) -> npt.NDArray[np.uint64]:
+        """By cell the slot of its rule, 0 without."""
         cells = np.frombuffer(self._memory(f"{kind.prefix}_cells"), dtype="<u8").copy()
         cells[0] = 0  # the directory's
         ahead = ((epoch & (EPOCHS - 1)) - (cells >> 48).astype(np.int64)) % EPOCHS
-        slots = np.where(ahead < EPOCHS // 2, cells >> 24 & SLOT, cells & SLOT)
+        return np.where(ahead < EPOCHS // 2, cells >> 24 & SLOT, cells & SLOT)
+
+    def _of(self, kind: RuleKind, epoch: int) -> list[Counted]:
+        slots = self._slots(kind, epoch)
         live = np.flatnonzero(slots)
         if not len(live):
             return []

@@ -2,16 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..compiler.manifest import State
-from ..compiler.requests.rule_text import format_rule
-from ..compiler.requests.rulebook import RuleBook
 from ..compiler.requests.rules import Reference
-from .reader import Counted, Entry, Reader
+
+if TYPE_CHECKING:
+    from ..compiler.requests.rulebook import RuleBook
+    from .reader import Counted
 
 Row = Sequence[str]
+
+
+class Shown(NamedTuple):
+    """A rule as it is shown. `packets` and `octets` are None where its kind does not count;
+    `owner` is the rule that it belongs to."""
+
+    kind: str
+    id: int
+    name: str
+    text: str
+    packets: int | None = None
+    octets: int | None = None
+    owner: Reference | None = None
+
+
+class Statistics(NamedTuple):
+    """`events`: group, reason, count. `rules`: those that count."""
+
+    pipeline: str
+    events: Sequence[tuple[str, str, int]]
+    rules: Sequence[Shown]
+
+
+def shown(rules: Iterable[Counted], book: RuleBook, among: Iterable[Counted] = ()) -> list[Shown]:
+    """Rules with their texts; `among` has their owners, too."""
+    from ..compiler.requests.rule_text import format_rule
+
+    rules = list(rules)
+    owners = {c.rule.sequence: Reference(c.rule.kind, c.rule.id) for c in among or rules}
+    return [
+        Shown(rule.kind, rule.id, rule.name, format_rule(rule, book.manifest, book),
+              packets, octets, owners.get(rule.owner) if rule.owner else None)
+        for rule, packets, octets in rules
+    ]  # fmt: skip
 
 
 def table(head: Row, rows: Iterable[Row], right: frozenset[int]) -> str:
@@ -27,27 +61,35 @@ def table(head: Row, rows: Iterable[Row], right: frozenset[int]) -> str:
     )
 
 
-def rule_rows(rules: Iterable[Counted], book: RuleBook) -> str:
+def rule_rows(rules: Iterable[Shown]) -> str:
     """A line a rule: what it counted, then its text. Owned rules stand within their owners, and
     again by themselves if they count."""
-    rows = []
-    for counted in rules:
-        rule = counted.rule
-        if rule.owner and counted.packets is None:
-            continue
-        text = format_rule(rule, book.manifest, book)
-        rows.append((number(counted.packets), number(counted.octets), text))
+    rows = [
+        (number(rule.packets), number(rule.octets), rule.text)
+        for rule in rules if rule.owner is None or rule.packets is not None
+    ]  # fmt: skip
     return table(("packets", "bytes", "rule"), rows, frozenset((0, 1))) if rows else "no rules"
 
 
-def entry_rows(state: State, entries: Iterable[Entry]) -> str:
+class Entry(NamedTuple):
+    """An entry of a state table: names and values, and how many seconds ago it was remembered
+    (None where that is not kept)."""
+
+    values: tuple[tuple[str, str], ...]
+    age: float | None
+
+
+def entry_rows(entries: Sequence[Entry]) -> str:
     """A line an entry of a state table, a column a slot."""
-    head = [slot.name for slot in (*state.match, *state.gives)] + ["age"] * bool(state.ages)
+    if not entries:
+        return "no entries"
+    ages = entries[0].age is not None
+    head = [name for name, _ in entries[0].values] + ["age"] * ages
     rows = [
         [value for _, value in e.values] + ([f"{e.age:.0f} s"] if e.age is not None else [])
         for e in entries
     ]
-    return table(head, rows, frozenset()) if rows else "no entries"
+    return table(head, rows, frozenset())
 
 
 def entry_json(entries: Iterable[Entry]) -> list[dict[str, Any]]:
@@ -58,96 +100,96 @@ def number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def rule_json(rules: Iterable[Counted], book: RuleBook) -> list[dict[str, Any]]:
+def rule_json(rules: Iterable[Shown]) -> list[dict[str, Any]]:
     """Each rule with its text and its counters."""
     found = []
-    for rule, packets, octets in rules:
+    for rule in rules:
         entry: dict[str, Any] = {"kind": rule.kind, "id": rule.id}
         if rule.name:
             entry["name"] = rule.name
-        entry["rule"] = format_rule(rule, book.manifest, book)
-        if packets is not None:
-            entry |= {"packets": packets, "bytes": octets}
+        entry["rule"] = rule.text
+        if rule.packets is not None:
+            entry |= {"packets": rule.packets, "bytes": rule.octets}
         found.append(entry)
     return found
 
 
-def chosen(rules: list[Counted], words: str, book: RuleBook) -> list[Counted]:
-    """The rules meant by `KIND`, `KIND ID`, `KIND NAME` or `NAME`; all without words."""
+class Meant(NamedTuple):
+    """What the words after `show` mean: a kind, an id of it, a name; empty and 0: any."""
+
+    kind: str = ""
+    id: int = 0
+    name: str = ""
+
+
+def meant(words: str, kinds: Iterable[str]) -> Meant:
+    """`KIND`, `KIND ID`, `KIND NAME` or `NAME`; all without words."""
     parts = words.split()
-    if not parts:
-        return rules
-    kind = next((name for name in book.kinds if name.lower() == parts[0].lower()), None)
-    which = parts[1] if kind and len(parts) > 1 else "" if kind else parts[0]
-    which = which.strip("\"'").lower()
+    kind = next((name for name in kinds if parts and name.lower() == parts[0].lower()), "")
+    rest = parts[1:2] if kind else parts[:1]
+    which = rest[0].strip("\"'") if rest else ""
+    if kind and which.isdecimal() and len(which) < 11:
+        return Meant(kind, int(which))
+    return Meant(kind, 0, which)
 
-    def fits(counted: Counted) -> bool:
-        rule = counted.rule
-        if kind is not None and rule.kind != kind:
-            return False
-        named = which == rule.name.lower()
-        return not which or named or (kind is not None and which == str(rule.id))
 
-    return [counted for counted in rules if fits(counted)]
+def chosen(rules: Iterable[Counted], which: Meant) -> list[Counted]:
+    """The rules that are meant."""
+    return [
+        counted for counted in rules
+        if which.kind in ("", counted.rule.kind) and which.id in (0, counted.rule.id)
+        and which.name.lower() in ("", counted.rule.name.lower())
+    ]  # fmt: skip
 
 
 def statistics(
-    reader: Reader, before: dict[str, int] | None, seconds: float
+    found: Statistics, before: Mapping[str, int] | None, seconds: float
 ) -> tuple[str, dict[str, int]]:
     """Events and rules that counted anything, with rates where there is a `before`; and the counts,
     for the next time."""
     now: dict[str, int] = {}
-    events, rules = reader.events(), reader.rules()
-    book = reader.book(rules)
     rows: list[Row] = []
-    for counter, count in events:
-        name = f"{counter.group}: {counter.reason}"
+    for group, reason, count in found.events:
+        name = f"{group}: {reason}"
         now[name] = count
-        if count or counter.group == "verdict":
+        if count or group == "verdict":
             rows.append((number(count), _rate(name, count, before, seconds), name))
     lines = [table(("packets", "per second", "event"), rows, frozenset((0, 1)))]
     rows = []
-    for counted in rules:
-        rule = counted.rule
-        if counted.packets is None:
-            continue
-        name = f"{rule.kind} {rule.id} {rule.sequence}"
-        now[name] = counted.packets
-        cells = number(counted.packets), number(counted.octets)
-        rate = _rate(name, counted.packets, before, seconds)
-        rows.append((*cells, rate, format_rule(rule, book.manifest, book)))
+    for rule in found.rules:
+        name = f"{rule.kind} {rule.id}"
+        while name in now:  # rules of a group share an id
+            name += "'"
+        packets = now[name] = rule.packets or 0
+        rate = _rate(name, packets, before, seconds)
+        rows.append((number(rule.packets), number(rule.octets), rate, rule.text))
     if rows:
         head = ("packets", "bytes", "per second", "rule")
         lines += ["", table(head, rows, frozenset((0, 1, 2)))]
     return "\n".join(lines), now
 
 
-def _rate(name: str, count: int, before: dict[str, int] | None, seconds: float) -> str:
+def _rate(name: str, count: int, before: Mapping[str, int] | None, seconds: float) -> str:
     if before is None or seconds <= 0:
         return "-"
     return f"{max(count - before.get(name, 0), 0) / seconds:,.0f}"
 
 
-def statistics_json(reader: Reader) -> dict[str, Any]:
+def statistics_json(found: Statistics) -> dict[str, Any]:
     """Events by group and reason, and the rules."""
     events: dict[str, dict[str, int]] = {}
-    for counter, count in reader.events():
-        events.setdefault(counter.group, {})[counter.reason] = count
-    rules = reader.rules()
-    return {
-        "pipeline": reader.name,
-        "events": events,
-        "rules": [e for e in rule_json(rules, reader.book(rules)) if "packets" in e],
-    }
+    for group, reason, count in found.events:
+        events.setdefault(group, {})[reason] = count
+    return {"pipeline": found.pipeline, "events": events, "rules": rule_json(found.rules)}
 
 
-def said_of(results: Sequence[Reference], changed: int, removed: int) -> str:
-    """What a request came to, on a line."""
+def said_of(created: Sequence[Reference], count: int, changed: int, removed: int) -> str:
+    """What a request came to, on a line. `created`: the first of `count`."""
     parts = []
-    if results:
-        shown = [f"{r.kind} {r.id}" for r in results[:8]]
-        if len(results) > 8:
-            shown.append(f"and {len(results) - 8:,} more")
+    if count:
+        shown = [f"{r.kind} {r.id}" for r in created[:8]]
+        if count > len(shown):
+            shown.append(f"and {count - len(shown):,} more")
         parts.append(f"created {', '.join(shown)}")
     if changed:
         parts.append(f"changed {changed:,} rule{'s' * (changed != 1)}")

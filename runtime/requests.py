@@ -16,7 +16,6 @@ from .reading import MIB, read_octets
 if TYPE_CHECKING:
     from ..compiler.manifest import Manifest
     from ..compiler.requests.columns import Columns
-    from ..compiler.requests.rulebook import RuleBook
     from ..compiler.requests.rulekinds import Kind
 
 #: What a file's ending says it holds.
@@ -26,7 +25,9 @@ FORMATS = {".req": "text", ".txt": "text", ".yaml": "yaml", ".yml": "yaml",
 LARGEST = {"text": 64 * MIB, "yaml": 64 * MIB, "csv": 1024 * MIB, "hpr": 1024 * MIB}
 
 
-def read_request(path: Path, manifest: Manifest, book: RuleBook, kind: str) -> Request | Columns:
+def read_request(
+    path: Path, manifest: Manifest, kinds: Mapping[str, Kind], kind: str
+) -> Request | Columns:
     """What a file asks for; `-` is text on standard input. `kind`: whose rules a CSV holds; where
     empty, its file name says it (`pdr.csv`). Raises `Refused`."""
     form = "text" if str(path) == "-" else FORMATS.get(path.suffix.lower(), "")
@@ -43,7 +44,7 @@ def read_request(path: Path, manifest: Manifest, book: RuleBook, kind: str) -> R
 
         return read_yaml(source, manifest)
     if form == "csv":
-        return _csv(path, source, book.kinds, kind)
+        return _csv(path, source, kinds, kind)
     from ..lang.request_parser import parse_request
 
     return parse_request(source)

@@ -108,6 +108,11 @@ class Writer:
         """The number of the last transaction."""
         return self.control[_EPOCH]
 
+    @property
+    def broken(self) -> bool:
+        """An earlier failure left this memory unlike the maps, or it is closed."""
+        return self._broken
+
     def rules(self) -> Iterator[Rule]:
         """Every live rule, out of the maps."""
         for table in self.tables.values():

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GENERATED = "lang/grammar/*"
+GENERATED = ("lang/grammar/*", "runtime/rpc/control_pb2.py")
 FILES = sorted(
     path
     for path in (str(found.relative_to(ROOT)) for room in ("lang", "compiler", "runtime")
                  for found in (ROOT / room).rglob("*.py"))
-    if not fnmatch(path, GENERATED)
+    if not any(fnmatch(path, pattern) for pattern in GENERATED)
 )  # fmt: skip
 ENTRY_POINTS = ("compiler/cli.py", "runtime/cli.py", "runtime/daemon.py")
 
@@ -37,12 +37,17 @@ ROOMS = [
 BEYOND_CHECK = ("compiler/lower*", "compiler/emit.py", "compiler/clang.py", "compiler/interpret*",
                 "compiler/manifest.py", "compiler/requests/*")  # fmt: skip
 
+WIRE = ("runtime/service.py", "runtime/client.py", "runtime/rpc/*")
+
 # A library, and the only files that may import it.
 LIBRARIES = {
     "antlr4": ("lang/parser.py", "lang/request_parser.py", "lang/request_antlr.py"),
     "jinja2": ("compiler/emit.py",),
     "ctypes": ("runtime/libbpf.py", "runtime/handles.py"),
-    "grpc": ("runtime/service.py", "runtime/client.py", "runtime/rpc/*"),
+    "grpc": WIRE,
+    "grpc_health": WIRE,
+    "grpc_reflection": WIRE,
+    "google": WIRE,
     "pyroute2": ("runtime/*",),
     "click": ENTRY_POINTS,
     "scapy": (),

@@ -1,0 +1,118 @@
+"""What can go wrong between a client and the agent: one function for each code, H076x."""
+
+from __future__ import annotations
+
+from ..lang.diagnostics import Diagnostic
+from ..lang.explain import Explanation
+
+
+def moved_on(revision: int, wanted: int) -> Diagnostic:
+    return Diagnostic("H0760", f"the revision is {revision}, not {wanted}", (),
+                      "read the rules again, and decide again")  # fmt: skip
+
+
+def key_reused(key: str) -> Diagnostic:
+    return Diagnostic("H0761", f"the idempotency key `{key}` was another request's", (),
+                      "a key of its own for each request")  # fmt: skip
+
+
+def bad_message(what: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0762", what, (), help_)
+
+
+def unreachable(address: str, why: str) -> Diagnostic:
+    help_ = "is `heliod` running? `helioctl --local` works without it"
+    return Diagnostic("H0763", f"no agent answers at `{address}`: {why}", (), help_)
+
+
+def call_failed(address: str, why: str) -> Diagnostic:
+    help_ = "with an idempotency key the request can be sent again without harm"
+    return Diagnostic("H0764", f"the agent at `{address}` did not finish: {why}", (), help_)
+
+
+def other_build() -> Diagnostic:
+    return Diagnostic("H0765", "the pipeline is another build than the request was made for", (),
+                      "ask for the schema again")  # fmt: skip
+
+
+def late(seconds: float) -> Diagnostic:
+    return Diagnostic("H0766", f"the pipeline was busy for {seconds:.3g} s: nothing was changed",
+                      (), "send it again, or with a later deadline")  # fmt: skip
+
+
+def address_taken(address: str, why: str) -> Diagnostic:
+    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (),
+                      "another agent may be running: `helioctl list` asks it")  # fmt: skip
+
+
+def ended() -> Diagnostic:
+    return Diagnostic("H0768", "the agent is ending", (), "pipelines go on working without it")
+
+
+def bad_address(address: str) -> Diagnostic:
+    help_ = "unix:PATH, or HOST:PORT"
+    return Diagnostic("H0769", f"`{address}` is no address of an agent", (), help_)
+
+
+def too_much(what: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0770", what, (), help_)
+
+
+AGENT: dict[str, Explanation] = {
+    "H0760": Explanation(
+        "the rules are not those that a request was made for",
+        "`if_revision` says which revision of the pipeline the caller had seen. Another "
+        "transaction came first, perhaps one of the agent's own: a next hop that moved counts, "
+        "too.",
+    ),
+    "H0761": Explanation(
+        "an idempotency key stands for two requests",
+        "A key names one request, however often it is sent. The agent remembers the last 65,536 "
+        "of each pipeline, over restarts.",
+    ),
+    "H0762": Explanation(
+        "a message that the agent cannot take",
+        "`runtime/rpc/control.proto` describes every message and its bounds.",
+    ),
+    "H0763": Explanation(
+        "no agent answers",
+        "`helioctl` speaks to the agent (`heliod`) by its socket /run/helio/heliod.sock where that "
+        "is there and of the same network namespace, or at the address given by `--agent`. "
+        "Without an agent, and with `--local`, it works on the kernel's maps itself.",
+    ),
+    "H0764": Explanation(
+        "a call to the agent broke off",
+        "It took longer than the client would wait, or the connection was lost. The request may "
+        "have been carried out or not, but never by half. Sent again with its idempotency key "
+        "it is carried out once, whatever became of it the first time.",
+    ),
+    "H0765": Explanation(
+        "a request for another build of the pipeline",
+        "The pipeline was upgraded since the caller asked for its schema, and elements may have "
+        "other numbers now. The Python client asks for the schema again by itself.",
+    ),
+    "H0766": Explanation(
+        "a request had to wait too long",
+        "Requests to one pipeline are carried out one after the other. This one's deadline "
+        "passed before its turn; nothing of it was done.",
+    ),
+    "H0767": Explanation(
+        "the agent cannot listen",
+        "Another process has the address, or it is none of this machine's. A Unix socket that "
+        "nobody listens at any more is replaced.",
+    ),
+    "H0768": Explanation(
+        "the agent is ending",
+        "It was told to end, finishes what it has begun, and takes nothing new.",
+    ),
+    "H0769": Explanation(
+        "an address that is none",
+        "`unix:/run/helio/heliod.sock` is a socket in the file system, `192.0.2.1:50051` and "
+        "`[2001:db8::1]:50051` are TCP.",
+    ),
+    "H0770": Explanation(
+        "more than the agent takes",
+        "Requests are bounded in size, so that nobody's request takes the memory that others "
+        "need: a message has at most 16 MiB, the columns of a bulk request 1 GiB.",
+    ),
+}

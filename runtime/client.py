@@ -1,0 +1,330 @@
+"""A typed client of the agent.
+
+    with Client() as agent:                                # the local one, by its Unix socket
+        done = agent.apply("create FAR 1 [(action, u8, DROP)]")
+        for rule in agent.rules(kinds=["FAR"]):
+            print(rule.text, rule.packets)
+
+What the agent refuses raises `Rejected`, a `Refused` with gRPC's status: the agent's diagnostics,
+places in the caller's own text. What is wrong by itself raises `Refused` and is not sent.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from ..compiler.manifest import Manifest, from_json
+from ..compiler.requests.rule_text import canonical
+from ..compiler.requests.rulekinds import Kind
+from ..compiler.requests.rules import Reference
+from ..compiler.requests.wire import Codecs, encode
+from ..lang.diagnostics import Diagnostic, Refused
+from ..lang.request import Request
+from ..lang.request_parser import parse_request
+from ..lang.source import Source
+from . import agent_faults as faults
+from .faults import refused
+from .outcome import Outcome
+from .report import Entry, Shown
+from .rpc import control_pb2 as pb
+from .rpc import messages
+from .rpc.failures import diagnostics_of, failure_of
+from .rpc.methods import calls
+
+if TYPE_CHECKING:
+    from ..compiler.requests.columns import Columns
+    from .bundle import Bundle
+
+SOCKET = "unix:/run/helio/heliod.sock"
+TIMEOUT = 30.0
+_PART = 1 << 20
+_OPTIONS = (
+    ("grpc.max_receive_message_length", 16 << 20),
+    ("grpc.max_send_message_length", 16 << 20),
+)
+
+
+class Rejected(Refused):
+    """The agent said no. `status` is gRPC's; `revision` the pipeline's where that matters."""
+
+    def __init__(
+        self, diagnostics: Sequence[Diagnostic], status: grpc.StatusCode, revision: int = 0
+    ) -> None:
+        super().__init__(diagnostics)
+        self.status, self.revision = status, revision
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a pipeline is: `pipeline` is the name that it is loaded by."""
+
+    pipeline: str
+    manifest: Manifest
+    ports: tuple[pb.Port, ...]
+    kinds: Mapping[str, Kind]
+    codecs: Codecs
+
+
+class Client:
+    """A connection to an agent. May be used by several threads; close it."""
+
+    def __init__(
+        self, address: str = SOCKET, pipeline: str = "", *,
+        credentials: grpc.ChannelCredentials | None = None, timeout: float = TIMEOUT,
+    ) -> None:  # fmt: skip
+        """`address`: `unix:PATH` or `HOST:PORT`. `pipeline` may be left out where one is loaded.
+        `timeout`: seconds that a call may take."""
+        self.address, self.pipeline, self.timeout = address, pipeline, timeout
+        if credentials is None:
+            self._channel = grpc.insecure_channel(address, _OPTIONS)
+        else:
+            self._channel = grpc.secure_channel(address, credentials, _OPTIONS)
+        self._calls = calls(self._channel)
+        self._schema: Schema | None = None
+
+    def close(self) -> None:
+        """May be called again."""
+        self._channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+    # ---- changing rules ---------------------------------------------------------------------
+
+    def apply(
+        self, request: str | Request | bytes, *, if_revision: int | None = None, key: str = ""
+    ) -> Outcome:
+        """One transaction: a request as text, parsed, or as octets (`wire.py`). `key`: an
+        idempotency key. Raises `Rejected`."""
+        asked, message = self._message(request, if_revision, key)
+        try:
+            return messages.outcome(self._call("Apply", message, request=asked))
+        except Rejected as rejected:
+            if rejected.diagnostics[0].code != "H0765" or asked is None:
+                raise
+        self._schema = None  # another build by now: its numbers may be others
+        _, message = self._message(asked, if_revision, key)
+        return messages.outcome(self._call("Apply", message, request=asked))
+
+    def stream(self) -> Stream:
+        """Requests one after the other without waiting for each answer."""
+        return Stream(self)
+
+    def bulk(
+        self, columns: Columns | bytes, *, if_revision: int | None = None, key: str = ""
+    ) -> Outcome:
+        """Many new rules of a kind, packed (as in a `.hpr` file), in one transaction."""
+        octets = columns if isinstance(columns, bytes) else _packed(columns)
+        begin = pb.BulkBegin(pipeline=self.pipeline, if_revision=if_revision, idempotency_key=key)
+
+        def parts() -> Iterator[pb.BulkPart]:
+            for at in range(0, max(len(octets), 1), _PART):
+                piece = octets[at : at + _PART]
+                yield pb.BulkPart(columns=piece) if at else pb.BulkPart(begin=begin, columns=piece)
+
+        return messages.outcome(self._call("BulkApply", parts()))
+
+    def _message(
+        self, request: str | Request | bytes, if_revision: int | None, key: str
+    ) -> tuple[Request | None, pb.ApplyRequest]:
+        if isinstance(request, bytes):
+            asked, octets, digest = None, request, ""
+        else:
+            asked = (
+                parse_request(Source("<request>", request)) if isinstance(request, str) else request
+            )
+            schema = self.schema()
+            asked = canonical(asked, schema.codecs.kinds)
+            octets, digest = encode(asked, schema.codecs), schema.manifest.digest
+        return asked, pb.ApplyRequest(
+            pipeline=self.pipeline, request=octets, if_revision=if_revision,
+            idempotency_key=key, digest=digest,
+        )  # fmt: skip
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    def rule(self, kind: str, which: int | str) -> Shown:
+        """By its id or its name."""
+        wanted = pb.GetRequest(pipeline=self.pipeline, kind=kind, form=pb.FORM_TEXT)
+        if isinstance(which, int):
+            wanted.id = which
+        else:
+            wanted.name = which
+        return messages.shown(self._call("Get", wanted))
+
+    def rules(
+        self, *, kinds: Iterable[str] = (), ids: Iterable[int] = (), name: str = "",
+        says: Mapping[str, str] | None = None, refers_to: Reference | None = None,
+        counted: bool = False, text: bool = True,
+    ) -> Iterator[Shown]:  # fmt: skip
+        """Those that fit everything that is said: `says` gives elements their values. Without
+        `text` the texts are empty, and the agent has less to do."""
+        wanted = pb.ListRequest(pipeline=self.pipeline)
+        wanted.form = pb.FORM_TEXT if text else pb.FORM_BARE
+        wanted.filter.kinds.extend(kinds)
+        wanted.filter.ids.extend(ids)
+        wanted.filter.name, wanted.filter.counted = name, counted
+        for element, value in (says or {}).items():
+            wanted.filter.says.add(element=element, value=value)
+        if refers_to is not None:
+            wanted.filter.refers_to.kind, wanted.filter.refers_to.id = refers_to
+        for part in self._parts("List", wanted):
+            yield from map(messages.shown, part.rules)
+
+    def entries(self, state: str) -> Iterator[Entry]:
+        """What packets left in a state table."""
+        for part in self._parts("Entries", pb.EntriesRequest(pipeline=self.pipeline, state=state)):
+            yield from map(messages.entry, part.entries)
+
+    def stats(self) -> pb.StatsReply:
+        reply: pb.StatsReply = self._call("Stats", pb.StatsRequest(pipeline=self.pipeline))
+        return reply
+
+    def watch(self) -> Watch:
+        """What changes from now on; of all pipelines if none was named."""
+        return Watch(self)
+
+    # ---- pipelines --------------------------------------------------------------------------
+
+    def load(self, bundle: Bundle, config: str, config_name: str = "") -> pb.PipelineStatus:
+        """`config` is the edge's YAML."""
+        reply: pb.PipelineStatus = self._call("Load", pb.LoadRequest(
+            pipeline=self.pipeline, config=config, config_name=config_name,
+            bundle=pb.Bundle(manifest=bundle.manifest.to_json(), object=bundle.object),
+        ))  # fmt: skip
+        return reply
+
+    def unload(self) -> str:
+        """The name of what was unloaded."""
+        reply: pb.UnloadReply = self._call("Unload", pb.UnloadRequest(pipeline=self.pipeline))
+        self._schema = None
+        return reply.pipeline
+
+    def refresh(self) -> pb.RefreshReply:
+        reply: pb.RefreshReply = self._call("Refresh", pb.RefreshRequest(pipeline=self.pipeline))
+        return reply
+
+    def status(self) -> pb.StatusReply:
+        reply: pb.StatusReply = self._call("Status", pb.StatusRequest())
+        return reply
+
+    def schema(self) -> Schema:
+        """Asked for once, and again after an upgrade."""
+        if self._schema is None:
+            reply = self._call("GetSchema", pb.SchemaRequest(pipeline=self.pipeline))
+            manifest, ports = from_json(reply.manifest), {p.name: p.number for p in reply.ports}
+            kinds = {rule.name: Kind(manifest, rule, ports) for rule in manifest.rules}
+            codecs = Codecs(manifest, kinds)
+            self._schema = Schema(reply.pipeline, manifest, tuple(reply.ports), kinds, codecs)
+        return self._schema
+
+    # ---- calls ------------------------------------------------------------------------------
+
+    def _call(self, name: str, message: Any, request: Request | None = None) -> Any:
+        try:
+            return self._calls[name](message, timeout=self.timeout)
+        except grpc.RpcError as error:
+            raise self._rejected(error, request) from None
+
+    def _parts(self, name: str, message: Any) -> Iterator[Any]:
+        call = self._calls[name](message)
+        try:
+            yield from call
+        except grpc.RpcError as error:
+            raise self._rejected(error) from None
+        finally:
+            call.cancel()
+
+    def _rejected(self, error: grpc.RpcError, request: Request | None = None) -> Refused:
+        failed = failure_of(error)
+        code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
+        if failed is not None and failed.findings:
+            return Rejected(diagnostics_of(failed, request), code, failed.revision)
+        said = (error.details() if isinstance(error, grpc.Call) else "") or code.name.lower()
+        make = faults.unreachable if code is grpc.StatusCode.UNAVAILABLE else faults.call_failed
+        return Rejected([make(self.address, said)], code)
+
+
+def _packed(columns: Columns) -> bytes:
+    from ..compiler.requests.columns import dump  # numpy takes its time
+
+    return dump(columns)
+
+
+class Stream:
+    """Requests that do not wait for each other's answers. `send` and `receive` may be called by
+    different threads; answers come in the order of the requests."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._asked: queue.SimpleQueue[pb.ApplyRequest | None] = queue.SimpleQueue()
+        self._call = client._calls["Stream"](iter(self._asked.get, None))
+
+    def send(
+        self, request: str | Request | bytes, *, if_revision: int | None = None, key: str = ""
+    ) -> None:
+        self._asked.put(self._client._message(request, if_revision, key)[1])
+
+    def receive(self) -> Outcome:
+        """The next answer. Raises `Rejected` for a refused request: the stream goes on."""
+        try:
+            reply = next(self._call)
+        except grpc.RpcError as error:
+            raise self._client._rejected(error) from None
+        except StopIteration:
+            raise refused(faults.call_failed(self._client.address, "it ended")) from None
+        if reply.HasField("failed"):
+            failed = reply.failed
+            status = next(c for c in grpc.StatusCode if c.value[0] == failed.status)
+            raise Rejected(diagnostics_of(failed), status, failed.revision)
+        return messages.outcome(reply.done)
+
+    def close(self) -> None:
+        self._asked.put(None)
+        self._call.cancel()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Watch:
+    """Events from the moment of its making on. Iterate, and close it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._call = client._calls["Watch"](pb.WatchRequest(pipeline=client.pipeline))
+        try:
+            self._call.initial_metadata()  # the agent sends it when it has begun to watch
+        except grpc.RpcError as error:
+            raise client._rejected(error) from None
+
+    def __iter__(self) -> Iterator[pb.Event]:
+        try:
+            yield from self._call
+        except grpc.RpcError as error:
+            if error.code() is not grpc.StatusCode.CANCELLED:
+                raise self._client._rejected(error) from None
+
+    def close(self) -> None:
+        self._call.cancel()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

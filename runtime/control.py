@@ -1,0 +1,240 @@
+"""What `helioctl` does with a pipeline: through the agent, or on the kernel's maps itself."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ..lang.diagnostics import Diagnostic
+from ..lang.request import Request
+from .outcome import Outcome, outcome_of
+from .report import Entry, Meant, Shown, Statistics
+
+if TYPE_CHECKING:
+    from ..compiler.manifest import Manifest
+    from .bundle import Bundle
+    from .client import Client
+    from .reader import Reader
+
+SOCKET = Path("/run/helio/heliod.sock")
+
+
+class LoadedNow(NamedTuple):
+    """What a load came to. `ports`: name, role, interface."""
+
+    name: str
+    ports: Sequence[tuple[str, str, str]]
+    rules: int
+    warnings: Sequence[Diagnostic]
+
+
+class RefreshedNow(NamedTuple):
+    rules: int
+    attached: Sequence[str]
+    gone: Sequence[str]
+
+
+class Control(Protocol):
+    """Every method raises `Refused`. `push` takes what `requests.read_request` reads."""
+
+    def load(self, bundle: Bundle, config: Path) -> LoadedNow: ...
+    def unload(self) -> str: ...
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """Loaded pipelines, and what is left of those that are not whole."""
+
+    def manifest(self) -> Manifest: ...
+    def apply(self, request: Request) -> Outcome: ...
+    def push(self, file: Path, kind: str) -> Outcome: ...
+    def rules(self, which: Meant) -> list[Shown]: ...
+    def entries(self, state: str) -> list[Entry]: ...
+    def statistics(self) -> Statistics: ...
+    def refresh(self) -> RefreshedNow: ...
+
+
+class Local:
+    """On the maps. Close it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._owned = ExitStack()
+
+    @cached_property
+    def _reader(self) -> Reader:
+        from .reader import Reader
+
+        return self._owned.enter_context(Reader(self.name))
+
+    def close(self) -> None:
+        self._owned.close()
+
+    def load(self, bundle: Bundle, config: Path) -> LoadedNow:
+        from .attach import not_routing
+        from .edge_yaml import Host, read_config, read_source
+        from .loader import Loaded
+        from .netlink import Netlink
+
+        with Netlink() as netlink:
+            host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
+        wanted, warnings = read_config(read_source(config), bundle.manifest, host)
+        with Loaded.load(bundle, wanted, self.name) as loaded:
+            roles = bundle.manifest.roles
+            ports = [(port.name, roles[port.role], port.interface) for port in loaded.ports]
+            found = list(warnings.found)
+            if bundle.manifest.forwards:
+                found += not_routing(loaded.ports, wanted.spans)
+            return LoadedNow(loaded.name, ports, len(loaded.book), found)
+
+    def unload(self) -> str:
+        from .loader import unload
+        from .releases import pick_to_remove
+
+        name = pick_to_remove(self.name)
+        unload(name)
+        return name
+
+    def names(self) -> tuple[list[str], list[str]]:
+        from .releases import loaded_names, need_bpffs, remains
+
+        names, left = loaded_names(), remains()
+        if not names and not left:
+            need_bpffs()
+        return names, left
+
+    def manifest(self) -> Manifest:
+        return self._reader.manifest
+
+    def apply(self, request: Request) -> Outcome:
+        from .loader import Loaded
+
+        with Loaded.open(self.name) as loaded:
+            plan = loaded.apply(request)
+            return outcome_of(plan, loaded.writer.epoch)
+
+    def push(self, file: Path, kind: str) -> Outcome:
+        from .loader import Loaded
+        from .requests import read_request
+
+        with Loaded.open(self.name) as loaded:
+            wanted = read_request(file, loaded.manifest, loaded.book.kinds, kind)
+            plan = loaded.apply(wanted)
+            return outcome_of(plan, loaded.writer.epoch)
+
+    def rules(self, which: Meant) -> list[Shown]:
+        from .report import chosen, shown
+
+        rules = self._reader.rules()
+        return shown(chosen(rules, which), self._reader.book(rules), rules)
+
+    def entries(self, state: str) -> list[Entry]:
+        return self._reader.entries(next(s for s in self.manifest().states if s.name == state))
+
+    def statistics(self) -> Statistics:
+        from .report import shown
+
+        reader, rules = self._reader, self._reader.rules()
+        events = [(c.group, c.reason, count) for c, count in reader.events()]
+        counting = [c for c in rules if c.packets is not None]
+        return Statistics(reader.name, events, shown(counting, reader.book(rules), rules))
+
+    def refresh(self) -> RefreshedNow:
+        from .loader import Loaded
+
+        with Loaded.open(self.name) as loaded:
+            found = loaded.refresh()
+        return RefreshedNow(found.rules, found.attached, found.gone)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Through the agent."""
+
+    client: Client
+
+    def load(self, bundle: Bundle, config: Path) -> LoadedNow:
+        from .edge_yaml import read_source
+        from .rpc.failures import diagnostic_of
+
+        source = read_source(config)
+        status = self.client.load(bundle, source.text, source.name)
+        ports = [(port.name, port.role, port.interface) for port in status.ports]
+        rules = sum(kind.rules for kind in status.kinds)
+        return LoadedNow(status.pipeline, ports, rules, list(map(diagnostic_of, status.findings)))
+
+    def unload(self) -> str:
+        return self.client.unload()
+
+    def names(self) -> tuple[list[str], list[str]]:
+        return [p.pipeline for p in self.client.status().pipelines], []
+
+    def manifest(self) -> Manifest:
+        return self.client.schema().manifest
+
+    def apply(self, request: Request) -> Outcome:
+        return self.client.apply(request)
+
+    def push(self, file: Path, kind: str) -> Outcome:
+        from .requests import read_request
+
+        schema = self.client.schema()
+        wanted = read_request(file, schema.manifest, schema.kinds, kind)
+        return self.client.apply(wanted) if isinstance(wanted, Request) else (
+            self.client.bulk(wanted))  # fmt: skip
+
+    def rules(self, which: Meant) -> list[Shown]:
+        kinds, ids = [which.kind] if which.kind else [], [which.id] if which.id else []
+        return list(self.client.rules(kinds=kinds, ids=ids, name=which.name))
+
+    def entries(self, state: str) -> list[Entry]:
+        return list(self.client.entries(state))
+
+    def statistics(self) -> Statistics:
+        found = self.client.stats()
+        events = [(e.group, e.reason, e.count) for e in found.events]
+        rules = [rule for rule in self.client.rules() if rule.packets is not None]
+        return Statistics(self.client.schema().pipeline, events, rules)
+
+    def refresh(self) -> RefreshedNow:
+        found = self.client.refresh()
+        return RefreshedNow(found.rules, found.attached, found.gone)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whom `helioctl` speaks to. `agent`: an address; empty: the local agent if there is one."""
+
+    name: str = ""
+    agent: str = ""
+    local: bool = False
+
+    @contextmanager
+    def open(self) -> Iterator[Control]:
+        address = self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")
+        if self.local or not address:
+            with closing(Local(self.name)) as control:
+                yield control
+            return
+        from .client import Client
+
+        with Client(address, self.name) as client:
+            yield Remote(client)
+
+
+def agent_here(path: Path) -> bool:
+    """Whether an agent of our own network namespace listens at a Unix socket. One of another
+    namespace knows other interfaces and must be named (`--agent`)."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as probe:
+        try:
+            probe.connect(str(path))
+            peer = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            pid, _, _ = struct.unpack("3i", peer)
+            return os.path.samefile(f"/proc/{pid}/ns/net", "/proc/self/ns/net")
+        except OSError:
+            return False

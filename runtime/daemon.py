@@ -1,0 +1,87 @@
+"""`heliod`: the agent of an edge. It owns the pipelines of its network namespace.
+
+Exit status as `helioctl`'s. It ends by SIGTERM or SIGINT; pipelines go on working without it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+SOCKET = Path("/run/helio/heliod.sock")
+#: Seconds that calls in progress have when the agent ends.
+GRACE = 2.0
+_log = logging.getLogger("heliod")
+
+
+def main() -> NoReturn:
+    """Entry point. Whatever happens, the user sees a diagnostic, not a traceback."""
+    try:
+        serve.main(prog_name="heliod", standalone_mode=False)
+        status = 0
+    except click.exceptions.Exit as stop:
+        status = stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except click.Abort:
+        status = 130
+    except BaseException as error:
+        from ..lang.ending import ending
+
+        said, status = ending(error, "heliod")
+        click.echo(said, err=True, nl=False)
+    sys.exit(status)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="helioc")
+@click.option("--socket", "path", default=SOCKET, type=click.Path(path_type=Path),
+              show_default=True, help="The Unix socket for local tools.")  # fmt: skip
+def serve(path: Path) -> None:
+    """Own the pipelines of this network namespace, and take requests for them over gRPC."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    logging.basicConfig(level=logging.INFO, format="%(name)s: %(levelname)s: %(message)s")
+    from ..lang.render import render
+    from .agent import Agent
+    from .rpc.server import Server
+    from .service import Service
+
+    agent = Agent()
+    try:
+        server = Server(Service(agent))
+        server.listen(path)
+        for found in agent.open_all():
+            _log.error("%s", render(found))
+        server.start()
+        names = ", ".join(status.name for status in agent.status())
+        _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
+        tell_manager("READY=1")
+        stop.wait()
+        tell_manager("STOPPING=1")
+        server.stop(GRACE)
+    finally:
+        agent.close()
+
+
+def tell_manager(state: str) -> None:
+    """Tell systemd, if that started us (sd_notify(3))."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if address[:1] in ("/", "@"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
+            to.connect("\0" + address[1:] if address[0] == "@" else address)
+            to.sendall(state.encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""The one owner of a loaded pipeline: requests of many clients, one transaction after the other."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from threading import Lock
+from typing import TypeVar
+
+from ..compiler.requests.columns import Columns
+from ..compiler.requests.columns import load as unpack
+from ..compiler.requests.plan import Plan
+from ..compiler.requests.rules import Reference
+from ..compiler.requests.wire import Codecs, decode
+from ..lang.request import Request
+from . import agent_faults as faults
+from .events import Event, Events, PipelineChanged, RulesChanged
+from .faults import refused
+from .loader import Loaded
+from .outcome import MovedOn, Outcome, outcome_of
+from .refresh import Refreshed
+
+#: Idempotency keys that are remembered, and octets of one.
+KEYS, LONGEST_KEY = 65_536, 64
+#: Seconds that a request waits for its turn at most, whatever its deadline.
+PATIENCE = 60.0
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a client asks for. `content`: a request as octets (`wire.py`), or with `packed` columns
+    (`columns.py`). `digest`: of the object that the client knows; empty: any."""
+
+    content: bytes
+    packed: bool = False
+    if_revision: int | None = None
+    key: str = ""
+    digest: str = ""
+
+
+class Owner:
+    """Holds the pipeline's only writer and its rule book. Every method may be called from any
+    thread, and raises `Refused` with nothing changed."""
+
+    def __init__(self, loaded: Loaded, events: Events) -> None:
+        self.name, self.events = loaded.name, events
+        self._lock = Lock()
+        self._ended = False
+        self._answered: OrderedDict[str, tuple[bytes, Outcome]] = OrderedDict()
+        self._take(loaded)
+
+    def _take(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.codecs = Codecs(loaded.manifest, loaded.book.kinds)
+
+    @property
+    def revision(self) -> int:
+        """The number of the last transaction."""
+        return self.loaded.writer.epoch
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def apply(self, wish: Wish, until: float | None = None) -> Outcome:
+        """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
+        any more."""
+        codecs = self.codecs
+        wanted = _read(wish, codecs)
+        digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
+        with self._turn(until):
+            if wish.key and (before := self._before(wish.key, digest)) is not None:
+                return before
+            if wish.digest and wish.digest != self.loaded.manifest.digest:
+                raise refused(faults.other_build())
+            if codecs is not self.codecs:  # upgraded since it was read
+                wanted = _read(wish, self.codecs)
+            if wish.if_revision is not None and wish.if_revision != self.revision:
+                raise MovedOn(self.revision, wish.if_revision)
+            plan = self.loaded.plan(wanted)
+            self._in_maps(lambda: self.loaded.apply_plan(plan))
+            outcome = outcome_of(plan, self.revision)
+            if wish.key:
+                self._remember(wish.key, digest, outcome)
+            self._tell(plan)
+        return outcome
+
+    def refresh(self, until: float | None = None) -> tuple[Refreshed, int]:
+        """Bring next hops, addresses and ports up to date; and the revision from then on."""
+        with self._turn(until):
+            found = self._in_maps(self.loaded.refresh)
+            return found, self.revision
+
+    @contextmanager
+    def _turn(self, until: float | None) -> Iterator[None]:
+        begun = time.monotonic()
+        patience = PATIENCE if until is None else min(max(0.0, until - begun), PATIENCE)
+        if not self._lock.acquire(timeout=patience):
+            raise refused(faults.late(time.monotonic() - begun))
+        try:
+            if self._ended:
+                raise refused(faults.ended())
+            yield
+        finally:
+            self._lock.release()
+
+    def _in_maps(self, work: Callable[[], _Result]) -> _Result:
+        """Change the maps. If memory and maps may differ after a failure, memory is made anew."""
+        loaded = self.loaded
+        try:
+            return work()
+        except BaseException:
+            if loaded.writer.broken:
+                loaded.close()
+                self._take(Loaded.open(self.name))
+            raise
+
+    def _before(self, key: str, digest: bytes) -> Outcome | None:
+        known = self._answered.get(key)
+        if known is None:
+            return None
+        if known[0] != digest:
+            raise refused(faults.key_reused(key))
+        return replace(known[1], repeated=True)
+
+    def _remember(self, key: str, digest: bytes, outcome: Outcome) -> None:
+        self._answered[key] = digest, outcome
+        if len(self._answered) > KEYS:
+            self._answered.popitem(last=False)
+
+    def _tell(self, plan: Plan) -> None:
+        if self.events:
+            created, changed, removed = (
+                [Reference(rule.kind, rule.id) for rule in rules]
+                for rules in (plan.created, [new for _, new in plan.changed], plan.removed)
+            )
+            what = RulesChanged(created, changed, removed)
+            self.events.tell(Event(self.name, self.revision, what))
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the pipeline, which goes on working. May be called again."""
+        with self._lock:
+            self._ended = True
+            self.loaded.close()
+
+    def unload(self) -> None:
+        """Detach and remove it."""
+        with self._turn(None):
+            revision, self._ended = self.revision, True
+            self.loaded.unload()
+        self.events.tell(Event(self.name, revision, PipelineChanged("unloaded")))
+
+
+def _read(wish: Wish, codecs: Codecs) -> Request | Columns:
+    if len(wish.key.encode()) > LONGEST_KEY:
+        help_ = f"at most {LONGEST_KEY} octets of UTF-8"
+        raise refused(faults.bad_message("the idempotency key is too long", help_))
+    return unpack(wish.content) if wish.packed else decode(wish.content, codecs)

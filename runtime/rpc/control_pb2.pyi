@@ -1,0 +1,489 @@
+from google.protobuf import any_pb2 as _any_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Form(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    FORM_UNSPECIFIED: _ClassVar[Form]
+    FORM_BARE: _ClassVar[Form]
+    FORM_TEXT: _ClassVar[Form]
+    FORM_REQUEST: _ClassVar[Form]
+FORM_UNSPECIFIED: Form
+FORM_BARE: Form
+FORM_TEXT: Form
+FORM_REQUEST: Form
+
+class ApplyRequest(_message.Message):
+    __slots__ = ("pipeline", "request", "if_revision", "idempotency_key", "digest")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    IF_REVISION_FIELD_NUMBER: _ClassVar[int]
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    request: bytes
+    if_revision: int
+    idempotency_key: str
+    digest: str
+    def __init__(self, pipeline: _Optional[str] = ..., request: _Optional[bytes] = ..., if_revision: _Optional[int] = ..., idempotency_key: _Optional[str] = ..., digest: _Optional[str] = ...) -> None: ...
+
+class ApplyReply(_message.Message):
+    __slots__ = ("revision", "created", "created_count", "changed_count", "removed_count", "warnings", "repeated")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    CREATED_FIELD_NUMBER: _ClassVar[int]
+    CREATED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    created: _containers.RepeatedCompositeFieldContainer[Reference]
+    created_count: int
+    changed_count: int
+    removed_count: int
+    warnings: _containers.RepeatedCompositeFieldContainer[Finding]
+    repeated: bool
+    def __init__(self, revision: _Optional[int] = ..., created: _Optional[_Iterable[_Union[Reference, _Mapping]]] = ..., created_count: _Optional[int] = ..., changed_count: _Optional[int] = ..., removed_count: _Optional[int] = ..., warnings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., repeated: _Optional[bool] = ...) -> None: ...
+
+class StreamReply(_message.Message):
+    __slots__ = ("number", "done", "failed")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    FAILED_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    done: ApplyReply
+    failed: Failure
+    def __init__(self, number: _Optional[int] = ..., done: _Optional[_Union[ApplyReply, _Mapping]] = ..., failed: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
+class BulkPart(_message.Message):
+    __slots__ = ("begin", "columns")
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    begin: BulkBegin
+    columns: bytes
+    def __init__(self, begin: _Optional[_Union[BulkBegin, _Mapping]] = ..., columns: _Optional[bytes] = ...) -> None: ...
+
+class BulkBegin(_message.Message):
+    __slots__ = ("pipeline", "if_revision", "idempotency_key")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    IF_REVISION_FIELD_NUMBER: _ClassVar[int]
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    if_revision: int
+    idempotency_key: str
+    def __init__(self, pipeline: _Optional[str] = ..., if_revision: _Optional[int] = ..., idempotency_key: _Optional[str] = ...) -> None: ...
+
+class Reference(_message.Message):
+    __slots__ = ("kind", "id")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    id: int
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ...) -> None: ...
+
+class GetRequest(_message.Message):
+    __slots__ = ("pipeline", "kind", "id", "name", "form")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FORM_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    kind: str
+    id: int
+    name: str
+    form: Form
+    def __init__(self, pipeline: _Optional[str] = ..., kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., form: _Optional[_Union[Form, str]] = ...) -> None: ...
+
+class ListRequest(_message.Message):
+    __slots__ = ("pipeline", "filter", "form")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    FORM_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    filter: Filter
+    form: Form
+    def __init__(self, pipeline: _Optional[str] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., form: _Optional[_Union[Form, str]] = ...) -> None: ...
+
+class Filter(_message.Message):
+    __slots__ = ("kinds", "ids", "name", "says", "refers_to", "counted")
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SAYS_FIELD_NUMBER: _ClassVar[int]
+    REFERS_TO_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    ids: _containers.RepeatedScalarFieldContainer[int]
+    name: str
+    says: _containers.RepeatedCompositeFieldContainer[Says]
+    refers_to: Reference
+    counted: bool
+    def __init__(self, kinds: _Optional[_Iterable[str]] = ..., ids: _Optional[_Iterable[int]] = ..., name: _Optional[str] = ..., says: _Optional[_Iterable[_Union[Says, _Mapping]]] = ..., refers_to: _Optional[_Union[Reference, _Mapping]] = ..., counted: _Optional[bool] = ...) -> None: ...
+
+class Says(_message.Message):
+    __slots__ = ("element", "value")
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    element: str
+    value: str
+    def __init__(self, element: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
+class ListPart(_message.Message):
+    __slots__ = ("rules", "revision")
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    rules: _containers.RepeatedCompositeFieldContainer[Rule]
+    revision: int
+    def __init__(self, rules: _Optional[_Iterable[_Union[Rule, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class Rule(_message.Message):
+    __slots__ = ("kind", "id", "name", "text", "request", "packets", "octets", "owner")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_FIELD_NUMBER: _ClassVar[int]
+    OCTETS_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    id: int
+    name: str
+    text: str
+    request: bytes
+    packets: int
+    octets: int
+    owner: Reference
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., request: _Optional[bytes] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., owner: _Optional[_Union[Reference, _Mapping]] = ...) -> None: ...
+
+class EntriesRequest(_message.Message):
+    __slots__ = ("pipeline", "state")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    state: str
+    def __init__(self, pipeline: _Optional[str] = ..., state: _Optional[str] = ...) -> None: ...
+
+class EntriesPart(_message.Message):
+    __slots__ = ("entries",)
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[Entry]
+    def __init__(self, entries: _Optional[_Iterable[_Union[Entry, _Mapping]]] = ...) -> None: ...
+
+class Entry(_message.Message):
+    __slots__ = ("slots", "age")
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    AGE_FIELD_NUMBER: _ClassVar[int]
+    slots: _containers.RepeatedCompositeFieldContainer[Slot]
+    age: float
+    def __init__(self, slots: _Optional[_Iterable[_Union[Slot, _Mapping]]] = ..., age: _Optional[float] = ...) -> None: ...
+
+class Slot(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: str
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+
+class StatsRequest(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class StatsReply(_message.Message):
+    __slots__ = ("events", "kinds", "revision")
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    events: _containers.RepeatedCompositeFieldContainer[EventCount]
+    kinds: _containers.RepeatedCompositeFieldContainer[KindCount]
+    revision: int
+    def __init__(self, events: _Optional[_Iterable[_Union[EventCount, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class EventCount(_message.Message):
+    __slots__ = ("group", "reason", "count")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    reason: str
+    count: int
+    def __init__(self, group: _Optional[str] = ..., reason: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
+class KindCount(_message.Message):
+    __slots__ = ("kind", "rules", "capacity")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    rules: int
+    capacity: int
+    def __init__(self, kind: _Optional[str] = ..., rules: _Optional[int] = ..., capacity: _Optional[int] = ...) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class Event(_message.Message):
+    __slots__ = ("pipeline", "revision", "rules", "port", "changed", "missed")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    MISSED_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    revision: int
+    rules: RulesChanged
+    port: PortChanged
+    changed: PipelineChanged
+    missed: int
+    def __init__(self, pipeline: _Optional[str] = ..., revision: _Optional[int] = ..., rules: _Optional[_Union[RulesChanged, _Mapping]] = ..., port: _Optional[_Union[PortChanged, _Mapping]] = ..., changed: _Optional[_Union[PipelineChanged, _Mapping]] = ..., missed: _Optional[int] = ...) -> None: ...
+
+class RulesChanged(_message.Message):
+    __slots__ = ("created", "changed", "removed", "more")
+    CREATED_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
+    created: _containers.RepeatedCompositeFieldContainer[Reference]
+    changed: _containers.RepeatedCompositeFieldContainer[Reference]
+    removed: _containers.RepeatedCompositeFieldContainer[Reference]
+    more: bool
+    def __init__(self, created: _Optional[_Iterable[_Union[Reference, _Mapping]]] = ..., changed: _Optional[_Iterable[_Union[Reference, _Mapping]]] = ..., removed: _Optional[_Iterable[_Union[Reference, _Mapping]]] = ..., more: _Optional[bool] = ...) -> None: ...
+
+class PortChanged(_message.Message):
+    __slots__ = ("port",)
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    port: Port
+    def __init__(self, port: _Optional[_Union[Port, _Mapping]] = ...) -> None: ...
+
+class PipelineChanged(_message.Message):
+    __slots__ = ("change",)
+    class Change(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        CHANGE_UNSPECIFIED: _ClassVar[PipelineChanged.Change]
+        LOADED: _ClassVar[PipelineChanged.Change]
+        UPGRADED: _ClassVar[PipelineChanged.Change]
+        UNLOADED: _ClassVar[PipelineChanged.Change]
+    CHANGE_UNSPECIFIED: PipelineChanged.Change
+    LOADED: PipelineChanged.Change
+    UPGRADED: PipelineChanged.Change
+    UNLOADED: PipelineChanged.Change
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
+    change: PipelineChanged.Change
+    def __init__(self, change: _Optional[_Union[PipelineChanged.Change, str]] = ...) -> None: ...
+
+class LoadRequest(_message.Message):
+    __slots__ = ("pipeline", "bundle", "config", "config_name")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_NAME_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    bundle: Bundle
+    config: str
+    config_name: str
+    def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., config: _Optional[str] = ..., config_name: _Optional[str] = ...) -> None: ...
+
+class Bundle(_message.Message):
+    __slots__ = ("manifest", "object")
+    MANIFEST_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    manifest: str
+    object: bytes
+    def __init__(self, manifest: _Optional[str] = ..., object: _Optional[bytes] = ...) -> None: ...
+
+class UpgradeRequest(_message.Message):
+    __slots__ = ("pipeline", "bundle", "if_revision", "dry_run", "mapping")
+    class MappingEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    IF_REVISION_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    MAPPING_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    bundle: Bundle
+    if_revision: int
+    dry_run: bool
+    mapping: _containers.ScalarMap[str, str]
+    def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., if_revision: _Optional[int] = ..., dry_run: _Optional[bool] = ..., mapping: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class UpgradeReply(_message.Message):
+    __slots__ = ("status", "differences")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    DIFFERENCES_FIELD_NUMBER: _ClassVar[int]
+    status: PipelineStatus
+    differences: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, status: _Optional[_Union[PipelineStatus, _Mapping]] = ..., differences: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class UnloadRequest(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class UnloadReply(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class RefreshRequest(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class RefreshReply(_message.Message):
+    __slots__ = ("rules", "attached", "gone", "revision")
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    ATTACHED_FIELD_NUMBER: _ClassVar[int]
+    GONE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    rules: int
+    attached: _containers.RepeatedScalarFieldContainer[str]
+    gone: _containers.RepeatedScalarFieldContainer[str]
+    revision: int
+    def __init__(self, rules: _Optional[int] = ..., attached: _Optional[_Iterable[str]] = ..., gone: _Optional[_Iterable[str]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatusReply(_message.Message):
+    __slots__ = ("version", "pid", "started", "acknowledge", "pipelines")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    ACKNOWLEDGE_FIELD_NUMBER: _ClassVar[int]
+    PIPELINES_FIELD_NUMBER: _ClassVar[int]
+    version: str
+    pid: int
+    started: float
+    acknowledge: str
+    pipelines: _containers.RepeatedCompositeFieldContainer[PipelineStatus]
+    def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., started: _Optional[float] = ..., acknowledge: _Optional[str] = ..., pipelines: _Optional[_Iterable[_Union[PipelineStatus, _Mapping]]] = ...) -> None: ...
+
+class PipelineStatus(_message.Message):
+    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    PORTS_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    program: str
+    digest: str
+    revision: int
+    ports: _containers.RepeatedCompositeFieldContainer[Port]
+    kinds: _containers.RepeatedCompositeFieldContainer[KindCount]
+    findings: _containers.RepeatedCompositeFieldContainer[Finding]
+    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
+
+class Port(_message.Message):
+    __slots__ = ("name", "number", "role", "interface", "vlan", "ifindex")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    VLAN_FIELD_NUMBER: _ClassVar[int]
+    IFINDEX_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    number: int
+    role: str
+    interface: str
+    vlan: int
+    ifindex: int
+    def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ..., role: _Optional[str] = ..., interface: _Optional[str] = ..., vlan: _Optional[int] = ..., ifindex: _Optional[int] = ...) -> None: ...
+
+class SchemaRequest(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class SchemaReply(_message.Message):
+    __slots__ = ("pipeline", "manifest", "ports")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    MANIFEST_FIELD_NUMBER: _ClassVar[int]
+    PORTS_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    manifest: str
+    ports: _containers.RepeatedCompositeFieldContainer[Port]
+    def __init__(self, pipeline: _Optional[str] = ..., manifest: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ...) -> None: ...
+
+class Status(_message.Message):
+    __slots__ = ("code", "message", "details")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    DETAILS_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    message: str
+    details: _containers.RepeatedCompositeFieldContainer[_any_pb2.Any]
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., details: _Optional[_Iterable[_Union[_any_pb2.Any, _Mapping]]] = ...) -> None: ...
+
+class Failure(_message.Message):
+    __slots__ = ("status", "findings", "revision")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    status: int
+    findings: _containers.RepeatedCompositeFieldContainer[Finding]
+    revision: int
+    def __init__(self, status: _Optional[int] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class Finding(_message.Message):
+    __slots__ = ("code", "title", "help", "warning", "rule", "element", "path", "labels")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    HELP_FIELD_NUMBER: _ClassVar[int]
+    WARNING_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    title: str
+    help: str
+    warning: bool
+    rule: str
+    element: str
+    path: _containers.RepeatedScalarFieldContainer[int]
+    labels: _containers.RepeatedCompositeFieldContainer[Label]
+    def __init__(self, code: _Optional[str] = ..., title: _Optional[str] = ..., help: _Optional[str] = ..., warning: _Optional[bool] = ..., rule: _Optional[str] = ..., element: _Optional[str] = ..., path: _Optional[_Iterable[int]] = ..., labels: _Optional[_Iterable[_Union[Label, _Mapping]]] = ...) -> None: ...
+
+class Label(_message.Message):
+    __slots__ = ("source", "text", "start", "end", "says", "line")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    SAYS_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    text: str
+    start: int
+    end: int
+    says: str
+    line: int
+    def __init__(self, source: _Optional[str] = ..., text: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., says: _Optional[str] = ..., line: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,192 @@
+"""Diagnostics on the wire: with the rule and the element at fault, for programs and for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import grpc
+
+from ...lang.diagnostics import Diagnostic, Label, Refused, Severity
+from ...lang.request import IE, Request, RuleItem
+from ...lang.source import Source, Span
+from . import control_pb2 as pb
+
+Code = grpc.StatusCode
+#: By the diagnostic's code, or what it begins with; the longest fits.
+_CODES = {
+    "H0": Code.INVALID_ARGUMENT,
+    "H030": Code.INTERNAL, "H033": Code.RESOURCE_EXHAUSTED,
+    "H0441": Code.FAILED_PRECONDITION, "H045": Code.FAILED_PRECONDITION,
+    "H0458": Code.INVALID_ARGUMENT,
+    "H0459": Code.INVALID_ARGUMENT, "H046": Code.FAILED_PRECONDITION,
+    "H0705": Code.ALREADY_EXISTS, "H0706": Code.NOT_FOUND, "H0709": Code.UNAVAILABLE,
+    "H0710": Code.DATA_LOSS, "H0711": Code.FAILED_PRECONDITION,
+    "H072": Code.FAILED_PRECONDITION, "H073": Code.FAILED_PRECONDITION,
+    "H0743": Code.NOT_FOUND, "H0745": Code.RESOURCE_EXHAUSTED,
+    "H0760": Code.ABORTED, "H0765": Code.FAILED_PRECONDITION, "H0766": Code.DEADLINE_EXCEEDED,
+    "H0768": Code.UNAVAILABLE, "H0770": Code.RESOURCE_EXHAUSTED,
+    "H9": Code.INTERNAL,
+}  # fmt: skip
+_TRAILER = "grpc-status-details-bin"
+#: Characters of a text that are sent whole.
+_LONG = 16_384
+_PACKED_ROW = re.compile(r"\w+, rule (\d+)(?:, (\w+))?")
+
+Item = RuleItem | IE
+
+
+def status_code(code: str) -> grpc.StatusCode:
+    """gRPC's kind of error for a diagnostic's code."""
+    return _CODES[max((known for known in _CODES if code.startswith(known)), key=len)]
+
+
+# ---- to the wire ----------------------------------------------------------------------------
+
+
+def failure(diagnostics: Iterable[Diagnostic], revision: int = 0) -> pb.Failure:
+    found = list(diagnostics)
+    first = next((d for d in found if d.severity == "error"), found[0])
+    status = status_code(first.code).value[0]
+    return pb.Failure(status=status, findings=map(finding, found), revision=revision)
+
+
+def trailer(failed: pb.Failure, code: grpc.StatusCode, said: str) -> tuple[tuple[str, bytes], ...]:
+    """The trailing metadata of a call that failed so."""
+    status = pb.Status(code=code.value[0], message=said)
+    status.details.add().Pack(failed)
+    return ((_TRAILER, status.SerializeToString()),)
+
+
+def finding(diagnostic: Diagnostic) -> pb.Finding:
+    made = pb.Finding(
+        code=diagnostic.code, title=diagnostic.title, help=diagnostic.help,
+        warning=diagnostic.severity == "warning", labels=map(_label, diagnostic.labels),
+    )  # fmt: skip
+    if diagnostic.labels:
+        _blame(diagnostic.labels[0].span, made)
+    return made
+
+
+def _label(label: Label) -> pb.Label:
+    source, span = label.span.source, label.span
+    first, column = source.position(span.start)
+    # Of a long text only the lines that are meant.
+    skipped = span.start - (column - 1) if len(source.text) > _LONG else 0
+    text = source.text[skipped : max(span.end, _line_end(source, span.end))]
+    return pb.Label(
+        source=source.name, text=text[:_LONG], start=min(span.start - skipped, _LONG),
+        end=min(span.end - skipped, _LONG), says=label.text, line=first if skipped else 0,
+    )  # fmt: skip
+
+
+def _line_end(source: Source, offset: int) -> int:
+    end = source.text.find("\n", offset)
+    return len(source.text) if end < 0 else end
+
+
+def _blame(span: Span, into: pb.Finding) -> None:
+    """Which rule and element a place in a request's text is of."""
+    if packed := _PACKED_ROW.fullmatch(span.source.text):
+        into.path.append(int(packed[1]) - 1)
+        into.rule, into.element = span.source.text.split(",")[0], packed[2] or ""
+        return
+    found = at_place(span)
+    for place, item in found:
+        into.path.append(place)
+        if isinstance(item, RuleItem):
+            named = item.id if item.id is not None else item.name
+            into.rule = item.kind if named is None else f"{item.kind} {named}"
+        elif item is not None:
+            into.element = item.type
+
+
+def at_place(span: Span) -> list[tuple[int, Item | None]]:
+    """The change (None), rule … and element that stand at a place, with the number of each in its
+    list; empty where the text is no request."""
+    from ...lang.request_parser import parse_request
+
+    try:
+        request = parse_request(span.source)
+    except Refused:
+        return []
+    for number, change in enumerate(request.changes):
+        if inner := _within(change.items, span.start):
+            return [(number, None), *inner]
+    return []
+
+
+def _within(items: Iterable[Item], offset: int) -> list[tuple[int, Item | None]]:
+    for number, item in enumerate(items):
+        start, end = (item.at[8], item.at[9]) if isinstance(item, IE) else (item.at[0], item.at[-1])
+        if start <= offset < max(end, start + 1):
+            inner = _within(item.items, offset) if isinstance(item, RuleItem) else []
+            return [(number, item), *inner]
+    return []
+
+
+# ---- from the wire --------------------------------------------------------------------------
+
+
+def failure_of(error: grpc.RpcError) -> pb.Failure | None:
+    """What the agent said of a call that failed; None where it was not the agent that spoke."""
+    metadata: Any = error.trailing_metadata() if isinstance(error, grpc.Call) else None
+    for key, value in metadata or ():
+        if key == _TRAILER and isinstance(value, bytes):
+            status, failed = pb.Status.FromString(value), pb.Failure()
+            if status.details and status.details[0].Unpack(failed):
+                return failed
+    return None
+
+
+def diagnostics_of(failed: pb.Failure, request: Request | None = None) -> list[Diagnostic]:
+    """As the agent found them; places are those in `request`'s own text where it has one."""
+    return [diagnostic_of(f, request) for f in failed.findings]
+
+
+def diagnostic_of(found: pb.Finding, request: Request | None = None) -> Diagnostic:
+    sources: dict[tuple[str, str], Source] = {}
+    labels = []
+    for label in found.labels:
+        # Lines that were left out are empty, so that the others have their numbers.
+        before = "\n" * max(0, label.line - 1)
+        source = sources.setdefault(
+            (label.source, label.text), Source(label.source, before + label.text)
+        )
+        span = source.span(len(before) + label.start, len(before) + label.end)
+        labels.append(Label(_own(span, request) or span, label.says))
+    severity: Severity = "warning" if found.warning else "error"
+    return Diagnostic(found.code, found.title, tuple(labels), found.help, severity)
+
+
+def _own(span: Span, request: Request | None) -> Span | None:
+    """The same place in the text that the caller wrote."""
+    if request is None or request.source is None or span.source.name != "<request>":
+        return None
+    found = at_place(span)
+    mine = _follow(request, [number for number, _ in found])
+    theirs = found[-1][1] if found else None
+    if mine is None or theirs is None or len(mine.at) != len(theirs.at):
+        return None
+    ends = dict(zip(theirs.at, mine.at, strict=True))
+    start, end = ends.get(span.start), ends.get(span.end)
+    if start is None or end is None:  # a part of a word: all of it is meant
+        start, end = mine.at[0], mine.at[1]
+        if isinstance(theirs, RuleItem) and span.end - span.start == len(theirs.kind):
+            end = start + len(mine.kind) if isinstance(mine, RuleItem) else end
+    return request.span(start, end)
+
+
+def _follow(request: Request, path: list[int]) -> Item | None:
+    steps: Iterator[int] = iter(path)
+    items: tuple[Item, ...] = ()
+    item: Item | None = None
+    try:
+        items = request.changes[next(steps)].items
+        for step in steps:
+            item = items[step]
+            items = item.items if isinstance(item, RuleItem) else ()
+    except (IndexError, StopIteration):
+        return None
+    return item

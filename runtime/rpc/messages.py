@@ -1,0 +1,99 @@
+"""What the runtime knows as messages, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...compiler.requests.rules import Reference
+from .. import events
+from ..outcome import Outcome
+from ..report import Entry, Shown
+from . import control_pb2 as pb
+from .failures import diagnostics_of, finding
+
+if TYPE_CHECKING:
+    from ..agent import PipelineStatus
+    from ..ports import Port
+
+#: Rules that an event names; of more only the fact is told.
+_NAMED = 1000
+_CHANGES = {
+    "loaded": pb.PipelineChanged.LOADED,
+    "upgraded": pb.PipelineChanged.UPGRADED,
+    "unloaded": pb.PipelineChanged.UNLOADED,
+}
+
+
+def apply_reply(outcome: Outcome) -> pb.ApplyReply:
+    return pb.ApplyReply(
+        revision=outcome.revision,
+        created=[pb.Reference(kind=r.kind, id=r.id) for r in outcome.created],
+        created_count=outcome.created_count,
+        changed_count=outcome.changed_count,
+        removed_count=outcome.removed_count,
+        warnings=map(finding, outcome.warnings),
+        repeated=outcome.repeated,
+    )
+
+
+def outcome(reply: pb.ApplyReply) -> Outcome:
+    return Outcome(
+        reply.revision,
+        tuple(Reference(r.kind, r.id) for r in reply.created),
+        reply.created_count,
+        reply.changed_count,
+        reply.removed_count,
+        tuple(diagnostics_of(pb.Failure(findings=reply.warnings))),
+        reply.repeated,
+    )
+
+
+def shown(rule: pb.Rule) -> Shown:
+    owner = Reference(rule.owner.kind, rule.owner.id) if rule.HasField("owner") else None
+    packets = rule.packets if rule.HasField("packets") else None
+    octets = rule.octets if rule.HasField("octets") else None
+    return Shown(rule.kind, rule.id, rule.name, rule.text, packets, octets, owner)
+
+
+def entry(found: pb.Entry) -> Entry:
+    values = tuple((slot.name, slot.value) for slot in found.slots)
+    return Entry(values, found.age if found.HasField("age") else None)
+
+
+def port(found: Port, role: str) -> pb.Port:
+    return pb.Port(
+        name=found.name, number=found.number, role=role, interface=found.interface,
+        vlan=found.vlan, ifindex=found.ifindex,
+    )  # fmt: skip
+
+
+def status(found: PipelineStatus) -> pb.PipelineStatus:
+    roles = found.manifest.roles
+    return pb.PipelineStatus(
+        pipeline=found.name, program=found.manifest.pipeline, digest=found.manifest.digest,
+        revision=found.revision, ports=[port(p, roles[p.role]) for p in found.ports],
+        kinds=[pb.KindCount(kind=k.kind, rules=k.rules, capacity=k.capacity) for k in found.kinds],
+        findings=map(finding, found.findings),
+    )  # fmt: skip
+
+
+def event(told: events.Event) -> pb.Event:
+    made = pb.Event(pipeline=told.pipeline, revision=told.revision)
+    what = told.what
+    if isinstance(what, events.RulesChanged):
+        parts = (what.created, what.changed, what.removed)
+        if sum(map(len, parts)) > _NAMED:
+            made.rules.more = True
+        else:
+            for into, rules in zip(
+                (made.rules.created, made.rules.changed, made.rules.removed), parts, strict=True
+            ):
+                into.extend(pb.Reference(kind=r.kind, id=r.id) for r in rules)
+            made.rules.SetInParent()
+    elif isinstance(what, events.PortChanged):
+        made.port.port.CopyFrom(port(what.port, what.role))
+    elif isinstance(what, events.PipelineChanged):
+        made.changed.change = _CHANGES[what.change]
+    else:
+        made.missed = what.count
+    return made

@@ -1,0 +1,65 @@
+"""The service's methods, read from control.proto, as gRPC wants them in servers and clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message_factory import GetMessageClass
+
+from . import control_pb2 as pb
+
+SERVICE = pb.DESCRIPTOR.services_by_name["Control"]
+METHODS: Mapping[str, MethodDescriptor] = SERVICE.methods_by_name
+
+_KINDS = {
+    (False, False): "unary_unary", (False, True): "unary_stream",
+    (True, False): "stream_unary", (True, True): "stream_stream",
+}  # fmt: skip
+
+
+def path(name: str) -> str:
+    """`/helio.control.v1.Control/Apply`"""
+    return f"/{SERVICE.full_name}/{name}"
+
+
+def handlers(
+    service: object, guard: Callable[[str, Callable[..., Any]], Callable[..., Any]]
+) -> grpc.GenericRpcHandler:
+    """The methods that `service` has, each within `guard(name, method)`. What a method gives back
+    is a message or its octets."""
+    made: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
+    for name, described in METHODS.items():
+        method = getattr(service, name, None)
+        if method is None:
+            continue
+        make = getattr(grpc, f"{_kind(described)}_rpc_method_handler")
+        made[name] = make(
+            guard(name, method),
+            request_deserializer=GetMessageClass(described.input_type).FromString,
+            response_serializer=_octets,
+        )
+    return grpc.method_handlers_generic_handler(SERVICE.full_name, made)
+
+
+def calls(channel: grpc.Channel) -> dict[str, Callable[..., Any]]:
+    """What calls each method over a channel."""
+    return {
+        name: getattr(channel, _kind(described))(
+            path(name),
+            request_serializer=_octets,
+            response_deserializer=GetMessageClass(described.output_type).FromString,
+        )
+        for name, described in METHODS.items()
+    }
+
+
+def _kind(described: MethodDescriptor) -> str:
+    return _KINDS[described.client_streaming, described.server_streaming]
+
+
+def _octets(message: Any) -> bytes:
+    octets: bytes = message if type(message) is bytes else message.SerializeToString()
+    return octets

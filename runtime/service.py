@@ -1,0 +1,169 @@
+"""The control service: messages to what the agent does, and back; no logic of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from importlib.metadata import version
+from typing import Any, NoReturn
+
+import grpc
+
+from ..lang.diagnostics import Refused
+from ..lang.ending import diagnosed
+from ..lang.source import Source
+from . import agent_faults as faults
+from .agent import Agent, status_of
+from .bundle import make_bundle
+from .faults import refused
+from .outcome import MovedOn, Outcome
+from .owner import Wish
+from .reader import Reader
+from .rpc import control_pb2 as pb
+from .rpc import messages
+from .rpc.failures import failure, status_code, trailer
+from .rpc.listing import Listing
+
+Context = grpc.ServicerContext
+#: Octets of all columns of a bulk request.
+MOST_COLUMNS = 1 << 30
+
+
+class Service:
+    """`helio.control.v1.Control`. `acknowledge`: what Status says of the journal."""
+
+    def __init__(self, agent: Agent, acknowledge: str = "none") -> None:
+        self.agent, self.acknowledge = agent, acknowledge
+
+    # ---- changing ---------------------------------------------------------------------------
+
+    def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.ApplyReply:
+        return messages.apply_reply(self._apply(request, _until(context)))
+
+    def Stream(
+        self, requests: Iterable[pb.ApplyRequest], context: Context
+    ) -> Iterator[pb.StreamReply]:
+        until = _until(context)
+        for number, request in enumerate(requests, 1):
+            try:
+                done = messages.apply_reply(self._apply(request, until))
+                yield pb.StreamReply(number=number, done=done)
+            except Refused as error:
+                yield pb.StreamReply(number=number, failed=_failure(error))
+
+    def BulkApply(self, parts: Iterable[pb.BulkPart], context: Context) -> pb.ApplyReply:
+        begin, columns = pb.BulkBegin(), bytearray()
+        for number, part in enumerate(parts):
+            if part.HasField("begin") != (number == 0):
+                help_ = "`begin` in the first part, and in no other"
+                raise refused(faults.bad_message("the parts of a bulk request are mixed up", help_))
+            begin = begin if number else part.begin
+            if len(columns) + len(part.columns) > MOST_COLUMNS:
+                title = f"the columns have more than {MOST_COLUMNS >> 20} MiB"
+                raise refused(faults.too_much(title, "split them into several requests"))
+            columns += part.columns
+        wanted = begin.if_revision if begin.HasField("if_revision") else None
+        wish = Wish(bytes(columns), True, wanted, begin.idempotency_key)
+        done = self.agent.owner(begin.pipeline).apply(wish, _until(context))
+        return messages.apply_reply(done)
+
+    def _apply(self, request: pb.ApplyRequest, until: float | None) -> Outcome:
+        wanted = request.if_revision if request.HasField("if_revision") else None
+        wish = Wish(request.request, False, wanted, request.idempotency_key, request.digest)
+        return self.agent.owner(request.pipeline).apply(wish, until)
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    def Get(self, request: pb.GetRequest, context: Context) -> pb.Rule:
+        with closing(self._reader(request.pipeline)) as reader:
+            return Listing(reader).rule(request)
+
+    def List(self, request: pb.ListRequest, context: Context) -> Iterator[pb.ListPart]:
+        with closing(self._reader(request.pipeline)) as reader:
+            yield from Listing(reader).rules(request.filter, request.form)
+
+    def Entries(self, request: pb.EntriesRequest, context: Context) -> Iterator[pb.EntriesPart]:
+        with closing(self._reader(request.pipeline)) as reader:
+            yield from Listing(reader).entries(request.state)
+
+    def Stats(self, request: pb.StatsRequest, context: Context) -> pb.StatsReply:
+        with closing(self._reader(request.pipeline)) as reader:
+            return Listing(reader).stats()
+
+    def _reader(self, pipeline: str) -> Reader:
+        return Reader(self.agent.owner(pipeline).name)
+
+    def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
+        name = self.agent.owner(request.pipeline).name if request.pipeline else ""
+        with self.agent.events.watch(name) as watcher:
+            context.add_callback(watcher.close)
+            context.send_initial_metadata(())  # from here on nothing is missed
+            for event in watcher:
+                yield messages.event(event)
+
+    # ---- pipelines --------------------------------------------------------------------------
+
+    def Load(self, request: pb.LoadRequest, context: Context) -> pb.PipelineStatus:
+        bundle = make_bundle(request.bundle.manifest, lambda _: request.bundle.object)
+        source = Source(request.config_name or "<config>", request.config)
+        return messages.status(self.agent.load(bundle, source, request.pipeline))
+
+    def Unload(self, request: pb.UnloadRequest, context: Context) -> pb.UnloadReply:
+        return pb.UnloadReply(pipeline=self.agent.unload(request.pipeline))
+
+    def Refresh(self, request: pb.RefreshRequest, context: Context) -> pb.RefreshReply:
+        found, revision = self.agent.owner(request.pipeline).refresh(_until(context))
+        return pb.RefreshReply(
+            rules=found.rules, attached=found.attached, gone=found.gone, revision=revision
+        )
+
+    def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
+        return pb.StatusReply(
+            version=version("helioc"), pid=self.agent.pid, started=self.agent.started,
+            acknowledge=self.acknowledge, pipelines=map(messages.status, self.agent.status()),
+        )  # fmt: skip
+
+    def GetSchema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaReply:
+        found = status_of(self.agent.owner(request.pipeline))
+        roles = found.manifest.roles
+        return pb.SchemaReply(
+            pipeline=found.name, manifest=found.manifest.to_json(),
+            ports=[messages.port(p, roles[p.role]) for p in found.ports],
+        )  # fmt: skip
+
+
+def _until(context: Context) -> float | None:
+    remaining = context.time_remaining()
+    return None if remaining is None else time.monotonic() + remaining
+
+
+def guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, with errors told as control.proto describes."""
+
+    def once(request: Any, context: Context) -> Any:
+        try:
+            return method(request, context)
+        except Exception as error:
+            _abort(error, context)
+
+    def many(request: Any, context: Context) -> Iterator[Any]:
+        try:
+            yield from method(request, context)
+        except Exception as error:
+            _abort(error, context)
+
+    return many if name in ("Stream", "List", "Entries", "Watch") else once
+
+
+def _failure(error: Exception) -> pb.Failure:
+    revision = error.revision if isinstance(error, MovedOn) else 0
+    return failure(diagnosed(error, "heliod"), revision)
+
+
+def _abort(error: Exception, context: Context) -> NoReturn:
+    failed = _failure(error)
+    first = next(f for f in failed.findings if f.code)
+    code, said = status_code(first.code), f"{first.code}: {first.title}"
+    context.set_trailing_metadata(trailer(failed, code, said))
+    context.abort(code, said)

@@ -1,0 +1,96 @@
+"""An agent as tests use it: `heliod` in a network namespace, and clients of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from helioc.runtime.client import Client
+from helioc.runtime.loader import unload
+from helioc.runtime.releases import ROOT
+from lab import Background, Lab, Namespace
+from linx_maps import write
+
+_numbers = count(1)
+EDGE = """\
+ports:
+  LAN:  {role: lan, interface: lan0}
+  WAN1: {role: wan, interface: wan0}
+overlays:
+  GRE-WAN1: {local_ip: 192.0.2.1, remote_ip: 192.0.2.2, key: 7, interface: WAN1}
+"""
+
+
+def make_edge(lab: Lab) -> Namespace:
+    """A namespace with lan0 and wan0, wired to two others."""
+    lan, made, wan = (lab.namespace(n) for n in ("lan", "edge", "wan"))
+    lab.wire(lan, "eth0", made, "lan0")
+    lab.wire(wan, "eth0", made, "wan0")
+    made.address("lan0", "10.1.0.1/16")
+    made.address("wan0", "192.0.2.1/24")
+    made.neighbour("wan0", "192.0.2.2", wan.mac("eth0"))
+    return made
+
+
+@dataclass
+class World:
+    """`name`: what the pipeline is called. `directory` has `bundle` and `edge.yaml`."""
+
+    edge: Namespace
+    name: str
+    directory: Path
+
+    @property
+    def socket(self) -> Path:
+        return self.directory / "heliod.sock"
+
+    @property
+    def address(self) -> str:
+        return f"unix:{self.socket}"
+
+    @contextmanager
+    def agent(self, *options: str) -> Iterator[Background]:
+        """`heliod`, ready; ended with SIGTERM unless it has ended."""
+        words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket)]
+        process = Background((*self.edge.inside(*words, *options),))
+        try:
+            process.expect("ready")
+            yield process
+        finally:
+            process.stop()
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        with Client(self.address, self.name) as made:
+            yield made
+
+    def ctl(self, *words: str, status: int = 0, stdin: str = "") -> str:
+        """`helioctl`, told where the agent is."""
+        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", self.name]
+        done = subprocess.run(
+            self.edge.inside(*program, "--agent", self.address, *words), input=stdin,
+            capture_output=True, text=True, cwd=self.directory, timeout=60,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+        assert done.returncode == status, said
+        assert "Traceback" not in said and "error[H9999]" not in said
+        return said
+
+
+@contextmanager
+def world(lab: Lab, directory: Path) -> Iterator[World]:
+    """An edge to run an agent at; its pipeline is unloaded at the end."""
+    write(directory / "bundle")
+    (directory / "edge.yaml").write_text(EDGE)
+    made = World(make_edge(lab), f"ht{os.getpid()}-a{next(_numbers)}", directory)
+    try:
+        yield made
+    finally:
+        if (ROOT / made.name).exists():
+            unload(made.name)
