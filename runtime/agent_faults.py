@@ -20,8 +20,12 @@ def bad_message(what: str, help_: str) -> Diagnostic:
     return Diagnostic("H0762", what, (), help_)
 
 
-def unreachable(address: str, why: str) -> Diagnostic:
+def unreachable(address: str, why: str, identity: bool) -> Diagnostic:
     help_ = "is `heliod` running? `helioctl --local` works without it"
+    if not address.startswith("unix:"):
+        help_ = "is `heliod` running, and was it told to listen there (`--tcp`)?"
+        if not identity:
+            help_ += " By TCP both sides show certificates: `helioctl --identity PATH`"
     return Diagnostic("H0763", f"no agent answers at `{address}`: {why}", (), help_)
 
 
@@ -58,6 +62,23 @@ def too_much(what: str, help_: str) -> Diagnostic:
     return Diagnostic("H0770", what, (), help_)
 
 
+def bad_identity(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0771", f"the certificate and key `{path}` cannot be used: {why}", (),
+                      "`helioctl certs` makes some for a laboratory")  # fmt: skip
+
+
+def no_certificate(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0772", f"cannot write `{path}`: {why}", (),
+                      "certificates and keys are never overwritten: take another name, or directory"
+                      )  # fmt: skip
+
+
+def not_allowed(what: str, role: str, needed: str) -> Diagnostic:
+    have = f"its certificate's role is `{role}`" if role else "its certificate has no role"
+    return Diagnostic("H0773", f"this client may not call {what}: {have}", (),
+                      f"a certificate with the role `{needed}` allows it")  # fmt: skip
+
+
 AGENT: dict[str, Explanation] = {
     "H0760": Explanation(
         "the rules are not those that a request was made for",
@@ -78,7 +99,9 @@ AGENT: dict[str, Explanation] = {
         "no agent answers",
         "`helioctl` speaks to the agent (`heliod`) by its socket /run/helio/heliod.sock where that "
         "is there and of the same network namespace, or at the address given by `--agent`. "
-        "Without an agent, and with `--local`, it works on the kernel's maps itself.",
+        "Without an agent, and with `--local`, it works on the kernel's maps itself.\n\n"
+        "Over TCP both sides show certificates (mutual TLS) by the same authority. Only an agent "
+        "that was started with `--insecure-tcp` takes anybody's requests.",
     ),
     "H0764": Explanation(
         "a call to the agent broke off",
@@ -113,6 +136,24 @@ AGENT: dict[str, Explanation] = {
     "H0770": Explanation(
         "more than the agent takes",
         "Requests are bounded in size, so that nobody's request takes the memory that others "
-        "need: a message has at most 16 MiB, the columns of a bulk request 1 GiB.",
+        "need: a message has at most 16 MiB, a request of IEs 4 MiB, the columns of a bulk "
+        "request 256 MiB, all that arrive at a time 512 MiB. One client has at most 32 calls at "
+        "a time, 8 of them streams and watches.",
+    ),
+    "H0771": Explanation(
+        "a certificate or key that cannot be used",
+        "An identity is three PEM files: NAME.pem, NAME.key (without a password), and in the same "
+        "directory ca.pem, the authority by which the other side's certificate must be signed.",
+    ),
+    "H0772": Explanation(
+        "a certificate cannot be written",
+        "`helioctl certs` writes only files that are not there yet: an overwritten key of an "
+        "authority would make every certificate by it worthless.",
+    ),
+    "H0773": Explanation(
+        "a certificate's role does not allow a call",
+        "A client's certificate names its role among its subject's other names, as the URI "
+        "urn:helio:role:read, :rules or :admin. `read` may look, `rules` also change rules, "
+        "`admin` also load, upgrade and unload.",
     ),
 }

@@ -15,6 +15,7 @@ import click
 from ..lang.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from .certs import Role
     from .control import Target
     from .outcome import Outcome
 
@@ -54,13 +55,20 @@ def complain(diagnostics: list[Diagnostic]) -> None:
 @click.option("--agent", default="", envvar="HELIO_AGENT", metavar="ADDRESS",
               help="unix:PATH or HOST:PORT of the agent; default: the local one, if it runs."
               )  # fmt: skip
+@click.option(
+    "--identity",
+    envvar="HELIO_IDENTITY",
+    type=_PATH,
+    metavar="PATH",
+    help="For an agent by TCP: PATH.pem, PATH.key and the ca.pem beside them.",
+)
 @click.option("--local", is_flag=True, help="Without the agent, on the kernel's maps.")
 @click.pass_context
-def cli(context: click.Context, name: str, agent: str, local: bool) -> None:
+def cli(context: click.Context, name: str, agent: str, identity: Path | None, local: bool) -> None:
     """Load Helio pipelines into the kernel, and tell them rules."""
     from .control import Target
 
-    context.obj = Target(name, agent, local)
+    context.obj = Target(name, agent, local, identity)
 
 
 def _json(value: Any) -> None:
@@ -258,6 +266,49 @@ def refresh(target: Target) -> None:
         click.echo(f"{port} is back and attached")
     for port in found.gone:
         click.echo(f"{port} is gone: its interface is not there", err=True)
+
+
+# ---- certificates ---------------------------------------------------------------------------
+
+
+@cli.group()
+def certs() -> None:
+    """Certificates for a laboratory. Elsewhere have your own authority sign them."""
+
+
+@certs.command()
+@click.argument("directory", type=_PATH)
+@click.option("--host", "hosts", multiple=True, help="A name or address of the agent's machine.")
+def new(directory: Path, hosts: tuple[str, ...]) -> None:
+    """Make an authority in DIRECTORY, and by it the identities `agent` and `admin`."""
+    from .certs import make_authority
+
+    for path in make_authority(directory, list(hosts)):
+        click.echo(path)
+
+
+@certs.command()
+@click.argument("directory", type=_PATH)
+@click.argument("name")
+@click.option("--role", required=True, type=click.Choice(["read", "rules", "admin"]))
+def client(directory: Path, name: str, role: Role) -> None:
+    """Make an identity for a client, by the authority in DIRECTORY."""
+    from .certs import issue
+
+    for path in issue(directory, name, role):
+        click.echo(path)
+
+
+@certs.command()
+@click.argument("directory", type=_PATH)
+@click.argument("name")
+@click.option("--host", "hosts", multiple=True, required=True, help="A name or address of it.")
+def agent(directory: Path, name: str, hosts: tuple[str, ...]) -> None:
+    """Make an identity for another agent, by the authority in DIRECTORY."""
+    from .certs import issue
+
+    for path in issue(directory, name, None, list(hosts)):
+        click.echo(path)
 
 
 @cli.command()

@@ -1,6 +1,7 @@
 """A typed client of the agent.
 
-    with Client() as agent:                                # the local one, by its Unix socket
+    with Client() as agent:                              # the local one, by its Unix socket
+    with Client("192.0.2.1:50051", identity="certs/controller") as agent:    # by mutual TLS
         done = agent.apply("create FAR 1 [(action, u8, DROP)]")
         for rule in agent.rules(kinds=["FAR"]):
             print(rule.text, rule.packets)
@@ -14,6 +15,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ from ..lang.request import Request
 from ..lang.request_parser import parse_request
 from ..lang.source import Source
 from . import agent_faults as faults
+from .certs import read_identity
 from .faults import refused
 from .outcome import Outcome
 from .report import Entry, Shown
@@ -76,15 +79,21 @@ class Client:
 
     def __init__(
         self, address: str = SOCKET, pipeline: str = "", *,
-        credentials: grpc.ChannelCredentials | None = None, timeout: float = TIMEOUT,
+        identity: Path | str | None = None, timeout: float = TIMEOUT,
     ) -> None:  # fmt: skip
         """`address`: `unix:PATH` or `HOST:PORT`. `pipeline` may be left out where one is loaded.
-        `timeout`: seconds that a call may take."""
+        `identity`: for mutual TLS, PATH of PATH.pem and PATH.key, with ca.pem beside them.
+        `timeout`: seconds that a call may take. Raises `Refused`."""
         self.address, self.pipeline, self.timeout = address, pipeline, timeout
-        if credentials is None:
+        if identity is None:
             self._channel = grpc.insecure_channel(address, _OPTIONS)
         else:
+            found = read_identity(Path(identity))
+            credentials = grpc.ssl_channel_credentials(
+                found.authority, found.key, found.certificate
+            )
             self._channel = grpc.secure_channel(address, credentials, _OPTIONS)
+        self._secure = identity is not None
         self._calls = calls(self._channel)
         self._schema: Schema | None = None
 
@@ -253,8 +262,9 @@ class Client:
         if failed is not None and failed.findings:
             return Rejected(diagnostics_of(failed, request), code, failed.revision)
         said = (error.details() if isinstance(error, grpc.Call) else "") or code.name.lower()
-        make = faults.unreachable if code is grpc.StatusCode.UNAVAILABLE else faults.call_failed
-        return Rejected([make(self.address, said)], code)
+        if code is grpc.StatusCode.UNAVAILABLE:
+            return Rejected([faults.unreachable(self.address, said, self._secure)], code)
+        return Rejected([faults.call_failed(self.address, said)], code)
 
 
 def _packed(columns: Columns) -> bytes:

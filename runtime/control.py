@@ -208,11 +208,13 @@ class Remote:
 
 @dataclass(frozen=True)
 class Target:
-    """Whom `helioctl` speaks to. `agent`: an address; empty: the local agent if there is one."""
+    """Whom `helioctl` speaks to. `agent`: an address; empty: the local agent if there is one.
+    `identity`: for TCP, see `certs.read_identity`."""
 
     name: str = ""
     agent: str = ""
     local: bool = False
+    identity: Path | None = None
 
     @contextmanager
     def open(self) -> Iterator[Control]:
@@ -223,7 +225,7 @@ class Target:
             return
         from .client import Client
 
-        with Client(address, self.name) as client:
+        with Client(address, self.name, identity=self.identity) as client:
             yield Remote(client)
 
 

@@ -46,21 +46,53 @@ def main() -> NoReturn:
 @click.version_option(package_name="helioc")
 @click.option("--socket", "path", default=SOCKET, type=click.Path(path_type=Path),
               show_default=True, help="The Unix socket for local tools.")  # fmt: skip
-def serve(path: Path) -> None:
-    """Own the pipelines of this network namespace, and take requests for them over gRPC."""
+@click.option(
+    "--tcp",
+    "address",
+    default="",
+    metavar="HOST:PORT",
+    help="Also listen here (port 50051 is the usual one), with mutual TLS.",
+)
+@click.option(
+    "--identity",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="For --tcp: PATH.pem, PATH.key, and the ca.pem beside them.",
+)
+@click.option(
+    "--insecure-tcp",
+    "insecure",
+    default="",
+    metavar="HOST:PORT",
+    help="Also listen here WITHOUT TLS: whoever reaches it may do everything.",
+)
+@click.option("--rate", default=10_000.0, type=click.FloatRange(1), show_default=True,
+              help="Requests a second of one client; whoever asks faster waits.")  # fmt: skip
+def serve(path: Path, address: str, identity: Path | None, insecure: str, rate: float) -> None:
+    """Own the pipelines of this network namespace, and take requests for them over gRPC.
+
+    Clients by TCP have the role that their certificate names: read, rules or admin."""
+    if bool(address) != bool(identity):
+        raise click.UsageError("--tcp and --identity belong together")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(levelname)s: %(message)s")
     from ..lang.render import render
     from .agent import Agent
+    from .rpc.guard import Limits
     from .rpc.server import Server
     from .service import Service
 
     agent = Agent()
     try:
-        server = Server(Service(agent))
+        server = Server(Service(agent), Limits(rate=rate))
         server.listen(path)
+        if identity is not None:
+            server.listen_tcp(address, identity)
+        if insecure:
+            _log.warning("%s is open to anybody: no TLS, no roles", insecure)
+            server.listen_insecure(insecure)
         for found in agent.open_all():
             _log.error("%s", render(found))
         server.start()

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from importlib.metadata import version
-from typing import Any, NoReturn
 
 import grpc
 
 from ..lang.diagnostics import Refused
-from ..lang.ending import diagnosed
 from ..lang.source import Source
 from . import agent_faults as faults
 from .agent import Agent, status_of
 from .bundle import make_bundle
 from .faults import refused
-from .outcome import MovedOn, Outcome
+from .outcome import Outcome
 from .owner import Wish
 from .reader import Reader
 from .rpc import control_pb2 as pb
 from .rpc import messages
-from .rpc.failures import failure, status_code, trailer
+from .rpc.guard import Budget, failure_of
 from .rpc.listing import Listing
 
 Context = grpc.ServicerContext
-#: Octets of all columns of a bulk request.
-MOST_COLUMNS = 1 << 30
+#: Octets: of a request of IEs, of all columns of a bulk request, and of all bulk requests that are
+#: arriving at a time.
+LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
 
 
 class Service:
@@ -35,6 +34,7 @@ class Service:
 
     def __init__(self, agent: Agent, acknowledge: str = "none") -> None:
         self.agent, self.acknowledge = agent, acknowledge
+        self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
 
     # ---- changing ---------------------------------------------------------------------------
 
@@ -50,25 +50,29 @@ class Service:
                 done = messages.apply_reply(self._apply(request, until))
                 yield pb.StreamReply(number=number, done=done)
             except Refused as error:
-                yield pb.StreamReply(number=number, failed=_failure(error))
+                yield pb.StreamReply(number=number, failed=failure_of(error))
 
     def BulkApply(self, parts: Iterable[pb.BulkPart], context: Context) -> pb.ApplyReply:
-        begin, columns = pb.BulkBegin(), bytearray()
-        for number, part in enumerate(parts):
-            if part.HasField("begin") != (number == 0):
-                help_ = "`begin` in the first part, and in no other"
-                raise refused(faults.bad_message("the parts of a bulk request are mixed up", help_))
-            begin = begin if number else part.begin
-            if len(columns) + len(part.columns) > MOST_COLUMNS:
-                title = f"the columns have more than {MOST_COLUMNS >> 20} MiB"
-                raise refused(faults.too_much(title, "split them into several requests"))
-            columns += part.columns
-        wanted = begin.if_revision if begin.HasField("if_revision") else None
-        wish = Wish(bytes(columns), True, wanted, begin.idempotency_key)
-        done = self.agent.owner(begin.pipeline).apply(wish, _until(context))
+        with self._arriving.share() as take:
+            begin, columns = pb.BulkBegin(), bytearray()
+            for number, part in enumerate(parts):
+                if part.HasField("begin") != (number == 0):
+                    title = "the parts of a bulk request are mixed up"
+                    help_ = "`begin` in the first part, and in no other"
+                    raise refused(faults.bad_message(title, help_))
+                begin = begin if number else part.begin
+                take(len(part.columns))
+                columns += part.columns
+            wanted = begin.if_revision if begin.HasField("if_revision") else None
+            wish = Wish(bytes(columns), True, wanted, begin.idempotency_key)
+            del columns
+            done = self.agent.owner(begin.pipeline).apply(wish, _until(context))
         return messages.apply_reply(done)
 
     def _apply(self, request: pb.ApplyRequest, until: float | None) -> Outcome:
+        if len(request.request) > LONGEST:
+            title = f"the request has more than {LONGEST >> 20} MiB"
+            raise refused(faults.too_much(title, "split it, or send packed columns (BulkApply)"))
         wanted = request.if_revision if request.HasField("if_revision") else None
         wish = Wish(request.request, False, wanted, request.idempotency_key, request.digest)
         return self.agent.owner(request.pipeline).apply(wish, until)
@@ -136,34 +140,3 @@ class Service:
 def _until(context: Context) -> float | None:
     remaining = context.time_remaining()
     return None if remaining is None else time.monotonic() + remaining
-
-
-def guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, with errors told as control.proto describes."""
-
-    def once(request: Any, context: Context) -> Any:
-        try:
-            return method(request, context)
-        except Exception as error:
-            _abort(error, context)
-
-    def many(request: Any, context: Context) -> Iterator[Any]:
-        try:
-            yield from method(request, context)
-        except Exception as error:
-            _abort(error, context)
-
-    return many if name in ("Stream", "List", "Entries", "Watch") else once
-
-
-def _failure(error: Exception) -> pb.Failure:
-    revision = error.revision if isinstance(error, MovedOn) else 0
-    return failure(diagnosed(error, "heliod"), revision)
-
-
-def _abort(error: Exception, context: Context) -> NoReturn:
-    failed = _failure(error)
-    first = next(f for f in failed.findings if f.code)
-    code, said = status_code(first.code), f"{first.code}: {first.title}"
-    context.set_trailing_metadata(trailer(failed, code, said))
-    context.abort(code, said)

@@ -48,6 +48,7 @@ LIBRARIES = {
     "grpc_health": WIRE,
     "grpc_reflection": WIRE,
     "google": WIRE,
+    "cryptography": ("runtime/certs.py",),
     "pyroute2": ("runtime/*",),
     "click": ENTRY_POINTS,
     "scapy": (),

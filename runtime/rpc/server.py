@@ -3,41 +3,76 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from ...lang.diagnostics import Refused
 from .. import agent_faults as faults
+from ..certs import read_identity
 from ..faults import refused
-from ..service import Service, guarded
+from ..service import Service
+from .guard import Guard, Limits
 from .methods import SERVICE, handlers
 
 #: Octets of a message, either way.
 LARGEST = 16 << 20
-_THREADS = 32
 _OPTIONS = (
     ("grpc.max_receive_message_length", LARGEST),
     ("grpc.max_send_message_length", LARGEST),
     ("grpc.so_reuseport", 0),
+    ("grpc.max_concurrent_streams", 64),
+    # Who does not finish a handshake, or has gone without a word, holds nothing for long.
+    ("grpc.server_handshake_timeout_ms", 5_000),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
 )
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^:\s/]+):\d{1,5}")
 
 
 class Server:
     """Listens from `start` to `stop`."""
 
-    def __init__(self, service: Service) -> None:
-        self._server = grpc.server(ThreadPoolExecutor(_THREADS, "rpc"), options=_OPTIONS)
-        self._server.add_generic_rpc_handlers((handlers(service, guarded),))
+    def __init__(self, service: Service, limits: Limits = Limits()) -> None:  # noqa: B008
+        # Streams and watches hold a thread each: there are always some for the others.
+        threads = ThreadPoolExecutor(limits.all_lasting + 32, "rpc")
+        self._server = grpc.server(threads, options=_OPTIONS)
+        self._server.add_generic_rpc_handlers((handlers(service, Guard(limits)),))
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (SERVICE.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self._sockets: list[Path] = []
+
+    def listen_tcp(self, address: str, identity: Path) -> None:
+        """At `HOST:PORT` for clients with certificates. `identity`: see `certs.read_identity`; the
+        files are read again when they have changed. Raises `Refused`."""
+        first = _Fresh(identity)
+        fetch: Any = first.changed  # None is allowed, whatever the stubs say
+        credentials = grpc.dynamic_ssl_server_credentials(first.now(), fetch, True)
+        self._bind(address, lambda: self._server.add_secure_port(address, credentials))
+
+    def listen_insecure(self, address: str) -> None:
+        """At `HOST:PORT`, for anybody, who may do everything. Raises `Refused`."""
+        self._bind(address, lambda: self._server.add_insecure_port(address))
+
+    def _bind(self, address: str, bind: Callable[[], int]) -> None:
+        if not _ADDRESS.fullmatch(address):
+            raise refused(faults.bad_address(address))
+        try:
+            bind()
+        except RuntimeError:
+            why = "it is in use, or no address of this machine"
+            raise refused(faults.address_taken(address, why)) from None
 
     def listen(self, path: Path) -> None:
         """At a Unix socket that only its owner may use. Raises `Refused`."""
@@ -69,6 +104,30 @@ class Server:
         self._server.stop(grace).wait()
         for path in self._sockets:
             path.unlink(missing_ok=True)
+
+
+class _Fresh:
+    """Certificates as their files are now."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known = read_identity(path)
+
+    def now(self) -> grpc.ServerCertificateConfiguration:
+        known = self._known
+        pair = [(known.key, known.certificate)]
+        return grpc.ssl_server_certificate_configuration(pair, known.authority)
+
+    def changed(self) -> grpc.ServerCertificateConfiguration | None:
+        """At every handshake: None where they are what they were, or cannot be used."""
+        try:
+            found = read_identity(self._path)
+        except Refused:
+            return None
+        if found == self._known:
+            return None
+        self._known = found
+        return self.now()
 
 
 def _remove_stale(path: Path) -> None:

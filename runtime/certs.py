@@ -1,0 +1,211 @@
+"""Certificates for mutual TLS: a small authority for a laboratory, and what a certificate allows.
+
+A client's certificate has its role as a URI among its subject's other names (RFC 5280 section
+4.2.1.6): `urn:helio:role:rules`. Whatever authority signs them, the agent reads nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from . import agent_faults as faults
+from .faults import refused
+from .reading import read_octets
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+#: What a client may do: look; also change rules; also load, upgrade and unload.
+Role = Literal["read", "rules", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+ROLE_URI = "urn:helio:role:"
+_LARGEST = 1 << 20
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_YEAR = timedelta(days=365)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """PEM: the authority, a certificate chain by it, and the certificate's key."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+
+
+def read_identity(path: Path) -> Identity:
+    """`PATH.pem` and `PATH.key`, and the `ca.pem` beside them. Raises `Refused`."""
+    beside = path.parent / "ca.pem"
+    files = (beside, path.with_name(f"{path.name}.pem"), path.with_name(f"{path.name}.key"))
+    found = Identity(*(read_octets(file, _LARGEST) for file in files))
+    _check(found, path)
+    return found
+
+
+def _check(found: Identity, path: Path) -> None:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        x509.load_pem_x509_certificate(found.authority)
+        certificate = x509.load_pem_x509_certificate(found.certificate)
+        key = load_pem_private_key(found.key, None)
+    except (ValueError, TypeError) as error:
+        raise refused(faults.bad_identity(str(path), f"they cannot be read: {error}")) from None
+    if key.public_key() != certificate.public_key():
+        raise refused(faults.bad_identity(str(path), "the key is another certificate's"))
+    if certificate.not_valid_after_utc < datetime.now(UTC):
+        when = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
+        raise refused(faults.bad_identity(str(path), f"the certificate expired on {when}"))
+
+
+def role_of(names: list[bytes]) -> Role | None:
+    """The role among a certificate's names."""
+    for role in reversed(ROLES):
+        if f"{ROLE_URI}{role}".encode() in names:
+            return role
+    return None
+
+
+# ---- a small authority ----------------------------------------------------------------------
+
+
+def make_authority(directory: Path, hosts: list[str]) -> list[Path]:
+    """A new authority (`ca.pem`, `ca.key`), and by it certificates of an agent at these names and
+    addresses (`agent.*`) and of an administrator (`admin.*`). Overwrites nothing; raises `Refused`.
+    """
+    from cryptography import x509
+
+    key = _new_key()
+    name = _name("Helio laboratory authority")
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name)
+        .public_key(key.public_key()).serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + 10 * _YEAR)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )  # fmt: skip
+    made = _write(directory, "ca", _sign(certificate, key), key)
+    made += issue(directory, "agent", None, ["localhost", "127.0.0.1", "::1", *hosts])
+    return made + issue(directory, "admin", "admin")
+
+
+def issue(
+    directory: Path, name: str, role: Role | None, hosts: list[str] | None = None
+) -> list[Path]:
+    """A certificate by the authority in a directory, for a client with a role, or for an agent
+    (without) at `hosts`. Raises `Refused`."""
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    if not _NAME.fullmatch(name):
+        help_ = "letters, digits, `-`, `_` and `.`, at most 64"
+        raise refused(faults.bad_message(f"`{name}` cannot be a certificate's name", help_))
+    authority, signer = _read_authority(directory)
+    key = _new_key()
+    now = datetime.now(UTC)
+    names: list[x509.GeneralName] = [_host(host) for host in hosts or ()]
+    usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
+    if role is not None:
+        names.append(x509.UniformResourceIdentifier(f"{ROLE_URI}{role}"))
+    else:
+        usages.append(ExtendedKeyUsageOID.SERVER_AUTH)
+    certificate = (
+        x509.CertificateBuilder().subject_name(_name(name)).issuer_name(authority.subject)
+        .public_key(key.public_key()).serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + _YEAR)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    )  # fmt: skip
+    return _write(directory, name, _sign(certificate, signer), key)
+
+
+def _read_authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    found = read_identity(directory / "ca")
+    key = load_pem_private_key(found.key, None)
+    if not isinstance(key, EllipticCurvePrivateKey):
+        why = "its key is of another kind than those that `helioctl certs` makes"
+        raise refused(faults.bad_identity(str(directory / "ca"), why))
+    return x509.load_pem_x509_certificate(found.authority), key
+
+
+def _new_key() -> EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _sign(certificate: x509.CertificateBuilder, key: EllipticCurvePrivateKey) -> x509.Certificate:
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    return certificate.sign(key, SHA256())
+
+
+def _name(common: str) -> x509.Name:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _host(host: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _key_usage(signs: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=not signs, key_cert_sign=signs, crl_sign=signs,
+        content_commitment=False, key_encipherment=False, data_encipherment=False,
+        key_agreement=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+
+
+def _write(
+    directory: Path, name: str, certificate: x509.Certificate, key: EllipticCurvePrivateKey
+) -> list[Path]:
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    plain = NoEncryption()
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, plain)
+    public = certificate.public_bytes(Encoding.PEM)
+    files = {f"{name}.key": (secret, 0o600), f"{name}.pem": (public, 0o644)}
+    made, path = [], directory
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for file, (octets, mode) in files.items():
+            path = directory / file
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            with os.fdopen(descriptor, "wb") as out:
+                out.write(octets)
+            made.append(path)
+    except OSError as error:
+        raise refused(faults.no_certificate(str(path), (error.strerror or "").lower())) from None
+    return made

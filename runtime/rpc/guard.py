@@ -1,0 +1,209 @@
+"""Who may call what, and how much of it: the door in front of every method.
+
+A slow or hostile client shall harm nobody else: each has so many calls at a time, so many requests
+a second (whoever asks faster waits), and calls that keep something busy end after a while.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock, Timer
+from typing import Any, NoReturn, TypeVar
+
+import grpc
+
+from ...lang.ending import diagnosed
+from .. import agent_faults as faults
+from ..certs import ROLES, Role, role_of
+from ..faults import refused
+from ..outcome import MovedOn
+from . import control_pb2 as pb
+from .failures import failure, status_code, trailer
+from .methods import METHODS
+
+Context = grpc.ServicerContext
+_Message = TypeVar("_Message")
+
+#: The least role that a method takes; what is not named here is for administrators.
+NEEDED: dict[str, Role] = {
+    **dict.fromkeys(("Get", "List", "Entries", "Stats", "Watch", "Status", "GetSchema"), "read"),
+    **dict.fromkeys(("Apply", "Stream", "BulkApply", "Refresh"), "rules"),
+}
+_LASTING = ("Stream", "Watch")
+#: Calls that end by themselves if the client lets them, and are ended after a while.
+_TIMED = ("List", "Entries", "BulkApply")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`calls` of one client at a time, `lasting` of them streams and watches, `all_lasting` of all
+    clients; `rate`: requests a second of one client, as many at once; `seconds`: see `_TIMED`."""
+
+    calls: int = 32
+    lasting: int = 8
+    all_lasting: int = 64
+    rate: float = 10_000.0
+    seconds: float = 120.0
+
+
+@dataclass
+class _Client:
+    calls: int = 0
+    lasting: int = 0
+    tokens: float = 0.0
+    filled: float = field(default_factory=time.monotonic)
+
+
+class Guard:
+    """Wraps methods: see `methods.handlers`."""
+
+    def __init__(self, limits: Limits = Limits()) -> None:
+        self.limits = limits
+        self._clients: dict[str, _Client] = {}
+        self._lasting = 0
+        self._lock = Lock()
+
+    def __call__(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method for those who may call it; errors are told as control.proto describes."""
+        described = METHODS[name]
+
+        def once(request: Any, context: Context) -> Any:
+            try:
+                with self._call(name, context) as client:
+                    if described.client_streaming:
+                        request = self._paced(request, client)
+                    else:
+                        self._take(client)
+                    return method(request, context)
+            except Exception as error:
+                _abort(error, context)
+
+        def many(request: Any, context: Context) -> Iterator[Any]:
+            try:
+                with self._call(name, context) as client:
+                    if described.client_streaming:
+                        request = self._paced(request, client)
+                    yield from method(request, context)
+            except Exception as error:
+                _abort(error, context)
+
+        return many if described.server_streaming else once
+
+    @contextmanager
+    def _call(self, name: str, context: Context) -> Iterator[_Client]:
+        who, role = identity(context)
+        needed = NEEDED.get(name, "admin")
+        if role is None or ROLES.index(role) < ROLES.index(needed):
+            raise refused(faults.not_allowed(name, role or "", needed))
+        lasting = int(name in _LASTING)
+        client = self._enter(who, lasting)
+        timer = Timer(self.limits.seconds, context.cancel) if name in _TIMED else None
+        try:
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
+            yield client
+        finally:
+            if timer is not None:
+                timer.cancel()
+            self._leave(who, client, lasting)
+
+    def _enter(self, who: str, lasting: int) -> _Client:
+        limits = self.limits
+        with self._lock:
+            client = self._clients.get(who)
+            if client is None:
+                client = self._clients[who] = _Client(tokens=limits.rate)
+            if client.calls >= limits.calls or client.lasting + lasting > limits.lasting:
+                title = f"this client has {client.calls} calls at a time already"
+                raise refused(faults.too_much(title, "end some, or send requests on one stream"))
+            if self._lasting + lasting > limits.all_lasting:
+                title = f"the agent has {self._lasting} streams and watches already"
+                raise refused(faults.too_much(title, "try again later"))
+            client.calls += 1
+            client.lasting += lasting
+            self._lasting += lasting
+        return client
+
+    def _leave(self, who: str, client: _Client, lasting: int) -> None:
+        with self._lock:
+            client.calls -= 1
+            client.lasting -= lasting
+            self._lasting -= lasting
+            if len(self._clients) > 1000 and not client.calls:
+                del self._clients[who]
+
+    # ---- rates ------------------------------------------------------------------------------
+
+    def _paced(self, requests: Iterable[_Message], client: _Client) -> Iterator[_Message]:
+        for request in requests:
+            self._take(client)
+            yield request
+
+    def _take(self, client: _Client) -> None:
+        """One request more of this client: wait where it asks too fast."""
+        rate = self.limits.rate
+        now = time.monotonic()
+        tokens = min(rate, client.tokens + (now - client.filled) * rate) - 1
+        client.tokens, client.filled = tokens, now
+        if tokens < 0:
+            time.sleep(min(1.0, -tokens / rate))
+
+
+class Budget:
+    """Memory for what is not all there yet: octets of one request, and of all at a time."""
+
+    def __init__(self, one: int, all_: int) -> None:
+        self.one, self.all = one, all_
+        self._taken = 0
+        self._lock = Lock()
+
+    @contextmanager
+    def share(self) -> Iterator[Callable[[int], None]]:
+        """What takes so many octets more for one request, or raises `Refused`."""
+        mine = 0
+
+        def take(octets: int) -> None:
+            nonlocal mine
+            with self._lock:
+                mine += octets
+                self._taken += octets
+                if mine > self.one:
+                    title = f"the columns have more than {self.one >> 20} MiB"
+                    raise refused(faults.too_much(title, "split them into several requests"))
+                if self._taken > self.all:
+                    title = "too much arrives at a time"
+                    raise refused(faults.too_much(title, "send one bulk request after the other"))
+
+        try:
+            yield take
+        finally:
+            with self._lock:
+                self._taken -= mine
+
+
+def identity(context: Context) -> tuple[str, Role | None]:
+    """Who calls, and with which role. Who may open the Unix socket may do everything, and so may
+    anybody where TCP is open without TLS."""
+    found: Any = context.auth_context()
+    if found.get("transport_security_type") == [b"ssl"]:
+        name = b"".join(found.get("x509_common_name", ())).decode(errors="replace")
+        return name, role_of(list(found.get("x509_subject_alternative_name", ())))
+    return context.peer().rpartition(":")[0], "admin"
+
+
+def failure_of(error: Exception) -> pb.Failure:
+    """What is told of an error."""
+    revision = error.revision if isinstance(error, MovedOn) else 0
+    return failure(diagnosed(error, "heliod"), revision)
+
+
+def _abort(error: Exception, context: Context) -> NoReturn:
+    failed = failure_of(error)
+    first = next(f for f in failed.findings if f.code)
+    code, said = status_code(first.code), f"{first.code}: {first.title}"
+    context.set_trailing_metadata(trailer(failed, code, said))
+    context.abort(code, said)

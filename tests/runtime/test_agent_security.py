@@ -1,0 +1,340 @@
+"""Who may do what with the agent, and how much of it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import grpc
+import pytest
+from agent_world import EDGE, World, world
+from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.bundle import read_bundle
+from helioc.runtime.certs import ROLES, issue, make_authority, read_identity, role_of
+from helioc.runtime.cli import cli
+from helioc.runtime.client import Client, Rejected
+from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rpc.guard import NEEDED, Budget, Guard, Limits
+from helioc.runtime.rpc.methods import METHODS
+from lab import Lab
+
+FAR = "create FAR [(action, u8, DROP)]"
+PORT = 50051
+
+
+@pytest.fixture(scope="module")
+def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An authority with a client of each role, one without, and another authority's client."""
+    directory = tmp_path_factory.mktemp("certs")
+    make_authority(directory, ["192.0.2.1"])
+    for role in ROLES:
+        issue(directory, f"a-{role}", role)
+    issue(directory, "nobody", None)
+    make_authority(directory / "other", [])
+    return directory
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def secure(here: World, certs: Path) -> Iterator[World]:
+    """An agent with a loaded pipeline that listens by mutual TLS."""
+    with here.agent("--tcp", f"0.0.0.0:{PORT}", "--identity", str(certs / "agent")):
+        with here.client() as client:
+            client.load(read_bundle(here.directory / "bundle"), EDGE)
+        yield here
+
+
+def within(here: World, certs: Path, name: str, work: Callable[[Client], object]) -> object:
+    """Do it as that client, by TCP, in the agent's namespace."""
+
+    def go() -> object:
+        address = f"127.0.0.1:{PORT}"
+        with Client(address, here.name, identity=certs / name, timeout=10) as client:
+            return work(client)
+
+    return here.edge.inside_thread(go)
+
+
+def code_of(work: Callable[[], object]) -> grpc.StatusCode | None:
+    try:
+        work()
+    except Rejected as rejected:
+        return rejected.status
+    return None
+
+
+@pytest.mark.usefixtures("kernel")
+def test_each_role_may_do_its_part(secure: World, certs: Path) -> None:
+    denied = grpc.StatusCode.PERMISSION_DENIED
+    wanted = {"a-read": (None, denied, denied), "a-rules": (None, None, denied),
+              "a-admin": (None, None, None), "nobody": (denied, denied, denied)}  # fmt: skip
+    works: tuple[Callable[[Client], object], ...] = (
+        lambda c: list(c.rules()),
+        lambda c: c._calls["Apply"](c._message(FAR, None, "")[1]) and None,
+        lambda c: c.unload(),
+    )
+    with secure.client() as client:
+        schema = client.schema()
+    for name, codes in wanted.items():
+        for work, code in zip(works, codes, strict=True):
+
+            def as_known(c: Client, work: Callable[[Client], object] = work) -> object:
+                c._schema = schema
+                try:
+                    return work(c)
+                except grpc.RpcError as error:
+                    raise c._rejected(error) from None
+
+            assert code_of(partial(within, secure, certs, name, as_known)) is code, name
+
+
+def test_only_what_changes_needs_more_than_looking() -> None:
+    needed = {name: NEEDED.get(name, "admin") for name in METHODS}
+    assert {name for name, role in needed.items() if role == "admin"} == {
+        "Load", "Upgrade", "Unload"
+    }  # fmt: skip
+    assert {name for name, role in needed.items() if role == "rules"} == {
+        "Apply", "Stream", "BulkApply", "Refresh"
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("kernel")
+def test_strangers_do_not_get_in(secure: World, certs: Path) -> None:
+    assert code_of(lambda: within(secure, certs, "other/admin", lambda c: c.status())) is (
+        grpc.StatusCode.UNAVAILABLE
+    )
+
+    def without() -> object:
+        with Client(f"127.0.0.1:{PORT}", secure.name, timeout=10) as client:
+            return client.status()
+
+    with pytest.raises(Rejected, match="H0763") as error:
+        secure.edge.inside_thread(without)
+    assert "--identity" in error.value.diagnostics[0].help
+
+
+@pytest.mark.usefixtures("kernel")
+def test_helioctl_by_tls(secure: World, certs: Path) -> None:
+    words = ("--agent", f"192.0.2.1:{PORT}", "--identity")
+    said = secure.ctl(*words, str(certs / "a-read"), "list")
+    assert secure.name in said
+    wrong = secure.ctl(*words, str(certs / "a-read"), "create", "FAR 1 [(action, u8, DROP)]",
+                       status=1)  # fmt: skip
+    assert "H0773" in wrong and "`rules`" in wrong
+
+
+@pytest.mark.usefixtures("kernel")
+def test_insecure_only_by_that_name(here: World) -> None:
+    with here.agent("--insecure-tcp", f"127.0.0.1:{PORT}") as process:
+        assert "open to anybody" in process.output
+
+        def go() -> object:
+            with Client(f"127.0.0.1:{PORT}", timeout=10) as client:
+                return client.status().pid
+
+        assert here.edge.inside_thread(go)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_new_certificates_are_taken_without_a_restart(
+    here: World, certs: Path, tmp_path: Path
+) -> None:
+    at = tmp_path / "certs"
+    make_authority(at, [])
+    with here.agent("--tcp", f"127.0.0.1:{PORT}", "--identity", str(at / "agent")):
+        assert within(here, at, "admin", lambda c: c.status().pid)
+        for path in at.iterdir():
+            path.unlink()
+        make_authority(at, [])
+        assert within(here, at, "admin", lambda c: c.status().pid)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_who_stalls_stands_in_nobodys_way(secure: World, certs: Path) -> None:
+    """Handshakes never finished, calls never ended, answers never read."""
+
+    def go(client: Client) -> float:
+        silent = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(50)]
+        streams = [client.stream() for _ in range(8)]
+        unread = client._calls["List"](pb.ListRequest(pipeline=secure.name))
+        deadline = time.monotonic() + 10
+        while not refused_one_more(client) and time.monotonic() < deadline:
+            pass
+        with secure.client() as other:
+            begun = time.monotonic()
+            for _ in range(50):
+                other.apply("create FAR 1 [(action, u8, DROP)]")
+                other.apply("delete FAR 1")
+            spent = time.monotonic() - begun
+        unread.cancel()
+        for stream in streams:
+            stream.close()
+        for each in silent:
+            each.close()
+        return spent
+
+    spent = within(secure, certs, "a-admin", go)
+    assert isinstance(spent, float) and spent < 5
+
+
+def refused_one_more(client: Client) -> bool:
+    """One stream more than a client may have is refused."""
+    with client.stream() as stream:
+        stream.send(b"")
+        try:
+            stream.receive()
+        except Rejected as rejected:
+            return rejected.status is grpc.StatusCode.RESOURCE_EXHAUSTED
+    return False
+
+
+@pytest.mark.usefixtures("kernel")
+def test_sizes_are_bounded(secure: World) -> None:
+    with secure.client() as client:
+        for octets, said in ((5 << 20, "H0770"), (17 << 20, "larger than max")):
+            with pytest.raises(Rejected) as error:
+                client.apply(bytes(octets))
+            assert error.value.status is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert said in str(error.value)
+        assert client.status().pid
+
+
+def test_budgets_are_given_back() -> None:
+    budget = Budget(10 << 20, 15 << 20)
+    with budget.share() as one, budget.share() as other:
+        one(9 << 20)
+        with pytest.raises(Refused, match="arrives at a time"):
+            other(7 << 20)
+    with budget.share() as one, pytest.raises(Refused, match="more than 10 MiB"):
+        one(11 << 20)
+    with budget.share() as one:
+        one(10 << 20)
+
+
+class Caller:
+    """A context as gRPC gives it."""
+
+    def __init__(self, role: str = "", peer: str = "ipv4:192.0.2.9:4711") -> None:
+        self.role, self._peer = role, peer
+
+    def auth_context(self) -> dict[str, list[bytes]]:
+        if not self.role:
+            return {}
+        return {"transport_security_type": [b"ssl"], "x509_common_name": [b"me"],
+                "x509_subject_alternative_name": [f"urn:helio:role:{self.role}".encode()]
+                }  # fmt: skip
+
+    def peer(self) -> str:
+        return self._peer
+
+    def set_trailing_metadata(self, _: object) -> None:
+        pass
+
+    def abort(self, code: grpc.StatusCode, said: str) -> None:
+        raise RuntimeError(code.name, said)
+
+    def cancel(self) -> None:
+        pass
+
+
+def test_calls_of_a_client_are_counted_and_let_go() -> None:
+    guard = Guard(Limits(calls=2))
+    waiting, go_on = threading.Semaphore(0), threading.Event()
+
+    def slow(request: object, context: object) -> str:
+        waiting.release()
+        go_on.wait(10)
+        return "done"
+
+    method = guard("Status", slow)
+    threads = [threading.Thread(target=method, args=(None, Caller("read"))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+        waiting.acquire()
+    with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
+        method(None, Caller("read"))
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert method(None, Caller("read")) == "done"
+
+
+def test_who_asks_too_fast_waits() -> None:
+    guard = Guard(Limits(rate=200))
+    method = guard("Status", lambda request, context: "done")
+    begun = time.monotonic()
+    for _ in range(240):  # 200 at once, 40 at their rate
+        method(None, Caller("read"))
+    assert 0.15 < time.monotonic() - begun < 2
+
+
+def test_a_certificate_with_another_role_is_none() -> None:
+    assert role_of([b"urn:helio:role:root", b"edge.example"]) is None
+    assert role_of([b"urn:helio:role:read", b"urn:helio:role:rules"]) == "rules"
+
+
+def test_certs_by_command(tmp_path: Path) -> None:
+    run, at = CliRunner().invoke, str(tmp_path / "lab")
+    assert run(cli, ["certs", "new", at, "--host", "edge.example"]).exit_code == 0
+    assert run(cli, ["certs", "client", at, "watcher", "--role", "read"]).exit_code == 0
+    assert run(cli, ["certs", "agent", at, "edge-b", "--host", "10.0.0.2"]).exit_code == 0
+    found = sorted(path.name for path in (tmp_path / "lab").iterdir())
+    assert found == sorted(f"{n}.{e}" for n in ("ca", "agent", "admin", "watcher", "edge-b")
+                           for e in ("key", "pem"))  # fmt: skip
+    assert stat.S_IMODE(os.stat(f"{at}/ca.key").st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(at).st_mode) == 0o700
+
+
+def expire(certificate: Path, key: Path) -> None:
+    """Give the certificate an end in the past."""
+    signer = load_pem_private_key(key.read_bytes(), None)
+    old = x509.load_pem_x509_certificate(certificate.read_bytes())
+    made = (
+        x509.CertificateBuilder().subject_name(old.subject).issuer_name(old.issuer)
+        .public_key(old.public_key()).serial_number(1)
+        .not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2020, 2, 1))
+        .sign(signer, SHA256())  # type: ignore[arg-type]
+    )  # fmt: skip
+    certificate.write_bytes(made.public_bytes(Encoding.PEM))
+
+
+@pytest.mark.parametrize("broken", ["expired", "swapped", "nonsense", "missing"])
+def test_identities_that_cannot_be_used(tmp_path: Path, broken: str) -> None:
+    make_authority(tmp_path, [])
+    key, certificate = tmp_path / "admin.key", tmp_path / "admin.pem"
+    if broken == "swapped":
+        key.write_bytes((tmp_path / "agent.key").read_bytes())
+    elif broken == "nonsense":
+        certificate.write_text("-----BEGIN CERTIFICATE-----\n")
+    elif broken == "missing":
+        key.unlink()
+    else:
+        expire(certificate, key)
+    with pytest.raises(Refused, match="H0740" if broken == "missing" else "H0771"):
+        read_identity(tmp_path / "admin")
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    make_authority(tmp_path, [])
+    before = (tmp_path / "ca.key").read_bytes()
+    with pytest.raises(Refused, match="H0772"):
+        make_authority(tmp_path, [])
+    with pytest.raises(Refused, match="H0762"):
+        issue(tmp_path, "../x", "read")
+    assert (tmp_path / "ca.key").read_bytes() == before
