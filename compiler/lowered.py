@@ -152,6 +152,10 @@ class Writer:
     def put(self, *texts: str) -> None:
         self.lines.extend(Line(self.depth, text, self.span) for text in texts)
 
+    def never(self, test: str) -> None:
+        """Leave where `test` holds: the checker saw that it does not, but the verifier cannot."""
+        self.put(f"if (SELDOM({test}))", "\treturn internal();")
+
     @contextmanager
     def nest(self, head: str, tail: str = "}") -> Iterator[None]:
         """`head` opens a brace of its own (it ends in `{`), `tail` closes it."""

@@ -21,6 +21,14 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 #define ALWAYS static __always_inline
 /* a > b for numbers below 2^63, without teaching the verifier bounds that would multiply its states */
 #define BEATS(a, b) ((long)((u64)(b) - (u64)(a)) < 0)
+/* For tests that hardly a packet meets: what follows stands aside of what all others run. */
+#define SELDOM(c) __builtin_expect(!!(c), 0)
+/* A jump whose preparations clang must not move in front of the test, where every packet would run them. */
+#define LEAVE(label)                                                                                \
+	do {                                                                                        \
+		asm volatile("");                                                                   \
+		goto label;                                                                         \
+	} while (0)
 #define CONTINUE (-1) /* a stage that fell out of its end */
 #define MAX_OFFSET 0x7fff /* the verifier's bound on a variable packet offset */
 
@@ -132,12 +140,17 @@ struct {
 
 /* ---- cells: which record a packet of this epoch sees ------------------------------------------ */
 
-/* A cell: old slot (24 bits), new slot (24), the epoch from which the new one holds (16). */
-ALWAYS u32 cell_slot(u64 cell, u16 epoch)
+/* A packet's epoch as cells are compared with it: in the upper 16 bits, with ones below, so that the sign
+ * of a difference is that of the epochs', modulo 2^16. */
+ALWAYS u64 epoch_of(u64 committed)
 {
-	short ahead = (short)(epoch - (u16)(cell >> 48));
+	return committed << 48 | 0xffffffffffffULL;
+}
 
-	return (ahead >= 0 ? cell >> 24 : cell) & 0xffffff;
+/* A cell: old slot (24 bits), new slot (24), the epoch from which the new one holds (16). */
+ALWAYS u32 cell_slot(u64 cell, u64 epoch)
+{
+	return ((long)(epoch - cell) >= 0 ? cell >> 24 : cell) & 0xffffff;
 }
 
 /* ---- existence filters: see compiler/manifest.py ---------------------------------------------- */
@@ -214,8 +227,7 @@ ALWAYS void *packet_at(void *data, u32 at)
 ALWAYS u16 fold(u64 sum)
 {
 	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32); /* at most 0x1fffe */
 	sum = (sum & 0xffff) + (sum >> 16);
 	return ~sum;
 }
@@ -550,6 +562,13 @@ ALWAYS int move_begin(struct xdp_md *ctx, int by, u16 tag)
 	return !bpf_xdp_adjust_head(ctx, by - 4) && !bpf_xdp_adjust_head(ctx, 4);
 }
 
+/* The MAC addresses of a frame to the next hop, by whole words: clang knows no alignment here. */
+ALWAYS void put_macs(void *frame, const struct next_hop *hop)
+{
+	PUT64(frame, 0, RAW64(hop->mac, 0));
+	PUT32(frame, 8, RAW32(hop->mac, 8));
+}
+
 /* Insert an 802.1Q tag behind the MAC addresses of a frame that begins with them. 0: no headroom. */
 static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
 {
@@ -574,13 +593,13 @@ static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
 
 /* ---- IPv4 (RFC 791) ----------------------------------------------------------------------------- */
 
-/* TTL - 1, the checksum kept (RFC 1141 in the form of RFC 1624). */
+/* TTL - 1, the checksum kept: what equation 3 of RFC 1624 comes to for a word that falls by 0x0100. */
 ALWAYS void decrement_ttl(void *ip)
 {
-	u16 old = RAW16(ip, 8), new = old - 1; /* TTL is the word's first octet: its low one here */
+	u32 checksum = RAW16(ip, 10) + bpf_htons(0x0100);
 
-	PUT16(ip, 8, new);
-	PUT16(ip, 10, checksum_update(RAW16(ip, 10), old, new));
+	PUT8(ip, 8, RAW8(ip, 8) - 1);
+	PUT16(ip, 10, checksum + (checksum >= 0xffff));
 }
 
 /* ECN becomes CE, the checksum kept. */

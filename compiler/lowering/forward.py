@@ -22,7 +22,7 @@ def forward(site: Site, statement: Forward) -> None:
     may be, the one that comes first in the graph is the outermost that the packet has."""
     fronts = [node for role, node in statement.fronts if role == site.role]
     if not fronts:  # the checker saw that no packet of this role comes here
-        drop(site, "internal")
+        site.writer.put("return internal();")
         return
     if len(fronts) == 1 or fronts[0] in site.known:
         _forward(site, statement, fronts[0])
@@ -30,7 +30,7 @@ def forward(site: Site, statement: Forward) -> None:
     for front in fronts:
         with site.writer.nest(f"if ({site.pointer(front)}) {{"):
             _forward(site.branch({front}), statement, front)
-    drop(site, "internal")
+    site.writer.put("return internal();")
 
 
 def _forward(site: Site, statement: Forward, front: str) -> None:
@@ -55,24 +55,21 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
         hook(site, "no_headroom", front, "0")
     w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
     known = constant_size(site.shape.pushed)
-    with w.nest(f"if (data + {ETHERNET + known} > end) {{"):
-        drop(site, "internal")
+    w.never(f"data + {ETHERNET + known} > end")
     first = site.shape.pushed[0].node if site.shape.pushed else front
     w.put(
-        "__builtin_memcpy(data, hop->mac, 12);",
+        "put_macs(data, hop);",
         f"PUT16(data, 12, bpf_htons({_type_of(site, first):#x}));",
     )
-    put_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
+    put_headers(w, site.shape.pushed, ETHERNET, "extent")
     if version is not None:
         w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
-        with w.nest(f"if (front + {version.size} > end) {{"):
-            drop(site, "internal")
+        w.never(f"front + {version.size} > end")
         w.put(f"{version.spends}(front);", *clamped)
     elif site.shape.clamp:
         raise Unsupported("`clamp mss` of a packet that is carried with its frame", w.span)
-    seal_headers(w, site.shape.pushed, ETHERNET, "extent", lambda: drop(site, "internal"))
-    with w.nest("if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {"):
-        drop(site, "internal")
+    seal_headers(w, site.shape.pushed, ETHERNET, "extent")
+    w.never("hop->vlan && !insert_vlan(ctx, hop->vlan)")
     w.put(f"return redirect(st, hop->port, {site.events('verdict', 'redirect')});")
 
 
@@ -111,7 +108,7 @@ def bridge(site: Site, statement: Bridge) -> None:
     shaped(site)
     with w.nest("if (tag && !insert_vlan(ctx, tag)) {"):
         if shape.touched:  # what was removed leaves room
-            drop(site, "internal")
+            w.put("return internal();")
         else:
             hook(site, "no_headroom", "", "0")
     w.put(f"return redirect(st, number, {site.events('verdict', 'redirect')});")

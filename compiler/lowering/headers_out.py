@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -203,20 +202,18 @@ class ListOut:
         text = text or f"({self.count} * {step} - {-start})"
         return text if by_count[0] == start else f"({self.count} ? {text} : {by_count[0]})"
 
-    def put(self, w: Writer, where: str, octets: int, damaged: Callable[[], None]) -> None:
+    def put(self, w: Writer, where: str, octets: int) -> None:
         """Write the values one behind the other from `where` on."""
         bits = octets * 8
         for i in range(self.most):
             with w.nest(f"if ({self.count} > {i}) {{"):
-                with w.nest(f"if ({where} + {(i + 1) * octets} > end) {{"):
-                    damaged()
+                w.never(f"{where} + {(i + 1) * octets} > end")
                 at = str(i * octets)
                 if self.backwards:
                     at = w.fresh("at")
                     w.put(f"u64 {at} = {self.count} - {i + 1};")
                     w.put(f"OPAQUE({at}); /* clang knows its bound, the verifier does not */")
-                    with w.nest(f"if ({at} >= {self.most}) {{"):
-                        damaged()
+                    w.never(f"{at} >= {self.most}")
                     w.put(f"OPAQUE({at}); /* reckoned with only here, where it is bounded */")
                     at = f"{at} * {octets}"
                 value = f"RAW{bits}({self.first}, {at})"
@@ -228,7 +225,6 @@ def put_headers(
     headers: tuple[HeaderOut, ...],
     start: int,
     extent: str,
-    damaged: Callable[[], None],
 ) -> None:
     """Write headers one behind the other from octet `start` of `data`. `extent` is C text of the
     octets that follow the last one. The caller has checked all up to the fixed part of the first
@@ -240,16 +236,13 @@ def put_headers(
         behind = [h.size_text() for h in headers[i + 1 :]]
         w.put(f"void *{name} = data + {base};")
         if not constant_so_far:
-            with w.nest(f"if ({name} + {out.header.fixed // 8} > end) {{"):
-                damaged()
-        _put_header(w, out, name, " + ".join([extent, *behind]), damaged)
+            w.never(f"{name} + {out.header.fixed // 8} > end")
+        _put_header(w, out, name, " + ".join([extent, *behind]))
         constant_so_far = constant_so_far and not out.variable
         base = f"{base} + {out.size_text()}"
 
 
-def _put_header(
-    w: Writer, out: HeaderOut, pointer: str, payload: str, damaged: Callable[[], None]
-) -> None:
+def _put_header(w: Writer, out: HeaderOut, pointer: str, payload: str) -> None:
     fixed = stores(out, None, payload)
     for s in fixed:
         w.put(f"PUT{s.octets * 8}({pointer}, {s.at}, {s.text});")
@@ -263,33 +256,31 @@ def _put_header(
         if condition == "0":
             continue
         if group.name == TAIL:
-            at = _pad(w, out, pointer, at, damaged)
+            at = _pad(w, out, pointer, at)
         octets = group.width // 8
         where = w.fresh("group")
         if out.listed is not None and group.count is not None:
             w.put(f"void *{where} = {pointer} + {at};")
-            out.listed.put(w, where, octets, damaged)
+            out.listed.put(w, where, octets)
             at = f"{at} + {out.listed.count} * {octets}"
             continue
         with w.nest(f"if ({condition}) {{"):
             w.put(f"void *{where} = {pointer} + {at};")
-            with w.nest(f"if ({where} + {octets} > end) {{"):
-                damaged()
+            w.never(f"{where} + {octets} > end")
             for s in stores(out, group.name, payload):
                 w.put(f"PUT{s.octets * 8}({where}, {s.at}, {s.text});")
         at = f"{at} + {octets}" if condition == "1" else f"{at} + ({condition} ? {octets} : 0)"
     if not out.header.tail:
-        _pad(w, out, pointer, at, damaged)
+        _pad(w, out, pointer, at)
 
 
-def _pad(w: Writer, out: HeaderOut, pointer: str, at: str, damaged: Callable[[], None]) -> str:
+def _pad(w: Writer, out: HeaderOut, pointer: str, at: str) -> str:
     """Zeros up to the size that the header says, in front of its tail. Returns where they end."""
     if not out.padding:
         return at
     where, done = w.fresh("padding"), 0
     w.put(f"void *{where} = {pointer} + {at};")
-    with w.nest(f"if ({where} + {out.padding} > end) {{"):
-        damaged()
+    w.never(f"{where} + {out.padding} > end")
     while done < out.padding:
         piece = next(n for n in (8, 4, 2, 1) if n <= out.padding - done)
         w.put(f"PUT{piece * 8}({where}, {done}, 0);")
@@ -302,7 +293,6 @@ def seal_headers(
     headers: tuple[HeaderOut, ...],
     start: int,
     extent: str,
-    damaged: Callable[[], None],
 ) -> None:
     """Checksums over more than their header, innermost first: the last thing to be done to a frame
     whose `headers` start at octet `start` and are followed by `extent` octets."""
@@ -326,5 +316,4 @@ def seal_headers(
             call = f"seal(ctx, {pseudo}, {at}, {' + '.join(covered)}, {field})"
             present = "1" if f.group is None else out.condition(f.group)
             when = f"!{call}" if present == "1" else f"{present} && !{call}"
-            with w.nest(f"if ({when}) {{"):
-                damaged()
+            w.never(when)

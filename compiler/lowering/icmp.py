@@ -10,7 +10,7 @@ from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
 from .shape import Unsupported, constant_size, writable
 from .values import Site, Value, field_value
-from .verdicts import drop, link_paths, save
+from .verdicts import link_paths, save
 
 
 def reply(site: Site, event: str, front: str, mtu: str) -> None:
@@ -42,7 +42,7 @@ def _reply(site: Site, front: str) -> None:
             continue
         with w.nest(f"if ({_came_by(site, way)}) {{"):
             _answer_by(site.branch(set(way)), version, way)
-    drop(site, "internal")
+    w.put("return internal();")
 
 
 def _came_by(site: Site, way: tuple[str, ...]) -> str:
@@ -69,17 +69,14 @@ def _answer(site: Site, version: Version, back: tuple[HeaderOut, ...], size: int
     family = "" if version.protocol == "ipv4" else "6"
     saved = save(site, size)
     start = f"(int)where - {size + added} - (int)again"
-    with w.nest(f"if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, {start})) {{"):
-        drop(site, "internal")
+    w.never(f"bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, {start})")
     w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
-    with w.nest(f"if (data + {size + constant_size(back)} > end) {{"):
-        drop(site, "internal")
+    w.never(f"data + {size + constant_size(back)} > end")
     w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
     w.put("swap_macs(data);")
-    put_headers(w, back, size, f"{added} + quoted", lambda: drop(site, "internal"))
-    with w.nest(f"if (!put_icmp{family}(ctx, {size} + again, sender, asker, quoted, a, b)) {{"):
-        drop(site, "internal")
-    seal_headers(w, back, size, f"{added} + quoted", lambda: drop(site, "internal"))
+    put_headers(w, back, size, f"{added} + quoted")
+    w.never(f"!put_icmp{family}(ctx, {size} + again, sender, asker, quoted, a, b)")
+    seal_headers(w, back, size, f"{added} + quoted")
     w.put(f"return verdict({site.events('verdict', 'tx')}, XDP_TX);")
 
 

@@ -185,14 +185,13 @@ def _group(
 # ---- references -----------------------------------------------------------------------------
 
 
-def dereference(site: Site, rule: str, cell: str, absent: Fill) -> str:
+def dereference(site: Site, rule: str, cell: str) -> str:
     """C name of the record that a cell of the kind holds for this packet's epoch."""
     w, name = site.writer, site.tables[rule].manifest.prefix
     record = w.fresh(name)
     site.uses.add("epoch")
     w.put(f"struct {name}_record *{record} = {name}_at({cell}, st->epoch);")
-    with w.nest(f"if (!{record}) {{"):
-        absent(site)
+    w.never(f"!{record}")
     return record
 
 
@@ -203,13 +202,13 @@ def gives_test(site: Site, statement: IfGives) -> str:
     return f"{record}->target_tag == {tag}"
 
 
-def bind_given(site: Site, statement: IfGives, absent: Fill) -> None:
+def bind_given(site: Site, statement: IfGives) -> None:
     """Bind the rule that `PDR gives FAR` found, inside its branch."""
     if site.tables[statement.given].rule.grouped:
         return  # a group is not one rule: `choose` picks in it
     record, cell = site.record(statement.binding), site.writer.fresh("cell")
     site.writer.put(f"u32 {cell} = {record}->target;")
-    found = dereference(site, statement.given, cell, absent)
+    found = dereference(site, statement.given, cell)
     bind(site, statement.given, found, cell)
 
 

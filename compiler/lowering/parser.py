@@ -77,7 +77,7 @@ def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, direct:
     w, header = site.writer, node.header
     _bound(site, node, str(header.minimum), bounded)
     for accept in header.accept:
-        w.put(f"if (!({condition(site, accept, ('p', header))}))", "\tgoto done;")
+        w.put(f"if (!({condition(site, accept, ('p', header))}))", "\tLEAVE(done);")
     _size(site, node, bounded)
     for require in header.require:
         _damage(site, f"!({condition(site, require, ('p', header))})", node, "invalid")
@@ -90,9 +90,9 @@ def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, direct:
 
 
 def _damage(site: Site, broken: str, node: Node, reason: str) -> None:
-    with site.writer.nest(f"if ({broken}) {{"):
+    with site.writer.nest(f"if (SELDOM({broken})) {{"):
         event = site.events("malformed", f"{node.name}: {reason}")
-        site.writer.put(f"event = {event}; /* {node.name}: {reason} */", "goto malformed;")
+        site.writer.put(f"event = {event}; /* {node.name}: {reason} */", "LEAVE(malformed);")
 
 
 def _bound(site: Site, node: Node, size: str, bounded: bool) -> None:
@@ -151,7 +151,7 @@ def _leave(site: Site, node: Node) -> None:
     edges = site.pipeline.graph.leaving(node.name, site.role)
     if header.payload and edges:
         text = condition(site, And(header.payload), ("p", header))
-        w.put(f"if (!({text}))", "\tgoto done;")
+        w.put(f"if (!({text}))", "\tLEAVE(done);")
     tests = [t for e in edges for t in e.tests]
     bases: dict[str | int | None, str] = {None: "p"}
     for group in dict.fromkeys(header.field(t.field).group for t in tests if not t.ahead):
@@ -161,7 +161,7 @@ def _leave(site: Site, node: Node) -> None:
         bases[octets] = _behind(site, header, octets)
     for edge in edges:
         _edge(site, edge, header, bases)
-    w.put("goto done;")
+    w.put("LEAVE(done);")
 
 
 def _octets_ahead(test: Test) -> int:

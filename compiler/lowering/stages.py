@@ -136,7 +136,7 @@ def _if(site: Site, s: If) -> Shape | None:
 def _if_gives(site: Site, s: IfGives) -> Shape | None:
     with site.writer.nest(f"if ({gives_test(site, s)}) {{"):
         inner = site.branch()
-        bind_given(inner, s, lambda at: drop(at, "internal"))
+        bind_given(inner, s)
         then = lower_block(inner, s.then)
     otherwise: Shape | None = site.shape
     if s.otherwise.statements:
@@ -172,7 +172,7 @@ def _match_reference(site: Site, s: MatchReference) -> Shape | None:
             if arm.kind == "port":
                 inner.ports[arm.binding] = cell
             else:
-                found = dereference(inner, arm.kind, cell, lambda at: drop(at, "internal"))
+                found = dereference(inner, arm.kind, cell)
                 bind(inner, arm.kind, found, cell, arm.binding)
             shapes.append(lower_block(inner, arm.body))
     with w.nest("else {"):

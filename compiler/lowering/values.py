@@ -127,11 +127,7 @@ class Site:
 
     def _surely(self, known: str, pointer: str) -> str:
         if known not in self.known:
-            with self.writer.nest(f"if (!{pointer}) {{"):
-                self.writer.put(
-                    f"count_event({self.events('drop', 'internal')});",
-                    f"return verdict({self.events('verdict', 'drop')}, XDP_DROP);",
-                )
+            self.writer.never(f"!{pointer}")
             self.known.add(known)
         return pointer
 

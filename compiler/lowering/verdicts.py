@@ -65,8 +65,7 @@ def _materialise(site: Site) -> None:
     if shape.own:
         if shape.pushed:
             raise Unsupported(f"pushing behind {shape.own}, which was popped to", w.span)
-        with w.nest(f"if (bpf_xdp_adjust_head(ctx, {site.offset(shape.own)})) {{"):
-            drop(site, "internal")
+        w.never(f"bpf_xdp_adjust_head(ctx, {site.offset(shape.own)})")
         return
     front = shape.fronts[0]
     w.put(f"u32 pushed = {pushed_size(site)}, from = {site.offset(front)};")
@@ -82,19 +81,17 @@ def _materialise(site: Site) -> None:
             continue  # the checker saw that no packet comes so
         with w.nest(f"if ({here}) {{"):
             saved = save(site, size)
-            with w.nest(f"if (bpf_xdp_adjust_head(ctx, (int)from - {size} - (int)pushed)) {{"):
-                drop(site, "internal")
+            w.never(f"bpf_xdp_adjust_head(ctx, (int)from - {size} - (int)pushed)")
             w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
-            with w.nest(f"if (data + {size + constant_size(site.shape.pushed)} > end) {{"):
-                drop(site, "internal")
+            w.never(f"data + {size + constant_size(site.shape.pushed)} > end")
             w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
             if () in shape.popped:  # perhaps nothing was removed: then it is named already
                 with w.nest(f"if (from != {size}) {{"):
                     announce(site, nodes[-1], first, size)
             else:
                 announce(site, nodes[-1], first, size)
-            put_headers(w, shape.pushed, size, "extent", lambda: drop(site, "internal"))
-            seal_headers(w, shape.pushed, size, "extent", lambda: drop(site, "internal"))
+            put_headers(w, shape.pushed, size, "extent")
+            seal_headers(w, shape.pushed, size, "extent")
 
 
 def announce(site: Site, last: str, first: str, size: int) -> None:
@@ -132,8 +129,7 @@ def save(site: Site, size: int) -> list[tuple[int, int, str]]:
     """Read the frame's first octets into locals: (offset, octets, C name)."""
     w, at, saved = site.writer, 0, []
     w.put("void *start = (void *)(long)ctx->data;")
-    with w.nest(f"if (start + {size} > (void *)(long)ctx->data_end) {{"):
-        drop(site, "internal")
+    w.never(f"start + {size} > (void *)(long)ctx->data_end")
     while at < size:
         piece = next(n for n in (8, 4, 2, 1) if n <= size - at)
         name = w.fresh("link")

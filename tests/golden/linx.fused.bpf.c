@@ -22,6 +22,13 @@ ALWAYS int verdict(u32 event, int action)
 	return action;
 }
 
+/* What no packet and no rule can bring about; only the verifier does not know that. */
+static __noinline int internal(void)
+{
+	count_event(13);
+	return verdict(1, XDP_DROP);
+}
+
 ALWAYS int default_verdict(void)
 {
 	u32 zero = 0;
@@ -62,7 +69,7 @@ struct scratch {
 	u64 key[4];
 	u32 length;
 	u32 l4;
-	u16 epoch;
+	u64 epoch;
 	u16 link;
 	struct next_hop hop; /* as the FIB says, on the slow path */
 	u16 ethernet_at;
@@ -111,14 +118,14 @@ struct overlay_image {
 };
 ARRAY_MAP(overlay_images, struct overlay_image, 513, BPF_F_MMAPABLE);
 PERCPU_MAP(overlay_counts, struct counts, 513);
-ALWAYS u32 overlay_slot_of(u32 cell, u16 epoch)
+ALWAYS u32 overlay_slot_of(u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(&overlay_cells, &cell);
 
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-ALWAYS struct overlay_record *overlay_at(u32 cell, u16 epoch)
+ALWAYS struct overlay_record *overlay_at(u32 cell, u64 epoch)
 {
 	u32 slot = overlay_slot_of(cell, epoch);
 
@@ -143,7 +150,7 @@ struct overlay_key {
 HASH_MAP(overlay_entries, struct overlay_key, struct entry, 1024);
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
  * this epoch (then the next best may be there). */
-__noinline int overlay_consider(u32 cell, u64 rank, u32 epoch)
+__noinline int overlay_consider(u32 cell, u64 rank, u64 epoch)
 {
 	struct scratch *s = scratch_of();
 	u32 slot;
@@ -163,7 +170,7 @@ __noinline int overlay_consider(u32 cell, u64 rank, u32 epoch)
  * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
  * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
  * each way that leads to it. */
-__noinline u32 overlay_search(u32 epoch)
+__noinline u32 overlay_search(u64 epoch)
 {
 	u32 version = overlay_slot_of(0, epoch);
 	struct overlay_directory *directory;
@@ -201,7 +208,7 @@ __noinline u32 overlay_search(u32 epoch)
 /* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. Under each mask
  * that there can be, most specific first: only while equal matches lie in tuples of their own, or
  * where the best rule is not there yet or not any more, overlay_search has to ask the directory. */
-__noinline u64 overlay_find(u32 epoch, u64 k0, u64 k1)
+__noinline u64 overlay_find(u64 epoch, u64 k0, u64 k1)
 {
 	u32 zero = 0, slot = 0;
 	u64 *crowded = bpf_map_lookup_elem(&overlay_cells, &zero);
@@ -267,14 +274,14 @@ struct pdr_image {
 };
 ARRAY_MAP(pdr_images, struct pdr_image, 131073, BPF_F_MMAPABLE);
 PERCPU_MAP(pdr_counts, struct counts, 131073);
-ALWAYS u32 pdr_slot_of(u32 cell, u16 epoch)
+ALWAYS u32 pdr_slot_of(u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(&pdr_cells, &cell);
 
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-ALWAYS struct pdr_record *pdr_at(u32 cell, u16 epoch)
+ALWAYS struct pdr_record *pdr_at(u32 cell, u64 epoch)
 {
 	u32 slot = pdr_slot_of(cell, epoch);
 
@@ -303,7 +310,7 @@ struct pdr_filter {
 ARRAY_MAP(pdr_filter, struct pdr_filter, 1, BPF_F_MMAPABLE);
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
  * this epoch (then the next best may be there). */
-__noinline int pdr_consider(u32 cell, u64 rank, u32 epoch)
+__noinline int pdr_consider(u32 cell, u64 rank, u64 epoch)
 {
 	struct scratch *s = scratch_of();
 	u32 slot;
@@ -323,7 +330,7 @@ __noinline int pdr_consider(u32 cell, u64 rank, u32 epoch)
  * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
  * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
  * each way that leads to it. */
-__noinline u32 pdr_search(u32 epoch)
+__noinline u32 pdr_search(u64 epoch)
 {
 	u32 version = pdr_slot_of(0, epoch);
 	struct pdr_directory *directory;
@@ -365,7 +372,7 @@ __noinline u32 pdr_search(u32 epoch)
 /* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
  * in the loop, and the cell looked at behind it: see pdr_search, which also knows what to do where
  * the best rule is not there yet, or not any more. */
-__noinline u64 pdr_find(u32 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
+__noinline u64 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u32 version = pdr_slot_of(0, epoch), slot;
 	struct pdr_directory *directory = bpf_map_lookup_elem(&pdr_tuples, &version);
@@ -436,14 +443,14 @@ struct far_image {
 };
 ARRAY_MAP(far_images, struct far_image, 8193, BPF_F_MMAPABLE);
 PERCPU_MAP(far_counts, struct counts, 8193);
-ALWAYS u32 far_slot_of(u32 cell, u16 epoch)
+ALWAYS u32 far_slot_of(u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(&far_cells, &cell);
 
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-ALWAYS struct far_record *far_at(u32 cell, u16 epoch)
+ALWAYS struct far_record *far_at(u32 cell, u64 epoch)
 {
 	u32 slot = far_slot_of(cell, epoch);
 
@@ -460,14 +467,14 @@ struct lbr_image {
 	u8 octets[168];
 };
 ARRAY_MAP(lbr_images, struct lbr_image, 2049, BPF_F_MMAPABLE);
-ALWAYS u32 lbr_slot_of(u32 cell, u16 epoch)
+ALWAYS u32 lbr_slot_of(u32 cell, u64 epoch)
 {
 	u64 *c = bpf_map_lookup_elem(&lbr_cells, &cell);
 
 	return c ? cell_slot(*(volatile u64 *)c, epoch) : 0;
 }
 
-ALWAYS struct lbr_record *lbr_at(u32 cell, u16 epoch)
+ALWAYS struct lbr_record *lbr_at(u32 cell, u64 epoch)
 {
 	u32 slot = lbr_slot_of(cell, epoch);
 
@@ -496,7 +503,7 @@ struct lbr_filter {
 ARRAY_MAP(lbr_filter, struct lbr_filter, 1, BPF_F_MMAPABLE);
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
  * this epoch (then the next best may be there). */
-__noinline int lbr_consider(u32 cell, u64 rank, u32 epoch)
+__noinline int lbr_consider(u32 cell, u64 rank, u64 epoch)
 {
 	struct scratch *s = scratch_of();
 	u32 slot;
@@ -516,7 +523,7 @@ __noinline int lbr_consider(u32 cell, u64 rank, u32 epoch)
  * none matches. The slow way: asked only where a better rule's cell is empty. Global functions, what is
  * found so far in memory, and one branch in the loop: so the verifier walks the loop once, not once for
  * each way that leads to it. */
-__noinline u32 lbr_search(u32 epoch)
+__noinline u32 lbr_search(u64 epoch)
 {
 	u32 version = lbr_slot_of(0, epoch);
 	struct lbr_directory *directory;
@@ -552,7 +559,7 @@ __noinline u32 lbr_search(u32 epoch)
 /* Cell (upper half) and record slot of the best rule for the key; 0 if none matches. No branch but one
  * in the loop, and the cell looked at behind it: see lbr_search, which also knows what to do where
  * the best rule is not there yet, or not any more. */
-__noinline u64 lbr_find(u32 epoch, u64 k0)
+__noinline u64 lbr_find(u64 epoch, u64 k0)
 {
 	u32 version = lbr_slot_of(0, epoch), slot;
 	struct lbr_directory *directory = bpf_map_lookup_elem(&lbr_tuples, &version);
@@ -606,7 +613,7 @@ __noinline u64 lbr_find(u32 epoch, u64 k0)
 
 struct state {
 	struct scratch *scratch;
-	u16 epoch;
+	u64 epoch;
 	u32 length; /* octets on arrival */
 	u32 l4; /* TCP or UDP ports as they stand in the packet */
 	u32 link; /* where the first node that is no link node starts */
@@ -632,10 +639,8 @@ struct state {
 
 ALWAYS int redirect(struct state *st, u32 port, u32 event)
 {
-	if (bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT) { /* the port has gone meanwhile */
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(bpf_redirect_map(&egress, port, 0) != XDP_REDIRECT)) /* the port has gone meanwhile */
+		return internal();
 	st->scratch->egress = port;
 	return verdict(event, XDP_REDIRECT);
 }
@@ -665,10 +670,8 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 
 	{
 	struct state *state = &st, *st = state;
-	if (!st->user_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->user_h))
+		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
@@ -680,62 +683,45 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
 	if (st->link == 14) {
 		void *start = (void *)(long)ctx->data;
-		if (start + 14 > (void *)(long)ctx->data_end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
+			return internal();
 		u64 link_1 = RAW64(start, 0);
 		u32 link_2 = RAW32(start, 8);
 		u16 link_3 = RAW16(start, 12);
-		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (data + 14 > end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(data + 14 > end))
+			return internal();
 		PUT64(data, 0, link_1);
 		PUT32(data, 8, link_2);
 		PUT16(data, 12, link_3);
 		swap_macs(data);
-		if (!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)))
+			return internal();
 		return verdict(3, XDP_TX);
 	}
 	if (st->link == 18) {
 		void *start = (void *)(long)ctx->data;
-		if (start + 18 > (void *)(long)ctx->data_end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
+			return internal();
 		u64 link_4 = RAW64(start, 0);
 		u64 link_5 = RAW64(start, 8);
 		u16 link_6 = RAW16(start, 16);
-		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (data + 18 > end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(data + 18 > end))
+			return internal();
 		PUT64(data, 0, link_4);
 		PUT64(data, 8, link_5);
 		PUT16(data, 16, link_6);
 		swap_macs(data);
-		if (!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)))
+			return internal();
 		return verdict(3, XDP_TX);
 	}
-	count_event(13);
-	return verdict(1, XDP_DROP);
+	return internal();
 	}
 	return XDP_ABORTED;
 }
@@ -746,9 +732,9 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 	u16 fragment = 0;
 
 	st->length = limit;
-	if (p + 14 > end) {
+	if (SELDOM(p + 14 > end)) {
 		event = 18; /* ethernet: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	size = 14;
 	st->ethernet_h = p;
@@ -764,12 +750,12 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 		at += size;
 		goto node_user;
 	}
-	goto done;
+	LEAVE(done);
 
 node_vlan:
-	if (p + 4 > end) {
+	if (SELDOM(p + 4 > end)) {
 		event = 21; /* vlan: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	size = 4;
 	st->vlan_h = p;
@@ -780,38 +766,38 @@ node_vlan:
 		at += size;
 		goto node_user;
 	}
-	goto done;
+	LEAVE(done);
 
 node_user:
-	if (p + 20 > end) {
+	if (SELDOM(p + 20 > end)) {
 		event = 30; /* user: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
-		goto done;
+		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
-	if (size < 20) {
+	if (SELDOM(size < 20)) {
 		event = 31; /* user: length */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (p + size > end) {
+	if (SELDOM(p + size > end)) {
 		event = 30; /* user: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (!((RAW8(p, 0) & 0xf) >= 5)) {
+	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
 		event = 32; /* user: invalid */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit) {
+	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
 		event = 31; /* user: length */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
 	st->user_h = p;
 	st->user_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
-		goto done;
+		LEAVE(done);
 	if ((RAW8(p, 9) == 6)) {
 		p += size;
 		at += size;
@@ -822,41 +808,41 @@ node_user:
 		at += size;
 		goto node_udp;
 	}
-	goto done;
+	LEAVE(done);
 
 node_tcp:
-	if (p + 20 > end || at + 20 > limit) {
+	if (SELDOM(p + 20 > end || at + 20 > limit)) {
 		event = 33; /* tcp: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
-	if (size < 20) {
+	if (SELDOM(size < 20)) {
 		event = 34; /* tcp: length */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (p + size > end || at + size > limit) {
+	if (SELDOM(p + size > end || at + size > limit)) {
 		event = 33; /* tcp: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (!(((RAW8(p, 12) >> 4) & 0xf) >= 5)) {
+	if (SELDOM(!(((RAW8(p, 12) >> 4) & 0xf) >= 5))) {
 		event = 35; /* tcp: invalid */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	st->tcp_h = p;
 	st->tcp_at = at;
 	if (!fragment)
 		st->l4 = RAW32(p, 0);
-	goto done;
+	LEAVE(done);
 
 node_udp:
-	if (p + 8 > end || at + 8 > limit) {
+	if (SELDOM(p + 8 > end || at + 8 > limit)) {
 		event = 36; /* udp: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	size = 8;
 	if (!fragment)
 		st->l4 = RAW32(p, 0);
-	goto done;
+	LEAVE(done);
 done:
 	return CONTINUE;
 
@@ -881,10 +867,8 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 	key_1[0] |= (u64)RAW64(st->user_h, 12);
 	key_1[2] |= (u64)RAW8(st->user_h, 1) << 32;
 	key_1[2] |= (u64)RAW8(st->user_h, 9) << 40;
-	if (!st->ethernet_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->ethernet_h))
+		return internal();
 	key_1[1] |= (u64)RAW32(st->ethernet_h, 6);
 	key_1[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
 	key_1[1] |= (u64)(u16)(st->l4 >> 0) << 48;
@@ -910,17 +894,13 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	if (!st->pdr_rule) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->pdr_rule))
+		return internal();
 	if (st->pdr_rule->target_tag == 1) {
 		u32 cell_1 = st->pdr_rule->target;
 		struct far_record *far_2 = far_at(cell_1, st->epoch);
-		if (!far_2) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!far_2))
+			return internal();
 		count_rule(&far_counts, cell_1, st->length);
 		u64 value_3 = far_2->action;
 		if (value_3 == 3) {
@@ -937,17 +917,13 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 			if (far_2->interface_tag == 1) {
 				u32 referred_4 = far_2->interface;
 				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
-				if (!overlay_5) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(!overlay_5))
+					return internal();
 				count_rule(&overlay_counts, referred_4, st->length);
 				u32 value_6 = overlay_5->local_ip;
 				u32 value_7 = overlay_5->remote_ip;
-				if (!st->user_h) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(!st->user_h))
+					return internal();
 				u8 value_8 = RAW8(st->user_h, 1);
 				u32 value_9 = overlay_5->key;
 				u8 given_10 = overlay_5->has_key;
@@ -988,11 +964,9 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (data + 38 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
-					__builtin_memcpy(data, hop->mac, 12);
+					if (SELDOM(data + 38 > end))
+						return internal();
+					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *outer_12 = data + 14;
 					PUT8(outer_12, 0, 0x45);
@@ -1010,34 +984,26 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					PUT16(gre_13, 2, bpf_ntohs(0x800));
 					if (given_10) {
 						void *group_14 = gre_13 + 4;
-						if (group_14 + 4 > end) {
-							count_event(13);
-							return verdict(1, XDP_DROP);
-						}
+						if (SELDOM(group_14 + 4 > end))
+							return internal();
 						PUT32(group_14, 0, value_9);
 					}
 					void *front = packet_at(data, 14 + pushed);
-					if (front + 20 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(front + 20 > end))
+						return internal();
 					decrement_ttl(front);
 					if (tcp_11)
 						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
-					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+						return internal();
 					return redirect(st, hop->port, 2);
 				}
 			}
 			else if (far_2->interface_tag == 2) {
 				u32 referred_15 = far_2->interface;
 				{
-					if (!st->user_h) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(!st->user_h))
+						return internal();
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 					if (is_to_group(ctx)) {
 						count_event(14);
@@ -1063,22 +1029,16 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (data + 14 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
-					__builtin_memcpy(data, hop->mac, 12);
+					if (SELDOM(data + 14 > end))
+						return internal();
+					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *front = packet_at(data, 14 + pushed);
-					if (front + 20 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(front + 20 > end))
+						return internal();
 					decrement_ttl(front);
-					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+						return internal();
 					return redirect(st, hop->port, 2);
 				}
 			}
@@ -1096,19 +1056,15 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
-	if (!st->pdr_rule) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->pdr_rule))
+		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		if (!st->user_h) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!st->user_h))
+			return internal();
 		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
 		u64 found_3 = lbr_find(st->epoch, key_2[0]);
 		u32 slot_4 = found_3;
@@ -1148,10 +1104,8 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		if (st->far_rule->interface_tag == 1) {
 			u32 referred_9 = st->far_rule->interface;
 			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
-			if (!overlay_10) {
-				count_event(13);
-				return verdict(1, XDP_DROP);
-			}
+			if (SELDOM(!overlay_10))
+				return internal();
 			count_rule(&overlay_counts, referred_9, st->length);
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
@@ -1195,11 +1149,9 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (data + 38 > end) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
-				__builtin_memcpy(data, hop->mac, 12);
+				if (SELDOM(data + 38 > end))
+					return internal();
+				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *outer_17 = data + 14;
 				PUT8(outer_17, 0, 0x45);
@@ -1217,24 +1169,18 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				PUT16(gre_18, 2, bpf_ntohs(0x800));
 				if (given_15) {
 					void *group_19 = gre_18 + 4;
-					if (group_19 + 4 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(group_19 + 4 > end))
+						return internal();
 					PUT32(group_19, 0, value_14);
 				}
 				void *front = packet_at(data, 14 + pushed);
-				if (front + 20 > end) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(front + 20 > end))
+					return internal();
 				decrement_ttl(front);
 				if (tcp_16)
 					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
-				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+					return internal();
 				return redirect(st, hop->port, 2);
 			}
 		}
@@ -1266,22 +1212,16 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (data + 14 > end) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
-				__builtin_memcpy(data, hop->mac, 12);
+				if (SELDOM(data + 14 > end))
+					return internal();
+				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *front = packet_at(data, 14 + pushed);
-				if (front + 20 > end) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(front + 20 > end))
+					return internal();
 				decrement_ttl(front);
-				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+					return internal();
 				return redirect(st, hop->port, 2);
 			}
 		}
@@ -1323,22 +1263,16 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	u32 pushed = 0, from = st->user_at;
 	if (st->link == 14) {
 		void *start = (void *)(long)ctx->data;
-		if (start + 14 > (void *)(long)ctx->data_end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
+			return internal();
 		u64 link_1 = RAW64(start, 0);
 		u32 link_2 = RAW32(start, 8);
 		u16 link_3 = RAW16(start, 12);
-		if (bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(bpf_xdp_adjust_head(ctx, (int)from - 14 - (int)pushed)))
+			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (data + 14 > end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(data + 14 > end))
+			return internal();
 		PUT64(data, 0, link_1);
 		PUT32(data, 8, link_2);
 		PUT16(data, 12, link_3);
@@ -1346,22 +1280,16 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	}
 	if (st->link == 18) {
 		void *start = (void *)(long)ctx->data;
-		if (start + 18 > (void *)(long)ctx->data_end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
+			return internal();
 		u64 link_4 = RAW64(start, 0);
 		u64 link_5 = RAW64(start, 8);
 		u16 link_6 = RAW16(start, 16);
-		if (bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)pushed)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(bpf_xdp_adjust_head(ctx, (int)from - 18 - (int)pushed)))
+			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (data + 18 > end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(data + 18 > end))
+			return internal();
 		PUT64(data, 0, link_4);
 		PUT64(data, 8, link_5);
 		PUT16(data, 16, link_6);
@@ -1413,10 +1341,8 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 
 	{
 	struct state *state = &st, *st = state;
-	if (!st->user_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->user_h))
+		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
@@ -1424,16 +1350,12 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	u32 quoted = quote(st->user_h), where = st->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
-	if (!st->outer_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->outer_h))
+		return internal();
 	u32 back_1 = RAW32(st->outer_h, 16);
 	u32 back_2 = RAW32(st->outer_h, 12);
-	if (!st->gre_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->gre_h))
+		return internal();
 	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
 	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
 		group_4 = 0;
@@ -1443,22 +1365,16 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
 	if (st->link == 14) {
 		void *start = (void *)(long)ctx->data;
-		if (start + 14 > (void *)(long)ctx->data_end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
+			return internal();
 		u64 link_6 = RAW64(start, 0);
 		u32 link_7 = RAW32(start, 8);
 		u16 link_8 = RAW16(start, 12);
-		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (data + 38 > end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(data + 38 > end))
+			return internal();
 		PUT64(data, 0, link_6);
 		PUT32(data, 8, link_7);
 		PUT16(data, 12, link_8);
@@ -1479,36 +1395,26 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT16(gre_10, 2, bpf_ntohs(0x800));
 		if (given_5) {
 			void *group_11 = gre_10 + 4;
-			if (group_11 + 4 > end) {
-				count_event(13);
-				return verdict(1, XDP_DROP);
-			}
+			if (SELDOM(group_11 + 4 > end))
+				return internal();
 			PUT32(group_11, 0, back_3);
 		}
-		if (!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)))
+			return internal();
 		return verdict(3, XDP_TX);
 	}
 	if (st->link == 18) {
 		void *start = (void *)(long)ctx->data;
-		if (start + 18 > (void *)(long)ctx->data_end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
+			return internal();
 		u64 link_12 = RAW64(start, 0);
 		u64 link_13 = RAW64(start, 8);
 		u16 link_14 = RAW16(start, 16);
-		if (bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (data + 42 > end) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(data + 42 > end))
+			return internal();
 		PUT64(data, 0, link_12);
 		PUT64(data, 8, link_13);
 		PUT16(data, 16, link_14);
@@ -1529,20 +1435,15 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT16(gre_16, 2, bpf_ntohs(0x800));
 		if (given_5) {
 			void *group_17 = gre_16 + 4;
-			if (group_17 + 4 > end) {
-				count_event(13);
-				return verdict(1, XDP_DROP);
-			}
+			if (SELDOM(group_17 + 4 > end))
+				return internal();
 			PUT32(group_17, 0, back_3);
 		}
-		if (!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)))
+			return internal();
 		return verdict(3, XDP_TX);
 	}
-	count_event(13);
-	return verdict(1, XDP_DROP);
+	return internal();
 	}
 	return XDP_ABORTED;
 }
@@ -1553,9 +1454,9 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 	u16 fragment = 0;
 
 	st->length = limit;
-	if (p + 14 > end) {
+	if (SELDOM(p + 14 > end)) {
 		event = 18; /* ethernet: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	size = 14;
 	st->ethernet_h = p;
@@ -1571,12 +1472,12 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 		at += size;
 		goto node_outer;
 	}
-	goto done;
+	LEAVE(done);
 
 node_vlan:
-	if (p + 4 > end) {
+	if (SELDOM(p + 4 > end)) {
 		event = 21; /* vlan: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	size = 4;
 	st->vlan_h = p;
@@ -1587,56 +1488,56 @@ node_vlan:
 		at += size;
 		goto node_outer;
 	}
-	goto done;
+	LEAVE(done);
 
 node_outer:
-	if (p + 20 > end) {
+	if (SELDOM(p + 20 > end)) {
 		event = 24; /* outer: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
-		goto done;
+		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
-	if (size < 20) {
+	if (SELDOM(size < 20)) {
 		event = 25; /* outer: length */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (p + size > end) {
+	if (SELDOM(p + size > end)) {
 		event = 24; /* outer: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (!((RAW8(p, 0) & 0xf) >= 5)) {
+	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
 		event = 26; /* outer: invalid */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit) {
+	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
 		event = 25; /* outer: length */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
 	st->outer_h = p;
 	st->outer_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
-		goto done;
+		LEAVE(done);
 	if ((RAW8(p, 9) == 47) && (((RAW8(p, 6) >> 5) & 0x1) == 0)) {
 		p += size;
 		at += size;
 		goto node_gre;
 	}
-	goto done;
+	LEAVE(done);
 
 node_gre:
-	if (p + 4 > end || at + 4 > limit) {
+	if (SELDOM(p + 4 > end || at + 4 > limit)) {
 		event = 27; /* gre: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)))
-		goto done;
+		LEAVE(done);
 	size = 4 + (((RAW8(p, 0) >> 7) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 5) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 4) & 0x1) ? 4 : 0);
-	if (p + size > end || at + size > limit) {
+	if (SELDOM(p + size > end || at + size > limit)) {
 		event = 27; /* gre: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	st->gre_h = p;
 	st->gre_at = at;
@@ -1645,38 +1546,38 @@ node_gre:
 		at += size;
 		goto node_user;
 	}
-	goto done;
+	LEAVE(done);
 
 node_user:
-	if (p + 20 > end || at + 20 > limit) {
+	if (SELDOM(p + 20 > end || at + 20 > limit)) {
 		event = 30; /* user: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
-		goto done;
+		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
-	if (size < 20) {
+	if (SELDOM(size < 20)) {
 		event = 31; /* user: length */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (p + size > end || at + size > limit) {
+	if (SELDOM(p + size > end || at + size > limit)) {
 		event = 30; /* user: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (!((RAW8(p, 0) & 0xf) >= 5)) {
+	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
 		event = 32; /* user: invalid */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit) {
+	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
 		event = 31; /* user: length */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
 	st->user_h = p;
 	st->user_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
-		goto done;
+		LEAVE(done);
 	if ((RAW8(p, 9) == 6)) {
 		p += size;
 		at += size;
@@ -1687,41 +1588,41 @@ node_user:
 		at += size;
 		goto node_udp;
 	}
-	goto done;
+	LEAVE(done);
 
 node_tcp:
-	if (p + 20 > end || at + 20 > limit) {
+	if (SELDOM(p + 20 > end || at + 20 > limit)) {
 		event = 33; /* tcp: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
-	if (size < 20) {
+	if (SELDOM(size < 20)) {
 		event = 34; /* tcp: length */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (p + size > end || at + size > limit) {
+	if (SELDOM(p + size > end || at + size > limit)) {
 		event = 33; /* tcp: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
-	if (!(((RAW8(p, 12) >> 4) & 0xf) >= 5)) {
+	if (SELDOM(!(((RAW8(p, 12) >> 4) & 0xf) >= 5))) {
 		event = 35; /* tcp: invalid */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	st->tcp_h = p;
 	st->tcp_at = at;
 	if (!fragment)
 		st->l4 = RAW32(p, 0);
-	goto done;
+	LEAVE(done);
 
 node_udp:
-	if (p + 8 > end || at + 8 > limit) {
+	if (SELDOM(p + 8 > end || at + 8 > limit)) {
 		event = 36; /* udp: truncated */
-		goto malformed;
+		LEAVE(malformed);
 	}
 	size = 8;
 	if (!fragment)
 		st->l4 = RAW32(p, 0);
-	goto done;
+	LEAVE(done);
 done:
 	return CONTINUE;
 
@@ -1747,10 +1648,8 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			key_1[1] |= 0x100000000ULL;
 		}
 	}
-	if (!st->outer_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->outer_h))
+		return internal();
 	key_1[0] |= (u64)RAW32(st->outer_h, 12) << 32;
 	key_1[1] |= (u64)RAW32(st->outer_h, 16);
 	u64 found_2 = overlay_find(st->epoch, key_1[0], key_1[1]);
@@ -1767,10 +1666,8 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		count_rule(&overlay_counts, found_2 >> 32, st->length);
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
-		if (!st->outer_h) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!st->outer_h))
+			return internal();
 		if ((RAW8(st->outer_h, 1) & 3) == 3) {
 			if (!(RAW8(st->user_h, 1) & 3)) {
 				count_event(9);
@@ -1789,10 +1686,8 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	key_5[0] |= (u64)RAW64(st->user_h, 12);
 	key_5[2] |= (u64)RAW8(st->user_h, 1) << 32;
 	key_5[2] |= (u64)RAW8(st->user_h, 9) << 40;
-	if (!st->ethernet_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->ethernet_h))
+		return internal();
 	key_5[1] |= (u64)RAW32(st->ethernet_h, 6);
 	key_5[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
 	key_5[1] |= (u64)(u16)(st->l4 >> 0) << 48;
@@ -1818,14 +1713,10 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	if (!st->user_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
-	if (!st->outer_h) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->user_h))
+		return internal();
+	if (SELDOM(!st->outer_h))
+		return internal();
 	if ((RAW8(st->outer_h, 1) & 3) == 3) {
 		if (!(RAW8(st->user_h, 1) & 3)) {
 			count_event(9);
@@ -1833,17 +1724,13 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 		}
 		set_ecn_ce(st->user_h);
 	}
-	if (!st->pdr_rule) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->pdr_rule))
+		return internal();
 	if (st->pdr_rule->target_tag == 1) {
 		u32 cell_1 = st->pdr_rule->target;
 		struct far_record *far_2 = far_at(cell_1, st->epoch);
-		if (!far_2) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!far_2))
+			return internal();
 		count_rule(&far_counts, cell_1, st->length);
 		u64 value_3 = far_2->action;
 		if (value_3 == 3) {
@@ -1863,17 +1750,13 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 			if (far_2->interface_tag == 1) {
 				u32 referred_4 = far_2->interface;
 				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
-				if (!overlay_5) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(!overlay_5))
+					return internal();
 				count_rule(&overlay_counts, referred_4, st->length);
 				u32 value_6 = overlay_5->local_ip;
 				u32 value_7 = overlay_5->remote_ip;
-				if (!st->user_h) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(!st->user_h))
+					return internal();
 				u8 value_8 = RAW8(st->user_h, 1);
 				u32 value_9 = overlay_5->key;
 				u8 given_10 = overlay_5->has_key;
@@ -1917,11 +1800,9 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (data + 38 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
-					__builtin_memcpy(data, hop->mac, 12);
+					if (SELDOM(data + 38 > end))
+						return internal();
+					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *outer_12 = data + 14;
 					PUT8(outer_12, 0, 0x45);
@@ -1939,34 +1820,26 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					PUT16(gre_13, 2, bpf_ntohs(0x800));
 					if (given_10) {
 						void *group_14 = gre_13 + 4;
-						if (group_14 + 4 > end) {
-							count_event(13);
-							return verdict(1, XDP_DROP);
-						}
+						if (SELDOM(group_14 + 4 > end))
+							return internal();
 						PUT32(group_14, 0, value_9);
 					}
 					void *front = packet_at(data, 14 + pushed);
-					if (front + 20 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(front + 20 > end))
+						return internal();
 					decrement_ttl(front);
 					if (tcp_11)
 						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
-					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+						return internal();
 					return redirect(st, hop->port, 2);
 				}
 			}
 			else if (far_2->interface_tag == 2) {
 				u32 referred_15 = far_2->interface;
 				{
-					if (!st->user_h) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(!st->user_h))
+						return internal();
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 					if (is_to_group(ctx)) {
 						count_event(14);
@@ -1998,22 +1871,16 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (data + 14 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
-					__builtin_memcpy(data, hop->mac, 12);
+					if (SELDOM(data + 14 > end))
+						return internal();
+					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
 					void *front = packet_at(data, 14 + pushed);
-					if (front + 20 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(front + 20 > end))
+						return internal();
 					decrement_ttl(front);
-					if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+						return internal();
 					return redirect(st, hop->port, 2);
 				}
 			}
@@ -2031,19 +1898,15 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 {
-	if (!st->pdr_rule) {
-		count_event(13);
-		return verdict(1, XDP_DROP);
-	}
+	if (SELDOM(!st->pdr_rule))
+		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		if (!st->user_h) {
-			count_event(13);
-			return verdict(1, XDP_DROP);
-		}
+		if (SELDOM(!st->user_h))
+			return internal();
 		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
 		u64 found_3 = lbr_find(st->epoch, key_2[0]);
 		u32 slot_4 = found_3;
@@ -2092,10 +1955,8 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		if (st->far_rule->interface_tag == 1) {
 			u32 referred_9 = st->far_rule->interface;
 			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
-			if (!overlay_10) {
-				count_event(13);
-				return verdict(1, XDP_DROP);
-			}
+			if (SELDOM(!overlay_10))
+				return internal();
 			count_rule(&overlay_counts, referred_9, st->length);
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
@@ -2142,11 +2003,9 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (data + 38 > end) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
-				__builtin_memcpy(data, hop->mac, 12);
+				if (SELDOM(data + 38 > end))
+					return internal();
+				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *outer_17 = data + 14;
 				PUT8(outer_17, 0, 0x45);
@@ -2164,24 +2023,18 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				PUT16(gre_18, 2, bpf_ntohs(0x800));
 				if (given_15) {
 					void *group_19 = gre_18 + 4;
-					if (group_19 + 4 > end) {
-						count_event(13);
-						return verdict(1, XDP_DROP);
-					}
+					if (SELDOM(group_19 + 4 > end))
+						return internal();
 					PUT32(group_19, 0, value_14);
 				}
 				void *front = packet_at(data, 14 + pushed);
-				if (front + 20 > end) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(front + 20 > end))
+					return internal();
 				decrement_ttl(front);
 				if (tcp_16)
 					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
-				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+					return internal();
 				return redirect(st, hop->port, 2);
 			}
 		}
@@ -2219,22 +2072,16 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (data + 14 > end) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
-				__builtin_memcpy(data, hop->mac, 12);
+				if (SELDOM(data + 14 > end))
+					return internal();
+				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
 				void *front = packet_at(data, 14 + pushed);
-				if (front + 20 > end) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(front + 20 > end))
+					return internal();
 				decrement_ttl(front);
-				if (hop->vlan && !insert_vlan(ctx, hop->vlan)) {
-					count_event(13);
-					return verdict(1, XDP_DROP);
-				}
+				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
+					return internal();
 				return redirect(st, hop->port, 2);
 			}
 		}
@@ -2267,7 +2114,7 @@ int linx_lan(struct xdp_md *ctx)
 
 	if (!c)
 		return XDP_ABORTED;
-	st.epoch = *(volatile u64 *)&c->epoch;
+	st.epoch = epoch_of(*(volatile u64 *)&c->epoch);
 
 	result = stage_lan_parser(ctx, &st);
 	if (result != CONTINUE)
@@ -2302,7 +2149,7 @@ int linx_wan(struct xdp_md *ctx)
 
 	if (!c)
 		return XDP_ABORTED;
-	st.epoch = *(volatile u64 *)&c->epoch;
+	st.epoch = epoch_of(*(volatile u64 *)&c->epoch);
 
 	result = stage_wan_parser(ctx, &st);
 	if (result != CONTINUE)
