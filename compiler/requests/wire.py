@@ -18,7 +18,7 @@ values, so much for each. An absent IE means any.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from struct import pack
+from struct import Struct, pack
 
 from ...lang.diagnostics import Diagnostic, Label, Refused
 from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, unquoted
@@ -36,7 +36,16 @@ _OPERATIONS: tuple[Operation, ...] = ("create", "update", "delete", "replace")
 _FORMS: tuple[Form, ...] = ("value", "prefix", "mask", "range")
 _NAME = 4
 _ID, _NAMED, _BLOCK = 1, 2, 4
+_U8, _U16, _U32 = Struct("!B"), Struct("!H"), Struct("!I")
+_REQUEST, _CHANGE = Struct("!BI"), Struct("!BH")
+_RULE, _IE = Struct("!HB"), Struct("!HBB")  # behind the tag
 _LENGTH_NAMES = {width // 8: name for name, width in LENGTHS.items()}
+
+
+_Plain = tuple[str, str, Form, int, int]
+"""Of IEs that begin with the same octets: element, length, form, octets of the value and of what
+follows it."""
+_new = tuple.__new__  # a third of what a named tuple's own takes
 
 
 class Codecs:
@@ -50,6 +59,7 @@ class Codecs:
         self.numbers = {e.name: e.number for e in manifest.elements}
         self.references = {e.number for e in manifest.elements if e.references}
         self.lists = {e.number: ListCodec(e) for e in manifest.elements if e.most}
+        self.plain: dict[bytes, _Plain] = {}
 
 
 # ---- to octets ------------------------------------------------------------------------------
@@ -145,111 +155,145 @@ class _Bad(Exception):
 
 
 class _Reader:
+    """Reads on from `at`."""
+
+    __slots__ = ("at", "codecs", "data", "end")
+
     def __init__(self, data: bytes, codecs: Codecs) -> None:
-        self.data, self.codecs, self.at = data, codecs, 0
+        self.data, self.codecs, self.at, self.end = data, codecs, 0, len(data)
 
-    def take(self, size: int, what: str) -> int:
-        return int.from_bytes(self.octets(size, what), "big")
+    def short(self, what: str) -> _Bad:
+        return _Bad(self.end, f"the octets end within {what}", "H0480")
 
-    def octets(self, size: int, what: str) -> bytes:
-        found = self.data[self.at : self.at + size]
-        if len(found) < size:
-            raise _Bad(len(self.data), f"the octets end within {what}", "H0480")
-        self.at += size
-        return found
+    def numbers(self, form: Struct, what: str) -> tuple[int, ...]:
+        at = self.at
+        self.at = end = at + form.size
+        if end > self.end:
+            raise self.short(what)
+        return form.unpack_from(self.data, at)
 
-    def text(self, what: str) -> str:
-        start = self.at
+    def text(self, size: int, what: str) -> str:
+        at = self.at
+        self.at = end = at + size
+        if end > self.end:
+            raise self.short(what)
         try:
-            text = self.octets(self.take(1, what), what).decode()
+            text = self.data[at:end].decode()
         except UnicodeDecodeError:
-            raise _Bad(start, f"{what} is not UTF-8") from None
+            raise _Bad(at - 1, f"{what} is not UTF-8") from None
         if not text or '"' in text or not text.isprintable():
-            raise _Bad(start, f"{what} has characters that no name has")
+            raise _Bad(at, f"{what} has characters that no name has")
         return text
 
     def request(self) -> Request:
-        version = self.take(1, "the version")
+        version, count = self.numbers(_REQUEST, "the request's head")
         if version != VERSION:
             raise _Bad(0, f"version {version} is not the {VERSION} that this release reads")
-        changes = []
-        for _ in range(self.take(4, "the number of changes")):
-            changes.append(self.change())
-        if self.at < len(self.data):
-            raise _Bad(self.at, "octets are left behind the last change")
-        if not changes:
+        if not count:
             raise _Bad(1, "the request is empty")
+        changes = [self.change()]
+        while len(changes) < count:
+            changes.append(self.change())
+        if self.at < self.end:
+            raise _Bad(self.at, "octets are left behind the last change")
         return Request(tuple(changes))
 
     def change(self) -> Change:
-        operation = self.take(1, "an operation")
+        operation, count = self.numbers(_CHANGE, "a change")
         if not 1 <= operation <= 4:
-            raise _Bad(self.at - 1, f"{operation} is no operation (1 create to 4 replace)")
-        items = self.items(0)
-        if any(isinstance(item, IE) for item in items):
-            raise _Bad(self.at, "an element belongs to no rule")
+            raise _Bad(self.at - 3, f"{operation} is no operation (1 create to 4 replace)")
+        items = self.items(count, 0)
         if not items:
             raise _Bad(self.at, "the change names no rule")
+        if type(items[0]) is IE:
+            raise _Bad(self.at, "an element belongs to no rule")
         return Change(_OPERATIONS[operation - 1], items)
 
-    def items(self, depth: int) -> tuple[RuleItem | IE, ...]:
+    def items(self, count: int, depth: int) -> tuple[RuleItem | IE, ...]:
+        """So many items: elements, then rules."""
         if depth > DEPTH:
             raise _Bad(self.at, f"rules are nested more than {DEPTH} deep")
         found: list[RuleItem | IE] = []
-        for _ in range(self.take(2, "the number of items")):
-            tag = self.take(1, "an item")
-            if tag not in (1, 2):
-                raise _Bad(self.at - 1, f"{tag} is no item (1 an element, 2 a rule)")
-            if tag == 1 and found and isinstance(found[-1], RuleItem):
-                raise _Bad(self.at - 1, "elements come before the rules within a rule")
-            found.append(self.ie() if tag == 1 else self.rule(depth))
+        rules = False
+        for _ in range(count):
+            at = self.at
+            if at >= self.end:
+                raise self.short("an item")
+            self.at, tag = at + 1, self.data[at]
+            if tag == 2:
+                rules = True
+                found.append(self.rule(depth))
+            elif tag != 1:
+                raise _Bad(at, f"{tag} is no item (1 an element, 2 a rule)")
+            elif rules:
+                raise _Bad(at, "elements come before the rules within a rule")
+            else:
+                found.append(self.ie())
         return tuple(found)
 
     def rule(self, depth: int) -> RuleItem:
-        number = self.take(2, "a rule's kind")
+        number, flags = self.numbers(_RULE, "a rule's kind")
         kind = self.codecs.by_number.get(number)
         if kind is None:
-            raise _Bad(self.at - 2, f"{number} is no kind of rule")
-        flags = self.take(1, "a rule's flags")
+            raise _Bad(self.at - 3, f"{number} is no kind of rule")
         if flags & ~(_ID | _NAMED | _BLOCK):
             raise _Bad(self.at - 1, f"flags {flags:#x} are not known")
-        id_ = self.take(4, "an id") if flags & _ID else None
-        name = self.text("a name") if flags & _NAMED else None
-        items = self.items(depth + 1)
+        id_ = self.numbers(_U32, "an id")[0] if flags & _ID else None
+        name = self.text(*self.numbers(_U8, "a name"), "a name") if flags & _NAMED else None
+        (count,) = self.numbers(_U16, "the number of items")
+        items = self.items(count, depth + 1) if count else ()
         if items and not flags & _BLOCK:
             raise _Bad(self.at, "items follow a rule that has none")
         return RuleItem(kind.name, id_, name, items, bool(flags & _BLOCK))
 
     def ie(self) -> IE:
-        number = self.take(2, "an element's type")
+        data, at = self.data, self.at
+        plain = self.codecs.plain.get(data[at : at + 4])
+        if plain is None:
+            return self.first_ie()
+        name, length, form, size, more = plain
+        end = at + 4 + size
+        self.at = behind = end + more
+        if behind > self.end:
+            raise self.short("a value")
+        value = int.from_bytes(data[at + 4 : end], "big")
+        other = int.from_bytes(data[end:behind], "big") if more else ""
+        return _new(IE, (name, length, form, value, other, ()))
+
+    def first_ie(self) -> IE:
+        """An IE the like of which was not read before, or one that is read by itself."""
+        at = self.at
+        number, form, size = self.numbers(_IE, "an element")
         element = self.codecs.elements.get(number)
         if element is None:
-            raise _Bad(self.at - 2, f"{number} is no information element")
-        form = self.take(1, "a form")
+            raise _Bad(at, f"{number} is no information element")
+        if form > _NAME:
+            raise _Bad(at + 2, f"{form} is no form (0 value to 4 name)")
         if form == _NAME:
             if number not in self.codecs.references:
-                raise _Bad(self.at - 1, f"`{element}` has no names")
-            return IE(element, "u32", "value", f'"{self.text("a name")}"')
-        if form > _NAME:
-            raise _Bad(self.at - 1, f"{form} is no form (0 value to 4 name)")
-        size = self.take(1, "a length")
+                raise _Bad(at + 2, f"`{element}` has no names")
+            return IE(element, "u32", "value", f'"{self.text(size, "a name")}"')
         codec = self.codecs.lists.get(number)
         if codec is not None:
             return self.listed(codec, form, size)
         if size not in _LENGTH_NAMES:
-            raise _Bad(self.at - 1, f"{size} is no length of a value")
-        length, value = _LENGTH_NAMES[size], self.take(size, "a value")
-        if form == 0:
-            return IE(element, length, "value", value)
-        other = self.take(1 if form == 1 else size, "a value")
-        return IE(element, length, _FORMS[form], value, other)
+            raise _Bad(at + 3, f"{size} is no length of a value")
+        more = (0, 1, size, size)[form]
+        plain = (element, _LENGTH_NAMES[size], _FORMS[form], size, more)
+        self.codecs.plain[self.data[at : at + 4]] = plain
+        self.at = at
+        return self.ie()
 
     def listed(self, codec: ListCodec, form: int, size: int) -> IE:
         """The values of an element that holds several."""
         each = codec.octets
         if form or not size or size % each or size // each > codec.most:
             raise _Bad(self.at - 1, f"`{codec.name}` takes 1 to {codec.most} values")
-        values = [self.take(each, "a value") for _ in range(size // each)]
+        at = self.at
+        self.at = end = at + size
+        if end > self.end:
+            raise self.short("a value")
+        values = [int.from_bytes(self.data[i : i + each], "big") for i in range(at, end, each)]
         number = packed(values, codec.width, codec.most)
         return IE(codec.name, _LENGTH_NAMES[each], "value", codec.format(number))
 
