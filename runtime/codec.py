@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..compiler import manifest as m
 from ..compiler.requests.rules import Member, Reference, Rule
@@ -27,18 +27,19 @@ Bound = tuple[int, int]
 specific (bits that a rule pins down), then the older."""
 
 
-_Put = Callable[[memoryview, int, int], None]
-_Refer = Callable[[memoryview, int, Reference, CellOf], None]
-_NUMBER = struct.Struct("<I")
+_Fields = list[Any]
+"""What a record holds, a member each: octets, or a number."""
+_Refer = Callable[[_Fields, Reference, CellOf], None]
 
 
 class _Field(NamedTuple):
-    """Where a match element stands in the key."""
+    """Where a match element stands in the key. `masks`: those of its prefixes, by their length; all
+    have the bit `presence`, if there is one."""
 
     width: int
     position: int
-    ones: int
     presence: int
+    masks: list[int]
 
 
 class KindCodec:
@@ -50,12 +51,14 @@ class KindCodec:
         self._grouped = {r.name for r in manifest.rules if r.grouped}
         self._fields = {x.element: _field(x) for x in kind.match}
         self._group = 0 if kind.group_position is None else 0xFFFFFFFF << kind.group_position
-        self._blank = bytes(kind.record_size)
-        self._values: dict[str, list[_Put]] = {}
+        self._overlapping = _overlapping(kind.match)
+        self._members = sorted(kind.record, key=lambda member: member.offset)
+        self._blank, self._layout = _layout(self._members, kind.record_size)
+        self._values: dict[str, list[tuple[int, int]]] = {}
         self._references: dict[str, _Refer] = {}
-        self._next_hops: list[tuple[int, int, str]] = []
+        self._next_hops: list[tuple[int, str]] = []
         self._slots: list[int] = []
-        self._compile(kind.record)
+        self._compile(self._members)
 
     # ---- lookup -----------------------------------------------------------------------------
 
@@ -74,25 +77,25 @@ class KindCodec:
         bits, agrees = 0, True
         ranges: list[list[Pattern]] = []
         for name, (form, value, other) in rule.match:
-            width, position, ones, presence = self._fields[name]
+            width, position, presence, masks = self._fields[name]
             if form == "value":
                 bits += width
-                more = ones
+                more = masks[width]
             elif form == "prefix":
                 bits += other
-                more = ((1 << other) - 1) << (position + width - other)
+                more = masks[other]
             elif form == "mask":
                 bits += other.bit_count()
-                more = other << position
+                more = other << position | presence
             else:
                 bits += width - (other - value).bit_length()
                 ranges.append(_prefixed(value, other, width, position))
-                value = more = 0
-            value <<= position
-            if mask & more and (key ^ value) & mask & more:
+                value, more = 0, presence
+            value = value << position | presence
+            if self._overlapping and (key ^ value) & mask & more:
                 agrees = False
-            mask |= more | presence
-            key |= value | presence
+            mask |= more
+            key |= value
         rank = bits << SEQUENCE_BITS | (_YOUNGEST - rule.sequence)
         bound = self.priority_of(rule.priority), rank
         if ranges:
@@ -105,34 +108,36 @@ class KindCodec:
         self, into: memoryview, at: int, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf
     ) -> None:
         """Write the rule's record, `record_size` octets."""
-        into[at : at + len(self._blank)] = self._blank
+        fields = self._blank.copy()
         if self._values:
             for name, matcher in rule.match:
-                for put in self._values.get(name, ()):
-                    put(into, at, matcher.value)
+                self._give(fields, name, matcher.value)
             for name, value in rule.values:
-                for put in self._values.get(name, ()):
-                    put(into, at, value)
+                self._give(fields, name, value)
         for name, to in rule.references:
             if name in self._references:
-                self._references[name](into, at, to, cell_of)
+                self._references[name](fields, to, cell_of)
         if rule.target is not None and "" in self._references:
-            self._references[""](into, at, rule.target, cell_of)
-        for start, end, name in self._next_hops:
+            self._references[""](fields, rule.target, cell_of)
+        for i, name in self._next_hops:
             wanted = self.next_hop_wanted(rule, name)
             if wanted is not None:
-                into[at + start : at + end] = next_hop_of(*wanted)
+                fields[i] = next_hop_of(*wanted)
         if rule.members and self.kind.spread is not None:
-            self._spread(into, at, rule.members, cell_of)
+            slots = self._spread(rule.members, self.kind.spread.kind, cell_of)
+            for i in self._slots:
+                fields[i] = slots
+        self._layout.pack_into(into, at, *fields)
 
-    def _spread(
-        self, into: memoryview, at: int, members: tuple[Member, ...], cell_of: CellOf
-    ) -> None:
-        assert self.kind.spread is not None
-        cells = {member.id: cell_of(self.kind.spread.kind, member.id) for member in members}
+    def _give(self, fields: _Fields, name: str, value: int) -> None:
+        for i, size in self._values.get(name, ()):
+            fields[i] = value.to_bytes(size, "big") if size else 1
+
+    @staticmethod
+    def _spread(members: tuple[Member, ...], kind: str, cell_of: CellOf) -> bytes:
+        cells = {member.id: cell_of(kind, member.id) for member in members}
         ids = spread_slots(members)
-        for start in self._slots:
-            struct.pack_into(f"<{len(ids)}I", into, at + start, *[cells[i] for i in ids])
+        return struct.pack(f"<{len(ids)}I", *[cells[i] for i in ids])
 
     def direct(self, kind: str) -> bool:
         """Whether references to this kind are ids, not cells."""
@@ -151,63 +156,76 @@ class KindCodec:
             return None
         return to.id, address.to_bytes(self._elements[address_name].width // 8, "big")
 
-    def _compile(self, members: Iterable[m.Member]) -> None:
-        """Note where the record has what."""
-        referring: dict[str, list[m.Member]] = {}
-        for member in members:
-            name, start, end = member.element, member.offset, member.offset + member.size
+    def _compile(self, members: list[m.Member]) -> None:
+        """Note where the record has what: the places of its members, and octets of values (0: that
+        it is there)."""
+        referring: dict[str, list[int]] = {}
+        for i, member in enumerate(members):
+            name = member.element
             if member.kind == "value":
-                self._values.setdefault(name, []).append(_value(start, member.size))
+                self._values.setdefault(name, []).append((i, member.size))
             elif member.kind == "next_hop":
-                self._next_hops.append((start, end, name))
+                self._next_hops.append((i, name))
             elif member.kind == "slots":
-                self._slots.append(start)
+                self._slots.append(i)
             else:
-                referring.setdefault(name, []).append(member)
+                referring.setdefault(name, []).append(i)
                 if member.kind == "present":
-                    self._values.setdefault(name, []).append(_present(start))
-        for name, some in referring.items():
-            self._references[name] = self._reference(some)
+                    self._values.setdefault(name, []).append((i, 0))
+        for name, places in referring.items():
+            self._references[name] = self._reference(places)
 
-    def _reference(self, members: Iterable[m.Member]) -> _Refer:
+    def _reference(self, places: list[int]) -> _Refer:
         """Writes what members say of one reference: its number, its kind, that it is there."""
-        numbers = [member.offset for member in members if member.kind == "reference"]
-        tags = [(member.offset, {kind: 1 + i for i, kind in enumerate(member.choices)})
-                for member in members if member.kind == "tag"]  # fmt: skip
-        present = [member.offset for member in members if member.kind == "present"]
+        members = self._members
+        numbers = [i for i in places if members[i].kind == "reference"]
+        tags = [(i, {kind: 1 + n for n, kind in enumerate(members[i].choices)})
+                for i in places if members[i].kind == "tag"]  # fmt: skip
+        present = [i for i in places if members[i].kind == "present"]
         direct = {"port", *self._grouped}
 
-        def refer(into: memoryview, at: int, to: Reference, cell_of: CellOf) -> None:
+        def refer(fields: _Fields, to: Reference, cell_of: CellOf) -> None:
             kind, number = to
-            if numbers:
-                number = number if kind in direct else cell_of(kind, number)
-            for start in numbers:
-                _NUMBER.pack_into(into, at + start, number)
-            for start, tag_of in tags:
-                into[at + start] = tag_of[kind]
-            for start in present:
-                into[at + start] = 1
+            for i in numbers:
+                fields[i] = number if kind in direct else cell_of(kind, number)
+            for i, tag_of in tags:
+                fields[i] = tag_of[kind]
+            for i in present:
+                fields[i] = 1
 
         return refer
 
 
-def _value(start: int, size: int) -> _Put:
-    def put(into: memoryview, at: int, number: int) -> None:
-        into[at + start : at + start + size] = number.to_bytes(size, "big")
-
-    return put
-
-
-def _present(start: int) -> _Put:
-    def put(into: memoryview, at: int, number: int) -> None:
-        into[at + start] = 1
-
-    return put
+def _layout(members: list[m.Member], size: int) -> tuple[_Fields, struct.Struct]:
+    """An empty record's fields, and how they are packed."""
+    blank: _Fields = []
+    layout, at = "<", 0
+    for member in members:
+        layout += f"{member.offset - at}x"
+        at = member.offset + member.size
+        number = {"tag": "B", "present": "B", "reference": "I"}.get(member.kind)
+        layout += number or f"{member.size}s"
+        blank.append(0 if number else b"")
+    return blank, struct.Struct(f"{layout}{size - at}x")
 
 
 def _field(match: m.Match) -> _Field:
+    width, position = match.width, match.position
     presence = 0 if match.presence is None else 1 << match.presence
-    return _Field(match.width, match.position, ((1 << match.width) - 1) << match.position, presence)
+    ones = (1 << width) - 1
+    masks = [(ones ^ ones >> length) << position | presence for length in range(width + 1)]
+    return _Field(width, position, presence, masks)
+
+
+def _overlapping(matches: Iterable[m.Match]) -> bool:
+    """Whether two elements look at the same bits."""
+    seen = 0
+    for match in matches:
+        bits = ((1 << match.width) - 1) << match.position
+        if seen & bits:
+            return True
+        seen |= bits
+    return False
 
 
 def _value_of(rule: Rule, values: dict[str, int], name: str) -> int | None:

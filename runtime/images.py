@@ -14,6 +14,7 @@ Little-endian and packed:
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..compiler import manifest as m
@@ -78,8 +79,13 @@ class ImageCodec:
         if at > kind.image_size:
             raise m.ManifestError(f"images of {kind.name} do not fit their map")
         self._targets = {name: 1 + i for i, name in enumerate(kind.alternatives)}
-        self._blank = bytes(at)
+        self._head = struct.Struct(f"{_HEAD.format}{at - _HEAD.size}x")  # and zeros behind it
         self._whole = self._struct()
+        self._match = {name: (x.at, _put(x.form, x.octets)) for name, x in self.matched.items()}
+        self._gives = {
+            name: (x.at, _put(x.form, x.octets), {to: 2 + i for i, to in enumerate(x.references)})
+            for name, x in self.given.items()
+        }
 
     def _struct(self) -> struct.Struct:
         """All of an image but its members."""
@@ -92,8 +98,7 @@ class ImageCodec:
     def write(self, into: memoryview, at: int, rule: Rule, cell: int) -> None:
         """Write the rule's image; what lies behind it in its slot is never read. Raises TooLong."""
         _, id_, sequence, name, owner, priority, match, values, references, target, members = rule
-        into[at : at + len(self._blank)] = self._blank
-        _HEAD.pack_into(into, at, sequence, owner, id_, priority, LIVE, cell)
+        self._head.pack_into(into, at, sequence, owner, id_, priority, LIVE, cell)
         if name:
             octets = name.encode()
             if len(octets) > NAME_OCTETS:
@@ -101,17 +106,14 @@ class ImageCodec:
             start = at + _HEAD.size
             into[start : start + len(octets)] = octets
         for element, (form, value, other) in match:
-            offset, layout, size = self.matched[element]
-            if size == 16:
-                value, other = _wide(value), _wide(other)  # type: ignore[assignment]
-            layout.pack_into(into, at + offset, _FORM_CODE[form], value, other)
+            start, put = self._match[element]
+            put(into, at + start, _FORM_CODE[form], value, other)
         for element, value in values:
-            offset, layout, size, _ = self.given[element]
-            layout.pack_into(into, at + offset, 1, _wide(value, size) if size > 8 else value)
+            start, put, _ = self._gives[element]
+            put(into, at + start, 1, value)
         for element, (kind, number) in references:
-            offset, layout, size, kinds = self.given[element]
-            to = _wide(number) if size == 16 else number
-            layout.pack_into(into, at + offset, 2 + kinds.index(kind), to)
+            start, put, tags = self._gives[element]
+            put(into, at + start, tags[kind], number)
         if target is not None:
             _ID.pack_into(into, at + self.target_at, self._targets[target[0]], target[1])
         if members:
@@ -162,8 +164,15 @@ class ImageCodec:
         return tuple(Member(*_MEMBER.unpack_from(image, start)) for start in starts)
 
 
-def _wide(value: int, size: int = 16) -> bytes:
-    return value.to_bytes(size, "little")
+def _put(form: struct.Struct, octets: int) -> Callable[..., None]:
+    """`form.pack_into`, of numbers however wide."""
+    if octets <= 8:
+        return form.pack_into
+
+    def put(into: memoryview, at: int, tag: int, *numbers: int) -> None:
+        form.pack_into(into, at, tag, *[number.to_bytes(octets, "little") for number in numbers])
+
+    return put
 
 
 def _narrow(value: int | bytes) -> int:

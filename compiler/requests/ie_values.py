@@ -7,7 +7,9 @@ that stands; `rulecheck.py` turns it into a diagnostic.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from ipaddress import IPv6Address
+from socket import AF_INET, inet_pton
 from typing import Any
 
 from ...lang.diagnostics import did_you_mean
@@ -42,6 +44,10 @@ _FORM_HELP = {
 }
 
 
+Matching = Callable[[str | int, str | int], Matcher | None]
+"""Makes a matcher, or None for one that matches anything."""
+
+
 class Fault(Exception):
     """Something wrong with a rule. `part`: type, length, value, other, values (value and other),
     ie, kind, id or rule. `ie` and `node` say which element of which rule, once somebody knows."""
@@ -53,6 +59,7 @@ class Fault(Exception):
         self.node: Any = None
 
 
+_new = tuple.__new__  # a third of what a named tuple's own takes
 _FOLD = str.maketrans("", "", " -_")
 
 
@@ -64,8 +71,8 @@ def fold(name: str) -> str:
 class Codec:
     """One element's values. `lengths` are the IE lengths that fit it, the usual one first."""
 
-    __slots__ = ("element", "full", "implied_mask", "kind", "lengths", "name", "symbols",
-                 "values", "width")  # fmt: skip
+    __slots__ = ("_prefixes", "element", "full", "implied_mask", "kind", "lengths", "name",
+                 "symbols", "values", "width")  # fmt: skip
 
     def __init__(self, element: Element) -> None:
         self.element = element
@@ -78,6 +85,11 @@ class Codec:
         self.lengths = (fitting, "u64") if element.kind == "mac" else (fitting,)
         implied = IMPLIED_MASKS.get(fold(element.name)) if element.width == 8 else None
         self.implied_mask = implied
+        #: Length and host bits of a prefix, by its length as it is usually spelled.
+        self._prefixes: dict[str | int, tuple[int, int]] = {
+            spelled: (length, (1 << self.width - length) - 1)
+            for length in range(1, self.width) for spelled in (length, str(length))
+        }  # fmt: skip
 
     @property
     def octets(self) -> int:
@@ -155,22 +167,52 @@ class Codec:
 
     def matcher(self, kind: str, form: Form, value: str | int, other: str | int) -> Matcher | None:
         """The canonical matcher, or None for one that matches anything."""
+        return self.matching(kind, form)(value, other)
+
+    def matching(self, kind: str, form: Form) -> Matching:
+        """What makes the matchers of a form, out of the IE's `value` and `other`."""
         if form not in _FORMS_ALLOWED[kind]:
             title = f"`{self.name}` does not match {_FORM_NAMES[form]}"
             raise Fault("H0418", title, "values", f"this is {_FORM_NAMES[form]}", _FORM_HELP[kind])
         if form == "value":
-            number = self.number(value)
-            if kind == "ternary" and self.implied_mask is not None:
-                return _mask(number, self.implied_mask, self.full)
-            return Matcher("value", number)
-        if form == "prefix" and self.kind == "ip4" and (plain := _ip4_prefix(value, other)):
-            return plain
-        low = self.number(value, enumerated=False)
+            implied = kind == "ternary" and self.implied_mask is not None
+            return self._implied if implied else self._value
         if form == "prefix":
-            return self._prefix(low, other)
+            return self._prefix
+        if form == "range":
+            return self._range
+        return self._lpm_mask if kind == "lpm" else self._mask
+
+    def _value(self, value: str | int, _: str | int) -> Matcher | None:
+        return _new(Matcher, ("value", self.number(value), 0))
+
+    def _implied(self, value: str | int, _: str | int) -> Matcher | None:
+        assert self.implied_mask is not None
+        return _masked(self.number(value), self.implied_mask, self.full)
+
+    def _prefix(self, value: str | int, other: str | int) -> Matcher | None:
+        length, host = self._prefixes.get(other, (0, 0))
+        low = value if isinstance(value, int) else _ip4(value) if self.kind == "ip4" else None
+        if length and low is not None and 0 <= low <= self.full and not low & host:
+            return _new(Matcher, ("prefix", low, length))  # plainly right: the commonest
+        return self._any_prefix(self.number(value, enumerated=False), other)
+
+    def _mask(self, value: str | int, other: str | int) -> Matcher | None:
+        number = self.number(value, enumerated=False)
+        return _masked(number, self.number(other, "other", enumerated=False), self.full)
+
+    def _lpm_mask(self, value: str | int, other: str | int) -> Matcher | None:
+        number = self.number(value, enumerated=False)
+        mask = self.number(other, "other", enumerated=False)
+        host = self.full ^ mask
+        if host & (host + 1):
+            title = f"the mask of `{self.name}` is not contiguous"
+            raise Fault("H0423", title, "other", "ones and zeros mixed", _FORM_HELP["lpm"])
+        return self._any_prefix(number & mask, mask.bit_count())
+
+    def _range(self, value: str | int, other: str | int) -> Matcher | None:
+        low = self.number(value, enumerated=False)
         high = self.number(other, "other", enumerated=False)
-        if form == "mask":
-            return self._lpm_mask(low, high) if kind == "lpm" else _mask(low, high, self.full)
         if low > high:
             title = f"the range {value}..{other} is empty"
             what = "the upper end is below the lower"
@@ -189,7 +231,7 @@ class Codec:
             raise Fault("H0420", title, "other", "out of range", help_)
         return length
 
-    def _prefix(self, value: int, other: str | int) -> Matcher | None:
+    def _any_prefix(self, value: int, other: str | int) -> Matcher | None:
         length = self.prefix_length(other)
         host = (1 << (self.width - length)) - 1
         if value & host:
@@ -200,13 +242,6 @@ class Codec:
         if length == self.width:
             return Matcher("value", value)
         return Matcher("prefix", value, length) if length else None
-
-    def _lpm_mask(self, value: int, mask: int) -> Matcher | None:
-        host = self.full ^ mask
-        if host & (host + 1):
-            title = f"the mask of `{self.name}` is not contiguous"
-            raise Fault("H0423", title, "other", "ones and zeros mixed", _FORM_HELP["lpm"])
-        return self._prefix(value & mask, mask.bit_count())
 
     def matcher_text(self, kind: str, matcher: Matcher) -> str:
         """A matcher as a request spells it; reading it gives the same one."""
@@ -258,7 +293,7 @@ def _short(literal: str | int) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def _mask(value: int, mask: int, full: int) -> Matcher | None:
+def _masked(value: int, mask: int, full: int) -> Matcher | None:
     if mask == full:
         return Matcher("value", value)
     return Matcher("mask", value & mask, mask) if mask else None
@@ -285,24 +320,11 @@ _OCTETS = {str(octet): octet for octet in range(256)}
 
 
 def _ip4(text: str) -> int | None:
+    """Of four octets, each as it must be spelled."""
     try:
-        a, b, c, d = text.split(".")
-        return _OCTETS[a] << 24 | _OCTETS[b] << 16 | _OCTETS[c] << 8 | _OCTETS[d]
-    except (KeyError, ValueError):
+        return int.from_bytes(inet_pton(AF_INET, text), "big")
+    except (OSError, ValueError):
         return None
-
-
-#: The host bits of a prefix, by its length as it is usually spelled; not of all or nothing.
-_HOSTS = {str(length): (1 << 32 - length) - 1 for length in range(1, 32)}
-
-
-def _ip4_prefix(value: str | int, other: str | int) -> Matcher | None:
-    """The matcher of a prefix that is plainly right: the commonest, in the shortest way."""
-    host = _HOSTS.get(other)  # type: ignore[arg-type]
-    low = _ip4(value) if host and type(value) is str else None
-    if host is None or low is None or low & host:
-        return None
-    return Matcher("prefix", low, 32 - host.bit_length())
 
 
 def format_ip4(value: int) -> str:

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 _fold = lru_cache(4096)(fold)
 _Items = tuple[RuleItem | IE, ...]
 _Made = tuple[Kind, Rule, bytes]
-_Said = tuple[int, dict[int, Pair], dict[str, int], dict[str, Reference]]
-"""What the IEs of a rule say: match image, matchers, values, references."""
+_Said = tuple[int, list[Pair | None], dict[str, int], dict[str, Reference]]
+"""What the IEs of a rule say: match image, a matcher or None for each match element, values,
+references."""
+_new = tuple.__new__  # a third of what a named tuple's own takes
 
 
 def quick_plan(book: RuleBook, request: Request) -> Plan | None:
@@ -129,22 +131,23 @@ def _count(pointed: dict[int, int], id_: int, by: int) -> None:
 def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
     """None where the planner must look."""
     bits = 0
-    pairs: dict[int, Pair] = {}
+    match: list[Pair | None] = [None] * len(kind.match)
     values: dict[str, int] = {}
     references: dict[str, Reference] = {}
     cache, gives, companion = kind.cache, kind.rule.gives, kind.ifindex
     for ie in items:
         if type(ie) is not IE:
             return None
-        try:
-            hit = cache.get(ie[:5]) or kind.decoded(ie, None)
-            if hit[0] == POSITION:
-                hit = _positioned(kind, ie, pairs)
-        except Fault:
-            return None
+        hit = cache.get(ie[:5])
+        if hit is None or hit[0] == POSITION:
+            try:
+                hit = kind.decoded(ie, None) if hit is None else hit
+                hit = _positioned(kind, ie, match) if hit[0] == POSITION else hit
+            except Fault:
+                return None
         role, nth, payload, more, field = hit
-        if role == MATCH and payload is not None and nth not in pairs:
-            pairs[nth] = payload  # type: ignore[assignment]
+        if role == MATCH and payload is not None and match[nth] is None:
+            match[nth] = payload  # type: ignore[call-overload]
             bits |= more
             continue
         if role not in (VALUE, REFERENCE) or (companion is not None and companion[0] == nth):
@@ -159,11 +162,11 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
         if reference is None:
             return None
         references[name] = reference
-    return bits, pairs, values, references
+    return bits, match, values, references
 
 
-def _positioned(kind: Kind, ie: IE, pairs: dict[int, Pair]) -> Hit:
-    taken = {pair[0] for pair in pairs.values()}
+def _positioned(kind: Kind, ie: IE, match: list[Pair | None]) -> Hit:
+    taken = {pair[0] for pair in match if pair is not None}
     name = kind.positioned(ie, taken).codec.name
     return kind.cache.get((name, *ie[1:5])) or kind.decoded(ie._replace(type=name), None)
 
@@ -204,7 +207,7 @@ def _complete(kind: Kind, values: dict[str, int], references: dict[str, Referenc
 def _update(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan | None:
     old = book.tables[kind.name].get(id_)  # type: ignore[arg-type]
     said = None if old is None else _said(book, kind, items)
-    if old is None or said is None or said[1]:
+    if old is None or said is None or any(said[1]):
         return None
     gives, companion = kind.rule.gives, kind.ifindex
     values, references = dict(old.values), dict(old.references)
@@ -289,8 +292,8 @@ def _made(
         id_ = table.lowest_free()
     elif not 0 < id_ < 1 << 32 or id_ in rules:
         return None
-    bits, pairs, values, references = said
-    if len(rules) >= kind.rule.capacity or not _matches(kind, pairs):
+    bits, match, values, references = said
+    if len(rules) >= kind.rule.capacity or not _matches(kind, match):
         return None
     key = b""
     if kind.keyed:
@@ -300,25 +303,25 @@ def _made(
     if kind.named_requires and not _complete(kind, values, references):
         return None
     gives = kind.rule.gives
-    rule = Rule(
-        kind.name, id_, sequence, "", owner, 0,
-        tuple(pairs.values() if len(pairs) < 2 else [pairs[i] for i in sorted(pairs)]),
+    rule = _new(Rule, (
+        kind.name, id_, sequence, "", owner, 0, tuple(filter(None, match)),
         tuple([(n, values[n]) for n in gives if n in values]) if values else (),
         tuple([(n, references[n]) for n in gives if n in references]) if references else (),
-        target,
-    )  # fmt: skip
+        target, (),
+    ))  # fmt: skip
     return kind, rule, key
 
 
-def _matches(kind: Kind, pairs: dict[int, Pair]) -> bool:
+def _matches(kind: Kind, match: list[Pair | None]) -> bool:
     """Its exact elements are there, and no two contradict each other."""
     for field in kind.exact:
-        if field.nth not in pairs:
+        if match[field.nth] is None:
             return False
     for i, j in kind.overlaps:
-        if i in pairs and j in pairs:
+        one, two = match[i], match[j]
+        if one is not None and two is not None:
             try:
-                kind.agree(pairs[i], pairs[j], kind.match[i], kind.match[j])
+                kind.agree(one, two, kind.match[i], kind.match[j])
             except Fault:
                 return False
     return True

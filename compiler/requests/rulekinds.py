@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
@@ -40,6 +40,9 @@ Hit = tuple[int, int, Pair | int | str | None, int, Field]
 """A decoded IE: its role, which of that role, what it says, the bits that this adds to the match
 image, its field. It says (element, matcher), or None for any; a number; or an unresolved reference,
 a number or a name."""
+
+Reader = Callable[[IE], Hit]
+"""Decodes IEs of one element, length and form."""
 
 
 class Parts:
@@ -86,7 +89,7 @@ class Kind:
         self.numbers = {str(e.number): e.name for e in manifest.elements}
         self.codecs = {e.name: codec_of(e) for e in manifest.elements}
         self.cache: dict[tuple[str | int, ...], Hit] = {}
-        self._spelled: dict[tuple[str, str], Field] = {}  # by an IE's type and length
+        self._readers: dict[tuple[str | int, ...], Reader] = {}  # by type, length and form
         shift = 0
         for i, match in enumerate(rule.match):
             codec = self.codecs[match.element]
@@ -265,49 +268,44 @@ class Kind:
         raise Fault("H0425", title, "type", "one too many", f"they are {names}, in this order")
 
     def decoded(self, ie: IE, member: Kind | None) -> Hit:
-        field = self._spelled.get(ie[:2])
-        if field is not None:
-            hit = self._hit(field, ie)
-            return hit if field.codec.kind == "ip4" else _keep(self.cache, ie[:5], hit)
+        """What an IE says that is not in the cache."""
+        read = self._readers.get(ie[:3])
+        if read is not None:
+            hit = read(ie)
+            return hit if hit[4].codec.kind == "ip4" else _keep(self.cache, ie[:5], hit)
         field = self.field(ie, member)
         field.codec.check_length(ie.length)
-        hit = self._hit(field, ie)
+        read = self._reader(field, ie.form)
+        hit = read(ie)
         if field.role == WEIGHT:  # which only members of a spread have
             return hit
-        _keep(self._spelled, ie[:2], field)
+        _keep(self._readers, ie[:3], read)
         return _keep(self.cache, ie[:5], hit)
 
-    def _hit(self, field: Field, ie: IE) -> Hit:
-        codec = field.codec
-        if field.role == POSITION:
-            return POSITION, 0, None, 0, field
-        if field.role == MATCH:
-            assert field.match is not None
-            matcher = codec.matcher(field.match.kind, ie.form, ie.value, ie.other)
-            if matcher is None:
-                if field.match.kind == "exact":
-                    raise Fault("H0418", f"`{codec.name}` must have a value", "values")
-                return MATCH, field.nth, None, 0, field
-            return MATCH, field.nth, (codec.name, matcher), matcher_bits(field, matcher), field
-        if ie.form != "value":
-            title = f"`{codec.name}` takes one value"
-            raise Fault("H0419", title, "values", "more than a value", "write the value alone")
-        if field.role == REFERENCE and isinstance(ie.value, str) and not ie.value[:1].isdigit():
-            return REFERENCE, field.nth, ie.value, 0, field
-        number = codec.number(ie.value)
-        if field.role == WEIGHT and number == 0:
-            raise Fault("H0437", "a member of weight 0 gets no flows", "value", "",
-                        "leave the member out, or delete it from the rule")  # fmt: skip
-        return field.role, field.nth, number, 0, field
+    def _reader(self, field: Field, form: Form) -> Reader:
+        role, nth, codec, match = field[:4]
+        if role == POSITION:
+            return lambda ie: (POSITION, 0, None, 0, field)
+        if role != MATCH:
+            return lambda ie: _given(field, ie)
+        assert match is not None
+        matching, exact = codec.matching(match.kind, form), match.kind == "exact"
+
+        def read(ie: IE) -> Hit:
+            matcher = matching(ie[3], ie[4])
+            if matcher is not None:
+                return MATCH, nth, (codec.name, matcher), matcher_bits(field, matcher), field
+            if exact:
+                raise Fault("H0418", f"`{codec.name}` must have a value", "values")
+            return MATCH, nth, None, 0, field
+
+        return read
 
     @staticmethod
     def agree(one: Pair, two: Pair, first: Field, second: Field) -> None:
         """Two elements on the same bits of the packet must be able to hold together."""
-        assert first.match is not None and second.match is not None
-        (v1, m1), (v2, m2) = (
-            tuple(x << f.match.position for x in _under_mask(p[1], f.codec))  # type: ignore[union-attr]
-            for p, f in ((one, first), (two, second))
-        )
+        v1, m1 = _in_packet(one[1], first)
+        v2, m2 = _in_packet(two[1], second)
         if (v1 ^ v2) & m1 & m2:
             title = f"`{one[0]}` and `{two[0]}` contradict each other: no packet has both"
             raise Fault("H0424", title, "rule", "these are the same bits of the packet",
@@ -341,6 +339,21 @@ class Kind:
                 yield Reference(self.spread.kind, member.id)
 
 
+def _given(field: Field, ie: IE) -> Hit:
+    """What an IE says that no packet is matched by."""
+    role, nth, codec = field[:3]
+    if ie.form != "value":
+        title = f"`{codec.name}` takes one value"
+        raise Fault("H0419", title, "values", "more than a value", "write the value alone")
+    if role == REFERENCE and isinstance(ie.value, str) and not ie.value[:1].isdigit():
+        return REFERENCE, nth, ie.value, 0, field
+    number = codec.number(ie.value)
+    if role == WEIGHT and number == 0:
+        raise Fault("H0437", "a member of weight 0 gets no flows", "value", "",
+                    "leave the member out, or delete it from the rule")  # fmt: skip
+    return role, nth, number, 0, field
+
+
 def matcher_bits(field: Field, matcher: Matcher) -> int:
     wide = field.wide
     form, value, other = matcher
@@ -363,11 +376,14 @@ def _overlapping(fields: list[Field]) -> Iterable[tuple[int, int]]:
                 yield i, j
 
 
-def _under_mask(matcher: Matcher, codec: Codec) -> tuple[int, int]:
-    """Value and mask of a matcher; a range says nothing of single bits."""
+def _in_packet(matcher: Matcher, field: Field) -> tuple[int, int]:
+    """Value and mask of a matcher where they stand in a key; a range says nothing of single
+    bits."""
     form, value, other = matcher
+    assert field.match is not None
+    at, full = field.match.position, field.codec.full
     if form == "value":
-        return value, codec.full
+        return value << at, full << at
     if form == "prefix":
-        return value, codec.full ^ ((1 << (codec.width - other)) - 1)
-    return (value, other) if form == "mask" else (0, 0)
+        return value << at, (full ^ full >> other) << at
+    return (value << at, other << at) if form == "mask" else (0, 0)
