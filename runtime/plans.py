@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -32,30 +31,23 @@ class Plan(Protocol):
     def blocks(self) -> Sequence[Block]: ...
 
 
-@dataclass
-class Changes:
+class Changes(NamedTuple):
     """A plan made by hand."""
 
-    created: tuple[Rule, ...] = ()
-    changed: tuple[Change, ...] = ()
-    removed: tuple[Rule, ...] = ()
-    blocks: tuple[Block, ...] = ()
+    created: Sequence[Rule] = ()
+    changed: Sequence[Change] = ()
+    removed: Sequence[Rule] = ()
+    blocks: Sequence[Block] = ()
 
 
-class Work(NamedTuple):
-    """A plan as the tables take it. `created` get new cells, `changed` new records in theirs,
-    `removed` give theirs up; `blocks` are created, too."""
-
-    created: Sequence[Rule]
-    changed: Sequence[Change]
-    removed: Sequence[Rule]
-    blocks: Sequence[Block]
-
-
-def work_of(plan: Plan, tables: Tables) -> Work:
-    """A rule that changes its match or its priority gets a new cell, and those that point at it,
-    or at one that is made anew under its id, new records."""
+def work_of(plan: Plan, tables: Tables) -> Plan:
+    """The plan as the tables take it: `created` get new cells, `changed` new records in theirs,
+    `removed` give theirs up; `blocks` are created, too. A rule that changes its match or its
+    priority gets a new cell, and those that point at it, or at one that is made anew under its id,
+    new records."""
     created, changed, removed = plan.created, plan.changed, plan.removed
+    if not (changed or removed or plan.blocks):
+        return plan
     blocks = _blocks(plan) if plan.blocks else ()
     if blocks:
         created = ()
@@ -65,7 +57,7 @@ def work_of(plan: Plan, tables: Tables) -> Work:
         created = [*created, *(new for _, new in moved)]
         removed = [*removed, *(old for old, _ in moved)]
         stay = [*stay, *_repointed(tables, created, stay, removed)]
-    return Work(created, stay, removed, blocks)
+    return Changes(created, stay, removed, blocks)
 
 
 def _stays(old: Rule, new: Rule) -> bool:
