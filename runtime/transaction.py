@@ -19,7 +19,7 @@ from .directory import Directory, DirectoryFull, NoVersion, Retired
 from .grace import online_cpus_grace
 from .handles import BpfError, Map
 from .images import TooLong
-from .plans import Changes, Plan, Work, work_of
+from .plans import Changes, Plan, work_of
 from .tables import EPOCHS, SLOT, NoRoom, Table
 
 __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
@@ -136,7 +136,8 @@ class Writer:
         if self._broken:
             raise Broken
         work = work_of(plan, self.tables)
-        self._wait_if_needed(work)
+        if self._owed.since >= 0 and self._due(work):
+            self.settle()
         try:
             self._attempt(work)
         except (NoRoom, DirectoryFull, NoVersion, BpfError):
@@ -154,7 +155,7 @@ class Writer:
             kinds = {name: table.kind for name, table in self.tables.items()}
             raise faults.refused(faults.of_tables(error, kinds)) from error
 
-    def _attempt(self, work: Work) -> None:
+    def _attempt(self, work: Plan) -> None:
         staged = _Staged()
         self.control[_DIRTY] = 1
         epoch = self.control[_EPOCH] + 1
@@ -179,34 +180,33 @@ class Writer:
                 self._undo(staged)
             raise
 
-    def _wait_if_needed(self, work: Work) -> None:
+    def _due(self, work: Plan) -> bool:
         """A cell changes once in a grace period, and none is left unsettled for too long."""
         owed = self._owed
-        if owed.since < 0:
-            return
-        due = owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST
+        if owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST:
+            return True
         for old, _ in work.changed:
             table = self.tables[old.kind]
-            due = due or table.sequences[old.sequence] in table.unsettled
+            if table.sequences[old.sequence] in table.unsettled:
+                return True
         for rule in work.removed:
             table = self.tables[rule.kind]
-            due = due or table.sequences[rule.sequence] in table.unsettled
-        if due:
-            self.settle()
+            if table.sequences[rule.sequence] in table.unsettled:
+                return True
+        return False
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def _stage(self, work: Work, staged: _Staged) -> None:
-        created, changed, removed, _ = work
+    def _stage(self, work: Plan, staged: _Staged) -> None:
         tables, steps = self.tables, staged.steps
-        for rule in created:
+        for rule in work.created:
             table = tables[rule.kind]
             step = _Step(table, rule, table.free_cells.take(), 0)
             steps.append(step)
             if not table.kind.grouped:
                 step.was = table.ids.get(rule.id, 0)
                 table.ids[rule.id] = step.cell
-        for old, new in changed:
+        for old, new in work.changed:
             table = tables[new.kind]
             cell = table.sequences[old.sequence]
             steps.append(_Step(table, new, cell, table.cells[cell]))
@@ -217,7 +217,7 @@ class Writer:
         for step in steps:
             if not step.word:
                 step.table.insert(step.rule, step.cell, step.keys)
-        for rule in removed:
+        for rule in work.removed:
             table = tables[rule.kind]
             cell = table.sequences[rule.sequence]
             steps.append(_Step(table, rule, cell, table.cells[cell]))

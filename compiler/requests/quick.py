@@ -147,7 +147,7 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
                 return None
         role, nth, payload, more, field = hit
         if role == MATCH and payload is not None and match[nth] is None:
-            match[nth] = payload  # type: ignore[call-overload]
+            match[nth] = payload  # type: ignore[assignment]
             bits |= more
             continue
         if role not in (VALUE, REFERENCE) or (companion is not None and companion[0] == nth):

@@ -239,7 +239,7 @@ class _Reader:
         if flags & ~(_ID | _NAMED | _BLOCK):
             raise _Bad(self.at - 1, f"flags {flags:#x} are not known")
         id_ = self.numbers(_U32, "an id")[0] if flags & _ID else None
-        name = self.text(*self.numbers(_U8, "a name"), "a name") if flags & _NAMED else None
+        name = self.text(self.numbers(_U8, "a name")[0], "a name") if flags & _NAMED else None
         (count,) = self.numbers(_U16, "the number of items")
         items = self.items(count, depth + 1) if count else ()
         if items and not flags & _BLOCK:
