@@ -14,6 +14,7 @@ from .interpreter.parse_packet import PacketParser
 from .interpreter.rewrite import TIME_TO_LIVE
 from .interpreter.scope import Done, Scope
 from .model import (
+    Append,
     Assign,
     Block,
     Bridge,
@@ -119,6 +120,9 @@ class _Run(Scope):
                 values = [(e, self.given(e)) for e in s.elements]
                 self.packet.push(values, s.before)
                 self.note(f"push {' / '.join(e.node for e in s.elements)} before {s.before}")
+            case Append():
+                self.packet.append([(e, self.given(e)) for e in s.elements], s.behind)
+                self.note(f"append {' / '.join(e.node for e in s.elements)} behind {s.behind}")
             case Pop():
                 self.note(f"pop to {s.node}")
                 if not self.packet.pop(s.node):

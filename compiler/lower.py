@@ -125,7 +125,7 @@ def _role(
         site.helpers = helpers
         site.states = remembered
         shape = lower_block(site, stage.body)
-        if shape is not None and shape.pushed:
+        if shape is not None and (shape.pushed or shape.appended):
             shape, words = carried_over(site, shape)
             kept = max(kept, words)
         lowered.append((stage, site))

@@ -614,6 +614,16 @@ class Push:
 
 
 @dataclass(frozen=True)
+class Append:
+    """Put the path in place of all that stands behind the header of `behind`, as the last of the
+    packet. Nothing is announced by the last header."""
+
+    elements: tuple[PushElement, ...]
+    behind: str
+    span: Span
+
+
+@dataclass(frozen=True)
 class Pop:
     """Remove what lies between the leading link nodes and `node`, or all in front of it if it is a
     link node. ECN as RFC 6040 section 4.2."""
@@ -700,6 +710,7 @@ Statement = (
     | Remember
     | Recall
     | Push
+    | Append
     | Pop
     | Assign
     | ClampMss

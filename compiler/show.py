@@ -230,6 +230,9 @@ def _simple(s: m.Statement) -> str:
         case m.Push():
             path = " / ".join(_pushed(e) for e in s.elements)
             return f"push {path} before {s.before}"
+        case m.Append():
+            path = " / ".join(_pushed(e) for e in s.elements)
+            return f"append {path} behind {s.behind}"
         case m.Pop():
             return f"pop to {s.node}"
         case m.Assign():

@@ -15,6 +15,12 @@ def is_checksum(field: Field) -> bool:
     return isinstance(field.default, Derived) and field.default.what == "checksum"
 
 
+def is_sum_of_header(field: Field) -> bool:
+    """Whether it is a checksum over its header and nothing else."""
+    default = field.default
+    return is_checksum(field) and isinstance(default, Derived) and default.over == {"header"}
+
+
 def nearest_network(outer: Sequence[Header]) -> int | None:
     """Which of the headers in front (outermost first) gives the pseudo header."""
     return next((i for i in reversed(range(len(outer))) if outer[i].protocol in NETWORK), None)

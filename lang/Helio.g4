@@ -97,6 +97,7 @@ statement
     | 'remember' name '(' assign (',' assign)* ')'
     | 'choose' name 'from' path otherwise?
     | 'push' pushed ('/' pushed)* ('before' nodeName)?
+    | 'append' pushed ('/' pushed)* 'behind' nodeName
     | 'pop' 'to' nodeName
     | 'clamp' name
     | 'swap' path ',' path
@@ -168,30 +169,30 @@ literal : NUMBER | ADDRESS ;
 name
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
-    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before'
+    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
-    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'queue' | 'state' | 'to' | 'via'
-    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
-    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'behind'
     ;
 
 // ---- tokens ----------------------------------------------------------------------------------

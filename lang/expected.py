@@ -10,8 +10,8 @@ from .lexer import Token, span
 from .source import Source
 
 HARD = frozenset(
-    "and as bridge choose clamp counts default drop else find forward gives ie if import is match"
-    " not on or pass pipeline pop push recall remember reply rule run send spread stage swap"
+    "and append as bridge choose clamp counts default drop else find forward gives ie if import is"
+    " match not on or pass pipeline pop push recall remember reply rule run send spread stage swap"
     " when".split()
 )
 """Words that cannot be names anywhere."""

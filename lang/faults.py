@@ -238,11 +238,11 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "H0107": Explanation(
         "a word of the language is used as a name",
-        "A few words begin a clause wherever they stand and cannot name anything: `and`, `as`, "
-        "`bridge`, `choose`, `clamp`, `counts`, `default`, `drop`, `else`, `find`, `forward`, "
-        "`gives`, `ie`, `if`, `import`, `is`, `match`, `not`, `on`, `or`, `pass`, `pipeline`, "
-        "`pop`, `push`, `recall`, `remember`, `reply`, `rule`, `run`, `send`, `spread`, `stage`, "
-        "`swap` and `when`. All others may be names.",
+        "A few words begin a clause wherever they stand and cannot name anything: `and`, "
+        "`append`, `as`, `bridge`, `choose`, `clamp`, `counts`, `default`, `drop`, `else`, "
+        "`find`, `forward`, `gives`, `ie`, `if`, `import`, `is`, `match`, `not`, `on`, `or`, "
+        "`pass`, `pipeline`, `pop`, `push`, `recall`, `remember`, `reply`, `rule`, `run`, `send`, "
+        "`spread`, `stage`, `swap` and `when`. All others may be names.",
         "ie match = 1, u8",
         "ie match_ = 1, u8",
     ),

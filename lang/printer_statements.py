@@ -83,11 +83,11 @@ class Statements:
             return self._inline_else(_lookup(node), node.otherwise)
         if isinstance(node, tree.MatchOn):
             return None if node.arms else f"match {node.subject.text} {{}}"
-        if isinstance(node, tree.Push):
+        if isinstance(node, tree.Push | tree.Append):
             if any(self.broken(e.node.span.end, e.span.end) for e in node.path if e.fields):
                 return None
-            before = f" before {node.before.text}" if node.before else ""
-            return f"push {' / '.join(map(spelling.pushed, node.path))}{before}"
+            verb, place = _verb_and_place(node)
+            return f"{verb}{' / '.join(map(spelling.pushed, node.path))}{place}"
         return _simple(node)
 
     def _inline_else(self, text: str | None, otherwise: tree.Block | None) -> str | None:
@@ -118,7 +118,7 @@ class Statements:
             self.otherwise(node.otherwise, depth)
         elif isinstance(node, tree.MatchOn):
             self.match_on(node, depth)
-        elif isinstance(node, tree.Push):
+        elif isinstance(node, tree.Push | tree.Append):
             self.push(node, depth)
 
     def otherwise(self, node: tree.Block | None, depth: int) -> None:
@@ -142,9 +142,10 @@ class Statements:
                 self.statement(arm.body.statements[0], depth + 1)
         self.close(node, depth)
 
-    def push(self, node: tree.Push, depth: int) -> None:
+    def push(self, node: tree.Push | tree.Append, depth: int) -> None:
+        verb, place = _verb_and_place(node)
         for i, element in enumerate(node.path):
-            self.write(" / " if i else "push ", element.span.start)
+            self.write(" / " if i else verb, element.span.start)
             if not element.fields or not self.broken(element.node.span.end, element.span.end):
                 self.write(spelling.pushed(element), element.span.end)
                 continue
@@ -153,8 +154,14 @@ class Statements:
                 comma = "" if field is element.fields[-1] else ","
                 self.line(field, depth + 1, spelling.assign(field) + comma)
             self.close(element, depth)
-        if node.before:
-            self.write(f" before {node.before.text}", node.span.end)
+        if place:
+            self.write(place, node.span.end)
+
+
+def _verb_and_place(node: tree.Push | tree.Append) -> tuple[str, str]:
+    if isinstance(node, tree.Append):
+        return "append ", f" behind {node.behind.text}"
+    return "push ", f" before {node.before.text}" if node.before else ""
 
 
 def _pattern(node: tree.Arm) -> str:

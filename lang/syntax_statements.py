@@ -185,6 +185,10 @@ class StatementBuilder:
             children = children[:-2]
         return tree.Push(span, tuple(self.pushed(c) for c in children[1::2]), before)
 
+    def stmt_append(self, children: list[Any], span: Span) -> tree.Append:
+        path = tuple(self.pushed(c) for c in children[1:-2:2])
+        return tree.Append(span, path, self.node_name(children[-1]))
+
     def pushed(self, context: Context) -> tree.PushElement:
         children = context.children
         fields = tuple(self.assign(child) for child in children[2:-1:2])

@@ -428,6 +428,14 @@ class Push(Node):
 
 
 @dataclass(frozen=True)
+class Append(Node):
+    """`append recovery {…} behind gtpu`."""
+
+    path: tuple[PushElement, ...]
+    behind: Name
+
+
+@dataclass(frozen=True)
 class Pop(Node):
     """`pop to user`."""
 
@@ -495,6 +503,7 @@ Statement = (
     | Remember
     | Assign
     | Push
+    | Append
     | Pop
     | Clamp
     | Swap

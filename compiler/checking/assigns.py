@@ -6,9 +6,11 @@ from ...lang import tree
 from ...lang.source import Span
 from .. import model
 from ..graph import below
+from ..sums import NETWORK
 from . import faults_changes, faults_files, faults_headers
 from .changes import Changed
 from .flow import Scope, State
+from .packets import LAYER4
 from .pushes import own_fields
 from .stage_names import Program, StageNames
 from .values import KINDS, Value, fits
@@ -64,7 +66,7 @@ def _target(program: Program, path: tree.Path, state: State, scope: Scope) -> Va
         what = "assigning to a field behind the fixed part of its header"
         program.report(faults_files.unsupported(path.span, what))
         return None
-    why = _why_not(program, node, field)
+    why = _why_not(program, node, field, state)
     if why is not None:
         program.report(faults_changes.not_assigned(path.span, path.text, why, field.span))
         return None
@@ -72,25 +74,33 @@ def _target(program: Program, path: tree.Path, state: State, scope: Scope) -> Va
     return value
 
 
-def _why_not(program: Program, node: model.Node, field: model.Field) -> str | None:
+def _why_not(program: Program, node: model.Node, field: model.Field, state: State) -> str | None:
     """What keeps a field from being changed in place."""
     header = node.header
     if isinstance(field.default, model.Derived):
         return f"derived: `{field.default.what}(…)`"
-    tested = {t.field for e in program.checked.graph.leaving(node.name) for t in e.tests}
+    tested = {
+        t.field for e in program.checked.graph.leaving(node.name) for t in e.tests if not t.ahead
+    }
+    if any(_overlap(field, header.field(name)) for name in tested):
+        at = program.position(node.name)
+        last = all(w.chain[-1] == at for w in state) and header.protocol not in NETWORK
+        if not last and header.protocol not in LAYER4:
+            return "an edge tests it"
+    if decides_reading(header, field):
+        return "it says how the header is read"
+    return None
+
+
+def decides_reading(header: model.Header, field: model.Field) -> bool:
+    """Whether a field says how long its header is, or whether it is one."""
     counts = (g.count for g in header.groups)
     clauses = (*counts, header.size, header.extent, *header.accept, *header.payload)
     read = frozenset[str]().union(*(own_fields(c) for c in clauses if c is not None))
     flags = set(header.flags)
     if header.protocol == "ipv4":
         flags.add("more_fragments")
-    for name, reason in (
-        *((n, "an edge tests it") for n in tested),
-        *((n, "it says how the header is read") for n in read | flags),
-    ):
-        if name and _overlap(field, header.field(name)):
-            return reason
-    return None
+    return any(_overlap(field, header.field(name)) for name in read | flags)
 
 
 def _overlap(a: model.Field, b: model.Field) -> bool:

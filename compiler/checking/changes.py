@@ -90,6 +90,10 @@ def announced(
 
 
 def pushed_before(program: Program, span: Span, what: str, state: State) -> bool:
+    if any(w.appended for w in state):
+        help = "do that before, or push and append in one"
+        program.report(faults_files.unsupported(span, what + " behind an `append`", help))
+        return True
     if any(w.pushed for w in state):
         program.report(
             faults_files.unsupported(
@@ -115,6 +119,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
             )
         )
         via = None
+    _not_appended(program, statement.span, "`forward`", state)
     strange = [w for w in state if _front(program, w) is None]
     if strange and not program.unsure:
         program.report(faults.not_ip(statement.span, roles_of(strange)))
@@ -134,6 +139,7 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
 
 def bridge(program: Program, statement: tree.Bridge, state: State, scope: Scope) -> Changed:
     port = _port(program, statement.port, state, scope)
+    _not_appended(program, statement.span, "`bridge`", state)
     _settle(program, state, statement.span, [], pops_only=False)
     return Changed(model.Bridge(port, statement.span) if port else None, frozenset())
 
@@ -143,6 +149,13 @@ def queue(program: Program, statement: tree.Queue, state: State, scope: Scope) -
     if value is None or not fits(value, 8, "uint", "a queue's number", None, program.found):
         return Changed(None, state)
     return Changed(model.Queue(value.expr, statement.span), state)
+
+
+def _not_appended(program: Program, span: Span, what: str, state: State) -> None:
+    if any(w.appended for w in state):
+        what += " of a packet that was appended to"
+        help = "`send back` or `pass` it"
+        program.report(faults_files.unsupported(span, what, help))
 
 
 def _announced_on_link(program: Program, span: Span, state: State) -> None:

@@ -256,7 +256,8 @@ CHANGES: dict[str, Explanation] = {
         "a field that says what the packet is",
         "Fields that edges test, that say how long a header is or how it is read, and fields "
         "that are derived are not assigned: what was parsed would no longer be what is there. "
-        "All others may be changed in place; checksums follow.",
+        "All others may be changed in place; checksums follow. So may the ports of TCP and UDP, "
+        "and a tested field where nothing stands behind its header.",
         "stage main {\n  if user { user.protocol = 17 }\n  pass\n}",
         "stage main {\n  if user { user.ttl = 17 }\n  pass\n}",
     ),

@@ -34,6 +34,10 @@ class World(NamedTuple):
     owed: frozenset[Debt] = frozenset()
     changes: tuple[str, ...] = ()
 
+    @property
+    def appended(self) -> bool:
+        return any(change.startswith("append") for change in self.changes)
+
 
 State = frozenset[World]
 

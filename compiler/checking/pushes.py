@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...lang import tree
 from ...lang.source import Span
@@ -29,8 +29,8 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
         program.unsure = True
         return Changed(None, state)
     span = statement.span
-    if pushed_before(program, span, "a second `push`", state) or not _can_be_pushed(
-        program, statement, path, state
+    if pushed_before(program, span, "a second `push`", state) or not can_be_pushed(
+        program, statement.path, path, state
     ):
         return Changed(None, state)
     before = _before(program, statement, path[-1], state, scope)
@@ -39,9 +39,9 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
     for (source, target), element in zip(
         zip(path, [*path[1:], before], strict=True), statement.path, strict=True
     ):
-        _needs_edge(program, source.name, target.name, element.node.span)
+        needs_edge(program, source.name, target.name, element.node.span)
     elements = tuple(
-        _element(program, e, path[i], [*path, before][i + 1], path[:i], state, scope)
+        element_of(program, e, path[i], [*path, before][i + 1], path[:i], state, scope)
         for i, e in enumerate(statement.path)
     )
     worlds = frozenset(_pushed(program, path, before, w, span) for w in state)
@@ -50,10 +50,10 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
     return Changed(model.Push(elements, before.name, span), worlds)
 
 
-def _can_be_pushed(
-    program: Program, statement: tree.Push, path: list[model.Node], state: State
+def can_be_pushed(
+    program: Program, said: Sequence[tree.PushElement], path: list[model.Node], state: State
 ) -> bool:
-    for i, (element, node) in enumerate(zip(statement.path, path, strict=True)):
+    for i, (element, node) in enumerate(zip(said, path, strict=True)):
         bit = program.bit(node.name)
         having = [w for w in state if w.present & bit]
         if node in path[:i]:
@@ -61,7 +61,7 @@ def _can_be_pushed(
                 faults_files.declared_twice(
                     "node",
                     element.node,
-                    statement.path[path.index(node)].node.span,
+                    said[path.index(node)].node.span,
                     "push each node once",
                 )
             )
@@ -158,7 +158,7 @@ def _report_no_place(
         )
 
 
-def _needs_edge(program: Program, source: str, target: str, span: Span) -> None:
+def needs_edge(program: Program, source: str, target: str, span: Span) -> None:
     graph = program.checked.graph
     edges = writable(graph, source, target)
     if len(edges) > 1:
@@ -201,15 +201,16 @@ def _pushed(
 # ---- what a push writes -----------------------------------------------------------------------
 
 
-def _element(
+def element_of(
     program: Program,
     element: tree.PushElement,
     node: model.Node,
-    target: model.Node,
+    target: model.Node | None,
     outer: list[model.Node],
     state: State,
     scope: Scope,
 ) -> model.PushElement:
+    """What is written of one header, in front of `target` (None: of nothing) and behind `outer`."""
     values: list[tuple[str, model.Expr]] = []
     lists: list[tuple[str, model.Items]] = []
     given: dict[str, Span] = {}
@@ -233,9 +234,9 @@ def _element(
         made = _assign(program, assign, node, given, state, scope)
         if made is not None:
             values.append(made)
-    edges = writable(program.checked.graph, node.name, target.name)
-    if edges:
-        writes = dict(edges[0].writes or ())
+    edges = writable(program.checked.graph, node.name, target.name) if target else []
+    if edges or target is None:
+        writes = dict(edges[0].writes or ()) if edges else {}
         there = _groups_written(node.header, dict(values), set(given), writes)
         _check_complete(program, element, node, set(given) | writes.keys(), there)
     if not computed and zero_checksum(node.header, [n.header for n in outer]):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...lang import tree
 from ...lang.source import Span
 from .. import model
-from . import assigns, changes, faults_files, faults_graph, pushes
+from . import appends, assigns, changes, faults_files, faults_graph, pushes
 from . import faults_stages as faults
 from .changes import Changed
 from .conditions import narrow
@@ -99,6 +99,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return recall(program, written, missed, state, scope)
         case tree.Push():
             return pushes.push(program, written, state, scope)
+        case tree.Append():
+            return appends.append(program, written, state, scope)
         case tree.Pop():
             return changes.pop(program, written, state, scope)
         case tree.Forward():

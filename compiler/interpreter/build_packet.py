@@ -66,8 +66,9 @@ def build(headings: Sequence[Heading], content: bytes) -> bytes:
             covered = data if "header" in derived.over else b""
             covered += finished + content if "payload" in derived.over else b""
             if "pseudo" in derived.over:
-                covered = _pseudo(headings[:i], heading, len(covered)) + covered
-            data = _with(heading, data, field, _checksum(heading, covered))
+                outer = [Octets(h.header, h.plain) for h in headings[:i]]
+                covered = pseudo_header(outer, heading.header, len(covered)) + covered
+            data = _with(heading, data, field, total_of(heading.header, covered))
         finished = data + finished
     return finished
 
@@ -78,24 +79,25 @@ def _with(heading: Heading, data: bytes, field: Field, value: int) -> bytes:
     return put(data, at, field.width, value)
 
 
-def _checksum(heading: Heading, covered: bytes) -> int:
+def total_of(header: Header, covered: bytes) -> int:
+    """The checksum of a header over what it covers: its own field is 0 in it."""
     total = checksum(covered)
-    return 0xFFFF if heading.header.protocol == "udp" and total == 0 else total  # RFC 768
+    return 0xFFFF if header.protocol == "udp" and total == 0 else total  # RFC 768
 
 
-def _pseudo(outer: Sequence[Heading], covered: Heading, length: int) -> bytes:
+def pseudo_header(outer: Sequence[Octets], covered: Header, length: int) -> bytes:
     """The pseudo header of the nearest IP header in front (RFC 9293 section 3.1, RFC 8200 section
-    8.1: there it names the upper layer, whatever extension headers lie between)."""
-    for heading in reversed(outer):
-        ip = Octets(heading.header, heading.plain)
-        if heading.header.protocol == "ipv4":
+    8.1). It names the upper layer, whatever extension headers lie between."""
+    for ip in reversed(outer):
+        upper = UPPER_LAYER.get(covered.protocol)
+        if ip.header.protocol == "ipv4":
             addresses = ip.number("src") << 32 | ip.number("dst")
-            tail = ip.number("protocol") << 16 | length & 0xFFFF
+            tail = (upper or ip.number("protocol")) << 16 | length & 0xFFFF
             return addresses.to_bytes(8, "big") + tail.to_bytes(4, "big")
-        if heading.header.protocol == "ipv6":
+        if ip.header.protocol == "ipv6":
             addresses = ip.number("src") << 128 | ip.number("dst")
-            upper = UPPER_LAYER.get(covered.header.protocol, ip.number("next_header"))
-            return addresses.to_bytes(32, "big") + (length << 32 | upper).to_bytes(8, "big")
+            tail = length << 32 | (upper or ip.number("next_header"))
+            return addresses.to_bytes(32, "big") + tail.to_bytes(8, "big")
     return b""
 
 

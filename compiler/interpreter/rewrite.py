@@ -11,7 +11,7 @@ from dataclasses import replace
 from ..graph import ethertypes
 from ..model import Derived, Graph, Header, Pipeline, PushElement
 from ..sums import NETWORK, is_checksum
-from .build_packet import Heading, build
+from .build_packet import Heading, build, pseudo_header, total_of
 from .environment import Port
 from .octets import Octets, Value, followed, put, updated
 from .parse_packet import Layer, Parsed
@@ -112,6 +112,16 @@ class Rewriting:
                 self.heading(e.node, self._with_ecn(e.node, values, target), after),
                 computed=e.computed,
             )
+            for (e, values), after in zip(elements, following, strict=True)
+        ]
+
+    def append(
+        self, elements: Sequence[tuple[PushElement, Mapping[str, Value]]], behind: str
+    ) -> None:
+        """Put headers, outermost first, in place of all behind the header of `behind`."""
+        following = [e.node for e, _ in elements[1:]] + [""]
+        self.chain[self._index(behind) + 1 :] = [
+            replace(self.heading(e.node, values, after), computed=e.computed)
             for (e, values), after in zip(elements, following, strict=True)
         ]
 
@@ -224,6 +234,8 @@ class Rewriting:
 
     def with_own_link(self) -> bytes:
         """The frame behind its own link headers, the last of them announcing what follows."""
+        if self.chain and isinstance(self.chain[-1], Heading):
+            return self._ended()
         links = self.links
         link = b"".join(x.octets.data for x in links)
         rest = self.chain[len(links) :]
@@ -234,6 +246,23 @@ class Rewriting:
             start = link[: len(link) - last.size]
             link = start + _written(last, self._writes(last.name, first.name))
         return link + self.behind_link()
+
+    def _ended(self) -> bytes:
+        """The frame with what was appended as its end; what the headers in front say of their
+        payload follows."""
+        headings = [x for x in self.chain if isinstance(x, Heading)]
+        last = self.layers[-1]
+        frame = self.frame[: last.behind] + build(headings, b"")
+        came = [x.octets for x in self.layers]
+        came[-1] = Octets(last.header, _written(last, self._writes(last.name, headings[0].name)))
+        starts = [x.offset for x in self.layers]
+        for i in reversed(range(len(came))):
+            came[i] = _of_length(came[i], len(frame) - starts[i])
+            frame = _over(frame, starts[i], came[i].data)
+        for i in reversed(range(len(came))):
+            came[i] = _summed(came[:i], came[i], frame[starts[i] :])
+            frame = _over(frame, starts[i], came[i].data)
+        return frame
 
     def with_link_of(self, port: Port, to: bytes) -> bytes:
         """The frame behind a fresh Ethernet header of `port` towards the MAC address `to`."""
@@ -328,6 +357,38 @@ def _written(layer: Layer, writes: tuple[tuple[str, int], ...]) -> bytes:
     for field, value in writes:
         octets = _assigned(octets, field, value)
     return octets.data
+
+
+def _over(frame: bytes, at: int, data: bytes) -> bytes:
+    return frame[:at] + data + frame[at + len(data) :]
+
+
+def _of_length(octets: Octets, length: int) -> Octets:
+    """The header with its lengths as they are where it and its payload have so many octets."""
+    for field in octets.header.fields:
+        derived = field.default
+        if isinstance(derived, Derived) and derived.what == "length":
+            own = 0 if "header" in derived.over else len(octets.data)
+            octets = _assigned(octets, field.name, length - own + derived.plus)
+    return octets
+
+
+def _summed(outer: Sequence[Octets], octets: Octets, whole: bytes) -> Octets:
+    """The header with its checksums over its payload computed; one of UDP's that is 0 stays so.
+    `whole`: header and payload."""
+    for field in octets.header.fields:
+        derived = field.default
+        none = octets.header.protocol == "udp" and not octets.number(field.name)
+        if not (isinstance(derived, Derived) and is_checksum(field)) or none:
+            continue
+        if "payload" in derived.over:
+            bare = _put(octets.header, octets.data, field.name, 0)
+            covered = _over(whole, 0, bare)[0 if "header" in derived.over else len(bare) :]
+            if "pseudo" in derived.over:
+                covered = pseudo_header(outer, octets.header, len(covered)) + covered
+            total = total_of(octets.header, covered)
+            octets = Octets(octets.header, _put(octets.header, bare, field.name, total))
+    return octets
 
 
 def _grown(octets: Octets, added: int) -> bytes:

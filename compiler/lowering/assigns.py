@@ -10,8 +10,8 @@ from ..model import Arithmetic, Assign, Const, Derived, Field, Header, Packet
 from ..sums import NETWORK, is_checksum
 from .groups import group_pointer
 from .rewrite import captured
-from .shape import Unsupported
-from .stores import put_value
+from .shape import Unsupported, in_front
+from .stores import put_value, sum_of, words_of
 from .values import Site, Value, value
 
 
@@ -29,10 +29,10 @@ def _change(site: Site, target: Packet, new: Value) -> None:
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
         return
-    pieces, change, total = _words(field), w.fresh("change"), w.fresh("total")
-    w.put(f"u64 {change} = {_sum(pointer, pieces, '~')};")
+    pieces, change, total = words_of(field), w.fresh("change"), w.fresh("total")
+    w.put(f"u64 {change} = {sum_of(pointer, pieces, '~')};")
     put_value(w, pointer, field, new)
-    w.put(f"{change} += {_sum(pointer, pieces, '')};", f"u64 {total} = {change};")
+    w.put(f"{change} += {sum_of(pointer, pieces, '')};", f"u64 {total} = {change};")
     _follow(site, target.node, "header", change, total)
     routing = [n for n in above if site.header(n).protocol == "srh" and target.field == "dst"]
     with ExitStack() as unrouted:
@@ -86,21 +86,6 @@ def _covers(field: Field, part: str) -> bool:
     return is_checksum(field) and isinstance(default, Derived) and part in default.over
 
 
-def _words(field: Field) -> list[tuple[int, int]]:
-    """(octet, octets) of the aligned words that a field lies in."""
-    at, end = field.offset // 16 * 2, (field.offset + field.width + 15) // 16 * 2
-    found = []
-    while at < end:
-        size = 4 if end - at >= 4 else 2
-        found.append((at, size))
-        at += size
-    return found
-
-
-def _sum(pointer: str, pieces: list[tuple[int, int]], sign: str) -> str:
-    return " + ".join(f"(u64)(u{n * 8}){sign}RAW{n * 8}({pointer}, {at})" for at, n in pieces)
-
-
 def _above(site: Site, target: Packet) -> list[str]:
     """Nodes behind an IP header whose checksum its addresses may count for, and routing headers,
     which tell of the other address."""
@@ -112,13 +97,8 @@ def _above(site: Site, target: Packet) -> list[str]:
 
 def _in_front(site: Site, node: str) -> list[str]:
     """Nodes that may be in front with a checksum over their payload, innermost first."""
-    graph, found = site.pipeline.graph, [node]
-    for other in reversed(graph.nodes):
-        if other.name in site.reachable and {
-            e.target for e in graph.leaving(other.name, site.role)
-        } & set(found):
-            found.append(other.name)
-    kept = [n for n in found[1:] if n not in site.shape.gone(graph, site.role)]
+    gone = site.shape.gone(site.pipeline.graph, site.role)
+    kept = [n for n in in_front(site, node)[1:] if n not in gone]
     covering = [n for n in kept if _sums(site, n, "payload")]
     if covering and not all(_is_even(site.header(n)) for n in kept):
         what = f"assigning to {node} behind a header of an odd number of octets"

@@ -291,7 +291,7 @@ def _pad(w: Writer, out: HeaderOut, pointer: str, at: str) -> str:
 def seal_headers(
     w: Writer,
     headers: tuple[HeaderOut, ...],
-    start: int,
+    start: int | str,
     extent: str,
 ) -> None:
     """Checksums over more than their header, innermost first: the last thing to be done to a frame

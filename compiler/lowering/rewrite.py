@@ -6,11 +6,11 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from ...lang.source import Span
-from ..model import Group, Header, Pop, Push, PushElement
+from ..model import Append, Group, Header, Pop, Push, PushElement
 from ..sizes import solved
 from .headers_out import HeaderOut, ListOut
 from .ip import VERSIONS, version_of
-from .shape import Shape, Unsupported, fronts_behind, ways_to, writable
+from .shape import Appended, Shape, Unsupported, fronts_behind, ways_to, writable
 from .stores import is_known
 from .values import Site, Value, value
 from .verdicts import drop
@@ -62,24 +62,38 @@ def _take_ecn(site: Site, inner: str, outer: str) -> None:
 
 def push(site: Site, statement: Push) -> Shape:
     """Take the values now (they may change later); the octets are written at the verdict."""
-    graph = site.pipeline.graph
     following = [e.node for e in statement.elements[1:]] + [statement.before]
     out = []
     for element, after in zip(statement.elements, following, strict=True):
-        header = graph.node(element.node).header
-        listed = _listed(site, header, element)
-        edge = writable(site, element.node, after)
-        given = {name: captured(site, value(site, v)) for name, v in element.values}
-        version, inner = VERSIONS.get(header.protocol), version_of(site, statement.before)
+        made = header_out(site, element, after)
+        version = VERSIONS.get(made.header.protocol)
+        inner = version_of(site, statement.before)
+        given = made.given
         if version and inner and not version.parts & given.keys():
             ecn = inner.ecn(site.node(statement.before))
             given["ecn"] = captured(site, Value(ecn, 2))
-        out.append(
-            HeaderOut(
-                element.node, header, given, edge.writes or (), frozenset(element.computed), listed
-            )
-        )
+        out.append(made)
     return replace(site.shape, fronts=(statement.before,), pushed=(*out, *site.shape.pushed))
+
+
+def append(site: Site, statement: Append) -> Shape:
+    """Take the values now: they may change later."""
+    following = [*(e.node for e in statement.elements[1:]), ""]
+    headers = tuple(
+        header_out(site, element, after)
+        for element, after in zip(statement.elements, following, strict=True)
+    )
+    writes = writable(site, statement.behind, headers[0].node).writes or ()
+    return replace(site.shape, appended=Appended(statement.behind, headers, writes))
+
+
+def header_out(site: Site, element: PushElement, following: str) -> HeaderOut:
+    """A header to be written in front of `following` ("": of nothing), its values taken."""
+    header = site.header(element.node)
+    listed = _listed(site, header, element)
+    writes = (writable(site, element.node, following).writes or ()) if following else ()
+    given = {name: captured(site, value(site, v)) for name, v in element.values}
+    return HeaderOut(element.node, header, given, writes, frozenset(element.computed), listed)
 
 
 def _listed(site: Site, header: Header, element: PushElement) -> ListOut | None:
@@ -121,6 +135,9 @@ def carried_over(site: Site, shape: Shape) -> tuple[Shape, int]:
     """The shape as the next stage finds it: what its pushes took is put into the scratch record.
     Also how many words that takes. What an earlier stage put there stays where it is."""
     taken = 0
+    if shape.appended:
+        what = "a packet appended to in one stage, and sent in a later one"
+        raise Unsupported(what, site.writer.span)
     if any(h.listed is not None for h in shape.pushed):
         what = "a list pushed in one stage, and the packet sent in a later one"
         raise Unsupported(what, site.writer.span)

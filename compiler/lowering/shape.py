@@ -15,29 +15,42 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Appended:
+    """What is to follow the header of `behind`, which `writes` announce it by."""
+
+    behind: str
+    headers: tuple[HeaderOut, ...]
+    writes: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
 class Shape:
     """What the packet will look like. `fronts`: nodes that may be the first behind the link nodes
     and the pushes; `popped`: what was removed in front of it, outermost first, in each way that may
     be; `pushed` outermost first. `own`: the link node that was popped to, where the packet's own
-    link header starts; "" where that is the frame's start. `clamp`: at `forward`, the MSS."""
+    link header starts; "" where that is the frame's start. `clamp`: at `forward`, the MSS.
+    `appended`: its end, of a packet that has neither pops nor pushes."""
 
     fronts: tuple[str, ...]
     popped: tuple[tuple[str, ...], ...] = ()
     pushed: tuple[HeaderOut, ...] = ()
     own: str = ""
     clamp: bool = False
+    appended: Appended | None = None
 
     @property
     def touched(self) -> bool:
-        return bool(self.popped or self.pushed or self.own)
+        return bool(self.popped or self.pushed or self.own or self.appended)
 
     def gone(self, graph: Graph, role: str) -> set[str]:
-        """Nodes that were popped, whichever of them the packet had."""
+        """Nodes that were popped or cut off, whichever of them the packet had."""
         found = {n for way in self.popped for n in way}
         if self.own:
             start = graph.entry(role).name
             ways = all_ways(graph, role, start, self.own)
             found |= {n for way in ways for n in way[:-1]}
+        if self.appended:
+            found |= behind(graph, role, self.appended.behind)
         return found
 
 
@@ -72,6 +85,25 @@ def all_ways(graph: Graph, role: str, start: str, node: str) -> list[tuple[str, 
         else:
             targets = dict.fromkeys(e.target for e in graph.leaving(way[-1], role))
             todo += [(*way, t) for t in targets]
+    return found
+
+
+def behind(graph: Graph, role: str, node: str) -> set[str]:
+    """Nodes that may stand anywhere behind a node."""
+    found = {node}
+    for other in graph.nodes:
+        if {e.source for e in graph.entering(other.name, role)} & found:
+            found.add(other.name)
+    return found - {node}
+
+
+def in_front(site: Site, node: str) -> list[str]:
+    """The node, and those that may stand anywhere in front of it, innermost first."""
+    graph, found = site.pipeline.graph, [node]
+    for other in reversed(graph.nodes):
+        targets = {e.target for e in graph.leaving(other.name, site.role)}
+        if other.name in site.reachable and targets & set(found):
+            found.append(other.name)
     return found
 
 

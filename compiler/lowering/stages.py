@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model import (
+    Append,
     Assign,
     Block,
     Bridge,
@@ -29,7 +30,7 @@ from ..model import (
 from .assigns import assign
 from .forward import bridge, forward
 from .lookup import bind, bind_given, choose, dereference, find, gives_test
-from .rewrite import pop, push
+from .rewrite import append, pop, push
 from .shape import Shape, Unsupported
 from .states import recall, remember
 from .tell import tell
@@ -69,6 +70,8 @@ def _statement(site: Site, s: Statement) -> Shape | None:
             return _recall(site, s)
         case Push():
             return push(site, s)
+        case Append():
+            return append(site, s)
         case Pop():
             return pop(site, s)
         case Assign():

@@ -122,6 +122,22 @@ def put_value(w: Writer, pointer: str, f: Field, value: Value) -> None:
         w.put(f"PUT{s.octets * 8}({pointer}, {s.at}, {s.text});")
 
 
+def words_of(field: Field) -> list[tuple[int, int]]:
+    """(octet, octets) of the aligned words that a field lies in."""
+    at, end = field.offset // 16 * 2, (field.offset + field.width + 15) // 16 * 2
+    found = []
+    while at < end:
+        size = 4 if end - at >= 4 else 2
+        found.append((at, size))
+        at += size
+    return found
+
+
+def sum_of(pointer: str, pieces: list[tuple[int, int]], sign: str) -> str:
+    """C text of a sum of words; with `~`, of their complements."""
+    return " + ".join(f"(u64)(u{n * 8}){sign}RAW{n * 8}({pointer}, {at})" for at, n in pieces)
+
+
 def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
     """A value as stores into a key's `octets` octets from `at` on, its lowest bit at bit `shift` of
     them; none of the stores across a 64-bit word."""

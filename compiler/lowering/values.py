@@ -132,7 +132,9 @@ class Site:
         return pointer
 
     def may_have(self, name: str) -> bool:
-        """Whether a packet here can have the node: none that a pop took away."""
+        """Whether a packet here can have the node: none that a pop or an append took away."""
+        if self.shape.appended and name in self.shape.gone(self.pipeline.graph, self.role):
+            return False
         return name in self.reachable and not any(name in way for way in self.shape.popped)
 
     def pointer(self, name: str) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..model import Pipeline, Queue
+from .appends import put_appended
 from .headers_out import put_headers, seal_headers
 from .reads import walk
 from .shape import Unsupported, announcing, constant_size, pushed_size, writable
@@ -45,12 +48,22 @@ def steers(pipeline: Pipeline) -> bool:
 def shaped(site: Site) -> None:
     """Make of the frame what it is to be, with its own link header."""
     w, shape = site.writer, site.shape
-    if shape.pushed:
+    if shape.appended:
+        put_appended(site, lambda: _no_room(site))
+    elif shape.pushed:
         _materialise(site)
     elif shape.touched:
         closed = site.helper("close", _close)
         with w.nest(f"if ({closed}(ctx, 0, 0) != XDP_PASS) {{"):
             finish(site, "drop")
+
+
+def _no_room(site: Site) -> None:
+    """The frame cannot grow: the hook sees it without what was appended."""
+    site.writer.put(f"count_event({site.events('hook', 'no_headroom')});")
+    bare = site.branch()
+    bare.shape = replace(site.shape, appended=None)
+    finish(bare, site.pipeline.hooks["no_headroom"])
 
 
 def _close(site: Site) -> None:

@@ -18,9 +18,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from account import Account
-from edges import Edge
+from edges import Edge, hear_answers
 from lab import Lab, Namespace
-from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
+from scapy.contrib.gtp import (
+    GTP_U_Header,
+    GTPEchoRequest,
+    GTPEchoResponse,
+    GTPPDUSessionContainer,
+)
 from scapy.layers.inet import ICMP, IP, TCP
 from showing import Demo, run
 from traffic import drain, ping, udp_socket
@@ -52,6 +57,7 @@ def build(lab: Lab) -> World:
     world.network.route("10.45.0.0/16", "203.0.113.1")
     for neighbour in ("192.0.2.2", "203.0.113.2"):
         assert ping(world.upf, neighbour, 1).lost == 0  # so that the next hops are known
+    hear_answers([(world.gnb, "eth0")])
     return world
 
 
@@ -118,6 +124,22 @@ def filters(say: Account, gnb: Gnb, edge: Edge) -> None:
     )
 
 
+def alive(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("Is the UPF alive? Echo requests (TS 29.281 clause 7.2)")
+    for number in range(3):
+        gnb.socket.sendto(
+            bytes(GTP_U_Header(gtp_type=1, S=1, seq=number) / GTPEchoRequest()), (UPF, GTPU)
+        )
+    back = gnb.received(3)
+    say.fact(
+        [(p.gtp_type, p.seq) for p in back] == [(2, n) for n in range(3)],
+        "each answered in the data path",
+    )
+    recovery = [p[GTPEchoResponse].IE_list[0].restart_counter for p in back]
+    say.fact(recovery == [0, 0, 0], "with the element Recovery, 0")
+    say.fact(edge.packets("ENDPOINT", 1) == 3, "and counted by endpoint")
+
+
 def handover(say: Account, gnb: Gnb, edge: Edge) -> None:
     say.step("A handover: the downlink moves to another TEID")
     edge.control("update", "FAR 2 [(peer_teid, u32, 201), (qfi, u8, 5)]")
@@ -136,6 +158,7 @@ def show(demo: Demo) -> None:
     session(say, gnb, edge)
     variants(say, gnb)
     filters(say, gnb, edge)
+    alive(say, gnb, edge)
     handover(say, gnb, edge)
 
 

@@ -152,6 +152,9 @@ def test_indices() -> None:
     assert isinstance(node, tree.Path) and [n.text for n in node.parts] == ["a[1]"]
     assert isinstance(element, tree.Path) and isinstance(element.index, tree.Binary)
     assert (element.text, element.span.text) == ("b.c[d.e + 1]", "b.c[d.e + 1]")
+    (append,) = statements("append a { b = c } / d behind e[1]")
+    assert isinstance(append, tree.Append) and append.behind.text == "e[1]"
+    assert [e.node.text for e in append.path] == ["a", "d"]
     (pop,) = statements("pop to a[0]")
     assert isinstance(pop, tree.Pop) and pop.node.text == "a"
 

@@ -104,11 +104,13 @@ pipeline // five
       d = e
       // twenty-four
     } / f // twenty-five
+    append a { // twenty-nine
+      b = c } behind d // thirty
   }
   // twenty-six
 } // twenty-seven
 // twenty-eight"""
-    assert check(text).count("//") == 28
+    assert check(text).count("//") == 30
 
 
 def test_empty_lines_are_kept_one_at_a_time() -> None:

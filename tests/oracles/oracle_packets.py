@@ -11,7 +11,9 @@ from scapy.contrib.geneve import GENEVE, GeneveOptions
 from scapy.contrib.gtp import (
     GTP_PDCP_PDU_ExtensionHeader,
     GTP_U_Header,
+    GTPEchoResponse,
     GTPPDUSessionContainer,
+    IE_Recovery,
 )
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import GRE, ICMP, IP, TCP, UDP
@@ -63,6 +65,9 @@ class Maker:
             yield self.link() / tunnel / self.vxlan() / self.ethernet() / self.ipv4() / self.udp()
             yield link / self.gtpu() / self.ipv4() / self.udp()
             yield link / self.gtpu(0x85) / self.session() / self.ipv4() / self.tcp()
+            answer = GTPEchoResponse(IE_list=[IE_Recovery(restart_counter=self.bits(8))])
+            tunnel = self.ipv4() / UDP(sport=2152, dport=2152)
+            yield link / tunnel / GTP_U_Header(gtp_type=2, S=1, seq=self.bits(16)) / answer
             number = GTP_PDCP_PDU_ExtensionHeader(pdcp_pdu=self.bits(16))
             yield link / self.gtpu(0xC0) / number / self.ipv4() / self.udp()
             yield self.ethernet() / self.labels() / self.ipv4() / self.udp()

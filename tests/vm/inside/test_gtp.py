@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from edges import Edge, running
+from edges import Edge, hear_answers, running
 from lab import Lab, Namespace
 from traffic import ping, tcp_round_trip
 
@@ -21,24 +22,44 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "upf"
 UE, SERVER = "10.45.0.2", "198.51.100.9"
 
 # linux/genetlink.h, linux/gtp.h
-_GENERIC, _CTRL, _GETFAMILY, _FAMILY_ID, _FAMILY_NAME = 16, 16, 3, 1, 2
-_NEW_PDP, _LINK, _VERSION, _PEER, _MS, _I_TEI, _O_TEI = 0, 1, 2, 4, 5, 8, 9
+_GENERIC, _CTRL, _GETFAMILY, _FAMILY_ID, _FAMILY_NAME, _MCAST_GROUPS = 16, 16, 3, 1, 2, 7
+_SOL_NETLINK, _ADD_MEMBERSHIP = 270, 1
+_NEW_PDP, _ECHO, _LINK, _VERSION, _PEER, _MS, _I_TEI, _O_TEI = 0, 3, 1, 2, 4, 5, 8, 9
 
 
 def new_pdp(device: str, peer: str, ue: str, incoming: int, outgoing: int) -> None:
     """Add a PDP context to a gtp device of this namespace. Raises OSError."""
+    teids = [(_I_TEI, struct.pack("=I", incoming)), (_O_TEI, struct.pack("=I", outgoing))]
+    _tell(_NEW_PDP, device, (_PEER, socket.inet_aton(peer)), (_MS, socket.inet_aton(ue)), *teids)
+
+
+def ask_echo(device: str, peer: str, own: str) -> None:
+    """Let a gtp device of this namespace send an echo request. Raises OSError."""
+    _tell(_ECHO, device, (_PEER, socket.inet_aton(peer)), (_MS, socket.inet_aton(own)))
+
+
+@contextmanager
+def echo_answers() -> Iterator[Callable[[], bytes]]:
+    """What gtp devices of this namespace hear: the peer's address of the next echo response."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _GENERIC) as raw:
-        found = _ask(raw, _CTRL, _GETFAMILY, 1, _attribute(_FAMILY_NAME, b"gtp\0"))
-        family = struct.unpack_from("=H", _attributes(found)[_FAMILY_ID])[0]
-        values = [
-            (_LINK, struct.pack("=I", socket.if_nametoindex(device))),
-            (_VERSION, struct.pack("=I", 1)),
-            (_PEER, socket.inet_aton(peer)),
-            (_MS, socket.inet_aton(ue)),
-            (_I_TEI, struct.pack("=I", incoming)),
-            (_O_TEI, struct.pack("=I", outgoing)),
-        ]
-        _ask(raw, family, _NEW_PDP, 0, b"".join(_attribute(*value) for value in values))
+        groups = _attributes(_attributes(_family(raw))[_MCAST_GROUPS])
+        (group,) = (_attributes(each) for each in groups.values())
+        raw.setsockopt(_SOL_NETLINK, _ADD_MEMBERSHIP, struct.unpack("=I", group[2][:4])[0])
+        raw.settimeout(20)
+        yield lambda: _attributes(raw.recv(65536)[20:])[_PEER][:4]
+
+
+def _family(raw: socket.socket) -> bytes:
+    return _ask(raw, _CTRL, _GETFAMILY, 1, _attribute(_FAMILY_NAME, b"gtp\0"))
+
+
+def _tell(command: int, device: str, *values: tuple[int, bytes]) -> None:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _GENERIC) as raw:
+        number = struct.unpack_from("=H", _attributes(_family(raw))[_FAMILY_ID])[0]
+        link = (_LINK, struct.pack("=I", socket.if_nametoindex(device)))
+        about = link, (_VERSION, struct.pack("=I", 1))
+        body = b"".join(_attribute(*value) for value in (*about, *values))
+        _ask(raw, number, command, 0, body)
 
 
 def _attribute(kind: int, value: bytes) -> bytes:
@@ -107,3 +128,15 @@ def test_a_session_through_the_kernels_gtp(network: Network) -> None:
     assert tcp_round_trip(network.access, network.network, SERVER, 80, 100_000) == 100_000
     assert network.upf.packets("UPLINK", 1) >= 20 and network.upf.packets("DOWNLINK", 1) >= 20
     assert network.upf.event("miss", "UPLINK") == 0
+
+
+def test_the_kernel_hears_that_the_upf_is_alive(network: Network) -> None:
+    hear_answers([(network.access, "eth0")])
+
+    def asked() -> bytes:
+        with echo_answers() as answer:
+            ask_echo("gtp0", "192.0.2.1", "192.0.2.2")
+            return answer()
+
+    assert network.access.inside_thread(asked) == socket.inet_aton("192.0.2.1")
+    assert network.upf.packets("ENDPOINT", 1) == 1
