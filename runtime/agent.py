@@ -11,16 +11,22 @@ from threading import RLock
 from ..compiler.manifest import Manifest
 from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.source import Source
+from . import store_faults
 from .attach import not_routing
 from .bundle import Bundle
+from .config import Config
 from .edge_yaml import Host, read_config
 from .events import Event, Events, PipelineChanged
 from .faults import already_loaded, refused
+from .journal import Journal
 from .loader import Loaded
 from .netlink import Netlink
 from .owner import Owner
 from .ports import Port
 from .releases import loaded_names, pick, this_namespace
+from .restore import reopen, restore
+from .scribe import Scribe
+from .store import Kept, Store
 
 
 @dataclass(frozen=True)
@@ -34,10 +40,11 @@ class KindCount:
 
 @dataclass(frozen=True)
 class PipelineStatus:
-    """`ports`: each as it is wanted; ifindex 0 where its interface is missing."""
+    """`ports`: each as it is wanted; ifindex 0 where its interface is missing. `manifest`: None of
+    a pipeline that is only in the journal."""
 
     name: str
-    manifest: Manifest
+    manifest: Manifest | None
     revision: int
     ports: tuple[Port, ...]
     kinds: tuple[KindCount, ...]
@@ -47,22 +54,51 @@ class PipelineStatus:
 class Agent:
     """Owners by name. Methods may be called from any thread and raise `Refused`."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store | None = None) -> None:
         self.started, self.pid = time.time(), os.getpid()
-        self.events = Events()
+        self.events, self.store = Events(), store
         self._owners: dict[str, Owner] = {}
+        self._findings: dict[str, list[Diagnostic]] = {}
         self._changing = RLock()
+        self.scribe = Scribe(store, self.owners) if store is not None else None
 
-    def open_all(self) -> list[Diagnostic]:
-        """Own every pipeline that is loaded; what stands in the way of one is no hindrance to the
-        others, and is returned."""
-        found: list[Diagnostic] = []
-        for name in loaded_names(this_namespace()):
+    def open_all(self) -> dict[str, list[Diagnostic]]:
+        """Own every pipeline that is loaded, and restore those of the journal that are not. Returns
+        by name what is to be said about that; what stands in the way of one is no hindrance to the
+        others."""
+        kept = {k.name: k for k in self.store.pipelines()} if self.store is not None else {}
+        loaded = loaded_names(this_namespace())
+        for name in sorted({*loaded, *kept}):
             try:
-                self.owner(name)
+                if name in loaded:
+                    self._adopt(name, kept.get(name))
+                else:
+                    self._restore(kept[name])
             except Refused as error:
-                found += error.diagnostics
-        return found
+                found = [] if name in loaded else [store_faults.not_restored(name)]
+                self._findings[name] = found + error.diagnostics
+        if self.scribe is not None:
+            self.scribe.start()
+        return {name: found for name, found in self._findings.items() if found}
+
+    def _adopt(self, name: str, kept: Kept | None = None) -> Owner:
+        loaded = Loaded.open(name)
+        journal, found = None, list[Diagnostic]()
+        if self.store is not None:
+            journal, found = reopen(self.store, loaded, kept)
+        owner = self._owners[name] = Owner(loaded, self.events, journal)
+        self._findings[name] = found
+        return owner
+
+    def _restore(self, kept: Kept) -> None:
+        assert self.store is not None
+        loaded, journal, found = restore(self.store, kept)
+        owner = self._owners[kept.name] = Owner(loaded, self.events, journal)
+        self._findings[kept.name] = found
+        owner.fold()
+
+    def owners(self) -> list[Owner]:
+        return list(self._owners.values())
 
     def owner(self, name: str = "") -> Owner:
         """Of the pipeline that is meant; without a name, of the only one."""
@@ -73,9 +109,7 @@ class Agent:
             if not name and len(self._owners) == 1:
                 return next(iter(self._owners.values()))
             name = pick(name)
-            if name not in self._owners:
-                self._owners[name] = Owner(Loaded.open(name), self.events)
-            return self._owners[name]
+            return self._owners.get(name) or self._adopt(name)
 
     # ---- load, unload -----------------------------------------------------------------------
 
@@ -88,34 +122,68 @@ class Agent:
             name = name or bundle.manifest.pipeline
             if name in self._owners:
                 raise refused(already_loaded(name))
-            loaded = Loaded.load(bundle, wanted, name)
-            owner = self._owners[loaded.name] = Owner(loaded, self.events)
+            owner = self._load(bundle, wanted, name)
         found = list(warnings.found)
         if bundle.manifest.forwards:
-            found += not_routing(loaded.ports, wanted.spans)
-        self.events.tell(Event(loaded.name, owner.revision, PipelineChanged("loaded")))
+            found += not_routing(owner.loaded.ports, wanted.spans)
+        self.events.tell(Event(name, owner.revision, PipelineChanged("loaded")))
         return status_of(owner, found)
 
+    def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
+        store, journal = self.store, None
+        if store is not None:
+            journal = Journal(store, store.begin(name, bundle.manifest.to_json(), bundle.object))
+        try:
+            owner = Owner(Loaded.load(bundle, config, name), self.events, journal)
+            try:
+                owner.fold()
+            except BaseException:
+                owner.unload()
+                raise
+        except BaseException:
+            if store is not None:
+                store.remove(name)
+            raise
+        self._owners[name] = owner
+        self._findings[name] = []
+        return owner
+
     def unload(self, name: str = "") -> str:
+        """Also what the journal has and could not be restored."""
         with self._changing:
-            owner = self.owner(name)
-            owner.unload()
-            del self._owners[owner.name]
-        return owner.name
+            if name not in self._findings or name in self._owners:
+                owner = self.owner(name)
+                name = owner.name
+                owner.unload()
+                del self._owners[name]
+            if self.store is not None:
+                self.store.remove(name)
+            self._findings.pop(name, None)
+        return name
 
     # ---- looking ----------------------------------------------------------------------------
 
     def status(self) -> list[PipelineStatus]:
         """Of every pipeline, by name."""
-        return [status_of(owner) for _, owner in sorted(self._owners.items())]
+        owners, findings = dict(self._owners), dict(self._findings)
+        found = [status_of(owner, findings.get(name, ())) for name, owner in owners.items()]
+        found += [
+            PipelineStatus(name, None, 0, (), (), tuple(said))
+            for name, said in findings.items() if name not in owners
+        ]  # fmt: skip
+        return sorted(found, key=lambda status: status.name)
 
     def close(self) -> None:
         """Let go of all pipelines; they go on working."""
         self.events.close()
+        if self.scribe is not None:
+            self.scribe.stop()
         with self._changing:
             for owner in self._owners.values():
                 owner.close()
             self._owners.clear()
+        if self.store is not None:
+            self.store.close()
 
 
 def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStatus:

@@ -12,13 +12,18 @@ import socket
 import sys
 import threading
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+if TYPE_CHECKING:
+    from .store import Acknowledge
+
 SOCKET = Path("/run/helio/heliod.sock")
+STATE = Path("/var/lib/helio")
 #: Seconds that calls in progress have when the agent ends.
 GRACE = 2.0
+_PATH = click.Path(path_type=Path)
 _log = logging.getLogger("heliod")
 
 
@@ -42,33 +47,28 @@ def main() -> NoReturn:
     sys.exit(status)
 
 
+# fmt: off
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="helioc")
-@click.option("--socket", "path", default=SOCKET, type=click.Path(path_type=Path),
-              show_default=True, help="The Unix socket for local tools.")  # fmt: skip
-@click.option(
-    "--tcp",
-    "address",
-    default="",
-    metavar="HOST:PORT",
-    help="Also listen here (port 50051 is the usual one), with mutual TLS.",
-)
-@click.option(
-    "--identity",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="For --tcp: PATH.pem, PATH.key, and the ca.pem beside them.",
-)
-@click.option(
-    "--insecure-tcp",
-    "insecure",
-    default="",
-    metavar="HOST:PORT",
-    help="Also listen here WITHOUT TLS: whoever reaches it may do everything.",
-)
+@click.option("--socket", "path", default=SOCKET, type=_PATH, show_default=True,
+              help="The Unix socket for local tools.")
+@click.option("--state", default=STATE, type=_PATH, show_default=True,
+              help="The directory of the journal.")
+@click.option("--acknowledge", default="after", type=click.Choice(["before", "after"]),
+              show_default=True, help="Answer requests before or after they are on the disk: a "
+              "power cut takes the last hundredth of a second of them, or none.")
+@click.option("--tcp", "address", default="", metavar="HOST:PORT",
+              help="Also listen here (port 50051 is the usual one), with mutual TLS.")
+@click.option("--identity", type=_PATH, metavar="PATH",
+              help="For --tcp: PATH.pem, PATH.key, and the ca.pem beside them.")
+@click.option("--insecure-tcp", "insecure", default="", metavar="HOST:PORT",
+              help="Also listen here WITHOUT TLS: whoever reaches it may do everything.")
 @click.option("--rate", default=10_000.0, type=click.FloatRange(1), show_default=True,
-              help="Requests a second of one client; whoever asks faster waits.")  # fmt: skip
-def serve(path: Path, address: str, identity: Path | None, insecure: str, rate: float) -> None:
+              help="Requests a second of one client; whoever asks faster waits.")
+def serve(
+    path: Path, state: Path, acknowledge: Acknowledge, address: str, identity: Path | None,
+    insecure: str, rate: float,
+) -> None:
     """Own the pipelines of this network namespace, and take requests for them over gRPC.
 
     Clients by TCP have the role that their certificate names: read, rules or admin."""
@@ -83,8 +83,9 @@ def serve(path: Path, address: str, identity: Path | None, insecure: str, rate: 
     from .rpc.guard import Limits
     from .rpc.server import Server
     from .service import Service
+    from .store import Store
 
-    agent = Agent()
+    agent = Agent(Store(state, acknowledge))
     try:
         server = Server(Service(agent), Limits(rate=rate))
         server.listen(path)
@@ -93,8 +94,9 @@ def serve(path: Path, address: str, identity: Path | None, insecure: str, rate: 
         if insecure:
             _log.warning("%s is open to anybody: no TLS, no roles", insecure)
             server.listen_insecure(insecure)
-        for found in agent.open_all():
-            _log.error("%s", render(found))
+        for name, findings in agent.open_all().items():
+            for found in findings:
+                _log.error("%s: %s", name, render(found))
         server.start()
         names = ", ".join(status.name for status in agent.status())
         _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
@@ -104,6 +106,7 @@ def serve(path: Path, address: str, identity: Path | None, insecure: str, rate: 
         server.stop(GRACE)
     finally:
         agent.close()
+# fmt: on
 
 
 def tell_manager(state: str) -> None:

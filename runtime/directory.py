@@ -187,6 +187,12 @@ class Directory:
         crowded = len(self._by_number) > len(self.kind.fixed)
         return self.slot << 24 | self.slot | crowded << 48
 
+    @property
+    def published(self) -> bytes:
+        """The version in force."""
+        at = self.slot * self._stride
+        return bytes(self._memory[at : at + self._stride])
+
     def publish(self) -> Retired:
         """Write the tuples into a free slot, which becomes `slot`; the caller makes cell 0 lead to
         it, and gives what it retires back after a grace period. Raises NoVersion."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..lang.explain import Explanation
 from .agent_faults import AGENT
+from .store_faults import JOURNAL
 
 _PORTS = "ports:\n  LAN: {role: lan, interface: eth1}"
 
@@ -269,4 +270,4 @@ TABLES: dict[str, Explanation] = {
     ),
 }
 
-RUNTIME: dict[str, Explanation] = {**EDGE, **LOADING, **TABLES, **AGENT}
+RUNTIME: dict[str, Explanation] = {**EDGE, **LOADING, **TABLES, **AGENT, **JOURNAL}

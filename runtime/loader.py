@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..compiler.manifest import ManifestError, from_json
 from ..compiler.requests.columns import Columns
@@ -54,6 +55,30 @@ if TYPE_CHECKING:
 _VERDICTS = {"drop": 1, "pass": 2}  # enum xdp_action
 
 
+class Content(Protocol):
+    """What a pipeline is to hold before it is attached. May raise `Refused` and BpfError."""
+
+    def prepare(self, maps: Mapping[str, Map]) -> None:
+        """Fill fresh maps before there is a writer."""
+
+    def fill(self, loaded: Loaded) -> None:
+        """Make changes like any others."""
+
+
+@dataclass(frozen=True)
+class Configured:
+    """The rules of a configuration."""
+
+    config: Config
+
+    def prepare(self, maps: Mapping[str, Map]) -> None:
+        """Nothing."""
+
+    def fill(self, loaded: Loaded) -> None:
+        for request in self.config.requests:
+            loaded.apply(request)
+
+
 class Loaded:
     """A pipeline in the kernel, and the only writer of its rules while it is open. Closing leaves
     the pipeline running."""
@@ -64,7 +89,7 @@ class Loaded:
     book: RuleBook
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
-        self.name, self._owned, self._lock = name, owned, lock
+        self.name, self.about, self._owned, self._lock = name, about, owned, lock
         self.release: int = about["release"]
         self.directory = release_of(name, self.release)
         self.maps: dict[str, Map] = {}
@@ -86,8 +111,10 @@ class Loaded:
         config: Config,
         name: str = "",
         grace: Callable[[], None] = online_cpus_grace,
+        content: Content | None = None,
     ) -> Loaded:
-        """Load, fill, attach. Raises `Refused`; then nothing of it is left."""
+        """Load, fill (with the configuration's rules or other `content`), attach. Raises `Refused`;
+        then nothing of it is left."""
         name = name or bundle.manifest.pipeline
         if not _NAME.fullmatch(name):
             raise faults.refused(faults.bad_name(name))
@@ -97,7 +124,8 @@ class Loaded:
             if (ROOT / name / "about").exists():
                 raise faults.refused(faults.already_loaded(name))
             try:
-                return cls._load(bundle, config, name, owned, lock, grace)
+                filling = content or Configured(config)
+                return cls._load(bundle, config, name, owned, lock, grace, filling)
             except BpfError as error:
                 doing = f"load the pipeline `{name}`"
                 raise faults.refused(faults.of_kernel(error, doing)) from error
@@ -105,7 +133,7 @@ class Loaded:
     @classmethod
     def _load(
         cls, bundle: Bundle, config: Config, name: str, owned: ExitStack, lock: Lock,
-        grace: Callable[[], None],
+        grace: Callable[[], None], content: Content,
     ) -> Loaded:  # fmt: skip
         about = about_of(bundle.manifest, config)
         mode = XdpMode.GENERIC if config.mode == "generic" else XdpMode.NATIVE
@@ -116,11 +144,10 @@ class Loaded:
             ports = find_ports(config.ports, links, netlink.addresses())
             attach.check(ports, links, mode, config.spans, bundle.manifest.forwards)
             install(bundle, release_of(name, about["release"]))
-            loaded = cls._open(name, about, owned, lock, netlink, grace)
+            loaded = cls._open(name, about, owned, lock, netlink, grace, content.prepare)
             loaded.writer.control[1] = _VERDICTS[loaded.default]
             loaded.write_surroundings()
-            for request in config.requests:
-                loaded.apply(request)
+            content.fill(loaded)
             entries = loaded.entry_programs()
             attach.attach(ports, entries, mode, name, config.spans)
             write_about(loaded.directory, about)
@@ -150,11 +177,12 @@ class Loaded:
     @classmethod
     def _open(
         cls, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock, netlink: Netlink,
-        grace: Callable[[], None],
+        grace: Callable[[], None], prepare: Callable[[Mapping[str, Map]], None] = lambda _: None,
     ) -> Loaded:  # fmt: skip
         loaded = cls(name, about, owned, lock)
         for path in sorted((loaded.directory / "maps").iterdir()):
             loaded.maps[path.name] = owned.enter_context(Map.open_pinned(path))
+        prepare(loaded.maps)
         loaded.netlink = netlink
         loaded.ports = loaded.find_ports()
         loaded.neighbourhood = Neighbourhood(netlink, loaded.ports)

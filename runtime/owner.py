@@ -18,14 +18,16 @@ from ..compiler.requests.rules import Reference
 from ..compiler.requests.wire import Codecs, decode
 from ..lang.request import Request
 from . import agent_faults as faults
+from . import snapshot
 from .events import Event, Events, PipelineChanged, RulesChanged
 from .faults import refused
+from .journal import KEYS, Journal, config_of
 from .loader import Loaded
 from .outcome import MovedOn, Outcome, outcome_of
 from .refresh import Refreshed
 
-#: Idempotency keys that are remembered, and octets of one.
-KEYS, LONGEST_KEY = 65_536, 64
+#: Octets of an idempotency key.
+LONGEST_KEY = 64
 #: Seconds that a request waits for its turn at most, whatever its deadline.
 PATIENCE = 60.0
 _Result = TypeVar("_Result")
@@ -47,11 +49,11 @@ class Owner:
     """Holds the pipeline's only writer and its rule book. Every method may be called from any
     thread, and raises `Refused` with nothing changed."""
 
-    def __init__(self, loaded: Loaded, events: Events) -> None:
-        self.name, self.events = loaded.name, events
+    def __init__(self, loaded: Loaded, events: Events, journal: Journal | None = None) -> None:
+        self.name, self.events, self.journal = loaded.name, events, journal
         self._lock = Lock()
         self._ended = False
-        self._answered: OrderedDict[str, tuple[bytes, Outcome]] = OrderedDict()
+        self._answered = journal.answered() if journal is not None else OrderedDict()
         self._take(loaded)
 
     def _take(self, loaded: Loaded) -> None:
@@ -67,32 +69,76 @@ class Owner:
 
     def apply(self, wish: Wish, until: float | None = None) -> Outcome:
         """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
-        any more."""
+        any more. Returns when it may be acknowledged."""
         codecs = self.codecs
         wanted = _read(wish, codecs)
         digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
         with self._turn(until):
-            if wish.key and (before := self._before(wish.key, digest)) is not None:
-                return before
-            if wish.digest and wish.digest != self.loaded.manifest.digest:
-                raise refused(faults.other_build())
-            if codecs is not self.codecs:  # upgraded since it was read
-                wanted = _read(wish, self.codecs)
-            if wish.if_revision is not None and wish.if_revision != self.revision:
-                raise MovedOn(self.revision, wish.if_revision)
-            plan = self.loaded.plan(wanted)
-            self._in_maps(lambda: self.loaded.apply_plan(plan))
-            outcome = outcome_of(plan, self.revision)
-            if wish.key:
-                self._remember(wish.key, digest, outcome)
-            self._tell(plan)
+            outcome = self._before(wish.key, digest) if wish.key else None
+            if outcome is None:
+                if codecs is not self.codecs:  # upgraded since it was read
+                    wanted = _read(wish, self.codecs)
+                outcome = self._make(wish, wanted, digest)
+        if self.journal is not None:
+            self.journal.acknowledged()
         return outcome
 
-    def refresh(self, until: float | None = None) -> tuple[Refreshed, int]:
-        """Bring next hops, addresses and ports up to date; and the revision from then on."""
+    def _make(self, wish: Wish, wanted: Request | Columns, digest: bytes) -> Outcome:
+        if wish.digest and wish.digest != self.loaded.manifest.digest:
+            raise refused(faults.other_build())
+        if wish.if_revision is not None and wish.if_revision != self.revision:
+            raise MovedOn(self.revision, wish.if_revision)
+        plan = self.loaded.plan(wanted)
+        outcome = outcome_of(plan, self.revision + 1)
+        journal = self.journal
+        if journal is not None:
+            journal.request(wish.content, wish.packed, wish.key, digest, outcome)
+        try:
+            self._in_maps(lambda: self.loaded.apply_plan(plan))
+        except BaseException:
+            if journal is not None and self.revision < outcome.revision:
+                journal.withdraw(outcome.revision)
+            raise
+        if wish.key:
+            self._remember(wish.key, digest, outcome)
+        self._tell(plan)
+        return outcome
+
+    def change(
+        self, work: Callable[[Loaded], _Result], until: float | None = None
+    ) -> tuple[_Result, int]:
+        """Change the pipeline otherwise than by a request: what the agent does by itself. Returns
+        what `work` does, and the revision from then on."""
         with self._turn(until):
-            found = self._in_maps(self.loaded.refresh)
-            return found, self.revision
+            before = self.revision
+            try:
+                done = self._in_maps(lambda: work(self.loaded))
+            finally:
+                if self.journal is not None and self.revision != before:
+                    self.journal.note(self.revision, self.loaded)
+            return done, self.revision
+
+    def refresh(self, until: float | None = None) -> tuple[Refreshed, int]:
+        """Bring next hops, addresses and ports up to date."""
+        return self.change(lambda loaded: loaded.refresh(), until)
+
+    # ---- journal ----------------------------------------------------------------------------
+
+    def fold(self, build: tuple[str, bytes] | None = None) -> None:
+        """Let a snapshot take the place of what was written so far."""
+        journal = self.journal
+        if journal is None:
+            return
+        with self._turn(None):
+            loaded = self.loaded
+            parts = snapshot.take(loaded.writer, loaded.manifest)
+            revision, config = self.revision, config_of(loaded)
+        journal.fold(revision, parts, config, build)
+
+    def fold_if_due(self) -> None:
+        """The same if there is much of it."""
+        if self.journal is not None and self.journal.due(len(self.loaded.book)):
+            self.fold()
 
     @contextmanager
     def _turn(self, until: float | None) -> Iterator[None]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -162,6 +163,8 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
         "mode": config.mode,
         "control": config.control,
         "namespace": this_namespace(),
+        # Of this load: another one of the same bundle is another pipeline, with other rules.
+        "incarnation": secrets.token_hex(8),
     }
 
 
@@ -208,6 +211,7 @@ def _damage(about: Any) -> str:
         "mode": about.get("mode") in ("native", "generic"),
         "control": control is None or (isinstance(control, list) and len(control) == 2),
         "namespace": isinstance(about.get("namespace"), int),
+        "incarnation": isinstance(about.get("incarnation"), str),
     }
     wrong = [f"`{name}`" for name, fine in good.items() if not fine]
     return f"its {', '.join(wrong)} cannot be understood" if wrong else ""

@@ -30,10 +30,10 @@ LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
 
 
 class Service:
-    """`helio.control.v1.Control`. `acknowledge`: what Status says of the journal."""
+    """`helio.control.v1.Control`"""
 
-    def __init__(self, agent: Agent, acknowledge: str = "none") -> None:
-        self.agent, self.acknowledge = agent, acknowledge
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
         self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
 
     # ---- changing ---------------------------------------------------------------------------
@@ -123,16 +123,19 @@ class Service:
         )
 
     def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
+        store = self.agent.store
         return pb.StatusReply(
             version=version("helioc"), pid=self.agent.pid, started=self.agent.started,
-            acknowledge=self.acknowledge, pipelines=map(messages.status, self.agent.status()),
+            acknowledge=store.acknowledge if store is not None else "none",
+            pipelines=map(messages.status, self.agent.status()),
         )  # fmt: skip
 
     def GetSchema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaReply:
-        found = status_of(self.agent.owner(request.pipeline))
-        roles = found.manifest.roles
+        owner = self.agent.owner(request.pipeline)
+        found, manifest = status_of(owner), owner.loaded.manifest
+        roles = manifest.roles
         return pb.SchemaReply(
-            pipeline=found.name, manifest=found.manifest.to_json(),
+            pipeline=found.name, manifest=manifest.to_json(),
             ports=[messages.port(p, roles[p.role]) for p in found.ports],
         )  # fmt: skip
 

@@ -288,6 +288,12 @@ class Writer:
         owed.steps += staged.steps
         owed.size += len(staged.steps)
 
+    def skip_to(self, epoch: int) -> None:
+        """Number the next transaction after this one, if that is further."""
+        if epoch > self.control[_EPOCH]:
+            self.settle()  # or cells that changed would seem to be changed in the future
+            self.control[_EPOCH] = epoch
+
     def wait(self) -> None:
         """A grace period."""
         self._grace()

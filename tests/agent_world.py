@@ -51,13 +51,18 @@ class World:
         return self.directory / "heliod.sock"
 
     @property
+    def state(self) -> Path:
+        return self.directory / "state"
+
+    @property
     def address(self) -> str:
         return f"unix:{self.socket}"
 
     @contextmanager
     def agent(self, *options: str) -> Iterator[Background]:
         """`heliod`, ready; ended with SIGTERM unless it has ended."""
-        words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket)]
+        words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
+                 "--state", str(self.state)]  # fmt: skip
         process = Background((*self.edge.inside(*words, *options),))
         try:
             process.expect("ready")

@@ -68,9 +68,11 @@ def port(found: Port, role: str) -> pb.Port:
 
 
 def status(found: PipelineStatus) -> pb.PipelineStatus:
-    roles = found.manifest.roles
+    manifest = found.manifest
+    roles = manifest.roles if manifest is not None else ()
     return pb.PipelineStatus(
-        pipeline=found.name, program=found.manifest.pipeline, digest=found.manifest.digest,
+        pipeline=found.name, program=manifest.pipeline if manifest is not None else "",
+        digest=manifest.digest if manifest is not None else "",
         revision=found.revision, ports=[port(p, roles[p.role]) for p in found.ports],
         kinds=[pb.KindCount(kind=k.kind, rules=k.rules, capacity=k.capacity) for k in found.kinds],
         findings=map(finding, found.findings),

@@ -272,7 +272,8 @@ def test_load_refuses_what_is_wrong(here: World, agent: Client) -> None:
 
 
 def test_a_second_agent_is_refused(here: World, agent: Client) -> None:
-    words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(here.socket)]
+    words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(here.socket),
+             "--state", str(here.directory / "other")]  # fmt: skip
     second = subprocess.run(here.edge.inside(*words), capture_output=True, text=True, timeout=60)
     assert second.returncode == 1 and "H0767" in second.stderr
     assert here.name in here.ctl("list")

@@ -1,0 +1,277 @@
+"""What outlives the agent: a kill at any moment, a reboot, a bad disk."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agent_world import EDGE, World, world
+from helioc.compiler.requests.csv_columns import read_csv
+from helioc.lang.source import Source
+from helioc.runtime.bundle import read_bundle
+from helioc.runtime.client import Client, Rejected
+from helioc.runtime.reader import Reader
+from helioc.runtime.releases import ROOT, remove_pinned
+from lab import Background, Lab, until
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+def load(here: World, client: Client) -> None:
+    client.load(read_bundle(here.directory / "bundle"), EDGE)
+
+
+def kill(process: Background) -> None:
+    os.kill(process.pid, signal.SIGKILL)
+    until(lambda: not process.running, "it is killed")
+
+
+def reboot(here: World) -> None:
+    """What a reboot takes: everything in the kernel. Interfaces get other numbers."""
+    remove_pinned(here.name)
+    assert not (ROOT / here.name).exists()
+
+
+def texts(client: Client) -> list[str]:
+    return [rule.text for rule in client.rules()]
+
+
+RULES = (
+    "create FAR 1 [(action, u8, REDIRECT), (interface, u32, GRE-WAN1)], FAR 2 [(action, u8, DROP)]",
+    "create LBR 9 [FAR 1 [(weight, u16, 3)], FAR 2 [(weight, u16, 1)]]",
+    "create PDR 1 [(dst_ip, u32, 10.2.0.0/16), LBR 9], "
+    "PDR 2 [(dst_ip, u32, 10.3.0.0/16), FAR [(action, u8, PASS)]]",
+    "update FAR 2 [(action, u8, PASS)]",
+    "delete PDR 2",
+    "create PDR [(src_ip, u32, 10.1.0.0/24), (dst_port, u16, 7..9), FAR 2]",
+)
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_a_reboot_loses_nothing(here: World, end: signal.Signals) -> None:
+    with here.agent() as process, here.client() as client:
+        load(here, client)
+        for number, text in enumerate(RULES):
+            last = client.apply(text, key=f"k{number}")
+        kinds = client.schema().kinds
+        lines = "".join(f"10.{i >> 8}.{i & 255}.0/24,1\n" for i in range(5000))
+        client.bulk(read_csv(Source("pdr.csv", "dst_ip,FAR\n" + lines), kinds["PDR"]), key="bulk")
+        last = client.apply("delete PDR 77", key="last")
+        before = texts(client)
+        os.kill(process.pid, end)
+        until(lambda: not process.running, "it has ended")
+    reboot(here)
+    with here.agent(), here.client() as client:
+        assert texts(client) == before
+        (status,) = client.status().pipelines
+        assert status.revision >= last.revision and not status.findings
+        assert [port.name for port in status.ports if port.ifindex] == ["LAN", "WAN1"]
+        again = client.apply(RULES[0], key="k0")
+        assert again.repeated and again.created[0].id == 1
+        assert client.apply("delete PDR 77", key="last").revision == last.revision
+        done = client.apply("create FAR 60 [(action, u8, DROP)]", if_revision=status.revision)
+        assert done.revision > last.revision
+    with here.agent(), here.client() as client:  # and once more, from its own snapshot
+        assert len(texts(client)) == len(before) + 1
+
+
+def test_what_refers_to_interfaces_by_number_is_restored(here: World, lab: Lab) -> None:
+    index = here.edge.ifindex("wan0")
+    with here.agent() as process, here.client() as client:
+        load(here, client)
+        client.apply(f"create FAR 1 [(action, u8, REDIRECT), (ifindex, u32, {index})]")
+        before = texts(client)
+        kill(process)
+    reboot(here)
+    here.edge.run("ip", "link", "set", "wan0", "name", "old0")
+    lab.wire(lab.namespace("wan-b"), "eth0", here.edge, "wan0")
+    assert here.edge.ifindex("wan0") != index
+    with here.agent(), here.client() as client:
+        assert texts(client) == before and not client.status().pipelines[0].findings
+
+
+def test_a_load_that_was_killed_is_no_pipeline(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+        client.unload()
+    with here.agent(), here.client() as client:
+        assert not client.status().pipelines
+
+
+def test_a_pipeline_that_cannot_be_restored_is_told_and_kept(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+    reboot(here)
+    (snapshot,) = here.state.glob("rules-*")
+    good = snapshot.read_bytes()
+    snapshot.write_bytes(good[:-1])
+    with here.agent() as process, here.client() as client:
+        process.expect("H0785")
+        (status,) = client.status().pipelines
+        assert [f.code for f in status.findings] == ["H0785", "H0781"]
+    snapshot.write_bytes(good)
+    with here.agent(), here.client() as client:
+        assert not client.status().pipelines[0].findings
+    reboot(here)
+    snapshot = next(here.state.glob("rules-*"))
+    snapshot.unlink()
+    with here.agent(), here.client() as client:
+        assert client.unload() == here.name, "it can be forgotten"
+        assert not client.status().pipelines
+    with here.agent(), here.client() as client:
+        assert not client.status().pipelines
+
+
+def test_what_was_changed_without_the_agent_is_kept_too(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+    here.ctl("--local", "create", "FAR 1 [(action, u8, DROP)]")
+    with here.agent(), here.client() as client:
+        assert client.rule("FAR", 1)
+    reboot(here)
+    with here.agent(), here.client() as client:
+        assert client.rule("FAR", 1)
+    here.ctl("--local", "unload")
+    here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+    with here.agent(), here.client() as client:  # of another load
+        assert [rule.kind for rule in client.rules()] == ["OVERLAY"]
+
+
+def test_a_pipeline_of_a_local_load_is_said_to_be_lost_by_a_reboot(here: World) -> None:
+    here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+    with here.agent() as process, here.client() as client:
+        process.expect("H0784")
+        assert [f.code for f in client.status().pipelines[0].findings] == ["H0784"]
+        assert client.apply("create FAR 1 [(action, u8, DROP)]").created_count == 1
+
+
+def test_a_damaged_journal_leaves_the_data_path(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+        client.apply("create FAR 1 [(action, u8, DROP)]")
+    (here.state / "journal.db").write_bytes(b"nonsense" * 1000)
+    words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(here.socket),
+             "--state", str(here.state)]  # fmt: skip
+    done = subprocess.run(here.edge.inside(*words), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "H0781" in done.stderr and "Traceback" not in done.stderr
+    with Reader(here.name) as reader:
+        assert len(reader.rules()) == 2
+    (here.state).rename(here.directory / "damaged")
+    with here.agent(), here.client() as client:
+        assert client.rule("FAR", 1)
+
+
+def test_a_full_disk_refuses_changes_and_nothing_else(here: World) -> None:
+    here.state.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", here.state], check=True)
+    try:
+        with here.agent(), here.client() as client:
+            load(here, client)
+            first = client.apply("create FAR 1 [(action, u8, DROP)]")
+            (here.state / "filler").write_bytes(bytes(free_octets(here.state)))
+            with pytest.raises(Rejected, match="H0780"):
+                for _ in range(2000):
+                    client.apply("update FAR 1 [(action, u8, DROP)]")
+            assert client.rule("FAR", 1) and client.status().pipelines[0].revision >= first.revision
+            (here.state / "filler").unlink()
+            assert client.apply("delete FAR 1").removed_count == 1
+    finally:
+        subprocess.run(["umount", here.state], check=True)
+
+
+def free_octets(path: Path) -> int:
+    about = os.statvfs(path)
+    return about.f_bavail * about.f_frsize
+
+
+class Worker(threading.Thread):
+    """Creates pairs of rules, one request after the other, each with a key and again and again
+    until it is acknowledged. `done`: the number of those that are."""
+
+    def __init__(self, here: World, number: int) -> None:
+        super().__init__()
+        self.here, self.number, self.done = here, number, 0
+        self.ending = threading.Event()
+        self.wrong: list[BaseException] = []
+
+    def run(self) -> None:
+        try:
+            while not self.ending.is_set():
+                self._one(self.number * 100 + self.done + 1)
+        except BaseException as error:
+            self.wrong.append(error)
+
+    def _one(self, id_: int) -> None:
+        text = f"create FAR {id_} [(action, u8, DROP)], FAR {id_ + 500} [(action, u8, DROP)]"
+        while not self.ending.is_set():
+            try:
+                with Client(self.here.address, self.here.name, timeout=5) as client:
+                    client.apply(text, key=f"{self.number}-{id_}")
+                self.done += 1
+                if self.done % 90 == 0:
+                    self.ending.set()
+                return
+            except Rejected as error:
+                if error.diagnostics[0].code not in ("H0763", "H0764"):
+                    raise
+
+
+@pytest.mark.parametrize("acknowledge", ["after", "before"])
+def test_kills_at_any_moment(here: World, acknowledge: str) -> None:
+    """No acknowledged request is lost, none is made twice, none by half."""
+    chance = random.Random(acknowledge)
+    workers = [Worker(here, number) for number in range(3)]
+    begun = False
+    for _ in range(8):
+        with here.agent("--acknowledge", acknowledge) as process, here.client() as client:
+            if not begun:
+                load(here, client)
+                for worker in workers:
+                    worker.start()
+                begun = True
+            done = {w.number * 100 + i + 1 for w in workers for i in range(w.done)}
+            there = {rule.id for rule in client.rules(kinds=["FAR"], text=False)}
+            assert there >= done
+            assert {id_ + 500 for id_ in there if id_ <= 500} == {i for i in there if i > 500}
+            time.sleep(chance.uniform(0.0, 0.2))
+            kill(process)
+    with here.agent(), here.client() as client:
+        for worker in workers:
+            worker.ending.set()
+            worker.join()
+            assert not worker.wrong
+        there = {rule.id for rule in client.rules(kinds=["FAR"], text=False)}
+        assert {i + 500 for i in there if i <= 500} == {i for i in there if i > 500}
+        for worker in workers:
+            mine = {i for i in there if worker.number * 100 < i <= worker.number * 100 + 100}
+            assert worker.done <= len(mine) <= worker.done + 1
+    assert sum(worker.done for worker in workers) > 0
+
+
+def test_it_is_back_soon(here: World) -> None:
+    """From the start of the process to the first answer, with 20,000 rules."""
+    with here.agent() as process, here.client() as client:
+        load(here, client)
+        client.apply("create FAR 1 [(action, u8, DROP)]")
+        kinds = client.schema().kinds
+        lines = "".join(f"10.{i >> 8}.{i & 255}.0/24,1\n" for i in range(20_000))
+        client.bulk(read_csv(Source("pdr.csv", "dst_ip,FAR\n" + lines), kinds["PDR"]))
+        kill(process)
+    begun = time.monotonic()
+    with here.agent(), here.client() as client:
+        assert client.status().pipelines[0].revision
+        assert time.monotonic() - begun < 10, "0.6 s on a quiet machine"
