@@ -308,7 +308,7 @@ def test_helioctl_by_the_agent_says_what_it_says_without(here: World) -> None:
     assert figures[0]["rules"] == figures[1]["rules"]
 
 
-_LOOKS = ("show", "show PDR", "show --json FAR", "list --json")
+_LOOKS = ("show", "show PDR", "show --json FAR")
 
 
 def test_a_pipeline_of_a_local_load_is_taken_on(here: World) -> None:
