@@ -98,7 +98,8 @@ def _materialise(site: Site) -> None:
             w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
             w.never(f"data + {size + constant_size(site.shape.pushed)} > end")
             w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
-            if () in shape.popped:  # perhaps nothing was removed: then it is named already
+            if () in shape.popped and not shape.pushed:
+                # perhaps nothing was removed: then it is named already
                 with w.nest(f"if (from != {size}) {{"):
                     announce(site, nodes[-1], first, size)
             else:
