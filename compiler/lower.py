@@ -138,8 +138,12 @@ def _role(
     ]
     many = count_ways(pipeline.graph, role) > MANY_WAYS
     out.append(lower_parser(parser_site, wanted, many))
+    set_before: set[str] = set()
     for i, (stage, site) in enumerate(lowered):
         later = frozenset[str]().union(*(s.uses for _, s in lowered[i + 1 :]))
+        # A way through the stage that does not look up again leaves what was found before.
+        site.uses |= site.sets & later & set_before
+        set_before |= site.sets
         out.append(
             Function(
                 f"stage_{role}_{stage.name}",
