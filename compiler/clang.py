@@ -37,7 +37,8 @@ def compile_c(text: str, name: str, span: Span) -> bytes:
         source = span.source
         out.with_name(source.file).write_text(source.text, encoding="utf-8")
         out.with_name(f"{name}.bpf.c").write_text(text, encoding="utf-8")
-        shutil.copy(TEMPLATES / "helio.bpf.h", scratch)
+        for header in TEMPLATES.glob("*.h"):
+            shutil.copy(header, scratch)
         command = [clang, *flags("."), "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, cwd=scratch, timeout=60)

@@ -92,7 +92,9 @@ def checked(file: Path) -> Pipeline:
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Bundle; default NAME.bundle.")
 @click.option("--fuse", is_flag=True, help="Join the stages into one program per port role.")
 @click.option("--skeleton", is_flag=True, help="Also write NAME.skel.h (by bpftool).")
-def compile(file: Path, out: Path | None, fuse: bool, skeleton: bool) -> None:
+@click.option("--trace/--no-trace", "traced", default=True, show_default=True,
+              help="With a traced build, which `helioctl trace` asks for.")  # fmt: skip
+def compile(file: Path, out: Path | None, fuse: bool, skeleton: bool, traced: bool) -> None:
     """Write C, object and manifest; print what each stage costs."""
     from .phases import compile_pipeline, write_bundle
     from .report import make_directory, program_table, write_skeleton
@@ -100,7 +102,7 @@ def compile(file: Path, out: Path | None, fuse: bool, skeleton: bool) -> None:
     pipeline = checked(file)
     directory = out or Path(f"{pipeline.name}.bundle")
     make_directory(directory)
-    bundle = compile_pipeline(pipeline, "fused" if fuse else "staged")
+    bundle = compile_pipeline(pipeline, "fused" if fuse else "staged", traced)
     written = write_bundle(bundle, directory)
     if skeleton:
         written.append(write_skeleton(bundle, directory))
@@ -231,6 +233,7 @@ def decode(file: Path, capture: Path, role: str | None, kernel: bool, as_tree: b
 @click.option("--port", help="Port that the packets come by; default: the first.")
 @click.option("--local", multiple=True, metavar="ADDRESS", help="An address of the host.")
 @click.option("--write", type=click.Path(path_type=Path), help="Pcap of what leaves or passes.")
+@click.option("--trace", is_flag=True, help="Tell what each packet meets on its way.")
 @click.option("--json", "as_json", is_flag=True, help="An object a line.")
 def replay(
     file: Path,
@@ -240,6 +243,7 @@ def replay(
     port: str | None,
     local: tuple[str, ...],
     write: Path | None,
+    trace: bool,
     as_json: bool,
 ) -> None:
     """Tell what becomes of each packet of a capture, on the interpreter.
@@ -258,7 +262,12 @@ def replay(
         writer = PcapWriter(stack.enter_context(write.open("wb"))) if write else None
         for packet in read_capture(capture):
             replayed = prepared.run(packet)
-            click.echo(replayed.to_json() if as_json else replayed.to_text())
+            if trace and (way := replayed.trace):
+                text = prepared.traces(sys.stdout.isatty() and not as_json)
+                title, number = f"packet {packet.number}", packet.number
+                click.echo(text.to_json(way, number=number) if as_json else text.text(way, title))
+            else:
+                click.echo(replayed.to_json() if as_json else replayed.to_text())
             if writer and replayed.frame is not None:
                 writer.write(replayed.frame, packet.time)
 

@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from .fixed import fixed_tuples
 from .lowered import ARGUMENTS_MOST, Line, Member, Unit
 from .manifest import FILTER_FACTOR, QUEUES, SEEN, State
+from .tracing import schema as trace
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
@@ -32,6 +33,7 @@ def emit(unit: Unit, lines: bool) -> str:
     index = {(c.group, c.reason): c.index for c in unit.counters}
     text = environment.get_template("pipeline.bpf.c.j2").render(
         unit=unit,
+        trace=trace,
         lines=lines,
         own_lines=OWN_LINES,
         code=_code,

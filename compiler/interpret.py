@@ -6,13 +6,15 @@ privileges, no speed beyond what tests need.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
-from .interpreter.environment import Environment, Outcome, Rules, States
+from .interpreter.build_packet import Heading
+from .interpreter.environment import Environment, Outcome, Port, Rules, States
 from .interpreter.icmp_reply import is_confined, reply
 from .interpreter.parse_packet import PacketParser
 from .interpreter.rewrite import TIME_TO_LIVE
-from .interpreter.scope import Done, Scope
+from .interpreter.scope import Done, Scope, cut
 from .model import (
     Append,
     Assign,
@@ -36,10 +38,12 @@ from .model import (
     Recall,
     Recalled,
     Remember,
+    Slot,
     Statement,
     Verdict,
 )
 from .requests.spread import slot, spread_slots
+from .tracing.steps import Step, Told, What
 
 LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
 _DEFAULT_HOOKS = {"unresolved": "pass"}
@@ -90,7 +94,7 @@ class _Run(Scope):
             self.event("malformed", self.parsed.reason)
             self._hook("malformed")
         for stage in self.pipeline.stages:
-            self.note(f"stage {stage.name}")
+            self.step("stage", stage.name)
             self._block(stage.body)
         self._verdict("default")
 
@@ -116,22 +120,17 @@ class _Run(Scope):
                 self._remember(s)
             case Recall():
                 self._recall(s)
-            case Push():
-                values = [(e, self.given(e)) for e in s.elements]
-                self.packet.push(values, s.before)
-                self.note(f"push {' / '.join(e.node for e in s.elements)} before {s.before}")
-            case Append():
-                self.packet.append([(e, self.given(e)) for e in s.elements], s.behind)
-                self.note(f"append {' / '.join(e.node for e in s.elements)} behind {s.behind}")
+            case Push() | Append():
+                self._push(s)
             case Pop():
-                self.note(f"pop to {s.node}")
+                removed = tuple(x.name for x in self.packet.in_front(s.node))
+                self.trace.append(Step("pop", s.node, nodes=removed))
                 if not self.packet.pop(s.node):
                     self._dropped("ecn")
             case Assign():
                 new = [self.value(value) for _, value in s.fields]
                 for (field, _), value in zip(s.fields, new, strict=True):
                     self.packet.change(field.node, field.field, value)
-                    self.note(f"{field.node}.{field.field} = {value:#x}")
             case ClampMss():
                 self.clamp = True
             case Forward():
@@ -140,11 +139,30 @@ class _Run(Scope):
                 self._bridge(s)
             case Queue():
                 self.queue = self.value(s.number)
-                self.note(f"queue {self.queue}")
+                self.step("queue", "queue", Told("queue", self.queue))
             case Verdict():
                 self._verdict(s.verdict)
             case Inline():
                 self._block(s.body)
+
+    def _push(self, s: Push | Append) -> None:
+        given = [(e, self.given(e)) for e in s.elements]
+        if isinstance(s, Push):
+            beside, headings = s.before, self.packet.push(given, s.before)
+        else:
+            beside, headings = s.behind, self.packet.append(given, s.behind)
+        told: list[Told] = []
+        for heading, e in zip(headings, s.elements, strict=True):
+            names = [name for name, _ in e.values]
+            names += ["ecn"] if "ecn" in heading.values.keys() - names else []
+            told += [_told_field(heading, name) for name in names]
+            for name, _ in e.lists:
+                listed = heading.values[name]
+                assert isinstance(listed, tuple)
+                told.append(Told(f"{e.node}.{name}", len(listed), "count"))
+        what: What = "push" if isinstance(s, Push) else "append"
+        nodes = tuple(e.node for e in s.elements)
+        self.trace.append(Step(what, beside, tuple(told), nodes=nodes))
 
     # ---- rules ------------------------------------------------------------------------------
 
@@ -178,8 +196,9 @@ class _Run(Scope):
         member = None
         if group is not None and spread is not None and group.members:
             picked = slot(self.value(spread.hash))
+            self.matched(s.group, group)
+            self.step("slot", s.group, Told("slot", picked))
             member = self.by_id(s.rule, spread_slots(group.members)[picked])
-            self.note(f"{s.group} {group.id}: slot {picked}")
         if member is not None:
             self.bind(s.rule, member)
             return
@@ -217,13 +236,15 @@ class _Run(Scope):
 
     def _remember(self, s: Remember) -> None:
         values = tuple(self.value(expr) for expr in s.values)
-        split = len(self.pipeline.state(s.state).match)
+        state = self.pipeline.state(s.state)
+        split = len(state.match)
         self.states.remember(s.state, values[:split], values[split:])
-        self.note(f"{s.state} remembers {values}")
+        self.step("remember", s.state, *told_slots((*state.match, *state.gives), values))
 
     def _recall(self, s: Recall) -> None:
         table = self.pipeline.state(s.state)
         key = tuple(self.value(expr) for expr in s.key)
+        self.step("recall", s.state, *told_slots(table.match, key))
         values = self.states.recall(s.state, key, table.ages)
         if values is None:
             self.recalled.pop(s.state, None)
@@ -232,7 +253,7 @@ class _Run(Scope):
             return
         names = [slot.name for slot in table.gives]
         self.recalled[s.state] = dict(zip(names, values, strict=True))
-        self.note(f"{s.state} recalls {values}")
+        self.step("recalled", s.state, *told_slots(table.gives, values))
 
     # ---- ways out ---------------------------------------------------------------------------
 
@@ -256,12 +277,12 @@ class _Run(Scope):
             self._hook("unresolved")
         if carried is not None and carried.end - carried.offset + packet.pushed > port.mtu:
             self._hook("too_big", port.mtu - packet.pushed)
+        self._leave(port, to)
         if front is not None:
             left = TIME_TO_LIVE[front.header.protocol]
             packet.assign(front.name, left, front.octets.number(left) - 1)
         if self.clamp:
             packet.clamp_mss(port.mtu - packet.pushed)
-        self.note(f"forward by {port.name}")
         raise Done("redirect", packet.with_link_of(port, to), port.number)
 
     def _bridge(self, s: Bridge) -> NoReturn:
@@ -271,8 +292,12 @@ class _Run(Scope):
         frame = self.packet.with_own_link()
         if len(frame) > port.mtu + LINK_MOST:
             self._hook("too_big", answer=False)
-        self.note(f"bridge to {port.name}")
         raise Done("redirect", frame[:12] + port.tag + frame[12:], port.number)
+
+    def _leave(self, port: Port, to: bytes) -> None:
+        macs = (int.from_bytes(mac, "big") for mac in (to, port.mac))
+        told = (Told(name, mac, "mac") for name, mac in zip(("to", "own"), macs, strict=True))
+        self.step("leave", "port", Told("port", port.number, "port"), *told, Told("tag", port.vlan))
 
     def _port_number(self, port: PortOf) -> int:
         if isinstance(port.source, str):
@@ -309,7 +334,6 @@ class _Run(Scope):
     def _verdict(self, verdict: str) -> NoReturn:
         if verdict == "default":
             verdict = self.environment.default or self.pipeline.default
-        self.note(verdict)
         if verdict == "pass":
             raise Done("pass", self.packet.with_own_link())
         if verdict == "send back":
@@ -318,3 +342,18 @@ class _Run(Scope):
             self.packet.unpushed()
             self._reply("", 0)
         raise Done("drop")
+
+
+def told_slots(slots: Sequence[Slot], values: Sequence[int]) -> list[Told]:
+    """A state's key or entry, in its slots."""
+    return [
+        Told(s.name, cut(value, s.width), "port" if s.port else s.kind)
+        for s, value in zip(slots, values, strict=True)
+    ]
+
+
+def _told_field(heading: Heading, name: str) -> Told:
+    """What a push says of a field; None where the rule says nothing."""
+    field, value = heading.header.field(name), heading.values.get(name)
+    assert not isinstance(value, bytes | tuple)
+    return Told(f"{heading.name}.{name}", cut(value, field.width), field.kind)

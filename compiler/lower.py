@@ -8,7 +8,19 @@ from typing import Literal
 from .events import Events
 from .graph import count_ways, reachable
 from .layout import Table, states, tables
-from .lowered import BoundState, Function, Member, NodeState, Program, Record, Unit, Writer, c_name
+from .lowered import (
+    BoundState,
+    Function,
+    Member,
+    NodeState,
+    Program,
+    Record,
+    Traced,
+    Unit,
+    Writer,
+    c_name,
+)
+from .lowering import trace
 from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
 from .lowering.rewrite import carried_over
@@ -33,17 +45,20 @@ MANY_WAYS = 32
 LONGEST_KEY = 88  # octets: five IPv6 addresses, say
 
 
-def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
-    """`source` is the name of the `.hp` file."""
+def lower(pipeline: Pipeline, source: str, join: Join = "staged", traced: bool = False) -> Unit:
+    """`source` is the name of the `.hp` file. `traced`: the programs tell what happens to each
+    packet that is asked for."""
     laid_out = tables(pipeline, reads(pipeline))
     by_name = {t.rule.name: t for t in laid_out}
     _refuse_long_keys(laid_out)
     remembered = states(pipeline)
-    events = Events(pipeline)
+    events, points = Events(pipeline), trace.Points(traced)
     functions: list[Function] = []
     kept = 0
     for role in pipeline.roles:
-        more, words = _role(pipeline, role, by_name, {s.name: s for s in remembered}, events)
+        more, words = _role(
+            pipeline, role, by_name, {s.name: s for s in remembered}, events, points
+        )
         functions += more
         kept = max(kept, words)
     used = {member for f in functions for member in f.loads + f.stores}
@@ -69,6 +84,7 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged") -> Unit:
         kept=kept,
         steers=steers(pipeline),
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
+        traced=Traced(trace.schema_nodes(pipeline.graph), points.all) if traced else None,
     )
 
 
@@ -101,6 +117,7 @@ def _role(
     by_name: dict[str, Table],
     remembered: dict[str, State],
     events: Events,
+    points: trace.Points,
 ) -> tuple[list[Function], int]:
     """A role's functions, and the words of the scratch record that their pushes take."""
     kept = 0
@@ -120,10 +137,12 @@ def _role(
             break
         writer = Writer(span=stage.span)
         site = Site(
-            pipeline, role, stage.name, by_name, events, writer, nodes, shape, dict(bindings)
-        )
+            pipeline, role, stage.name, by_name, events, points, writer, nodes, shape,
+            dict(bindings),
+        )  # fmt: skip
         site.helpers = helpers
         site.states = remembered
+        trace.stage(site)
         shape = lower_block(site, stage.body)
         if shape is not None and (shape.pushed or shape.appended):
             shape, words = carried_over(site, shape)
@@ -131,7 +150,7 @@ def _role(
         lowered.append((stage, site))
     wanted = frozenset[str]().union(*(site.uses | site.needs for _, site in lowered)) | {"epoch"}
     start = Writer(span=pipeline.graph.entry(role).span)
-    parser_site = Site(pipeline, role, "parser", by_name, events, start, nodes, Shape(()))
+    parser_site = Site(pipeline, role, "parser", by_name, events, points, start, nodes, Shape(()))
     out = [
         Function(h.name, "", role, h.body, tuple(sorted(h.uses)), (), pipeline.span)
         for h in helpers.values()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ..lang.source import NOWHERE, Span
 from .layout import Table
 from .manifest import Counter, State
+from .tracing.schema import Node, Point, places
 
 #: Words of a key that a look-up function takes as arguments; a longer key goes through the scratch
 #: record. A BPF function has five arguments, and one is the epoch.
@@ -101,6 +102,18 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Traced:
+    """What a traced program writes down: `points` are the places that tell of a step, by index."""
+
+    nodes: tuple[Node, ...]
+    points: tuple[Point, ...]
+
+    @property
+    def places(self) -> int:
+        return places(len(self.nodes))
+
+
+@dataclass(frozen=True)
 class Unit:
     name: str
     source: str
@@ -117,6 +130,7 @@ class Unit:
     told: int = 0  # words of the map `told`: see lowering/tell.py
     steers: bool = False  # a stage says which receive queue packets go to
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage
+    traced: Traced | None = None
 
     def __str__(self) -> str:
         out = [f"unit {self.name} ({self.join})"]

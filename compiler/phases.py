@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
@@ -17,6 +19,7 @@ from .lowered import Unit
 from .lowering.reads import walk
 from .lowering.shape import Unsupported
 from .model import Bridge, Forward, Pipeline
+from .tracing.schema import FORMAT, Schema, TracedBuild
 
 
 def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
@@ -27,9 +30,9 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
     return pipeline
 
 
-def lower_pipeline(pipeline: Pipeline, join: Join = "staged") -> Unit:
+def lower_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Unit:
     try:
-        return lower(pipeline, pipeline.span.source.file, join)
+        return lower(pipeline, pipeline.span.source.file, join, traced)
     except Unsupported as error:
         label = Label(error.span or pipeline.span, "not compiled yet")
         raise Refused([Diagnostic("H0303", str(error), (label,))]) from error
@@ -42,17 +45,32 @@ class Bundle:
     manifest: m.Manifest
     c: str
     object: bytes
+    traced: TracedBuild | None = None
 
 
-def compile_pipeline(pipeline: Pipeline, join: Join = "staged") -> Bundle:
-    """Lower, emit, build. Raises `Refused`."""
+def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
+    """Lower, emit, build; with `traced`, a traced build as well, at the same time. Raises
+    `Refused`."""
+    from .emit import emit
+
+    units = [lower_pipeline(pipeline, join, tracing) for tracing in (False, True)[: 1 + traced]]
+    with ThreadPoolExecutor() as pool:  # clang is a process of its own
+        built = list(pool.map(partial(_build, pipeline), units))
+    digests = [hashlib.sha256(each).hexdigest() for each in built]
+    manifest = replace(manifest_of(pipeline, units[0]), digest=digests[0])
+    told = units[-1].traced
+    tracing = None
+    if told is not None:
+        schema = Schema(FORMAT, pipeline.name, digests[1], digests[0], told.nodes, told.points)
+        tracing = TracedBuild(built[1], schema)
+    return Bundle(manifest, emit(units[0], lines=False), built[0], tracing)
+
+
+def _build(pipeline: Pipeline, unit: Unit) -> bytes:
     from .clang import compile_c
     from .emit import emit
 
-    unit = lower_pipeline(pipeline, join)
-    built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
-    manifest = replace(manifest_of(pipeline, unit), digest=hashlib.sha256(built).hexdigest())
-    return Bundle(manifest, emit(unit, lines=False), built)
+    return compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
 
 
 def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
@@ -93,7 +111,8 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
 
 def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
     """Put a bundle into a directory (made if need be): C, the header it includes, object,
-    manifest. Raises `Refused` (H0309), with what was there as it was."""
+    manifest, and what a traced build adds. Raises `Refused` (H0309), with what was there as it
+    was."""
     from .emit import TEMPLATES
 
     directory.mkdir(parents=True, exist_ok=True)
@@ -104,5 +123,11 @@ def write_bundle(bundle: Bundle, directory: Path) -> list[Path]:
         f"{name}.bpf.o": bundle.object,
         "manifest.json": bundle.manifest.to_json().encode(),
     }
+    tracing = (f"{name}.trace.bpf.o", "trace.json")
+    if bundle.traced is not None:
+        contents = bundle.traced.object, bundle.traced.schema.to_json().encode()
+        files |= dict(zip(tracing, contents, strict=True))
     write_files({directory / file: content for file, content in files.items()})
+    for stale in (directory / file for file in tracing if file not in files):
+        stale.unlink(missing_ok=True)
     return [directory / file for file in files]

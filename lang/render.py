@@ -18,16 +18,18 @@ _MOST_LINES = 4
 """A span over more lines is shown by its first and last."""
 
 _RESET = "\x1b[0m"
-_BOLD = "\x1b[1m"
-_BLUE = "\x1b[1;34m"
-_SEVERITY = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m"}
+BOLD = "\x1b[1m"
+BLUE = "\x1b[1;34m"
+ERROR = "\x1b[1;31m"
+WARNING = "\x1b[1;33m"
+_SEVERITY = {"error": ERROR, "warning": WARNING}
 
 
 def render(diagnostic: Diagnostic, colour: bool = False) -> str:
     """The whole diagnostic, without a line end behind its last line."""
     severity = diagnostic.severity
-    head = _paint(f"{severity}[{diagnostic.code}]", _SEVERITY[severity], colour)
-    lines = [head + _paint(f": {_clean(diagnostic.title)}", _BOLD, colour)]
+    head = paint(f"{severity}[{diagnostic.code}]", _SEVERITY[severity], colour)
+    lines = [head + paint(f": {_clean(diagnostic.title)}", BOLD, colour)]
     numbers = [n for label in diagnostic.labels for n in _lines_of(label)]
     width = len(str(max(numbers, default=1)))
     culprit = diagnostic.labels[0] if diagnostic.labels else None
@@ -35,13 +37,13 @@ def render(diagnostic: Diagnostic, colour: bool = False) -> str:
         first = labels[0].span
         arrow = "-->" if i == 0 else ":::"
         place = f"{_clean(source.name)}:{first.line}:{first.column}"
-        lines.append(_paint(f"{' ' * width}{arrow} ", _BLUE, colour) + place)
+        lines.append(paint(f"{' ' * width}{arrow} ", BLUE, colour) + place)
         lines.extend(_excerpt(source, labels, culprit, width, _SEVERITY[severity], colour))
     if diagnostic.help:
-        bar = _paint(f"{' ' * width} = ", _BLUE, colour)
+        bar = paint(f"{' ' * width} = ", BLUE, colour)
         indent = " " * (width + len(" = help: "))
         text = f"\n{indent}".join(_clean(line) for line in diagnostic.help.split("\n"))
-        lines.append(f"{bar}{_paint('help', _BOLD, colour)}: {text}")
+        lines.append(f"{bar}{paint('help', BOLD, colour)}: {text}")
     return "\n".join(lines)
 
 
@@ -84,23 +86,23 @@ def _excerpt(
 ) -> list[str]:
     marks = [mark for label in labels for mark in _marks(source, label, label is culprit)]
     marks.sort(key=lambda mark: (mark.line, -mark.start))
-    bar = _paint(f"{' ' * width} |", _BLUE, colour)
+    bar = paint(f"{' ' * width} |", BLUE, colour)
     lines: list[str] = []
     previous = None
     for number, found in groupby(marks, key=lambda mark: mark.line):
         if previous is not None and number > previous + 1:
-            lines.append(_paint("...", _BLUE, colour))
+            lines.append(paint("...", BLUE, colour))
         previous = number
         group = list(found)
         line, cut = _window(source.line(number), min(mark.start for mark in group))
-        gutter = _paint(f"{number:>{width}} |", _BLUE, colour)
+        gutter = paint(f"{number:>{width}} |", BLUE, colour)
         lines.append(f"{gutter} {_shown(line)}".rstrip())
         for mark in group:
             start, end = (len_on_screen(line[: max(0, i - cut)]) for i in (mark.start, mark.end))
             under = ("^" if mark.primary else "-") * max(1, end - start)
             under += f" {_clean(mark.text)}" if mark.text else ""
             lines.append(
-                f"{bar} {' ' * start}{_paint(under, hue if mark.primary else _BLUE, colour)}"
+                f"{bar} {' ' * start}{paint(under, hue if mark.primary else BLUE, colour)}"
             )
     return lines
 
@@ -173,5 +175,6 @@ def _clean(text: str) -> str:
     return "".join(map(_visible, text))
 
 
-def _paint(text: str, hue: str, colour: bool) -> str:
+def paint(text: str, hue: str, colour: bool) -> str:
+    """`text` in a hue, where the terminal takes colours."""
     return f"{hue}{text}{_RESET}" if colour else text

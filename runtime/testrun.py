@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from ..compiler.interpreter.environment import Environment, Outcome
 from ..compiler.interpreter.environment import Port as EnvironmentPort
+from ..compiler.manifest import Manifest
 from ..compiler.requests.rules import Rule
+from ..compiler.tracing.steps import Step
 from . import faults
 from .bundle import Bundle
 from .handles import BpfError, Map, Object
@@ -32,6 +34,8 @@ from .ports import (
 from .recovery import recover
 from .releases import join_stages, prepare_object
 from .sums import read_sums
+from .tracing.control import Asked
+from .tracing.tracer import Tracer
 from .transaction import Writer
 
 _LOOPBACK = 1
@@ -50,12 +54,13 @@ class PrivateRun:
     """A bundle's programs and maps, of this process alone. One frame at a time; not for several
     threads. Close it."""
 
-    def __init__(self, bundle: Bundle) -> None:
-        """Raises `Refused`."""
-        self.manifest = bundle.manifest
+    def __init__(self, bundle: Bundle, traced: bool = False) -> None:
+        """`traced`: the traced build, which the bundle must have. Raises `Refused`."""
+        self.manifest, self.traced = bundle.manifest, traced
         self._owned = ExitStack()
         try:
-            self._object = self._owned.enter_context(_loaded(bundle))
+            build = bundle.traced.object if traced and bundle.traced else bundle.object
+            self._object = self._owned.enter_context(_loaded(bundle.manifest, build))
             self.maps = self._object.maps()
             programs = self._object.programs()
             join_stages(self.manifest, self.maps, programs)
@@ -66,6 +71,7 @@ class PrivateRun:
             recover(self.writer)
             write_queues(self.maps)
             self._events = _Sums(self.maps["events"], len(self.manifest.counters))
+            self._tracer = self._traced(bundle) if traced else None
         except BpfError as error:
             self.close()
             raise faults.refused(faults.of_kernel(error, "run packets in the kernel")) from error
@@ -136,7 +142,8 @@ class PrivateRun:
     def run(self, frame: bytes, port: int, metadata: bytes = b"") -> Outcome:
         """What becomes of a frame (14 octets at least) that arrives by port number `port`.
         `metadata` in front of it (up to 32 octets, a multiple of 4) takes of its headroom.
-        `counted` is in order of rule kinds and cells, `events` of the manifest. A counter of
+        `counted` is in order of rule kinds and cells, `events` of the manifest; `parsed` and
+        `trace` only of a traced build. A counter of
         octets that is not the packets' shows as an event ("octets", KIND). Raises BpfError."""
         if port != self._arrival:
             number = port.to_bytes(4, "little")
@@ -156,8 +163,22 @@ class PrivateRun:
             egress if verdict == "redirect" else port if verdict == "tx" else None,
             tuple(self._told() + events),
             tuple(counted),
+            *self._trace(),
             queue=queue,
         )
+
+    def _traced(self, bundle: Bundle) -> Tracer:
+        assert bundle.traced is not None, "it was compiled without a traced build"
+        tracer = self._owned.enter_context(Tracer(bundle.traced.schema, self.manifest, self.maps))
+        tracer.ask(Asked())
+        return tracer
+
+    def _trace(self) -> tuple[tuple[tuple[str, int], ...], tuple[Step, ...]]:
+        """Path and steps of the packet that just ran."""
+        if self._tracer is None:
+            return (), ()
+        (recorded,) = self._tracer.recorded()
+        return recorded.trace.path, recorded.trace.steps
 
     def _told_in_scratch(self, verdict: str) -> tuple[int, int | None]:
         """Egress port and receive queue, out of the scratch record of whichever CPU it was; all are
@@ -272,10 +293,10 @@ class _Sums:
         return more
 
 
-def _loaded(bundle: Bundle) -> Object:
-    loaded = Object.open(bundle.object, name=bundle.manifest.pipeline)
+def _loaded(manifest: Manifest, build: bytes) -> Object:
+    loaded = Object.open(build, name=manifest.pipeline)
     try:
-        prepare_object(bundle.manifest, loaded)
+        prepare_object(manifest, loaded)
         loaded.load()
     except BaseException:
         loaded.close()

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Literal
 
 from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.environment import Environment, Outcome, Rules
@@ -20,7 +21,9 @@ from helioc.runtime.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from hypothesis import HealthCheck, settings
 
+Way = Literal["staged", "fused", "traced"]
 JOINS: list[Join] = ["staged", "fused"]
+WAYS: list[Way] = [*JOINS, "traced"]
 SHORTEST = 14  # the kernel test-runs nothing shorter
 quick = settings(
     deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
@@ -88,7 +91,11 @@ class Both:
         expected = Interpreter(self.pipeline, self.world).run(rules, frame, port)
         if len(frame) >= SHORTEST:
             got = self.kernel.run(frame, port)
-            assert said(got) == said(expected), f"port {port}: {frame.hex()}\n{expected.trace}"
+            trace = "\n".join(map(str, expected.trace))
+            assert said(got) == said(expected), f"port {port}: {frame.hex()}\n{trace}"
+            if self.kernel.traced:
+                assert got.parsed == expected.parsed, f"port {port}: {frame.hex()}"
+                assert got.trace == expected.trace, f"port {port}: {frame.hex()}\n{trace}"
         return expected
 
 
@@ -105,9 +112,11 @@ class Ruled:
 
 
 @contextmanager
-def loaded(pipeline: Pipeline, world: Environment, join: Join) -> Iterator[Both]:
-    """Compile it, and load it for test runs."""
-    bundle = compile_pipeline(pipeline, join)
-    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+def loaded(pipeline: Pipeline, world: Environment, way: Way) -> Iterator[Both]:
+    """Compile it, and load it for test runs; the traced build's programs also tell, step by step,
+    what the interpreter says."""
+    traced = way == "traced"
+    bundle = compile_pipeline(pipeline, "fused" if way == "fused" else "staged", traced)
+    with PrivateRun(Bundle(bundle.manifest, bundle.object, bundle.traced), traced) as run:
         run.set_environment(world)
         yield Both(pipeline, world, run)

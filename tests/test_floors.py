@@ -29,8 +29,9 @@ ROOMS = [
     ("compiler/explanations.py", COMMANDS),
     ("compiler/*", ("lang", "compiler")),
     ("runtime/*", ("runtime", "compiler.manifest", "compiler.requests", "compiler.explanations",
-                   "compiler.interpreter.environment", "lang.source", "lang.diagnostics",
-                   "lang.render", "lang.ending", "lang.writing", "lang.explain", "lang.request*")),
+                   "compiler.interpreter.environment", "compiler.tracing", "lang.source",
+                   "lang.diagnostics", "lang.render", "lang.ending", "lang.writing",
+                   "lang.explain", "lang.request*")),
 ]  # fmt: skip
 
 # Syntax ends where it has been checked: what follows, and all it imports, knows models only.

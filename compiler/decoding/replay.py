@@ -12,6 +12,8 @@ from ..interpret import Interpreter
 from ..interpreter.environment import Environment, Outcome, Port
 from ..model import Pipeline
 from ..requests.rulebook import RuleBook
+from ..tracing.steps import Trace
+from ..tracing.text import TraceText
 
 
 class EveryNeighbour(Mapping[tuple[int, int], bytes]):
@@ -67,6 +69,14 @@ class Replayed:
             return [link_name(self.packet.link)]
         return [f"{group}: {what}" for group, what in self.outcome.events if group != "verdict"]
 
+    @property
+    def trace(self) -> Trace | None:
+        """Its way, step by step; None of one that is no Ethernet frame."""
+        if self.outcome is None:
+            return None
+        o, length = self.outcome, len(self.packet.octets)
+        return Trace(self.port.number, length, o.parsed, o.trace, o.verdict, o.egress)
+
     def to_json(self) -> str:
         """On one line."""
         return json.dumps(
@@ -117,6 +127,10 @@ class Replay:
             for kind in book.kinds
             for rule in book.rules(kind)
         }
+
+    def traces(self, colour: bool = False) -> TraceText:
+        """What says the traces of its packets."""
+        return TraceText({p.number: p.name for p in self._environment.ports}, colour)
 
     def run(self, packet: Captured) -> Replayed:
         port = self._interfaces.get(packet.interface, self._port)

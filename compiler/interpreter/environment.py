@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ..requests.rules import Rule
+from ..tracing.steps import Step
 
 Fate = Literal["pass", "drop", "redirect", "tx"]
 
@@ -117,5 +118,5 @@ class Outcome:
     events: tuple[tuple[str, str], ...] = ()
     counted: tuple[tuple[str, int], ...] = ()
     parsed: tuple[tuple[str, int], ...] = ()
-    trace: tuple[str, ...] = ()
+    trace: tuple[Step, ...] = ()
     queue: int | None = None

@@ -5,7 +5,7 @@ docs/semantics.md, "Changing a packet".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..graph import ethertypes
@@ -29,7 +29,15 @@ class Rewriting:
     """`frame` is the frame as it came, but for fields that were changed in place. `chain` is what
     the packet will consist of: headers that came, and headings to be pushed, outermost first."""
 
-    def __init__(self, pipeline: Pipeline, frame: bytes, parsed: Parsed) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        frame: bytes,
+        parsed: Parsed,
+        changed: Callable[[str, str, int, int], None] = lambda *_: None,
+    ) -> None:
+        """`changed` is told of each field that is changed in place: node, field, old and new."""
+        self._changed = changed
         self.graph: Graph = pipeline.graph
         self.frame = frame
         self.chain: list[Layer | Heading] = list(parsed.layers)
@@ -82,17 +90,20 @@ class Rewriting:
         """Octets that pushes will add."""
         return sum(x.size for x in self.chain if isinstance(x, Heading))
 
+    def in_front(self, node: str) -> list[Layer]:
+        """What a pop to `node` removes."""
+        at = self._index(node)
+        start = 0 if self.graph.node(node).header.link else len(self.links)
+        return [x for x in self.chain[start:at] if isinstance(x, Layer)]
+
     # ---- changes ----------------------------------------------------------------------------
 
     def pop(self, node: str) -> bool:
         """Remove what lies between the link headers and `node`. False if ECN says drop."""
-        at = self._index(node)
-        target = self.chain[at]
-        assert isinstance(target, Layer)
-        start = 0 if target.header.link else len(self.links)
-        removed = [x for x in self.chain[start:at] if isinstance(x, Layer)]
+        target, removed = self.layer(node), self.in_front(node)
+        assert target is not None
         self.popped += removed
-        del self.chain[start:at]
+        self.chain = [x for x in self.chain if x not in removed]
         outer = next((x for x in reversed(removed) if x.header.protocol in NETWORK), None)
         if outer and target.header.protocol in NETWORK and outer.octets.number("ecn") == CE:
             if not target.octets.number("ecn"):
@@ -102,28 +113,33 @@ class Rewriting:
 
     def push(
         self, elements: Sequence[tuple[PushElement, Mapping[str, Value]]], before: str
-    ) -> None:
-        """Insert headers, outermost first, in front of `before`."""
+    ) -> list[Heading]:
+        """Insert headers, outermost first, in front of `before`; returns what they became."""
         at = self._index(before)
         following = [e.node for e, _ in elements[1:]] + [before]
         target = self.chain[at]
-        self.chain[at:at] = [
+        pushed = [
             replace(
                 self.heading(e.node, self._with_ecn(e.node, values, target), after),
                 computed=e.computed,
             )
             for (e, values), after in zip(elements, following, strict=True)
         ]
+        self.chain[at:at] = pushed
+        return pushed
 
     def append(
         self, elements: Sequence[tuple[PushElement, Mapping[str, Value]]], behind: str
-    ) -> None:
-        """Put headers, outermost first, in place of all behind the header of `behind`."""
+    ) -> list[Heading]:
+        """Put headers, outermost first, in place of all behind the header of `behind`; returns what
+        they became."""
         following = [e.node for e, _ in elements[1:]] + [""]
-        self.chain[self._index(behind) + 1 :] = [
+        appended = [
             replace(self.heading(e.node, values, after), computed=e.computed)
             for (e, values), after in zip(elements, following, strict=True)
         ]
+        self.chain[self._index(behind) + 1 :] = appended
+        return appended
 
     def heading(self, node: str, values: Mapping[str, Value], following: str) -> Heading:
         """A header in front of `following`, announcing it as the edge between them says."""
@@ -133,6 +149,7 @@ class Rewriting:
         """Change a field in place; a checksum over the header is kept incrementally."""
         layer = self.layer(node)
         assert layer is not None
+        self._changed(node, field, layer.octets.number(field), value)
         octets = _assigned(layer.octets, field, value)
         self._patch(layer.offset, octets)
 
@@ -144,6 +161,7 @@ class Rewriting:
         offset = layer.octets.offset(layer.header.field(field))
         assert offset is not None
         width = layer.header.field(field).width
+        self._changed(node, field, layer.octets.number(field), value & ((1 << width) - 1))
         first, last = offset // 16 * 2, (offset + width + 15) // 16 * 2
         new = put(layer.octets.data, offset, width, value)
         old, new = layer.octets.data[first:last], new[first:last]

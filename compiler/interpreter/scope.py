@@ -29,6 +29,7 @@ from ..model import (
 from ..requests.lists import unpacked
 from ..requests.rules import Reference, Rule
 from ..requests.spread import jhash
+from ..tracing.steps import Bound, Step, Told, What
 from .environment import Environment, Fate, Port, Rules, States, is_group
 from .evaluate import evaluate, holds
 from .matching import best_rule
@@ -64,23 +65,30 @@ class Scope:
         self.recalled: dict[str, dict[str, int]] = {}
         self.pipeline, self.environment, self.rules = pipeline, environment, rules
         self.arrival, self.parsed = arrival, parsed
-        self.packet = Rewriting(pipeline, frame, parsed)
+        self.packet = Rewriting(pipeline, frame, parsed, self._changed)
         self.clamp = False
         self.queue: int | None = None
         self.bound: dict[str, Rule] = {}
         self.ports: dict[str, int] = {}
         self.events: list[tuple[str, str]] = []
         self.counted: list[tuple[str, int]] = []
-        self.trace: list[str] = []
+        self.trace: list[Step] = []
 
     # ---- account ----------------------------------------------------------------------------
 
     def event(self, group: str, reason: str) -> None:
         self.events.append((group, reason))
-        self.note(f"{group}: {reason}")
+        if group != "verdict":  # which a trace tells apart
+            self.trace.append(Step("event", group, reason=reason))
 
-    def note(self, text: str) -> None:
-        self.trace.append(text)
+    def step(self, what: What, name: str, *told: Told) -> None:
+        self.trace.append(Step(what, name, told))
+
+    def _changed(self, node: str, field: str, before: int, after: int) -> None:
+        kind = self.pipeline.graph.node(node).header.field(field).kind
+        self.step(
+            "set", f"{node}.{field}", Told("before", before, kind), Told("after", after, kind)
+        )
 
     # ---- rules ------------------------------------------------------------------------------
 
@@ -92,13 +100,18 @@ class Scope:
         rules = self.rules.rules(kind)
         if group is not None:
             rules = (r for r in rules if r.id == group)
-        values = {name: self.value(expr) for name, expr in given}
-
-        def look(match: Match) -> int | None:
-            name = match.element.name
-            return values[name] if name in values else self._look(match)
-
-        return best_rule(self.pipeline.rule(kind), rules, look)
+        said = {name: self.value(expr) for name, expr in given}
+        matches = {m.element.name: m for m in self.pipeline.rule(kind).match}
+        values = {
+            name: said[name] if name in said else self._look(match)
+            for name, match in matches.items()
+        }
+        told = [Told("id", group)] if group is not None else []
+        for name, element in ((name, match.element) for name, match in matches.items()):
+            sort = "port" if element.type == "port" else element.kind
+            told.append(Told(name, cut(values[name], element.width), sort))
+        self.step("look", kind, *told)
+        return best_rule(self.pipeline.rule(kind), rules, lambda m: values[m.element.name])
 
     def by_id(self, kind: str, id: int) -> Rule | None:
         return next((r for r in self.rules.rules(kind) if r.id == id), None)
@@ -108,9 +121,14 @@ class Scope:
 
     def bind(self, name: str, rule: Rule) -> None:
         self.bound[name] = rule
-        self.note(f"{name} is {rule.kind} {rule.name or rule.id}")
+        self.matched(name, rule)
         if self.pipeline.rule(rule.kind).counts:
             self.counted.append((rule.kind, rule.sequence))
+
+    def matched(self, name: str, rule: Rule) -> None:
+        priority = rule.priority if self.pipeline.rule(rule.kind).priority else None
+        bound = Bound(rule.kind, rule.id, rule.name, priority)
+        self.trace.append(Step("rule", name, rule=bound))
 
     def unbind(self, name: str) -> None:
         self.bound.pop(name, None)
@@ -231,6 +249,11 @@ class Scope:
             case PortIs():
                 return self.arrival.role == condition.role
         raise AssertionError(f"{condition} is no leaf")
+
+
+def cut(value: int | None, width: int) -> int | None:
+    """Its lowest bits: what is kept of it in so many."""
+    return None if value is None else value & ((1 << width) - 1)
 
 
 def width_of(expr: Expr) -> int:

@@ -8,6 +8,7 @@ from functools import partial
 from ..graph import below
 from ..model import Arithmetic, Assign, Const, Derived, Field, Header, Packet
 from ..sums import NETWORK, is_checksum
+from . import trace
 from .groups import group_pointer
 from .rewrite import captured
 from .shape import Unsupported, in_front
@@ -26,6 +27,7 @@ def _change(site: Site, target: Packet, new: Value) -> None:
     w, header, pointer = site.writer, site.header(target.node), site.node(target.node)
     field = header.field(target.field)
     above, front = _above(site, target), _in_front(site, target.node)
+    trace.change(site, target.node, target.field, pointer, new)
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
         return

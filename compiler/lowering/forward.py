@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from ..graph import ethertypes
 from ..model import Attribute, Bridge, Event, Forward, PortOf, Recalled
+from . import trace
 from .headers_out import put_headers, seal_headers
 from .icmp import reply
 from .ip import Version, fragment, header_size, version_of
 from .shape import Unsupported, constant_size, pushed_size
-from .values import Site, value
+from .values import Site, Value, value
 from .verdicts import drop, finish, shaped
 
 ETHERNET = 14
@@ -57,6 +58,7 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     known = constant_size(site.shape.pushed)
     w.never(f"data + {ETHERNET + known} > end")
     first = site.shape.pushed[0].node if site.shape.pushed else front
+    trace.leave(site)
     w.put(
         "put_macs(data, hop);",
         f"PUT16(data, 12, bpf_htons({_type_of(site, first):#x}));",
@@ -65,6 +67,8 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     if version is not None:
         w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
         w.never(f"front + {version.size} > end")
+        left = Value(f"RAW8(front, {version.ttl}) - 1", 8)
+        trace.change(site, front, version.left, "front", left)
         w.put(f"{version.spends}(front);", *clamped)
     elif site.shape.clamp:
         raise Unsupported("`clamp mss` of a packet that is carried with its frame", w.span)

@@ -9,14 +9,16 @@ from .values import Site
 
 @dataclass(frozen=True)
 class Version:
-    """`size`: octets of the header without options. `ttl`: the octet of the time to live. `source`:
-    the octet where the source address starts, `address` its octets. `spends`, `congested`: C
-    functions that lower the time to live and set ECN to CE. `errors`: ICMP type and code by event;
-    `added`: octets in front of what an error quotes. `parts`: fields that say what ECN is."""
+    """`size`: octets of the header without options. `ttl`: the octet of the time to live, `left`
+    that field's name. `source`: the octet where the source address starts, `address` its octets.
+    `spends`, `congested`: C functions that lower the time to live and set ECN to CE. `errors`: ICMP
+    type and code by event; `added`: octets in front of what an error quotes. `parts`: fields that
+    say what ECN is."""
 
     protocol: str
     size: int
     ttl: int
+    left: str
     source: int
     address: int
     spends: str
@@ -39,11 +41,11 @@ class Version:
 
 VERSIONS = {
     "ipv4": Version(
-        "ipv4", 20, 8, 12, 4, "decrement_ttl", "set_ecn_ce",
+        "ipv4", 20, 8, "ttl", 12, 4, "decrement_ttl", "set_ecn_ce",
         {"ttl_expired": (11, 0), "too_big": (3, 4)}, 20 + 8, frozenset({"tos", "dscp", "ecn"}),
     ),
     "ipv6": Version(
-        "ipv6", 40, 7, 8, 16, "decrement_hop_limit", "set_ecn_ce6",
+        "ipv6", 40, 7, "hop_limit", 8, 16, "decrement_hop_limit", "set_ecn_ce6",
         {"ttl_expired": (3, 0), "too_big": (2, 0)}, 40 + 8,
         frozenset({"traffic_class", "dscp", "ecn"}),
     ),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..layout import Container, Key, Table, span_of
 from ..lowered import ARGUMENTS_MOST
 from ..model import Arrival, Choose, Expr, Find, IfGives
+from . import trace
 from .groups import group_pointer
 from .shape import Unsupported
 from .stores import placed
@@ -34,6 +35,7 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
 def bind(site: Site, rule: str, record: str, cell: str, name: str | None = None) -> None:
     """From here on the rule is bound (under its kind's name or another); it is counted once."""
     site.bindings[name or rule] = Binding(record, rule)
+    trace.rule(site, rule, name or rule, cell)
     if site.tables[rule].rule.counts:
         site.writer.put(
             f"count_rule(&{site.tables[rule].manifest.prefix}_counts, {cell}, "
@@ -54,6 +56,7 @@ def _look_up(
     if group is not None:
         w.put(f"{words}[0] = bpf_htonl({group});")
     _fill(site, key, words, _given(site, table, words, given))
+    trace.look(site, table, words)
     arguments = ""
     if key.words <= ARGUMENTS_MOST:
         arguments = "".join(f", {words}[{i}]" for i in range(key.words))
@@ -241,7 +244,7 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
 def _choose_member(site: Site, statement: Choose, group: Table, id_: str, chosen: str) -> None:
     w, name = site.writer, group.manifest.prefix
     assert group.rule.spread is not None
-    slot, _ = _look_up(site, group, id_)
+    slot, cell = _look_up(site, group, id_)
     record = w.fresh(name)
     w.put(
         f"struct {name}_record *{record} =",
@@ -249,4 +252,6 @@ def _choose_member(site: Site, statement: Choose, group: Table, id_: str, chosen
     )
     hashed = value(site, group.rule.spread.hash)
     with w.nest(f"if ({record}) {{"):
+        trace.rule(site, group.rule.name, group.rule.name, cell)
+        trace.slot(site, group.rule.name, f"{hashed.text} >> 24")
         w.put(f"{chosen} = {record}->slots[{hashed.text} >> 24];")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..lowered import Function, c_name
 from ..model import And, Edge, Field, Header, Node, Test
-from . import groups
+from . import groups, trace
 from .values import Site, condition, constant, field_value, value
 
 LAYER4 = ("tcp", "udp")
@@ -42,7 +42,10 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
             if many and len(entering) > 1:
                 w.put("at = forgotten(st->scratch, at);", "p = data + at;")
             _node(site, node, wanted, node.name in bounded, direct=many)
-    w.put("done:", "return CONTINUE;", "", "malformed:")
+    w.put("done:")
+    trace.parsed(site)
+    w.put("return CONTINUE;", "", "malformed:")
+    trace.parsed(site)
     w.put("count_event(event);")
     _malformed(site)
     stores = sorted(wanted & _sets(nodes))
@@ -114,6 +117,7 @@ def _remember(site: Site, node: Node, wanted: frozenset[str], direct: bool) -> N
     """`direct`: where the node is goes into the scratch record at once."""
     w, protocol = site.writer, node.header.protocol
     name = c_name(node.name)
+    trace.node(site, node)
     if f"{name}_at" in wanted:
         if direct:
             w.put(f"st->scratch->{name}_at = at;")

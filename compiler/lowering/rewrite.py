@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...lang.source import Span
 from ..model import Append, Group, Header, Pop, Push, PushElement
 from ..sizes import solved
+from . import trace
 from .headers_out import HeaderOut, ListOut
 from .ip import VERSIONS, version_of
 from .shape import Appended, Shape, Unsupported, fronts_behind, ways_to, writable
@@ -57,6 +58,7 @@ def _take_ecn(site: Site, inner: str, outer: str) -> None:
     with w.nest(f"if ({version.ecn(site.node(outer))} == {ECN_CE}) {{"):
         with w.nest(f"if (!{own.ecn(pointer)}) {{"):
             drop(site, "ecn")
+        trace.change(site, inner, "ecn", pointer, Value(str(ECN_CE), 2))
         w.put(f"{own.congested}({pointer});")
 
 
@@ -73,6 +75,7 @@ def push(site: Site, statement: Push) -> Shape:
             ecn = inner.ecn(site.node(statement.before))
             given["ecn"] = captured(site, Value(ecn, 2))
         out.append(made)
+    trace.push(site, "push", out, statement.before)
     return replace(site.shape, fronts=(statement.before,), pushed=(*out, *site.shape.pushed))
 
 
@@ -83,6 +86,7 @@ def append(site: Site, statement: Append) -> Shape:
         header_out(site, element, after)
         for element, after in zip(statement.elements, following, strict=True)
     )
+    trace.push(site, "append", headers, statement.behind)
     writes = writable(site, statement.behind, headers[0].node).writes or ()
     return replace(site.shape, appended=Appended(statement.behind, headers, writes))
 

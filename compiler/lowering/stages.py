@@ -27,6 +27,7 @@ from ..model import (
     Tell,
     Verdict,
 )
+from . import trace
 from .assigns import assign
 from .forward import bridge, forward
 from .lookup import bind, bind_given, choose, dereference, find, gives_test
@@ -73,6 +74,7 @@ def _statement(site: Site, s: Statement) -> Shape | None:
         case Append():
             return append(site, s)
         case Pop():
+            trace.pop(site, s.node)
             return pop(site, s)
         case Assign():
             assign(site, s)
@@ -90,6 +92,7 @@ def _statement(site: Site, s: Statement) -> Shape | None:
         case Queue(number):
             site.sets.add("queue")
             site.writer.put(f"{site.state('queue')} = 1 + {value(site, number).host()};")
+            trace.queue(site)
             return site.shape
         case Verdict(verdict):
             with site.writer.nest("{"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..model import Expr, Recall, Remember
+from . import trace
 from .stores import placed
 from .values import Binding, Site, value
 
@@ -22,6 +23,7 @@ def remember(site: Site, statement: Remember) -> None:
         v = value(site, expr)
         text = v.host() if slot.type == "port" else v.network_of(slot.size)
         w.put(f"{entry}.{slot.name} = {text};")
+    trace.remember(site, table.name, words, entry)
     w.put(f"{laid.prefix}_remember({words}, &{entry});")
 
 
@@ -29,11 +31,13 @@ def recall(site: Site, statement: Recall, miss: Fill) -> None:
     """`miss` lowers what happens where nothing is remembered."""
     w, laid = site.writer, site.states[statement.state]
     words = _key(site, statement.state, statement.key)
+    trace.recall(site, statement.state, words)
     entry = w.fresh("entry")
     w.put(f"struct {laid.prefix}_entry *{entry} = {laid.prefix}_recall({words});")
     with w.nest(f"if (!{entry}) {{"):
         w.put(f"count_event({site.events('miss', statement.state)});")
         miss(site)
+    trace.recalled(site, statement.state, entry)
     site.bindings[statement.state] = Binding(entry, statement.state)
 
 

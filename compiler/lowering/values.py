@@ -44,6 +44,7 @@ from ..requests.lists import octets_of
 
 if TYPE_CHECKING:
     from .shape import Shape
+    from .trace import Points
 
 SWAP = {2: "bpf_ntohs", 4: "bpf_ntohl", 8: "bpf_be64_to_cpu", 16: "swap128"}
 
@@ -87,6 +88,7 @@ class Site:
     stage: str
     tables: dict[str, Table]
     events: Events
+    points: Points
     writer: Writer
     reachable: frozenset[str]
     shape: Shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chance import Chance
 from compare import Both, Tally, checked, loaded, world
+from helioc.compiler.lower import Join
 from helioc.compiler.model import Pipeline
 from random_packets import PacketMaker
 from random_pipeline import pipeline_text
@@ -15,7 +16,9 @@ def try_text(text: str, seed: int | str, tally: Tally, packets: int = 80) -> Pip
     chance = Chance(f"run {seed}")
     pipeline = checked(text)
     environment = world(chance, pipeline)
-    with loaded(pipeline, chance.one(("staged", "fused"))) as run:
+    join: Join = chance.one(("staged", "fused"))
+    traced = Chance(f"traced {seed}").maybe(0.4)
+    with loaded(pipeline, join, traced) as run:
         both = Both(pipeline, environment, run)
         rules = RequestMaker(chance, pipeline, environment)
         maker = PacketMaker(chance, pipeline, environment, rules.liked)

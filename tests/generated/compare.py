@@ -83,11 +83,11 @@ def checked(text: str) -> Pipeline:
 
 
 @contextmanager
-def loaded(pipeline: Pipeline, join: Join) -> Iterator[PrivateRun]:
+def loaded(pipeline: Pipeline, join: Join, traced: bool = False) -> Iterator[PrivateRun]:
     """What `check` accepts loads: anything else is a `Disagreement`."""
     try:
-        bundle = compile_pipeline(pipeline, join)
-        run = PrivateRun(Bundle(bundle.manifest, bundle.object))
+        bundle = compile_pipeline(pipeline, join, traced)
+        run = PrivateRun(Bundle(bundle.manifest, bundle.object, bundle.traced), traced)
     except Refused as refused:
         raise Disagreement(f"does not load ({join}): {_said(refused)}") from refused
     with run:
@@ -128,10 +128,16 @@ class Both:
         expected = self.interpreter.run(self.book, frame.data, frame.port)
         got = self.run.run(frame.data, frame.port)
         if said(got) != said(expected):
-            trace = "\n    ".join(expected.trace)
+            trace = "\n    ".join(map(str, expected.trace))
             raise Disagreement(
                 f"port {frame.port}: {frame.data.hex()}\n  parsed {expected.parsed}\n    {trace}\n"
                 f"  interpreter {said(expected)}\n  kernel      {said(got)}"
+            )
+        if self.run.traced and (got.parsed, got.trace) != (expected.parsed, expected.trace):
+            traces = ("\n    ".join(map(str, (o.parsed, *o.trace))) for o in (expected, got))
+            raise Disagreement(
+                f"port {frame.port}: {frame.data.hex()}\n  interpreter {next(traces)}\n"
+                f"  kernel      {next(traces)}"
             )
         return expected
 

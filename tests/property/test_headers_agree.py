@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agreement import JOINS, SHORTEST, Ruled, loaded, quick
+from agreement import JOINS, SHORTEST, WAYS, Ruled, loaded, quick
 from graph_packets import frames
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.interpreter.parse_packet import parse_packet
@@ -38,7 +38,7 @@ def _id(param: tuple[Path, Join]) -> str:
     return f"{param[0].stem}-{param[1]}"
 
 
-@pytest.fixture(scope="module", params=[(p, j) for p in pipelines() for j in JOINS], ids=_id)
+@pytest.fixture(scope="module", params=[(p, j) for p in pipelines() for j in WAYS], ids=_id)
 def ruled(request: pytest.FixtureRequest, kernel: None) -> Iterator[Ruled]:
     path, join = request.param
     pipeline = check_file(path)

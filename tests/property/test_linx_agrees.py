@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from agreement import JOINS, SHORTEST, Both, Ruled, loaded, quick
+from agreement import SHORTEST, WAYS, Both, Ruled, loaded, quick
 from damage import damaged
 from helioc.lang.diagnostics import Refused
 from hypothesis import given, note, settings
@@ -18,7 +18,7 @@ from linx_requests import BEGINNING, requests
 from linx_world import LAN, RULES, WAN1, WORLD, linx
 
 
-@pytest.fixture(scope="module", params=JOINS)
+@pytest.fixture(scope="module", params=WAYS)
 def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
     with loaded(linx(), WORLD, request.param) as made:
         yield made

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from agreement import JOINS, Ruled, loaded, quick
+from agreement import WAYS, Ruled, loaded, quick
 from damage import damaged
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.interpreter.octets import checksum
@@ -41,7 +41,7 @@ ADDRESSES = ["10.0.0.1", "0.0.0.0", "255.255.255.255", "10.0.0.7"]
 FILE = Path(__file__).parents[1] / "compiler" / "lower" / "assigns" / "nat.hp"
 
 
-@pytest.fixture(scope="module", params=JOINS)
+@pytest.fixture(scope="module", params=WAYS)
 def ruled(request: pytest.FixtureRequest, kernel: None) -> Iterator[Ruled]:
     with loaded(check_file(FILE), WORLD, request.param) as both:
         yield both.ruled(REQUESTS)

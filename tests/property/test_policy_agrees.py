@@ -9,7 +9,7 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
-from agreement import JOINS, Both, loaded, quick
+from agreement import WAYS, Both, loaded, quick
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.phases import check_file
 from hypothesis import given, settings
@@ -31,7 +31,7 @@ WORLD = Environment(
 )
 
 
-@pytest.fixture(scope="module", params=JOINS)
+@pytest.fixture(scope="module", params=WAYS)
 def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
     pipeline = check_file(Path(__file__).with_name("policy.hp"))
     with loaded(pipeline, WORLD, request.param) as both:

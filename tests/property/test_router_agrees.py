@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_network
 from pathlib import Path
 
 import pytest
-from agreement import JOINS, Both, loaded, quick
+from agreement import WAYS, Both, loaded, quick
 from damage import damaged
 from helioc.compiler.interpreter.environment import Environment, Outcome, Port
 from helioc.compiler.phases import check_file
@@ -63,7 +63,7 @@ create ROUTE6 [(prefix6, u128, 2001:db8:8::/48), (way, u8, GRE6), (interface, u3
 """
 
 
-@pytest.fixture(scope="module", params=JOINS)
+@pytest.fixture(scope="module", params=WAYS)
 def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
     pipeline = check_file(Path(__file__).with_name("router.hp"))
     with loaded(pipeline, WORLD, request.param) as both:

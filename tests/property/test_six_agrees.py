@@ -9,7 +9,7 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
-from agreement import JOINS, Ruled, loaded, quick
+from agreement import WAYS, Ruled, loaded, quick
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.phases import check_file
 from hypothesis import given, settings
@@ -39,7 +39,7 @@ create PATH 1 [(from, u128, fc00::1), (to, u128, fd00:1:2:3:4:5:6:7), (vni, u32,
 FILE = Path(__file__).parents[1] / "compiler" / "lower" / "assigns" / "six.hp"
 
 
-@pytest.fixture(scope="module", params=JOINS)
+@pytest.fixture(scope="module", params=WAYS)
 def ruled(request: pytest.FixtureRequest, kernel: None) -> Iterator[Ruled]:
     with loaded(check_file(FILE), WORLD, request.param) as both:
         yield both.ruled(REQUESTS)

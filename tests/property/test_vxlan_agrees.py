@@ -9,7 +9,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from agreement import JOINS, Ruled, loaded, quick
+from agreement import WAYS, Ruled, loaded, quick
 from damage import damaged
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.phases import check_file
@@ -57,7 +57,7 @@ create STATION 1 [(dst_mac, u48, 02:00:00:00:00:aa), (vni, u32, 77), (local_ip, 
 FILE = Path(__file__).parents[1] / "compiler" / "lower" / "tunnels" / "vxlan.hp"
 
 
-@pytest.fixture(scope="module", params=JOINS)
+@pytest.fixture(scope="module", params=WAYS)
 def ruled(request: pytest.FixtureRequest, kernel: None) -> Iterator[Ruled]:
     with loaded(check_file(FILE), WORLD, request.param) as both:
         yield both.ruled(REQUESTS)

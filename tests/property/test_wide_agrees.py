@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, IPv6Network
 from pathlib import Path
 
 import pytest
-from agreement import JOINS, Both, loaded, quick
+from agreement import WAYS, Both, loaded, quick
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.phases import check_file
 from hypothesis import given, settings
@@ -26,7 +26,7 @@ ADDRESSES = ["2001:db8::1", "2001:db8::2", "2001:db8::7", "2001:db8:0:0:1::", "f
 addresses = st.sampled_from(ADDRESSES)
 
 
-@pytest.fixture(scope="module", params=JOINS)
+@pytest.fixture(scope="module", params=WAYS)
 def both(request: pytest.FixtureRequest, kernel: None) -> Iterator[Both]:
     pipeline = check_file(Path(__file__).with_name("wide.hp"))
     with loaded(pipeline, WORLD, request.param) as both:

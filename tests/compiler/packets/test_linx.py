@@ -20,7 +20,7 @@ CASES = cases()
 @pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
 def test_case(case: Case) -> None:
     result = run_case(linx(), case, [Interpreted(linx())])
-    assert result.ok, "\n".join((*result.problems, "", *result.outcomes[0].trace))
+    assert result.ok, "\n".join((*result.problems, "", *map(str, result.outcomes[0].trace)))
     assert result.backends == ("interpreter",)
 
 

@@ -1,0 +1,70 @@
+"""Traces out of the maps of a traced build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...compiler.manifest import Manifest
+from ...compiler.tracing.decode import Decoder, Recorded
+from ...compiler.tracing.schema import Schema
+from ..handles import Map
+from ..images import ImageCodec
+from ..sums import read_sums
+from .control import Asked, Control
+from .ring import Ring
+
+
+class Tracer:
+    """Asks a traced build's programs for packets, and reads what they tell. Close it."""
+
+    def __init__(self, schema: Schema, manifest: Manifest, maps: Mapping[str, Map]) -> None:
+        """`maps` by whole name, the caller's. Raises BpfError."""
+        self._maps = maps
+        self._control = Control(maps["trace_control"])
+        self._ring = Ring(maps["trace_ring"])
+        self._codecs = {kind.name: ImageCodec(manifest, kind) for kind in manifest.rules}
+        self._decoder = Decoder(schema, manifest, self._name_of)
+
+    def ask(self, asked: Asked, seconds: float | None = None) -> None:
+        """Which packets are told of, from now on, for so long (None: for ever)."""
+        self._control.ask(asked, seconds)
+
+    def go_on(self, seconds: float) -> None:
+        """For so long from now on."""
+        self._control.go_on(seconds)
+
+    def wait(self, seconds: float) -> None:
+        """Until a packet was told of, or so long."""
+        self._ring.wait(seconds)
+
+    def recorded(self) -> Iterator[Recorded]:
+        """What was told since the last time."""
+        return map(self._decoder.decode, self._ring.records())
+
+    @property
+    def lost(self) -> int:
+        """Packets that were asked for, but came too fast."""
+        return int(read_sums(self._maps["trace_lost"], 1)[0, 0])
+
+    def _name_of(self, kind: str, slot: int, sequence: int) -> str:
+        """By the control plane's own copy, if that is still of this rule."""
+        codec = self._codecs[kind]
+        if not codec.kind.named:
+            return ""
+        image = self._maps[f"{codec.kind.prefix}_images"].lookup(slot.to_bytes(4, "little"))
+        try:
+            rule, _ = codec.rule_of(image or b"")
+        except (ValueError, IndexError):
+            return ""
+        return rule.name if rule.sequence == sequence else ""
+
+    def close(self) -> None:
+        """May be called again."""
+        self._ring.close()
+        self._control.close()
+
+    def __enter__(self) -> Tracer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,173 @@
+"""A traced build tells, step by step, what the interpreter says; a plain one is as if there were
+none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from agreement import SHORTEST
+from helioc.compiler.interpret import Interpreter
+from helioc.compiler.lower import Join
+from helioc.compiler.packettests.cases import Case, read_tests
+from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.tracing.decode import Decoder
+from helioc.compiler.tracing.schema import WORDS, SchemaError, from_json
+from helioc.compiler.tracing.steps import Step, Told, Trace
+from helioc.compiler.tracing.text import TraceText
+from helioc.lang.parser import read
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.figures import figures
+from helioc.runtime.testrun import PrivateRun
+from linx_world import PIPELINES
+
+SHIPPED = sorted(PIPELINES.glob("*.hp"))
+LINX = PIPELINES / "linx.hp"
+Golden = Callable[[str, str], None]
+
+
+def cases(path: Path) -> tuple[Case, ...]:
+    pipeline = check_file(path)
+    manifest = manifest_of(pipeline, lower_pipeline(pipeline))
+    return read_tests(pipeline, manifest, read(path.with_suffix(".test.yaml")))
+
+
+def traces(path: Path) -> Iterator[tuple[Case, Trace]]:
+    """As the interpreter says them, of the packets of a pipeline's packet tests."""
+    pipeline = check_file(path)
+    for case in cases(path):
+        interpreter = Interpreter(pipeline, case.environment)
+        for frame, port in (*case.before, (case.frame, case.port)):
+            o = interpreter.run(case.book, frame, port)
+        yield case, Trace(port, len(frame), o.parsed, o.trace, o.verdict, o.egress)
+
+
+@pytest.mark.parametrize("join", ["staged", "fused"])
+def test_the_plain_program_knows_nothing_of_traces(join: Join) -> None:
+    pipeline = check_file(LINX)
+    alone, beside = (compile_pipeline(pipeline, join, traced) for traced in (False, True))
+    assert alone.traced is None and beside.traced is not None
+    assert alone.object == beside.object
+    assert alone.manifest == beside.manifest
+    assert b"trace" not in alone.object
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize(
+    ("path", "join"), [*((path, "staged") for path in SHIPPED), (LINX, "fused")],
+    ids=lambda p: getattr(p, "stem", p),
+)  # fmt: skip
+def test_the_traced_build_tells_what_the_interpreter_says(path: Path, join: Join) -> None:
+    pipeline = check_file(path)
+    bundle = compile_pipeline(pipeline, join, traced=True)
+    assert bundle.traced is not None
+    plain, traced = (figures(each).programs for each in (bundle.object, bundle.traced.object))
+    for name, program in traced.items():
+        walked, before = program.verified, plain[name].verified
+        assert walked is None or before is None or walked < 1.5 * before + 10_000
+    with PrivateRun(Bundle(bundle.manifest, bundle.object, bundle.traced), traced=True) as kernel:
+        for case in cases(path):
+            kernel.set_environment(case.environment)
+            kernel.set_rules(case.book)
+            kernel.forget()
+            interpreter = Interpreter(pipeline, case.environment)
+            for frame, port in (*case.before, (case.frame, case.port)):
+                expected = interpreter.run(case.book, frame, port)
+                if len(frame) >= SHORTEST:
+                    got = kernel.run(frame, port)
+                    assert (got.parsed, got.trace) == (expected.parsed, expected.trace), case.name
+
+
+# ---- what is said ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
+def test_text(path: Path, golden: Golden) -> None:
+    told = []
+    for case, trace in traces(path):
+        ports = {port.number: port.name for port in case.environment.ports}
+        told.append(TraceText(ports).text(trace, case.name))
+    golden(f"traces/{path.stem}.txt", "\n".join(told) + "\n")
+
+
+def test_colours_change_nothing_else() -> None:
+    for _, trace in traces(LINX):
+        coloured = TraceText({}, colour=True).text(trace, "packet 1")
+        for code in ("\x1b[0m", "\x1b[1m", "\x1b[1;31m", "\x1b[1;33m", "\x1b[1;34m"):
+            coloured = coloured.replace(code, "")
+        assert coloured == TraceText({}).text(trace, "packet 1")
+
+
+def test_json() -> None:
+    seen = set()
+    for path in SHIPPED:
+        for case, trace in traces(path):
+            ports = {port.number: port.name for port in case.environment.ports}
+            told = json.loads(TraceText(ports).to_json(trace, number=7))
+            assert told["number"] == 7 and told["port"] == ports[trace.port]
+            assert told["verdict"] == trace.verdict
+            assert [n["node"] for n in told["path"]] == [name for name, _ in trace.path]
+            seen |= {step["what"] for step in told["steps"]}
+    assert seen == {
+        "stage", "look", "rule", "slot", "remember", "recall", "recalled", "pop", "push", "set",
+        "leave", "event", "queue", "append",
+    }  # fmt: skip
+
+
+def test_what_a_step_says() -> None:
+    ports = TraceText({3: "WAN1"})
+    absent = Step(
+        "look", "R", (Told("a", None), Told("b", 0x0A000001, "ip4"), Told("p", 3, "port"))
+    )
+    assert ports.line(absent) == "find R: a absent, b 10.0.0.1, p WAN1"
+    pushed = Step("push", "user", (Told("srh.segments", 1, "count"),), nodes=("outer", "srh"))
+    assert ports.line(pushed) == "push outer / srh before user: srh.segments of 1 element"
+    assert str(Step("pop", "user")) == "pop nothing in front of user"
+
+
+# ---- schemas and records --------------------------------------------------------------------
+
+
+def test_a_schema_is_read_as_it_was_written() -> None:
+    traced = compile_pipeline(check_file(LINX), traced=True).traced
+    assert traced is not None
+    assert from_json(traced.schema.to_json()) == traced.schema
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "no JSON"),
+        ("[]", "another release"),
+        ('{"format": 2}', "another release"),
+        ('{"format": 1}', "lacks `pipeline`"),
+        ('{"format": 1, "pipeline": "p", "digest": "", "plain": "", "nodes": [], "points": []}',
+         "first points"),
+    ],
+)  # fmt: skip
+def test_what_is_no_schema_is_refused(text: str, why: str) -> None:
+    with pytest.raises(SchemaError, match=why):
+        from_json(text)
+
+
+def test_damaged_records_are_refused() -> None:
+    bundle = compile_pipeline(check_file(LINX), traced=True)
+    assert bundle.traced is not None
+    decoder = Decoder(bundle.traced.schema, bundle.manifest, lambda *_: "")
+    start = bytes(8) + (60).to_bytes(4, "little") + bytes(8)
+    nodes = bytes(2 * ((len(bundle.traced.schema.nodes) + 3) // 4 * 4) + 256)
+
+    def record(*words: int, used: int = 0) -> bytes:
+        head = start + (used or len(words)).to_bytes(4, "little") + bytes(8)
+        return head + nodes + b"".join(word.to_bytes(8, "little") for word in words)
+
+    whole = decoder.decode(record(5 << 32)).trace
+    assert [str(step) for step in whole.steps] == ["hook: too_big"]
+    look = next(i for i, p in enumerate(bundle.traced.schema.points) if p.what == "look")
+    for wrong in (record(9999), record(9999 << 32), record(look, 1), b"", record(1)[:40]):
+        with pytest.raises(ValueError, match=r"there is no|ends within|too short"):
+            decoder.decode(wrong)
+    cut = decoder.decode(record(5 << 32, look, used=WORDS + 1)).trace
+    assert cut.cut and len(cut.steps) == 1
