@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..lang.diagnostics import Diagnostic, Label, Refused
@@ -25,9 +26,10 @@ def find_clang() -> str | None:
     return next((path for path in paths if path), None)
 
 
-def compile_c(text: str, name: str, span: Span) -> bytes:
-    """The object for C `text`. `span` is in the pipeline's file, whose text clang puts into the
-    debug information; no path of this machine gets there: an object depends on its sources alone.
+def compile_c(text: str, name: str, span: Span, more: Sequence[str] = ()) -> bytes:
+    """The object for C `text`, with `more` flags. `span` is in the pipeline's file, whose text
+    clang puts into the debug information; no path of this machine gets there: an object depends on
+    its sources alone.
     Raises `Refused` where clang is missing, fails or hangs."""
     clang = find_clang()
     if clang is None:
@@ -39,7 +41,7 @@ def compile_c(text: str, name: str, span: Span) -> bytes:
         out.with_name(f"{name}.bpf.c").write_text(text, encoding="utf-8")
         for header in TEMPLATES.glob("*.h"):
             shutil.copy(header, scratch)
-        command = [clang, *flags("."), "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
+        command = [clang, *flags("."), *more, "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, cwd=scratch, timeout=60)
         except subprocess.TimeoutExpired:

@@ -15,9 +15,10 @@ import click
 from ..lang.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from .lower import Join
+    from .lower import Join, Target
     from .model import Pipeline
 
+TWIN = "host"  # where the host's programs lie in a card's bundle
 FILE = click.argument("file", type=click.Path(path_type=Path))
 CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
 
@@ -94,14 +95,31 @@ def checked(file: Path) -> Pipeline:
 @click.option("--skeleton", is_flag=True, help="Also write NAME.skel.h (by bpftool).")
 @click.option("--trace/--no-trace", "traced", default=True, show_default=True,
               help="With a traced build, which `helioctl trace` asks for.")  # fmt: skip
-def compile(file: Path, out: Path | None, fuse: bool, skeleton: bool, traced: bool) -> None:
+@click.option(
+    "--target",
+    type=click.Choice(["host", "nfp"]),
+    default="host",
+    show_default=True,
+    help="nfp: for a Netronome NIC; the host's twin goes into host/ beside it.",
+)
+def compile(
+    file: Path, out: Path | None, fuse: bool, skeleton: bool, traced: bool, target: Target
+) -> None:
     """Write C, object and manifest; print what each stage costs."""
-    from .phases import compile_pipeline, write_bundle
-    from .report import make_directory, program_table, write_skeleton
+    from .phases import compile_for_card, compile_pipeline, write_bundle
+    from .report import card_table, make_directory, program_table, write_skeleton
 
     pipeline = checked(file)
     directory = out or Path(f"{pipeline.name}.bundle")
     make_directory(directory)
+    if target == "nfp":
+        if fuse or skeleton:
+            raise click.UsageError("--fuse and --skeleton are for programs of the host")
+        card, twin = compile_for_card(pipeline), compile_pipeline(pipeline, traced=traced)
+        written = write_bundle(card, directory) + write_bundle(twin, directory / TWIN)
+        click.echo(card_table(card, pipeline))
+        click.echo(f"wrote {', '.join(str(path) for path in written)}")
+        return
     bundle = compile_pipeline(pipeline, "fused" if fuse else "staged", traced)
     written = write_bundle(bundle, directory)
     if skeleton:

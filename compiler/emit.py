@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .fixed import fixed_tuples
 from .lowered import ARGUMENTS_MOST, Line, Member, Unit
-from .manifest import FILTER_FACTOR, QUEUES, SEEN, State
+from .manifest import FILTER_FACTOR, LOCAL_ADDRESSES, QUEUES, SEEN, RuleKind, State
 from .tracing import schema as trace
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
+TEMPLATE = {"host": "pipeline.bpf.c.j2", "nfp": "card.bpf.c.j2"}
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 
 
@@ -31,7 +33,8 @@ def emit(unit: Unit, lines: bool) -> str:
     environment.filters["hex"] = lambda number: f"{number:#x}ULL"
     environment.filters["has_bits"] = _has_bits
     index = {(c.group, c.reason): c.index for c in unit.counters}
-    text = environment.get_template("pipeline.bpf.c.j2").render(
+    environment.filters["card_bits"] = partial(_has_bits, words=0)
+    text = environment.get_template(TEMPLATE[unit.target]).render(
         unit=unit,
         trace=trace,
         lines=lines,
@@ -51,6 +54,8 @@ def emit(unit: Unit, lines: bool) -> str:
         arguments_most=ARGUMENTS_MOST,
         masked=masked,
         queues=QUEUES,
+        locals=LOCAL_ADDRESSES,
+        place=place_in_key,
         words=max([t.key.words for t in unit.tables if t.key] or [1]),
         stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
     )
@@ -91,9 +96,18 @@ def key_word(word: int, words: int) -> str:
 
 
 def _has_bits(pair: tuple[int, int], words: int) -> str:
-    """Whether a word of the key has all of some bits."""
+    """Whether a word of the key has all of some bits; without `words` the key is an array."""
     word, bits = pair
-    return f"({key_word(word, words)} & {bits:#x}ULL) == {bits:#x}ULL"
+    text = key_word(word, words) if words else f"key[{word}]"
+    return f"({text} & {bits:#x}ULL) == {bits:#x}ULL"
+
+
+def place_in_key(kind: RuleKind) -> tuple[int, int, int]:
+    """Of the value of a kind's only match element: the word of the key, the bit of it at which the
+    32 bits start that hold the value, and how far the value is to be shifted in them, swapped."""
+    (match,) = kind.match
+    quad = (kind.key_size * 8 - match.position - match.width) // 32
+    return quad // 2, quad % 2 * 32, match.position % 32
 
 
 def filter_sum(words: int) -> str:

@@ -100,8 +100,9 @@ def all_explanations() -> dict[str, Explanation]:
     from .captures import faults as captures
     from .packettests import faults as packet_tests
     from .requests import explanations as requests
+    from .targets import faults as targets
 
-    rooms = (syntax, checker, requests, packet_tests, captures)
+    rooms = (syntax, checker, requests, packet_tests, captures, targets)
     tables = (*(room.EXPLANATIONS for room in rooms), BUILD, runtime.RUNTIME)
     return dict(sorted(item for table in tables for item in table.items()))
 

@@ -30,9 +30,11 @@ from .lowering.tell import places
 from .lowering.values import Binding, Helper, Site
 from .lowering.verdicts import steers
 from .manifest import State
-from .model import Choose, Find, Pipeline, Stage, Tell
+from .model import Choose, Find, IsLocal, Pipeline, Stage, Tell
+from .targets.tables import offloaded
 
 Join = Literal["staged", "fused"]
+Target = Literal["host", "nfp"]
 
 #: Nodes whose parser has few enough ends that the verifier can follow each through a fused program.
 #: Joining them in memory costs a packet 5 to 15 ns.
@@ -45,10 +47,18 @@ MANY_WAYS = 32
 LONGEST_KEY = 88  # octets: five IPv6 addresses, say
 
 
-def lower(pipeline: Pipeline, source: str, join: Join = "staged", traced: bool = False) -> Unit:
+def lower(
+    pipeline: Pipeline,
+    source: str,
+    join: Join = "staged",
+    traced: bool = False,
+    target: Target = "host",
+) -> Unit:
     """`source` is the name of the `.hp` file. `traced`: the programs tell what happens to each
-    packet that is asked for."""
+    packet that is asked for. A card's programs are fused."""
     laid_out = tables(pipeline, reads(pipeline))
+    if target == "nfp":
+        join, laid_out = "fused", offloaded(laid_out)
     by_name = {t.rule.name: t for t in laid_out}
     _refuse_long_keys(laid_out)
     remembered = states(pipeline)
@@ -57,7 +67,7 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged", traced: bool =
     kept = 0
     for role in pipeline.roles:
         more, words = _role(
-            pipeline, role, by_name, {s.name: s for s in remembered}, events, points
+            pipeline, role, by_name, {s.name: s for s in remembered}, events, points, target
         )
         functions += more
         kept = max(kept, words)
@@ -66,12 +76,13 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged", traced: bool =
         name=pipeline.name,
         source=source,
         join=join,
+        target=target,
         roles=pipeline.roles,
         tables=laid_out,
         records=tuple(_record(t) for t in laid_out),
         states=remembered,
         nodes=tuple(
-            NodeState(c_name(n.name), n.header.minimum)
+            NodeState(c_name(n.name), n.header.minimum, f"{c_name(n.name)}_off" in used)
             for n in pipeline.graph.nodes
             if f"{c_name(n.name)}_at" in used
         ),
@@ -83,6 +94,8 @@ def lower(pipeline: Pipeline, source: str, join: Join = "staged", traced: bool =
         counters=events.counters,
         kept=kept,
         steers=steers(pipeline),
+        kept_plain=tuple(sorted(used & {"length", "l4", "link", "queue"})),
+        asks_local=tuple(sorted(_asks_local(pipeline))),
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
         traced=Traced(trace.schema_nodes(pipeline.graph), points.all) if traced else None,
     )
@@ -94,6 +107,12 @@ def _refuse_long_keys(laid_out: tuple[Table, ...]) -> None:
         if t.key is not None and t.key.size > LONGEST_KEY:
             title = f"`{t.rule.name}` matches too much: its key has {t.key.size} octets"
             raise Unsupported(f"{title}, and {LONGEST_KEY} is the most", t.rule.span)
+
+
+def _asks_local(pipeline: Pipeline) -> set[str]:
+    """Kinds of addresses that are asked whether they are the host's."""
+    parts = walk(tuple(stage.body for stage in pipeline.stages))
+    return {part.address.kind for part in parts if isinstance(part, IsLocal)}
 
 
 def _tells(pipeline: Pipeline) -> bool:
@@ -118,6 +137,7 @@ def _role(
     remembered: dict[str, State],
     events: Events,
     points: trace.Points,
+    target: Target,
 ) -> tuple[list[Function], int]:
     """A role's functions, and the words of the scratch record that their pushes take."""
     kept = 0
@@ -141,21 +161,23 @@ def _role(
             dict(bindings),
         )  # fmt: skip
         site.helpers = helpers
+        site.card = target != "host"
         site.states = remembered
         trace.stage(site)
         shape = lower_block(site, stage.body)
-        if shape is not None and (shape.pushed or shape.appended):
+        if target == "host" and shape is not None and (shape.pushed or shape.appended):
             shape, words = carried_over(site, shape)
             kept = max(kept, words)
         lowered.append((stage, site))
     wanted = frozenset[str]().union(*(site.uses | site.needs for _, site in lowered)) | {"epoch"}
     start = Writer(span=pipeline.graph.entry(role).span)
     parser_site = Site(pipeline, role, "parser", by_name, events, points, start, nodes, Shape(()))
+    parser_site.card = target != "host"
     out = [
         Function(h.name, "", role, h.body, tuple(sorted(h.uses)), (), pipeline.span)
         for h in helpers.values()
     ]
-    many = count_ways(pipeline.graph, role) > MANY_WAYS
+    many = target == "host" and count_ways(pipeline.graph, role) > MANY_WAYS
     out.append(lower_parser(parser_site, wanted, many))
     set_before: set[str] = set()
     for i, (stage, site) in enumerate(lowered):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ..lang.source import NOWHERE, Span
 from .layout import Table
@@ -54,11 +55,12 @@ class Function:
 
 @dataclass(frozen=True)
 class NodeState:
-    """A node that stages look at: `struct state` has a pointer and an offset for it. `size`: octets
-    that a reload rechecks."""
+    """A node that stages look at: `struct state` has a pointer and an offset for it (a card's only
+    where `placed`). `size`: octets that a reload rechecks."""
 
     name: str
     size: int
+    placed: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,11 @@ class Unit:
     programs: tuple[Program, ...]
     counters: tuple[Counter, ...]
     told: int = 0  # words of the map `told`: see lowering/tell.py
+    target: Literal["host", "nfp"] = "host"
+    kept_plain: tuple[str, ...] = ()  # numbers in the state that a stage uses
+    asks_local: tuple[
+        str, ...
+    ] = ()  # kinds of addresses that are asked whether they are the host's
     steers: bool = False  # a stage says which receive queue packets go to
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage
     traced: Traced | None = None

@@ -20,6 +20,8 @@ SEEN = 8
 SPREAD_SLOTS = 256
 #: Receive queues that a packet can be sent to.
 QUEUES = 256
+#: Addresses of the host that a card can tell from others, of either family.
+LOCAL_ADDRESSES = 1024
 #: Of the existence filter: see `RuleKind`.
 FILTER_FACTOR = 0x9E3779B97F4A7C15
 
@@ -93,6 +95,32 @@ class Spread:
     weight: str | None
 
 
+Way = Literal["hash", "hashed", "array", "none"]
+
+
+@dataclass(frozen=True)
+class Offload:
+    """How a kind's rules lie in a card's maps. An element's value has `size` octets: the record,
+    at `rank_at` the u64 rank (higher wins; only where rules of two masks may be as specific), at
+    `cell_at` the u32 cell (0: no rule), at `key_at` the whole key. Found in NAME_entries, by `way`:
+
+    hash    HASH by the key under one of the masks `fixed`
+    hashed  HASH by the jhash of the key (u32, host order); the key in the value must be the same
+    array   ARRAY by the value of the only match element (u32, host order)
+    none    not at all
+
+    `referred`: the same value is in the ARRAY NAME_records by cell. NAME_counts is an ARRAY by cell
+    of u64 packets, u64 bytes. Every slot of these arrays is written before a program is loaded: a
+    card keeps them as hash tables. Numbers are in host order but in the key and the record."""
+
+    way: Way
+    size: int
+    cell_at: int
+    rank_at: int | None
+    key_at: int | None
+    referred: bool
+
+
 @dataclass(frozen=True)
 class RuleKind:
     """A rule kind and its maps: for NAME in lower case, map names are
@@ -142,6 +170,7 @@ class RuleKind:
     fixed: tuple[str, ...] = ()
     filter: int = 0  # bits, a power of two; 0: there is none
     doc: str = ""
+    offload: Offload | None = None
 
     @property
     def prefix(self) -> str:
@@ -213,7 +242,9 @@ class Manifest:
     Where `scratch` says that packets are steered, the ARRAY `queues` has the CPU (u32) of each of
     QUEUES receive queues, and the CPUMAP `cpus` leads there.
     `forwards`: packets leave by other ports than they came in by: those must take redirected
-    frames."""
+    frames. `atomic`: what takes effect as a whole. Of a card's program (`target` "nfp") the kinds'
+    maps are those that their `offload` describes, `events` is an ARRAY, `control` an ARRAY of one
+    u64, the default verdict; `local` and `local6` are there if a stage asks."""
 
     format: int
     pipeline: str
@@ -229,6 +260,8 @@ class Manifest:
     scratch: Scratch
     max_ports: int
     forwards: bool = True
+    target: Literal["host", "nfp"] = "host"
+    atomic: Literal["request", "rule"] = "request"
     states: tuple[State, ...] = ()
     doc: str = ""
 

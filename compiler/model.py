@@ -182,6 +182,13 @@ class Present:
 
 
 @dataclass(frozen=True)
+class Found:
+    """A rule of this kind is bound: the last `find` or `choose` of it found one."""
+
+    rule: str
+
+
+@dataclass(frozen=True)
 class IsLocal:
     """One of the host's addresses, or (IPv4) broadcast, or multicast."""
 
@@ -224,7 +231,9 @@ class Or:
     operands: tuple[Condition, ...]
 
 
-Condition = Compare | Present | IsLocal | IsMulticast | IsFragment | PortIs | Not | And | Or
+Condition = (
+    Compare | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | Not | And | Or
+)  # fmt: skip
 
 # ---- headers --------------------------------------------------------------------------------
 

@@ -14,11 +14,12 @@ from ..lang.writing import write_files
 from . import manifest as m
 from .check import check
 from .layout import MAX_PORTS
-from .lower import Join, lower
+from .lower import Join, Target, lower
 from .lowered import Unit
 from .lowering.reads import walk
 from .lowering.shape import Unsupported
 from .model import Bridge, Forward, Pipeline
+from .targets.conform import Report
 from .tracing.schema import FORMAT, Schema, TracedBuild
 
 
@@ -30,22 +31,31 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
     return pipeline
 
 
-def lower_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Unit:
+def lower_pipeline(
+    pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
+) -> Unit:
     try:
-        return lower(pipeline, pipeline.span.source.file, join, traced)
+        unit = lower(pipeline, pipeline.span.source.file, join, traced, target)
     except Unsupported as error:
+        if target != "host":
+            from .targets.faults import not_on_a_card
+
+            raise Refused([not_on_a_card(error.span or pipeline.span, str(error))]) from error
         label = Label(error.span or pipeline.span, "not compiled yet")
         raise Refused([Diagnostic("H0303", str(error), (label,))]) from error
+    return unit
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a compilation gives: `c` is for people, `object` was built from it with `#line`s."""
+    """What a compilation gives: `c` is for people, `object` was built from it with `#line`s. Of a
+    card's programs `reports` says how they fare there."""
 
     manifest: m.Manifest
     c: str
     object: bytes
     traced: TracedBuild | None = None
+    reports: tuple[Report, ...] = ()
 
 
 def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
@@ -71,6 +81,25 @@ def _build(pipeline: Pipeline, unit: Unit) -> bytes:
     from .emit import emit
 
     return compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
+
+
+def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
+    """Programs for a Netronome NIC. What it cannot do is refused before anything is lowered; what
+    was compiled is held against it again. `on_host`: the same for the host's kernel, to be tested
+    there. Raises `Refused`."""
+    from .clang import compile_c
+    from .emit import emit
+    from .targets.judging import judged
+    from .targets.nfp import FLAGS, refusals
+
+    if found := refusals(pipeline):
+        raise Refused(found)
+    unit = lower_pipeline(pipeline, target="nfp")
+    flags = [*FLAGS, "-DON_HOST"] if on_host else FLAGS
+    built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
+    reports = () if on_host else judged(built, pipeline)
+    manifest = replace(manifest_of(pipeline, unit), digest=hashlib.sha256(built).hexdigest())
+    return Bundle(manifest, emit(unit, lines=False), built, reports=reports)
 
 
 def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
@@ -101,9 +130,11 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         rules=tuple(t.manifest for t in unit.tables),
         counters=unit.counters,
         programs=tuple(m.Program(p.name, p.stage, p.role, p.slot) for p in unit.programs),
-        scratch=m.Scratch(egress=0, steered=4 if unit.steers else None),
+        scratch=m.Scratch(egress=0, steered=4 if unit.steers and unit.target == "host" else None),
         max_ports=MAX_PORTS,
         states=unit.states,
+        target=unit.target,
+        atomic="request" if unit.target == "host" else "rule",
         forwards=any(isinstance(part, Forward | Bridge) for part in walk(stages)),
         doc=pipeline.doc,
     )

@@ -40,19 +40,41 @@ def program_table(bundle: Bundle, span: Span) -> str:
         f = measured.programs.get(program.name, Figures())
         cells = (f.instructions, f.verified, f.stack, f.maps)
         rows.append((program.stage, program.role, *("-" if c is None else f"{c:,}" for c in cells)))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    lines = [
+    lines = _columns(rows)
+    if measured.refused:
+        raise Refused([_verifier_refuses(span, measured.refused)])
+    if measured.why_not:
+        lines.append(f"(not loaded: {measured.why_not})")
+    return "\n".join(lines)
+
+
+def card_table(bundle: Bundle, pipeline: Pipeline) -> str:
+    """A line a stage and role: card instructions as the kernel's driver will make them, or a few
+    more; then what there is of each."""
+    from .targets import limits
+    from .targets.judging import by_stage
+
+    head = ("stage", "role", "card instructions", "stack", "octets seen")
+    rows: list[tuple[str, ...]] = [head]
+    for program, report in zip(bundle.manifest.programs, bundle.reports, strict=True):
+        for stage, count in by_stage(pipeline, report).items():
+            rows.append((stage, program.role, f"{count:,}", "", ""))
+        whole = (f"{report.instructions:,}", f"{report.stack:,}", f"{report.reach:,}")
+        rows.append(("all", program.role, *whole))
+    most = (f"{limits.INSTRUCTIONS:,}", f"{limits.STACK:,}", f"{limits.REACH:,}")
+    return "\n".join(_columns([*rows, ("at most", "", *most)]))
+
+
+def _columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """The first two flush left, the others flush right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
         "  ".join(
             cell.ljust(w) if i < 2 else cell.rjust(w)
             for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
-    if measured.refused:
-        raise Refused([_verifier_refuses(span, measured.refused)])
-    if measured.why_not:
-        lines.append(f"(not loaded: {measured.why_not})")
-    return "\n".join(lines)
 
 
 def _verifier_refuses(span: Span, words: str) -> Diagnostic:

@@ -154,6 +154,8 @@ def condition(c: m.Condition) -> str:
     match c:
         case m.Compare(operator, left, right):
             return f"{expression(left)} {operator} {expression(right)}"
+        case m.Found(rule):
+            return rule
         case m.Present(node):
             return f"present {node}"
         case m.IsLocal(address):

@@ -2,6 +2,8 @@
 /*
  * What every generated program stands on. Plain C that compiles alone; the templates only loop over
  * tables and place names that arrive computed. Build with -fno-strict-aliasing.
+ *
+ * HELIO_CARD: for a program that runs on a network card, which has less: see card.bpf.c.j2.
  */
 #ifndef HELIO_BPF_H
 #define HELIO_BPF_H
@@ -70,6 +72,7 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 		__type(value, u32);                                                                 \
 	} name SEC(".maps")
 
+#ifndef HELIO_CARD
 /* ---- the two planes' shared structures: see compiler/manifest.py ------------------------------ */
 
 /* Where to send a frame. `resolved` is 0 until the runtime knows the MAC addresses. */
@@ -160,6 +163,7 @@ ALWAYS u64 filter_hash(u64 sum)
 	return (sum ^ sum >> 32) * 0x9e3779b97f4a7c15ULL;
 }
 
+#endif /* HELIO_CARD */
 /* ---- octets ----------------------------------------------------------------------------------- */
 
 #define RAW8(p, o) (*(const u8 *)((const void *)(p) + (o)))
@@ -238,6 +242,7 @@ ALWAYS u16 checksum_update(u16 checksum, u16 old, u16 new)
 	return fold((u64)(u16)~checksum + (u16)~old + new);
 }
 
+#ifndef HELIO_CARD
 /* The ones' complement sum of the last `length` (< 512) octets of a range that starts at octet `at`,
  * on top of `sum`. Falling powers of two, so that every call has a constant size; then words. */
 __noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
@@ -334,6 +339,7 @@ __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 fiel
 	return 1;
 }
 
+#endif /* HELIO_CARD */
 /* A checksum follows what it covers. `change`: the sum of the complements of what stood there and of
  * what stands there now, in aligned words. Returns the same of the checksum itself, for another that
  * covers it. */
@@ -370,6 +376,7 @@ ALWAYS u32 folded(u64 sum)
 	return (u16)~fold(sum);
 }
 
+#ifndef HELIO_CARD
 #define UDP_CHECKSUM 0x100
 
 /* The checksum `field` octets into the header at octet `at` follows what it covers, if the packet has
@@ -386,6 +393,7 @@ __noinline u64 follow(struct xdp_md *ctx, u32 at, u32 field, u64 change)
 	return field & UDP_CHECKSUM ? udp_checksum_follow(p, change) : checksum_follow(p, change);
 }
 
+#endif /* HELIO_CARD */
 /* ---- jhash (Bob Jenkins' lookup3, as Linux's jhash2 with initval 0) --------------------------- */
 
 #define ROL32(x, k) ((x) << (k) | (x) >> (32 - (k)))
@@ -437,11 +445,13 @@ ALWAYS int is_broadcast(u32 address)
 	return address == 0xffffffff;
 }
 
+#ifndef HELIO_CARD
 ALWAYS int is_local(u32 address)
 {
 	return is_multicast(address) || is_broadcast(address) ||
 	       bpf_map_lookup_elem(&local, &address) != 0;
 }
+#endif /* HELIO_CARD */
 
 /* ff00::/8 (RFC 4291 section 2.7). */
 ALWAYS int is_multicast6(u128 address)
@@ -449,10 +459,12 @@ ALWAYS int is_multicast6(u128 address)
 	return (u8)address == 0xff;
 }
 
+#ifndef HELIO_CARD
 ALWAYS int is_local6(u128 address)
 {
 	return is_multicast6(address) || bpf_map_lookup_elem(&local6, &address) != 0;
 }
+#endif /* HELIO_CARD */
 
 /* fe80::/10, :: or ::1: such an address is not for other links (RFC 4291 sections 2.5.2, 2.5.3, 2.5.6).
  * `p` is where it stands. */
@@ -468,6 +480,7 @@ ALWAYS int is_confined(void *ip)
 	return is_confined_address(ip + 8) || is_confined_address(ip + 24);
 }
 
+#ifndef HELIO_CARD
 /* The number of the port that the packet came in by; none has ~0. */
 ALWAYS u32 arrival_port(struct xdp_md *ctx)
 {
@@ -591,6 +604,7 @@ static __noinline int insert_vlan(struct xdp_md *ctx, u16 tag)
 	return 1;
 }
 
+#endif /* HELIO_CARD */
 /* ---- IPv4 (RFC 791) ----------------------------------------------------------------------------- */
 
 /* TTL - 1, the checksum kept: what equation 3 of RFC 1624 comes to for a word that falls by 0x0100. */
@@ -624,6 +638,7 @@ ALWAYS void set_ecn_ce6(void *ip)
 	PUT8(ip, 1, RAW8(ip, 1) | 0x30);
 }
 
+#ifndef HELIO_CARD
 /* ---- ICMP errors (RFC 792, RFC 1122 section 3.2.2) ---------------------------------------------- */
 
 /* May the packet whose IPv4 header is `ip` be answered with an ICMP error? */
@@ -872,4 +887,5 @@ static __noinline int clamp_mss(struct xdp_md *ctx, u32 tcp, u32 most)
 	return 0;
 }
 
+#endif /* HELIO_CARD */
 #endif

@@ -57,6 +57,8 @@ def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Nar
             name.text not in scope.names and name.text not in program.rules.known
         ):
             return _present(program, name, state)
+        case tree.Path(parts=(name,)) if name.text in program.rules.known:
+            return _found(program, name, state, scope)
         case _:
             return _plain_value(program, expr, state, scope)
 
@@ -77,6 +79,20 @@ def _present(program: Program, name: tree.Name, state: State) -> Narrowed:
         program.report(faults.pushed_read(name.span, node.name, program.pushes[node.name]))
     yes, no = split(state, lambda w: bool(w.present & bit))
     return Narrowed(model.Present(node.name), yes, no)
+
+
+def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Narrowed:
+    """`if PDR`: whether one was found."""
+    known = scope.names.get(name.text)
+    if known is not None and known.name != name.text:
+        program.report(faults_headers.no_condition(name.span, "an argument is always there"))
+        return Narrowed(None, state, state)
+    yes, no = split(state, lambda w: name.text in w.bound)
+    if state and not yes and not program.unsure:  # nobody looked it up
+        program.report(faults.not_bound(name.span, name.text, program.missed.get(name.text)))
+        program.unsure = True
+        return Narrowed(None, state, state)
+    return Narrowed(model.Found(name.text), yes, no)
 
 
 def _plain_value(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:

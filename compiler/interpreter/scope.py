@@ -11,6 +11,7 @@ from ..model import (
     Count,
     Expr,
     First,
+    Found,
     Hash,
     IsFragment,
     IsLocal,
@@ -235,6 +236,8 @@ class Scope:
 
     def _ask(self, condition: Condition) -> bool:
         match condition:
+            case Found(rule):
+                return rule in self.bound
             case Present():
                 return any(x.name == condition.node for x in self.packet.chain)
             case IsLocal():

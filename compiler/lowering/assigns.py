@@ -58,8 +58,9 @@ def _follow(site: Site, node: str, part: str, change: str, total: str) -> None:
             name = f"follow_{node}_{field.name}"
             called = site.helper(name, partial(_follow_group, node=node, field=field))
             w.put(f"{total} += {called}(ctx, folded({change}), 0);")
-        elif node in site.known:
+        elif node in site.known or site.card:
             call = "udp_checksum_follow" if udp else "checksum_follow"
+            w.put(*([] if node in site.known else [f"if ({site.pointer(node)})"]))
             w.put(f"{total} += {call}({site.pointer(node)} + {at}, {change});")
         else:
             what = f"{at} | UDP_CHECKSUM" if udp else str(at)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from ..layout import Container, Key, Table, span_of
 from ..lowered import ARGUMENTS_MOST
-from ..model import Arrival, Choose, Expr, Find, IfGives
+from ..model import Arrival, Choose, Expr, Find, Found, IfGives
 from . import trace
 from .groups import group_pointer
+from .reads import walk
 from .shape import Unsupported
 from .stores import placed
 from .values import Binding, Site, value
@@ -21,9 +22,16 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
     w, table = site.writer, site.tables[statement.rule]
     name = table.manifest.prefix
     site.sets.add(f"{name}_slot")
-    slot, cell = _look_up(site, table, None, statement.given)
-    w.put(f"st->{name}_slot = {slot};")
-    w.put(f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;")
+    if site.card:
+        words, entry = w.fresh("key"), w.fresh("entry")
+        _put_key(site, table, words, None, statement.given)
+        w.put(f"struct {name}_entry *{entry} = {name}_find({words});")
+        w.put(f"st->{name}_rule = (struct {name}_record *){entry};")
+        cell = f"{entry}->cell"
+    else:
+        slot, cell = _look_up(site, table, None, statement.given)
+        w.put(f"st->{name}_slot = {slot};")
+        w.put(f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;")
     with w.nest(f"if (!st->{name}_rule) {{"):
         w.put(f"count_event({site.events('miss', statement.rule)});")
         miss(site)
@@ -52,10 +60,7 @@ def _look_up(
     assert key is not None
     words, found, slot = w.fresh("key"), w.fresh("found"), w.fresh("slot")
     site.uses.add("epoch")
-    w.put(f"u64 {words}[{key.words}] = {{}};")
-    if group is not None:
-        w.put(f"{words}[0] = bpf_htonl({group});")
-    _fill(site, key, words, _given(site, table, words, given))
+    _put_key(site, table, words, group, given)
     trace.look(site, table, words)
     arguments = ""
     if key.words <= ARGUMENTS_MOST:
@@ -64,6 +69,22 @@ def _look_up(
         w.put(*(f"st->scratch->key[{i}] = {words}[{i}];" for i in range(key.words)))
     w.put(f"u64 {found} = {name}_find(st->epoch{arguments});", f"u32 {slot} = {found};")
     return slot, f"{found} >> 32"
+
+
+def _put_key(
+    site: Site,
+    table: Table,
+    words: str,
+    group: str | None,
+    given: tuple[tuple[str, Expr], ...],
+) -> None:
+    """Make the packet's key, an array of words of that C name."""
+    w, key = site.writer, table.key
+    assert key is not None
+    w.put(f"u64 {words}[{key.words}] = {{}};")
+    if group is not None:
+        w.put(f"{words}[0] = bpf_htonl({group});")
+    _fill(site, key, words, _given(site, table, words, given))
 
 
 # ---- keys -----------------------------------------------------------------------------------
@@ -224,6 +245,10 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
     name, chosen = member.manifest.prefix, w.fresh("chosen")
     site.sets.add(f"{name}_slot")
     w.put(f"u32 {chosen} = 0;", f"st->{name}_rule = 0;")
+    if any(
+        part == Found(statement.rule) for part in walk(tuple(s.body for s in site.pipeline.stages))
+    ):
+        w.put(f"st->{name}_slot = 0;")
     with w.nest(f"if ({origin}->target_tag == {tag}) {{"):
         _choose_member(site, statement, group, f"{origin}->target", chosen)
     with w.nest(f"if ({chosen}) {{"):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..lowered import Function, c_name
-from ..model import And, Edge, Field, Header, Node, Test
+from ..model import And, Edge, Field, Found, Header, Node, Test
 from . import groups, trace
+from .reads import walk
 from .values import Site, condition, constant, field_value, value
 
 LAYER4 = ("tcp", "udp")
@@ -28,7 +29,8 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
     )
     if "l4" in wanted:
         w.put("u16 fragment = 0;")
-    w.put("", "st->length = limit;")
+    if not site.card or "length" in wanted:
+        w.put("", "st->length = limit;")
     members = sorted(wanted & {f"{c_name(n.name)}_at" for n in nodes}) if many else []
     w.put(*(f"st->scratch->{member} = ABSENT;" for member in members))
     bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`
@@ -48,7 +50,11 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
     trace.parsed(site)
     w.put("count_event(event);")
     _malformed(site)
-    stores = sorted(wanted & _sets(nodes))
+    # A rule that nobody looked up was not found, whatever the packet before left.
+    tested = {part.rule for part in walk(tuple(s.body for s in site.pipeline.stages))
+              if isinstance(part, Found)}  # fmt: skip
+    slots = {f"{site.tables[rule].manifest.prefix}_slot" for rule in tested}
+    stores = sorted(wanted & (_sets(nodes) | slots))
     return Function(
         f"stage_{site.role}_parser",
         "parser",
@@ -122,7 +128,9 @@ def _remember(site: Site, node: Node, wanted: frozenset[str], direct: bool) -> N
         if direct:
             w.put(f"st->scratch->{name}_at = at;")
         else:
-            w.put(f"st->{name}_h = p;", f"st->{name}_at = at;")
+            w.put(f"st->{name}_h = p;")
+            if not site.card or f"{name}_off" in wanted:
+                w.put(f"st->{name}_at = at;")
     if node.name in site.links and "link" in wanted:
         sources = {e.source for e in site.pipeline.graph.entering(node.name, site.role)}
         if not sources & site.reachable <= set(site.links):  # it may stand behind other nodes too

@@ -23,6 +23,7 @@ from ..model import (
     Expr,
     Field,
     First,
+    Found,
     Hash,
     Header,
     IsFragment,
@@ -93,6 +94,9 @@ class Site:
     reachable: frozenset[str]
     shape: Shape
     bindings: dict[str, Binding] = field(default_factory=dict)
+    card: bool = (
+        False  # for a network card: no scratch record, no epochs, no functions of their own
+    )
     ports: dict[str, str] = field(default_factory=dict)  # `port p`: C text of its number
     helpers: dict[str, Helper] = field(default_factory=dict)
     states: dict[str, State] = field(default_factory=dict)
@@ -145,12 +149,18 @@ class Site:
         return f"st->{c_name(name)}_h"
 
     def offset(self, name: str) -> str:
-        self.uses.add(f"{c_name(name)}_at")
+        self.uses |= (
+            {f"{c_name(name)}_at", f"{c_name(name)}_off"} if self.card else {f"{c_name(name)}_at"}
+        )
         return f"st->{c_name(name)}_at"
 
     def helper(self, what: str, lower: Callable[[Site], None]) -> str:
         """C name of a function for this role and this shape of packet; lowered at its first use. It
         finds its nodes by the scratch record."""
+        if self.card:
+            from .shape import Unsupported
+
+            raise Unsupported("keeping an optional checksum of a header in front", self.writer.span)
         gone = [n for way in self.shape.popped for n in way]
         own = [self.shape.own] if self.shape.own else []
         shape = c_name("_".join((self.role, *gone, "to", *own, *self.shape.fronts)))
@@ -402,6 +412,8 @@ def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -
     match c:
         case PortIs(role):
             return role == site.role
+        case Found(rule):
+            return _found(site, rule)
         case Present(node):
             return f"there({site.pointer(node)})" if site.may_have(node) else False
         case Compare(operator, left, right):
@@ -422,6 +434,14 @@ def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -
             return _join(site, operands, own, "&&")
         case Or(operands):
             return _join(site, operands, own, "||")
+
+
+def _found(site: Site, rule: str) -> str:
+    """Whether a look-up of that kind found a rule: by what the host keeps across stages."""
+    prefix = site.tables[rule].manifest.prefix
+    if site.card:
+        return f"there(st->{prefix}_rule)"
+    return f"{site.state(f'{prefix}_slot')} != 0"
 
 
 def _compare(operator: str, left: Value, right: Value) -> str:

@@ -35,7 +35,7 @@ def finish(site: Site, what: str) -> None:
     name, action = ("tx", "XDP_TX") if what == "send back" else ("pass", "XDP_PASS")
     shaped(site)
     if name == "pass" and steers(site.pipeline) and site.stage != "parser":
-        w.put(f"return steer(st, {site.state('queue')}, {site.events('verdict', 'pass')});")
+        w.put(f"return steer(ctx, st, {site.state('queue')}, {site.events('verdict', 'pass')});")
         return
     w.put(f"return verdict({site.events('verdict', name)}, {action});")
 
@@ -50,7 +50,7 @@ def shaped(site: Site) -> None:
     w, shape = site.writer, site.shape
     if shape.appended:
         put_appended(site, lambda: _no_room(site))
-    elif shape.pushed:
+    elif shape.pushed or (site.card and shape.touched):
         _materialise(site)
     elif shape.touched:
         closed = site.helper("close", _close)
@@ -80,6 +80,8 @@ def _materialise(site: Site) -> None:
             raise Unsupported(f"pushing behind {shape.own}, which was popped to", w.span)
         w.never(f"bpf_xdp_adjust_head(ctx, {site.offset(shape.own)})")
         return
+    if site.card and any(header.sealed() for header in shape.pushed):
+        raise Unsupported("a checksum over the payload of a packet", w.span)
     front = shape.fronts[0]
     w.put(f"u32 pushed = {pushed_size(site)}, from = {site.offset(front)};")
     if shape.pushed:

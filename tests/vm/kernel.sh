@@ -2,6 +2,7 @@
 # Run one command under another Linux kernel, in a throw-away virtual machine.
 #
 #   kernel.sh fetch SERIES            download and unpack a Debian kernel: 5.10, 6.1, 6.12 …
+#   kernel.sh modules SERIES          build test devices for it, from its own source: netdevsim, nfpsim
 #   kernel.sh list                    the kernels that are there
 #   kernel.sh run [-k SERIES] [-t SECONDS] [-m MIB] [-c CPUS] [-w DIR]… [-M MODULE]… -- COMMAND…
 #
@@ -165,6 +166,41 @@ fetch() {
 	echo "$series: $rel"
 }
 
+# ---------------------------------------------------------------- modules
+
+modules() {	# netdevsim, which Debian leaves out, and nfpsim (modules/nfpsim.c), in SERIES/modules
+	local series=$1 d=$CACHE/$1 rel kb work here
+	[ -e "$d/release" ] || fetch "$series"
+	d=$(realpath "$d"); rel=$(cat "$d/release"); here=$(realpath "$(dirname "$0")")
+	apt_root "$series"
+	kb=$(apt-cache depends "linux-headers-$rel" | awk '/Depends: linux-kbuild/{print $2}')
+	[ -n "$kb" ] || die "headers of $rel are not to be had any more: remove $d and fetch $series anew"
+	work=$(mktemp -d); trap "rm -rf '$work'" EXIT
+	(cd "$work" && apt-get -qq download "linux-headers-$rel" "linux-headers-${rel%-amd64}-common" "$kb" "linux-source-$series")
+	for p in "$work"/*.deb; do dpkg -x "$p" "$work/root"; rm "$p"; done
+	local headers=$work/root/usr/src/linux-headers-$rel	# they name themselves by absolute path
+	sed -i "s,/usr/src,$work/root/usr/src," "$headers/Makefile" "$headers/.kernelvariables"
+	mkdir "$work/build"
+	tar xJf "$work/root/usr/src/linux-source-$series.tar.xz" -C "$work/build" --wildcards --strip-components=1 \
+		'*/drivers/net/netdevsim' '*/drivers/net/ethernet/netronome/nfp'
+	local drivers=$work/build/drivers/net make="nice make -s -C $headers CC=${CC:-gcc} CONFIG_DEBUG_INFO_BTF_MODULES="
+	$make "M=$drivers/netdevsim" CONFIG_NETDEVSIM=m modules
+	cp -r "$drivers/ethernet/netronome/nfp" "$drivers/nfpsim"
+	cp "$here/modules/nfpsim.c" "$drivers/nfpsim/shim.c"
+	cat > "$drivers/nfpsim/Makefile" <<-'M'
+		obj-m := nfpsim.o
+		nfpsim-y := shim.o nfp_asm.o bpf/jit.o bpf/verifier.o bpf/offload.o
+		ccflags-y := -I$(src)
+	M
+	$make "M=$drivers/nfpsim" modules
+	mkdir -p "$d/modules"
+	for m in netdevsim nfpsim; do
+		strip --strip-debug "$drivers/$m/$m.ko" -o "$d/modules/$m.ko.new"
+		mv "$d/modules/$m.ko.new" "$d/modules/$m.ko"
+	done
+	echo "$series: $(ls "$d/modules" | tr '\n' ' ')"
+}
+
 # ---------------------------------------------------------------- run
 
 run() {
@@ -198,6 +234,7 @@ run() {
 			[ "$file" = "$m" ] || par=${m#* }
 			case $file in
 			*/*) printf 'insmod %q %s || exit 125\n' "$(realpath "$file")" "$par" ;;
+			netdevsim|nfpsim) printf 'insmod %q %s || exit 125\n' "$d/modules/$file.ko" "$par" ;;
 			*)   printf 'modprobe %q %s || exit 125\n' "$file" "$par" ;;
 			esac
 		done
@@ -231,6 +268,7 @@ run() {
 
 case ${1:-} in
 fetch) shift; [ $# -eq 1 ] || die "fetch which series?"; fetch "$1" ;;
+modules) shift; [ $# -eq 1 ] || die "modules for which series?"; modules "$1" ;;
 list)  for d in "$CACHE"/*/release; do echo "$(basename "$(dirname "$d")") $(cat "$d")"; done ;;
 run)   shift; run "$@" ;;
 *)     sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 2 ;;

@@ -1,0 +1,18 @@
+"""What a Netronome NFP takes in XDP offload: the kernel's driver (drivers/net/ethernet/netronome,
+alike from 5.10 on) with the public CoreNIC firmware."""
+
+from __future__ import annotations
+
+MAPS = 128
+ENTRIES = 2_048_000  # over all maps
+KEY, VALUE = 56, 56  # octets
+ELEMENT = 64  # octets of key and value, each rounded up to 8
+STACK = 512  # octets, over all frames, each rounded up to 64
+REACH = 1888  # octets of a packet that a program may look at, where the MTU is larger
+INSTRUCTIONS = 2560  # of the NFP
+CPU = "v3"  # of the BPF instruction sets that are translated rightly the one with the smallest code
+
+
+def element_octets(key: int, value: int) -> int:
+    """What an element counts for."""
+    return (key + 7) // 8 * 8 + (value + 7) // 8 * 8

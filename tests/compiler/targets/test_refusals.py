@@ -1,0 +1,136 @@
+"""What a card cannot do is refused at the line that asks for it, before anything is compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helioc.compiler.explanations import all_explanations
+from helioc.compiler.phases import check_file, compile_for_card
+from helioc.lang.diagnostics import Refused
+
+PIPELINES = Path(__file__).parents[3] / "pipelines"
+
+FRAME = """import std.ethernet, std.ip
+
+pipeline p {{
+  ports nic
+  parser {{
+    ethernet -> ipv4 as user when type = 0x0800
+    user -> tcp when protocol = 6
+    user -> udp when protocol = 17
+{edges}  }}
+  ie src_ip = 1, ip4
+  ie dst_ip = 2, ip4
+  ie protocol = 3, u8
+  ie src_port = 4, u16
+  ie dst_port = 5, u16
+  ie precedence = 6, u32
+  ie interface = 7, port
+  ie next = 8, ip4
+  ie sids = 9, ip6[4]
+{rules}
+  default pass
+  stage main {{
+    if not user {{ pass }}
+{stage}
+    pass
+  }}
+  run parser -> main
+}}
+"""
+FLOW = "  rule FLOW [16] {\n    match src_ip exact user.src\n    gives interface, next, sids\n  }"
+FIND = "    find FLOW else { pass }"
+
+CASES = [
+    ("H0350", FLOW, f"{FIND}\n    forward FLOW.interface via FLOW.next  //~\n  }}\n  stage s {{"),
+    ("H0350", FLOW, f"{FIND}\n    bridge FLOW.interface  //~\n  }}\n  stage s {{"),
+    ("H0351", FLOW.replace("exact user.src", "lpm user.src  //~"), FIND),
+    ("H0351", FLOW.replace("src_ip exact user.src", "src_port range l4.src  //~"), FIND),
+    ("H0351", FLOW.replace("exact user.src", "ternary user.src  //~"), FIND),
+    ("H0351", "  rule FLOW [16] {\n    match src_ip optional user.src\n"
+     "          dst_ip optional user.dst\n"
+     "          protocol optional user.protocol  //~\n  }", FIND),
+    ("H0352", "  state SEEN [16] {\n    match from : ip4\n    gives to : ip4\n  }",
+     "    remember SEEN(from = user.src, to = user.dst)  //~"),
+    ("H0352", "  state SEEN [16] {\n    match from : ip4\n    gives to : ip4\n  }",
+     "    recall SEEN(from = user.src) else { pass }  //~"),
+    ("H0353", FLOW.replace("gives interface, next, sids", "gives FAR | LBR")
+     + "\n  rule FAR [4] {\n    gives next\n  }\n"
+     "  rule LBR [4] {\n    match dst_ip exact user.dst\n"
+     "    spread FAR[1..4] over hash(user.src)\n  }",
+     f"{FIND}\n    choose FAR from FLOW.LBR else {{ pass }}  //~"),
+    ("H0354", FLOW.replace("rule FLOW [16] {", "rule FLOW [16] {  //~").replace(
+        "gives interface, next, sids", "precedence precedence"), FIND),
+    ("H0355", FLOW.replace("src_ip exact user.src", "interface exact port  //~").replace(
+        "gives interface, next, sids", "gives next"), FIND),
+    ("H0356", FLOW.replace("rule FLOW [16] {", "rule FLOW [16] {  //~").replace(
+        "interface, next, sids", "sids"), f"{FIND}\n    if FLOW.sids[0] = FLOW.sids[1] {{ drop }}"),
+    ("H0357", FLOW.replace("rule FLOW [16] {", "rule FLOW [4M] {  //~").replace(
+        "gives interface, next, sids", "gives next"), FIND),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "rules", "stage"), CASES)
+def test_refused_at_the_line(code: str, rules: str, stage: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.hp"
+    text = FRAME.format(edges="", rules=rules, stage=stage)
+    if "stage s {" in stage:
+        text = text.replace("run parser -> main", "run parser -> main -> s")
+    path.write_text(text)
+    pipeline = check_file(path)
+    with pytest.raises(Refused) as refused:
+        compile_for_card(pipeline)
+    said = [(d.code, d.span.line if d.span else 0) for d in refused.value.diagnostics]
+    marked = [n for n, line in enumerate(text.split("\n"), start=1) if "//~" in line]
+    assert (code, marked[0]) in said, said
+    assert {c for c, _ in said} == {code}, said
+    assert all(d.help for d in refused.value.diagnostics)
+    assert code in all_explanations()
+
+
+def test_too_deep(tmp_path: Path) -> None:
+    path = tmp_path / "p.hp"
+    deep = "".join(f"    node{n} -> long as node{n + 1} when next = 1\n" for n in range(1, 9))
+    text = FRAME.format(
+        edges=f"    user -> long as node1 when protocol = 99\n{deep}", rules="", stage=""
+    )
+    header = (
+        "header long {\n  length : u8\n  next : u8\n  rest : bytes[rest]\n  size length + 2\n}\n"
+    )
+    path.write_text(text.replace("pipeline p", f"{header}pipeline p"))
+    with pytest.raises(Refused) as refused:
+        compile_for_card(check_file(path))
+    (found,) = refused.value.diagnostics
+    assert found.code == "H0358" and found.span is not None
+    assert found.span.text.startswith("node7 -> long as node8"), found
+
+
+def test_too_long(tmp_path: Path) -> None:
+    fields = "user.src, user.dst, user.id, user.tos"
+    hashes = "\n".join(  # each over something else, or clang would reckon once
+        f"    if hash({fields}, user.ttl + {n}) & {1 << n} = 0 {{ drop }}" for n in range(30)
+    )
+    path = tmp_path / "p.hp"
+    path.write_text(FRAME.format(edges="", rules="", stage=hashes))
+    with pytest.raises(Refused) as refused:
+        compile_for_card(check_file(path))
+    (found,) = refused.value.diagnostics
+    assert found.code == "H0359" and len(found.labels) == 4, found
+    assert any("hash(" in label.span.text for label in found.labels[1:]), found
+
+
+def test_linx_says_all_at_once() -> None:
+    with pytest.raises(Refused) as refused:
+        compile_for_card(check_file(PIPELINES / "linx.hp"))
+    codes = [d.code for d in refused.value.diagnostics]
+    assert {"H0350", "H0351", "H0353"} <= set(codes) and len(codes) > 8
+
+
+def test_slice_fits() -> None:
+    bundle = compile_for_card(check_file(PIPELINES / "slice.hp"))
+    (report,) = bundle.reports
+    assert report.instructions < 2300 and report.stack <= 512 and report.reach <= 1888
+    assert bundle.manifest.target == "nfp" and bundle.manifest.atomic == "rule"
+    ways = {k.name: k.offload.way for k in bundle.manifest.rules if k.offload}
+    assert ways == {"SERVICE": "hashed", "CONGESTION": "hash", "SERVER": "array"}
