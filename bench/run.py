@@ -7,14 +7,17 @@ import sys
 from contextlib import ExitStack
 
 from control import bulk, commands, requests
+from helioc.compiler.lower import Join
 from helioc.compiler.phases import Bundle, check_file, compile_pipeline
 from measure import HERE, Dispatcher, Times, build, compare, one_cpu, self_test
 from programs import by_hand, compiled
+from sessions import ROWS, SESSIONS, Row
 from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
-PARTS = ("packets", "requests", "bulk", "commands")
+PARTS = ("packets", "sessions", "requests", "bulk", "commands")
+JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
 
@@ -66,8 +69,53 @@ class DataPath:
         return {name: some.quiet() for name, some in times.items()}
 
 
+class Sessions:
+    """The rows of the other pipelines, beside what peers take for the same."""
+
+    def __init__(self, loads: int, rounds: int, packets: int) -> None:
+        self._loads, self._rounds, self._packets = loads, rounds, packets
+
+    def print(self) -> None:
+        say(f"net ns a packet: {'':16} {'sessions':>8}{'fused':>17}{'staged':>17}  peers")
+        bundles = {
+            name: {
+                join: compile_pipeline(check_file(LINX.with_name(f"{name}.hp")), join)
+                for join in JOINS
+            }
+            for name in {row.pipeline for row in ROWS}
+        }
+        with one_cpu(), Dispatcher() as dispatcher:
+            self_test(dispatcher)
+            for row in ROWS:
+                for i, sessions in enumerate(SESSIONS):
+                    times = self._times(dispatcher, row, bundles[row.pipeline], sessions)
+                    peers = ", ".join(f"{name} {found[i]}" for name, found in row.peers.items())
+                    what = f"{row.pipeline}: {row.direction}"
+                    cells = "".join(f"{_cell(x):>17}" for x in times.values())
+                    say(f"{what:33} {sessions:8}{cells}  {peers}".rstrip())
+
+    def _times(
+        self, dispatcher: Dispatcher, row: Row, bundles: dict[Join, Bundle], sessions: int
+    ) -> dict[str, Times]:
+        times: dict[str, Times] = {join: Times() for join in bundles}
+        for _ in range(self._loads):
+            with ExitStack() as owned:
+                programs = {
+                    join: row.program(bundle, sessions, owned) for join, bundle in bundles.items()
+                }
+                load = row.load(sessions)
+                found = compare(dispatcher, programs, load, self._rounds, self._packets)
+            for name, some in found.items():
+                times[name].add(some)
+        return {name: some.quiet() for name, some in times.items()}
+
+
+def _cell(x: Times) -> str:
+    return f"{x.median:.0f} ({x.spread[0]:.0f}-{x.spread[1]:.0f})"
+
+
 def _columns(t: dict[str, Times]) -> str:
-    cells = [f"{x.median:.0f} ({x.spread[0]:.0f}-{x.spread[1]:.0f})" for x in t.values()]
+    cells = [_cell(x) for x in t.values()]
     return (
         "".join(f"{cell:>15}" for cell in cells)
         + f"{t['+ epoch'].over(t['by hand']):13.2f}{t['fused'].over(t['+ epoch']):13.2f}"
@@ -92,6 +140,9 @@ def main() -> None:
     if "packets" in parts:
         path = DataPath(staged, fused, given.loads, given.rounds, given.packets)
         path.print(given.scenario, given.rules)
+        say()
+    if "sessions" in parts:
+        Sessions(given.loads // 2 or 1, given.rounds, given.packets).print()
         say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
                        ("commands", commands(LINX, 5))):  # fmt: skip

@@ -20,7 +20,7 @@ from ..compiler.requests.rules import Rule
 from ..compiler.tracing.steps import Step
 from . import faults
 from .bundle import Bundle
-from .handles import BpfError, Map, Object
+from .handles import BpfError, Map, Object, Program
 from .plans import Changes, Plan
 from .ports import (
     Port,
@@ -145,12 +145,8 @@ class PrivateRun:
         `counted` is in order of rule kinds and cells, `events` of the manifest; `parsed` and
         `trace` only of a traced build. A counter of
         octets that is not the packets' shows as an event ("octets", KIND). Raises BpfError."""
-        if port != self._arrival:
-            number = port.to_bytes(4, "little")
-            put(self.maps["port_numbers"], {_LOOPBACK.to_bytes(4, "little"): number})
-            self._arrival = port
+        entry = self.entry(port)
         before = self._counts()
-        entry = self._entries[self._ports[port].role]
         result = entry.test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
         verdict = _VERDICTS.get(result.retval, f"verdict {result.retval}")
         egress, queue = self._told_in_scratch(verdict)
@@ -179,6 +175,15 @@ class PrivateRun:
             return (), ()
         (recorded,) = self._tracer.recorded()
         return recorded.trace.path, recorded.trace.steps
+
+    def entry(self, port: int) -> Program:
+        """The program that a frame meets which arrives by port number `port`, as from now on every
+        frame does. Raises BpfError."""
+        if port != self._arrival:
+            number = port.to_bytes(4, "little")
+            put(self.maps["port_numbers"], {_LOOPBACK.to_bytes(4, "little"): number})
+            self._arrival = port
+        return self._entries[self._ports[port].role]
 
     def _told_in_scratch(self, verdict: str) -> tuple[int, int | None]:
         """Egress port and receive queue, out of the scratch record of whichever CPU it was; all are

@@ -10,6 +10,7 @@ from ...lang import tree
 from ...lang.source import Span
 from .. import model
 from ..graph import ways
+from .ranges import Facts
 
 
 class Debt(NamedTuple):
@@ -88,11 +89,12 @@ class Fact(NamedTuple):
 @dataclass(frozen=True)
 class Scope:
     """`names`: what match arms and parameters bind; `taken`: names of the model that are in use;
-    `applied`: the actions that are being inlined."""
+    `tested`: comparisons that hold here; `applied`: the actions that are being inlined."""
 
     names: dict[str, Bound] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     taken: frozenset[str] = frozenset()
+    tested: Facts = ()
     applied: tuple[tree.Action, ...] = ()
 
     def fresh(self, name: str) -> str:

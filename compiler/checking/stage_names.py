@@ -91,7 +91,7 @@ class StageNames:
 
     @property
     def expressions(self) -> Expressions:
-        return Expressions(self.name, self.call, self.program.found)
+        return Expressions(self.name, self.call, self.program.found, self.scope.tested)
 
     def call(self, call: tree.Call) -> Value | None:
         if call.function.text == "count":

@@ -14,6 +14,7 @@ from .conditions import narrow
 from .flow import Bound, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .matches import match
+from .ranges import Facts, kept, told
 from .stage_names import Program, StageNames
 from .states import recall, remember
 
@@ -38,9 +39,18 @@ def block(
             continue
         _check_join(program, each, state)
         made.append(changed.statement)
+        tested = kept((*scope.tested, *_passed(changed.statement)), changed.statement)
+        scope = replace(scope, tested=tested)
         if ends(changed.statement):
             ending = each.span
     return model.Block(tuple(made), ending is not None), state
+
+
+def _passed(statement: model.Statement) -> Facts:
+    """What holds of the packets that come out of an `if` because the others do not."""
+    if not isinstance(statement, model.If) or statement.then.ends == statement.otherwise.ends:
+        return ()
+    return told(statement.condition, not statement.then.ends)
 
 
 def _check_join(program: Program, written: tree.Statement, state: State) -> None:
@@ -135,8 +145,9 @@ def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Chang
     condition, yes, no = narrow(program, written.condition, state, scope)
     if state and not scope.applied and not program.unsure and condition and not (yes and no):
         program.report(faults.never_holds(written.condition.span, bool(yes)))
-    then, after_then = block(program, written.then, yes, scope)
-    otherwise, after_otherwise = block(program, written.otherwise, no, scope)
+    met, unmet = ((*scope.tested, *told(condition, holds)) for holds in (True, False))
+    then, after_then = block(program, written.then, yes, replace(scope, tested=met))
+    otherwise, after_otherwise = block(program, written.otherwise, no, replace(scope, tested=unmet))
     if condition is None:
         return Changed(None, after_then | after_otherwise)
     if state and not program.unsure:  # what no packet comes to is no burden to the verifier either

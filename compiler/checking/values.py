@@ -11,6 +11,7 @@ from ...lang.source import Span
 from .. import model
 from . import faults_files
 from . import faults_headers as faults
+from .ranges import Facts, surely_above
 
 WIDEST = 64
 KINDS = {
@@ -79,11 +80,12 @@ CallLookup = Callable[[tree.Call], Value | None]
 @dataclass(frozen=True)
 class Expressions:
     """Checks expressions; `name` and `call` say what paths and calls mean here. Every method gives
-    None where it has reported an error."""
+    None where it has reported an error. `tested`: comparisons that hold here."""
 
     name: Lookup
     call: CallLookup
     found: Diagnostics
+    tested: Facts = ()
 
     def value(self, expr: tree.Expr) -> Value | None:
         match expr:
@@ -136,6 +138,8 @@ class Expressions:
                 low, high = a.low + b.low, a.high + b.high
             case "-":
                 low, high = a.low - b.high, a.high - b.low
+                above = surely_above(self.tested, a.expr, b.expr)
+                low = low if above is None else max(low, above)
             case "*":
                 low, high = a.low * b.low, a.high * b.high
             case "&":
@@ -150,7 +154,8 @@ class Expressions:
                     expr.span,
                     "this may become negative",
                     f"as low as {low}",
-                    "compare the other way round, or add to the other side",
+                    "compare the other way round, add to the other side, or test it further up: "
+                    "`if A >= B {…}`",
                 )
             )
             return None
