@@ -31,6 +31,7 @@ bench:
 nightly:
 	@tests/setup.sh test
 	@HELIO_PIPELINES=$${HELIO_PIPELINES:-3000} $(BIN)/python -m pytest -n 2 tests/generated
+	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
 
 seeded:
 	@tests/setup.sh test

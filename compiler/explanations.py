@@ -96,13 +96,14 @@ def all_explanations() -> dict[str, Explanation]:
     """By code. Reads every room's table, so only when asked."""
     from ..lang import faults as syntax
     from ..runtime import explanations as runtime
+    from ..runtime.card import faults as cards
     from . import faults as checker
     from .captures import faults as captures
     from .packettests import faults as packet_tests
     from .requests import explanations as requests
     from .targets import faults as targets
 
-    rooms = (syntax, checker, requests, packet_tests, captures, targets)
+    rooms = (syntax, checker, requests, packet_tests, captures, targets, cards)
     tables = (*(room.EXPLANATIONS for room in rooms), BUILD, runtime.RUNTIME)
     return dict(sorted(item for table in tables for item in table.items()))
 

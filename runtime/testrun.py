@@ -40,8 +40,8 @@ from .transaction import Writer
 
 _LOOPBACK = 1
 _NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface
-_VERDICTS = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
-_DEFAULT = {"drop": 1, "pass": 2}
+VERDICTS = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
+DEFAULT = {"drop": 1, "pass": 2}
 
 
 class Rules(Protocol):
@@ -112,7 +112,7 @@ class PrivateRun:
         local4 = {a.to_bytes(4, "big") for a in environment.local}
         write_local(self.maps, local4 | {a.to_bytes(16, "big") for a in environment.local6})
         write_neighbours(self.maps, ports, neighbours)
-        self.writer.control[1] = _DEFAULT[environment.default or self.manifest.default]
+        self.writer.control[1] = DEFAULT[environment.default or self.manifest.default]
         by_number = {port.number: port for port in ports}
         self.writer.next_hops = _Given(by_number, neighbours)
         self._arrival = 0
@@ -148,7 +148,7 @@ class PrivateRun:
         entry = self.entry(port)
         before = self._counts()
         result = entry.test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
-        verdict = _VERDICTS.get(result.retval, f"verdict {result.retval}")
+        verdict = VERDICTS.get(result.retval, f"verdict {result.retval}")
         egress, queue = self._told_in_scratch(verdict)
         if verdict == "redirect" and queue is not None:  # to the CPU of that queue
             verdict = "pass"
