@@ -21,14 +21,6 @@ _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _COUNTS = struct.Struct("<QQ")
 
 
-class Taken(Exception):
-    """Another rule has the key: the same match, or one of the same hash."""
-
-    def __init__(self, rule: Rule, other: int, hashed: bool) -> None:
-        super().__init__(f"{rule.kind} {rule.id}")
-        self.rule, self.other, self.hashed = rule, other, hashed
-
-
 class CardTable:
     """One kind's rules on the card. `cells`: by sequence; `ids`: cells by id; `keys`: whose key it
     is, by the key of the element (a sequence)."""
@@ -81,14 +73,11 @@ class CardTable:
 
     # ---- what happens to a rule -------------------------------------------------------------
 
-    def check(self, rule: Rule, leaving: set[bytes]) -> None:
-        """Raises Taken where another rule has the key, and is not about to leave it."""
+    def owner(self, rule: Rule) -> int:
+        """The sequence of the rule that has this one's key; its own if it is free. Rules that match
+        the same are refused by the rule book, so this is about hashes."""
         found = self.key(rule)
-        if found is None or found[1] in leaving:
-            return
-        other = self.keys.get(found[1], rule.sequence)
-        if other != rule.sequence:
-            raise Taken(rule, other, self.how.way == "hashed")
+        return rule.sequence if found is None else self.keys.get(found[1], rule.sequence)
 
     def settle(self, rule: Rule) -> int:
         """Give a new rule its cell. Raises NoRoom."""

@@ -12,7 +12,7 @@ from ..maps import Map
 from ..plans import Plan
 from ..tables import NoRoom
 from . import faults as own
-from .tables import CardTable, Taken
+from .tables import CardTable
 
 
 class CardWriter:
@@ -51,21 +51,17 @@ class CardWriter:
             raise faults.refused(faults.of_tables(error, kinds)) from error
 
     def _check(self, plan: Plan) -> None:
-        leaving = {name: set[bytes]() for name in self.tables}
-        for rule in (*plan.removed, *(old for old, _ in plan.changed)):
-            if (found := self.tables[rule.kind].key(rule)) is not None:
-                leaving[rule.kind].add(found[1])
+        """Two rules of one hash cannot be there at a time."""
+        going = {rule.sequence for rule in plan.removed} | {old.sequence for old, _ in plan.changed}
         coming: dict[tuple[str, bytes], Rule] = {}
         for rule in (*plan.created, *(new for _, new in plan.changed)):
             table = self.tables[rule.kind]
-            try:
-                table.check(rule, leaving[rule.kind])
-                if (found := table.key(rule)) is not None:
-                    other = coming.setdefault((rule.kind, found[1]), rule)
-                    if other is not rule:
-                        raise Taken(rule, other.sequence, table.how.way == "hashed")
-            except Taken as taken:
-                raise faults.refused(own.taken(taken)) from None
+            found, owner = table.key(rule), table.owner(rule)
+            taken = owner != rule.sequence and owner not in going
+            if found is not None:
+                taken = taken or coming.setdefault((rule.kind, found[1]), rule) is not rule
+            if taken:
+                raise faults.refused(own.same_hash(rule))
 
     def _carry_out(self, plan: Plan, undo: list[Callable[[], None]]) -> None:
         """Rules that others refer to first, and last to go."""
