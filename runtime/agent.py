@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import RLock
 
@@ -60,7 +61,7 @@ class Agent:
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
         self._changing = RLock()
-        self.scribe = Scribe(store, self.owners) if store is not None else None
+        self.scribe = Scribe(self.owners)
 
     def open_all(self) -> dict[str, list[Diagnostic]]:
         """Own every pipeline that is loaded, and restore those of the journal that are not. Returns
@@ -77,8 +78,7 @@ class Agent:
             except Refused as error:
                 found = [] if name in loaded else [store_faults.not_restored(name)]
                 self._findings[name] = found + error.diagnostics
-        if self.scribe is not None:
-            self.scribe.start()
+        self.scribe.start()
         return {name: found for name, found in self._findings.items() if found}
 
     def _adopt(self, name: str, kept: Kept | None = None) -> Owner:
@@ -86,16 +86,17 @@ class Agent:
         journal, found = None, list[Diagnostic]()
         if self.store is not None:
             journal, found = reopen(self.store, loaded, kept)
-        owner = self._owners[name] = Owner(loaded, self.events, journal)
-        self._findings[name] = found
+        return self._own(name, Owner(loaded, self.events, journal), found)
+
+    def _own(self, name: str, owner: Owner, found: list[Diagnostic]) -> Owner:
+        owner.stir = self.scribe.stir
+        self._owners[name], self._findings[name] = owner, found
         return owner
 
     def _restore(self, kept: Kept) -> None:
         assert self.store is not None
         loaded, journal, found = restore(self.store, kept)
-        owner = self._owners[kept.name] = Owner(loaded, self.events, journal)
-        self._findings[kept.name] = found
-        owner.fold()
+        self._own(kept.name, Owner(loaded, self.events, journal), found).fold()
 
     def owners(self) -> list[Owner]:
         return list(self._owners.values())
@@ -132,7 +133,7 @@ class Agent:
     def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
         store, journal = self.store, None
         if store is not None:
-            journal = Journal(store, store.begin(name, bundle.manifest.to_json(), bundle.object))
+            journal = Journal(store, store.begin(name, bundle.manifest.to_json(), bundle.object), 0)
         try:
             owner = Owner(Loaded.load(bundle, config, name), self.events, journal)
             try:
@@ -141,12 +142,11 @@ class Agent:
                 owner.unload()
                 raise
         except BaseException:
-            if store is not None:
+            if store is not None and journal is not None:
+                journal.close()
                 store.remove(name)
             raise
-        self._owners[name] = owner
-        self._findings[name] = []
-        return owner
+        return self._own(name, owner, [])
 
     def unload(self, name: str = "") -> str:
         """Also what the journal has and could not be restored."""
@@ -176,10 +176,11 @@ class Agent:
     def close(self) -> None:
         """Let go of all pipelines; they go on working."""
         self.events.close()
-        if self.scribe is not None:
-            self.scribe.stop()
+        self.scribe.stop()
         with self._changing:
             for owner in self._owners.values():
+                with suppress(Refused):  # then the log is replayed once more
+                    owner.settle_journal()
                 owner.close()
             self._owners.clear()
         if self.store is not None:

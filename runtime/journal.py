@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ..compiler.requests.rules import Reference
+from . import log
 from .loader import Loaded
+from .log import IES, NOTE, PACKED, Entry, Log
 from .outcome import Outcome
-from .store import IES, NOTE, PACKED, Entry, Store
+from .store import Snapshot, Store
 
 #: Idempotency keys that are remembered.
 KEYS = 65_536
-#: Requests since the last snapshot, and as a part of all rules, from which on there is a new one.
-_MANY, _SHARE = 10_000, 0.2
+#: Requests and octets since the last snapshot from which on there is a new one; requests also as a
+#: part of all rules, for a snapshot has all of them.
+_MANY, _SHARE, _LARGE = 10_000, 0.2, 256 << 20
 
 Answered = OrderedDict[str, tuple[bytes, Outcome]]
 
@@ -26,60 +30,97 @@ Answered = OrderedDict[str, tuple[bytes, Outcome]]
 class Journal:
     """What is written of one pipeline. Raises `Refused`, and then nothing is."""
 
-    def __init__(self, store: Store, pipeline: int, since: int = 0) -> None:
-        """`since`: requests that no snapshot has yet."""
-        self.store, self.pipeline = store, pipeline
-        self._since = since
+    def __init__(self, store: Store, pipeline: int, number: int, entries: Sequence[Entry] = ()):
+        """`number`: of the log to go on in; `entries`: those that no snapshot has yet."""
+        self.store, self.pipeline, self.number = store, pipeline, number
+        self.log = Log(store.log_path(pipeline, number))
+        self._since = len(entries)
+        self._keyed = [entry._replace(content=b"") for entry in entries if entry.key]
+        self._mark = 0
+
+    def close(self) -> None:
+        """May be called again."""
+        self.log.close()
+
+    # ---- transactions -----------------------------------------------------------------------
 
     def request(
         self, content: bytes, packed: bool, key: str, digest: bytes, outcome: Outcome
     ) -> None:
         """A request that is about to be made, and its answer."""
-        form, said = (PACKED if packed else IES), None
+        self._mark = self.log.size
+        revision, form = outcome.revision, PACKED if packed else IES
         if key:
-            created = [list(reference) for reference in outcome.created]
-            said = json.dumps([created, outcome.created_count, outcome.changed_count,
-                               outcome.removed_count])  # fmt: skip
-        entry = Entry(outcome.revision, form, content, key or None, digest or None, said)
-        self.store.append(self.pipeline, entry)
+            entry = Entry(revision, form, content, key, digest, _answer(outcome))
+            self._keyed.append(entry._replace(content=b""))
+        else:
+            entry = Entry(revision, form, content)
+        self.log.append(entry)
+        self._since += 1
+
+    def withdraw(self, revision: int) -> None:
+        """The last request could not be made."""
+        if self._keyed and self._keyed[-1].revision == revision:
+            self._keyed.pop()
+        self.log.withdraw(self._mark)
+
+    def note(self, revision: int, loaded: Loaded) -> None:
+        """Another transaction than a request's: nothing that a replay would have to make again."""
+        self.log.append(Entry(revision, NOTE, json.dumps(ifindexes_of(loaded)).encode()))
         self._since += 1
 
     def acknowledged(self) -> None:
         """Return when what was written may be answered for."""
-        self.store.stir()
-        self.store.acknowledged()
+        if self.store.acknowledge == "after":
+            self.log.durable()
 
-    def withdraw(self, revision: int) -> None:
-        """The request could not be made."""
-        self.store.withdraw(self.pipeline, revision)
-
-    def note(self, revision: int, loaded: Loaded) -> None:
-        """Another transaction than a request's: nothing that a replay would have to make again."""
-        said = json.dumps(ifindexes_of(loaded))
-        self.store.append(self.pipeline, Entry(revision, NOTE, said.encode()))
-        self._since += 1
+    # ---- snapshots --------------------------------------------------------------------------
 
     def due(self, rules: int) -> bool:
         """Whether so much was written that a snapshot is worth it."""
-        return self._since > max(_MANY, rules * _SHARE)
+        return self._since > max(_MANY, rules * _SHARE) or self.log.size > _LARGE
 
-    def fold(
-        self, revision: int, parts: Iterable[bytes], config: str,
-        build: tuple[str, bytes] | None = None,
-    ) -> None:  # fmt: skip
-        """See `Store.fold`."""
+    @property
+    def clean(self) -> bool:
+        """Whether the snapshot has everything."""
+        return not self._since
+
+    def open_next(self) -> int:
+        """A new log, for `turn_over`."""
+        return log.open_new(self.store.log_path(self.pipeline, self.number + 1))
+
+    def turn_over(self, descriptor: int, revision: int, parts: Sequence[bytes], config: str
+                  ) -> Snapshot:  # fmt: skip
+        """Go on in a new log; what was written so far is in these parts. Give what it returns to
+        `fold`."""
+        self.number += 1
+        self.log.turn_over(self.store.log_path(self.pipeline, self.number), descriptor)
         self._since = 0
-        self.store.fold(self.pipeline, revision, parts, config, KEYS, build)
+        keyed, self._keyed = self._keyed, []
+        return Snapshot(revision, parts, config, keyed)
+
+    def fold(self, made: Snapshot, build: tuple[str, bytes] | None = None) -> None:
+        """Let a snapshot take the place of the logs before. If that fails they stay."""
+        try:
+            self.store.fold(self.pipeline, self.number, replace(made, build=build), KEYS)
+        except BaseException:
+            self._keyed[:0] = made.answered
+            raise
 
     def answered(self) -> Answered:
         """The last requests with a key: its digest and answer, oldest first."""
         found: Answered = OrderedDict()
-        for entry in self.store.keyed(self.pipeline, KEYS):
-            if entry.key is not None and entry.answer is not None:
-                created, *counts = json.loads(entry.answer)
-                references = tuple(Reference(*each) for each in created)
-                found[entry.key] = entry.digest or b"", Outcome(entry.revision, references, *counts)
+        for entry in (*self.store.answers(self.pipeline), *self._keyed):
+            created, *counts = json.loads(entry.answer)
+            references = tuple(Reference(*each) for each in created)
+            found[entry.key] = entry.digest, Outcome(entry.revision, references, *counts)
         return found
+
+
+def _answer(outcome: Outcome) -> bytes:
+    created = [list(reference) for reference in outcome.created]
+    counts = [outcome.created_count, outcome.changed_count, outcome.removed_count]
+    return json.dumps([created, *counts]).encode()
 
 
 def config_of(loaded: Loaded) -> str:

@@ -51,6 +51,8 @@ class Owner:
 
     def __init__(self, loaded: Loaded, events: Events, journal: Journal | None = None) -> None:
         self.name, self.events, self.journal = loaded.name, events, journal
+        #: Called when something was written: somebody is to `look_after` it.
+        self.stir: Callable[[], None] = lambda: None
         self._lock = Lock()
         self._ended = False
         self._answered = journal.answered() if journal is not None else OrderedDict()
@@ -80,6 +82,7 @@ class Owner:
                     wanted = _read(wish, self.codecs)
                 outcome = self._make(wish, wanted, digest)
         if self.journal is not None:
+            self.stir()
             self.journal.acknowledged()
         return outcome
 
@@ -129,16 +132,26 @@ class Owner:
         journal = self.journal
         if journal is None:
             return
+        descriptor = journal.open_next()
         with self._turn(None):
             loaded = self.loaded
             parts = snapshot.take(loaded.writer, loaded.manifest)
-            revision, config = self.revision, config_of(loaded)
-        journal.fold(revision, parts, config, build)
+            made = journal.turn_over(descriptor, self.revision, parts, config_of(loaded))
+        journal.fold(made, build)
 
-    def fold_if_due(self) -> None:
-        """The same if there is much of it."""
-        if self.journal is not None and self.journal.due(len(self.loaded.book)):
+    def settle_journal(self) -> None:
+        """A snapshot, if anything was written since the last: then restoring is quick."""
+        if self.journal is not None and not self.journal.clean:
             self.fold()
+
+    def look_after(self) -> None:
+        """What nobody waits for: what is written onto the disk, and a snapshot if there is much."""
+        journal = self.journal
+        if journal is not None:
+            if journal.log.pending:
+                journal.log.durable()
+            if journal.due(len(self.loaded.book)):
+                self.fold()
 
     @contextmanager
     def _turn(self, until: float | None) -> Iterator[None]:
@@ -193,12 +206,16 @@ class Owner:
         with self._lock:
             self._ended = True
             self.loaded.close()
+            if self.journal is not None:
+                self.journal.close()
 
     def unload(self) -> None:
         """Detach and remove it."""
         with self._turn(None):
             revision, self._ended = self.revision, True
             self.loaded.unload()
+            if self.journal is not None:
+                self.journal.close()
         self.events.tell(Event(self.name, revision, PipelineChanged("unloaded")))
 
 

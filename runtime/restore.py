@@ -22,9 +22,10 @@ from .faults import refused
 from .handles import Map
 from .journal import Journal, config_of
 from .loader import Loaded
+from .log import NOTE, PACKED, Damage, Entry
 from .ports import Wanted
 from .refresh import refresh_rules
-from .store import NOTE, PACKED, Entry, Kept, Store
+from .store import Kept, Store
 
 
 def reopen(
@@ -34,32 +35,43 @@ def reopen(
     Raises `Refused`."""
     if kept is None or _digest(kept) != loaded.manifest.digest:
         return None, [store_faults.not_kept(loaded.name)]
-    known = kept.snapshot is not None and (
+    known = kept.digest is not None and (
         json.loads(kept.config)["incarnation"] == loaded.about["incarnation"]
     )
-    entries = store.entries(kept.id, kept.revision)
+    entries, number, found = _entries(store, kept)
     last = entries[-1].revision if entries else kept.revision
-    found: list[Diagnostic] = []
     if known and last > loaded.writer.epoch:
         new = [entry for entry in entries if entry.revision > loaded.writer.epoch]
-        found = replay(loaded, new, json.loads(kept.config)["ifindexes"])
-    journal = Journal(store, kept.id, len(entries))
-    if not known or last != loaded.writer.epoch:
-        parts = snapshot.take(loaded.writer, loaded.manifest)
-        journal.fold(loaded.writer.epoch, parts, config_of(loaded))
+        found += replay(loaded, new, json.loads(kept.config)["ifindexes"])
+    journal = Journal(store, kept.id, number, entries)
+    if not known or last != loaded.writer.epoch or found:
+        descriptor, parts = journal.open_next(), snapshot.take(loaded.writer, loaded.manifest)
+        epoch, config = loaded.writer.epoch, config_of(loaded)
+        journal.fold(journal.turn_over(descriptor, epoch, parts, config))
     return journal, found
 
 
 def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]]:
     """Load a pipeline as the journal has it. Raises `Refused`."""
-    if kept.snapshot is None:  # killed while it was being loaded: nobody was told that it is
+    if kept.digest is None:  # killed while it was being loaded: nobody was told that it is
         store.remove(kept.name)
         raise refused(store_faults.not_restored(kept.name))
     bundle = make_bundle(kept.manifest, lambda _: kept.object)
-    entries = store.entries(kept.id, kept.revision)
-    content = Restoration(kept, bundle, store.snapshot(kept), entries, [])
+    entries, number, found = _entries(store, kept)
+    content = Restoration(kept, bundle, store.snapshot(kept), entries, found)
     loaded = Loaded.load(bundle, content.config, kept.name, content=content)
-    return loaded, Journal(store, kept.id, len(entries)), content.findings
+    return loaded, Journal(store, kept.id, number, entries), content.findings
+
+
+def _entries(store: Store, kept: Kept) -> tuple[list[Entry], int, list[Diagnostic]]:
+    """What was written since the snapshot, the last log's number, and what is to be said of it."""
+    try:
+        entries, number = store.entries(kept)
+        return entries, number, []
+    except Damage as damage:
+        last = damage.entries[-1].revision if damage.entries else kept.revision
+        said = store_faults.damaged_log(kept.name, last)
+        return damage.entries, store.last_log(kept), [said]
 
 
 def _digest(kept: Kept) -> str:
@@ -89,8 +101,7 @@ class Restoration:
         try:
             snapshot.put(self.snapshot, maps, self.bundle.manifest)
         except snapshot.Misfit as misfit:
-            path = str(self.kept.snapshot)
-            raise refused(store_faults.damaged(path, str(misfit))) from None
+            raise refused(store_faults.damaged(self.kept.name, str(misfit))) from None
         maps["control"].mmap().cast("Q")[0] = self.kept.revision
 
     def fill(self, loaded: Loaded) -> None:
@@ -108,8 +119,6 @@ def replay(
     codecs, book = Codecs(loaded.manifest, loaded.book.kinds), loaded.book
     now, book.ifindexes = book.ifindexes, _numbers(ifindexes)
     for entry in entries:
-        if entry.content is None:
-            continue
         if entry.form == NOTE:
             book.ifindexes = _numbers(json.loads(entry.content))
             loaded.writer.skip_to(entry.revision)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from ..lang.diagnostics import Refused
 from ..lang.render import render
 from .owner import Owner
-from .store import Store
 
 #: Seconds in which changes gather before it looks: what a power cut may take of what was
 #: acknowledged before it was on the disk, if the journal is kept so.
@@ -20,13 +19,12 @@ _log = logging.getLogger("heliod.journal")
 class Scribe:
     """Runs from `start` to `stop`, and sleeps while nothing changes."""
 
-    def __init__(self, store: Store, owners: Callable[[], Iterable[Owner]]) -> None:
-        self._store, self._owners = store, owners
+    def __init__(self, owners: Callable[[], Iterable[Owner]]) -> None:
+        self._owners = owners
         self._stirred, self._ended = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="scribe", daemon=True)
 
     def start(self) -> None:
-        self._store.stir = self.stir
         self._thread.start()
 
     def stir(self) -> None:
@@ -44,15 +42,9 @@ class Scribe:
     def _run(self) -> None:
         while self._stirred.wait() and not self._ended.wait(PAUSE):
             self._stirred.clear()
-            try:
-                self._look()
-            except Refused as error:
-                for found in error.diagnostics:
-                    _log.error("%s", render(found))
-
-    def _look(self) -> None:
-        if self._store.pending:
-            self._store.durable()
-        self._store.checkpoint()
-        for owner in self._owners():
-            owner.fold_if_due()
+            for owner in self._owners():
+                try:
+                    owner.look_after()
+                except Refused as error:
+                    for found in error.diagnostics:
+                        _log.error("%s: %s", owner.name, render(found))

@@ -49,6 +49,12 @@ def not_replayed(name: str, revision: int) -> Diagnostic:
                       "rules with what they should be", "warning")  # fmt: skip
 
 
+def damaged_log(name: str, revision: int) -> Diagnostic:
+    return Diagnostic("H0787", f"the log of `{name}` is damaged behind revision {revision}", (),
+                      "if the machine was not rebooted nothing is lost; otherwise what was asked "
+                      "for after that is: tell it again, and look after the disk")  # fmt: skip
+
+
 JOURNAL: dict[str, Explanation] = {
     "H0780": Explanation(
         "the journal cannot be written",
@@ -88,5 +94,11 @@ JOURNAL: dict[str, Explanation] = {
         "When the agent makes requests again that it had written down, one is refused that was "
         "not refused then. A request that the agent was killed in the middle of, and that would "
         "have been refused for a full table, is the usual reason.",
+    ),
+    "H0787": Explanation(
+        "the log of a pipeline is damaged",
+        "Each record of the log has a checksum, and one does not fit. What comes before it was "
+        "made again. While the machine runs all rules are in the kernel's maps, and the journal is "
+        "written anew from those.",
     ),
 }

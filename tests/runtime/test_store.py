@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.store import IES, NOTE, PACKED, Entry, Store
+from helioc.runtime.journal import Journal
+from helioc.runtime.log import IES, NOTE, PACKED, Damage, Entry, Log, read
+from helioc.runtime.outcome import Outcome
+from helioc.runtime.store import Kept, Snapshot, Store
 
 
 @pytest.fixture
@@ -20,63 +23,86 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def fill(store: Store, count: int, keys: bool = True) -> int:
-    """A pipeline in force at revision 0, and so many requests of it."""
-    pipeline = store.begin("edge", '{"digest": ""}', b"object")
-    store.fold(pipeline, 0, [b"rules"], "{}", 10)
-    for i in range(1, count + 1):
-        key = f"k{i}" if keys and i % 2 else None
-        store.append(pipeline, Entry(i, IES, b"request %d" % i, key, b"d" if key else None, "[]"))
-    return pipeline
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    made = Log(tmp_path / "log")
+    yield made
+    made.close()
 
 
-def test_it_is_all_there_after_a_restart(store: Store) -> None:
-    pipeline = fill(store, 100)
-    store.append(pipeline, Entry(101, NOTE, b"{}"))
-    store.append(pipeline, Entry(102, PACKED, bytes(100_000)))
-    store.close()
-    again = Store(store.directory)
-    (kept,) = again.pipelines()
-    assert (kept.name, kept.object, kept.revision) == ("edge", b"object", 0)
-    assert again.snapshot(kept) == b"rules"
-    found = again.entries(kept.id, kept.revision)
-    assert [e.revision for e in found] == list(range(1, 103))
-    assert found[41].content == b"request 42" and found[-1].content == bytes(100_000)
-    again.close()
+def entries(count: int, first: int = 1) -> list[Entry]:
+    return [
+        Entry(i, IES, b"request %d" % i, f"k{i}", b"d", b"[[],0,0,0]") if i % 2
+        else Entry(i, IES, b"request %d" % i)
+        for i in range(first, first + count)
+    ]  # fmt: skip
 
 
-def test_a_snapshot_takes_the_place_of_what_led_to_it(store: Store) -> None:
-    pipeline = fill(store, 1000)
-    store.append(pipeline, Entry(1001, PACKED, bytes(100_000), "bulk", b"d", "[]"))
-    store.append(pipeline, Entry(1002, IES, b"later"))
-    store.fold(pipeline, 1001, [b"all ", b"rules"], '{"a": 1}', 100)
+def keyed(count: int) -> list[Entry]:
+    return [entry for entry in entries(count) if entry.key]
+
+
+def the(store: Store) -> Kept:
     (kept,) = store.pipelines()
-    assert (store.snapshot(kept), kept.config, kept.revision) == (b"all rules", '{"a": 1}', 1001)
-    assert store.entries(pipeline, kept.revision) == [Entry(1002, IES, b"later")]
-    keyed = store.keyed(pipeline, 1000)
-    assert [e.revision for e in keyed] == [*range(803, 1001, 2), 1001], "the last 100 keys"
-    assert {e.content for e in store.entries(pipeline, 0)} == {None, b"later"}
-    assert sorted(p.name for p in store.directory.glob("*-*-*")) == [f"rules-{pipeline}-1001"]
+    return kept
 
 
-def test_what_could_not_be_made_is_withdrawn(store: Store) -> None:
-    pipeline = fill(store, 2)
-    store.withdraw(pipeline, 2)
-    store.append(pipeline, Entry(2, IES, b"another"))
-    assert [e.content for e in store.entries(pipeline)] == [b"request 1", b"another"]
+# ---- the log --------------------------------------------------------------------------------
 
 
-def test_an_unloaded_pipeline_leaves_nothing(store: Store) -> None:
-    pipeline = fill(store, 10)
-    store.append(pipeline, Entry(11, PACKED, bytes(100_000)))
-    store.remove("edge")
-    assert not store.pipelines() and not store.entries(pipeline)
-    assert not list(store.directory.glob("*-*-*"))
+def test_what_is_written_is_read_again(log: Log) -> None:
+    wanted = [*entries(100), Entry(101, NOTE, b"{}"), Entry(102, PACKED, bytes(1_000_000))]
+    for entry in wanted:
+        log.append(entry)
+    assert read(log.path) == wanted
+    again = Log(log.path)
+    again.append(Entry(103, IES, b"later"))
+    again.close()
+    assert read(log.path)[-1] == Entry(103, IES, b"later")
 
 
-def test_many_share_the_waiting(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline, real, syncs = fill(store, 0), os.fdatasync, []
-    store.durable()
+@pytest.mark.parametrize("cut", [1, 5, 15, 30])
+def test_a_record_that_was_cut_short_is_dropped(log: Log, cut: int) -> None:
+    for entry in entries(10):
+        log.append(entry)
+    size = log.path.stat().st_size
+    os.truncate(log.path, size - cut)
+    assert [e.revision for e in read(log.path)] == list(range(1, 10))
+    again = Log(log.path)
+    again.append(Entry(10, IES, b"another"))
+    again.close()
+    assert read(log.path)[-1] == Entry(10, IES, b"another")
+
+
+def test_zeros_at_the_end_are_what_a_power_cut_leaves(log: Log) -> None:
+    log.append(Entry(1, IES, b"x"))
+    with log.path.open("ab") as file:
+        file.write(bytes(5000))
+    assert read(log.path) == [Entry(1, IES, b"x")]
+
+
+def test_damage_in_the_middle_is_said(log: Log) -> None:
+    for entry in entries(100):
+        log.append(entry)
+    content = bytearray(log.path.read_bytes())
+    content[len(content) // 2] ^= 1
+    log.path.write_bytes(content)
+    with pytest.raises(Damage) as error:
+        read(log.path)
+    assert 30 < len(error.value.entries) < 70
+
+
+def test_what_could_not_be_made_is_withdrawn(log: Log) -> None:
+    log.append(Entry(1, IES, b"one"))
+    size = log.size
+    log.append(Entry(2, IES, b"two"))
+    log.withdraw(size)
+    log.append(Entry(2, IES, b"another"))
+    assert [e.content for e in read(log.path)] == [b"one", b"another"]
+
+
+def test_many_share_the_waiting(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, syncs, turn = os.fdatasync, list[int](), threading.Lock()
 
     def slow(descriptor: int) -> None:
         syncs.append(descriptor)
@@ -86,70 +112,30 @@ def test_many_share_the_waiting(store: Store, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(os, "fdatasync", slow)
 
     def one(number: int) -> None:
-        store.append(pipeline, Entry(number, IES, b"x"))
-        store.acknowledged()
+        with turn:
+            log.append(Entry(number, IES, b"x"))
+        log.durable()
 
     threads = [threading.Thread(target=one, args=(i,)) for i in range(1, 17)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert 1 <= len(syncs) <= 4 and not store.pending
+    assert 1 <= len(syncs) <= 4 and not log.pending
 
 
-def test_answers_may_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store(tmp_path / "state", "before")
-    pipeline = fill(store, 0)
-    store.append(pipeline, Entry(1, IES, b"x"))
-    store.acknowledged()
-    assert store.pending
-    store.durable()
-    assert not store.pending
-    store.close()
+def test_a_failing_disk_ends_all_writing(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.append(Entry(1, IES, b"x"))
 
+    def fails(_: int) -> None:
+        raise OSError(5, "Input/output error")
 
-def test_the_log_stays_small(store: Store) -> None:
-    pipeline = fill(store, 3000)
-    wal = store.directory / "journal.db-wal"
-    assert wal.stat().st_size > 1 << 20
-    store.checkpoint(1 << 20)
-    assert wal.stat().st_size <= 1 << 20
-    assert len(store.entries(pipeline)) == 3000
-
-
-def test_two_agents_do_not_share_it(store: Store) -> None:
-    with pytest.raises(Refused, match="H0782"):
-        Store(store.directory)
-
-
-def test_a_damaged_journal_is_said(store: Store) -> None:
-    pipeline = fill(store, 2000)
-    store.append(pipeline, Entry(2001, PACKED, bytes(100_000)))
-    store.close()
-    packed = store.directory / f"packed-{pipeline}-2001"
-    packed.write_bytes(bytes(99_999) + b"x")
-    again = Store(store.directory)
-    with pytest.raises(Refused, match="H0781"):
-        again.entries(pipeline)
-    (store.directory / f"rules-{pipeline}-0").unlink()
-    with pytest.raises(Refused, match="H0781"):
-        again.snapshot(again.pipelines()[0])
-    again.close()
-    path = store.directory / "journal.db"
-    content = bytearray(path.read_bytes())
-    content[20_000:40_000] = bytes(20_000)
-    path.write_bytes(content)
-    with pytest.raises(Refused, match="H0781"):
-        Store(store.directory)
-    path.write_bytes(b"no database" * 1000)
-    with pytest.raises(Refused, match="H0781"):
-        Store(store.directory)
-
-
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fails)
+        with pytest.raises(Refused, match="H0783"):
+            log.durable()
     with pytest.raises(Refused, match="H0780"):
-        Store(tmp_path / "file" / "state")
+        log.append(Entry(2, IES, b"x"))
 
 
 @pytest.fixture
@@ -163,34 +149,151 @@ def small_disk(kernel: None, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_refuses_and_recovers(small_disk: Path) -> None:
-    store = Store(small_disk / "state")
-    pipeline = fill(store, 10)
-    (small_disk / "filler").write_bytes(bytes(1_400_000))
-    revision = 10
-    with pytest.raises(Refused, match="H0780.*full"):
-        for revision in range(11, 2000):
-            store.append(pipeline, Entry(revision, IES, bytes(3000)))
-    assert [e.revision for e in store.entries(pipeline)] == list(range(1, revision))
-    with pytest.raises(Refused, match="H0780"):
-        store.append(pipeline, Entry(revision, PACKED, bytes(600_000)))
-    (small_disk / "filler").unlink()
-    store.append(pipeline, Entry(revision, IES, bytes(3000)))
-    store.durable()
+    log = Log(small_disk / "log")
+    revision = 0
+    with pytest.raises(Refused, match="H0780.*no space"):
+        for revision in range(1, 2000):
+            log.append(Entry(revision, IES, bytes(3000)))
+    assert [e.revision for e in read(log.path)] == list(range(1, revision))
+    log.withdraw(log.size // 2)
+    log.close()
+    left = read(small_disk / "log")
+    log = Log(small_disk / "log")
+    log.append(Entry(revision, IES, b"x"))
+    log.durable()
+    log.close()
+    assert read(small_disk / "log")[-1].revision == revision and left
+
+
+# ---- the store ------------------------------------------------------------------------------
+
+
+def test_it_is_all_there_after_a_restart(store: Store) -> None:
+    pipeline = store.begin("edge", '{"digest": ""}', b"object")
+    assert the(store).digest is None, "nobody has said that it is in force"
+    store.fold(pipeline, 1, Snapshot(7, [b"some ", b"rules"], "{}", keyed(3)), 10)
     store.close()
-    again = Store(small_disk / "state")
-    assert [e.revision for e in again.entries(pipeline)] == list(range(1, revision + 1))
+    again = Store(store.directory)
+    kept = the(again)
+    assert (kept.name, kept.object, kept.revision, kept.number) == ("edge", b"object", 7, 1)
+    assert again.snapshot(kept) == b"some rules"
+    assert [e.key for e in again.answers(pipeline)] == ["k1", "k3"]
     again.close()
 
 
-def test_a_failing_disk_ends_all_writing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipeline = fill(store, 1)
+def test_the_last_answers_are_kept(store: Store) -> None:
+    pipeline = store.begin("edge", "", b"")
+    store.fold(pipeline, 1, Snapshot(100, [b""], "{}", keyed(100)), 30)
+    assert [e.revision for e in store.answers(pipeline)] == list(range(41, 100, 2))
 
-    def fails(_: int) -> None:
-        raise OSError(5, "Input/output error")
+
+def test_an_unloaded_pipeline_leaves_nothing(store: Store) -> None:
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    write(journal, 10)
+    fold(journal)
+    write(journal, 10, 11)
+    journal.close()
+    store.remove("edge")
+    assert not store.pipelines()
+    assert not [path.name for path in store.directory.glob("*-*-*")]
+
+
+# ---- a journal ------------------------------------------------------------------------------
+
+
+def write(journal: Journal, count: int, first: int = 1) -> None:
+    for entry in entries(count, first):
+        outcome = Outcome(entry.revision, (), 0, 0, 0)
+        journal.request(entry.content, False, entry.key, entry.digest, outcome)
+
+
+def fold(journal: Journal, revision: int = 10) -> None:
+    descriptor = journal.open_next()
+    journal.fold(journal.turn_over(descriptor, revision, [b"rules"], "{}"))
+
+
+def test_a_snapshot_takes_the_place_of_what_led_to_it(store: Store) -> None:
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    write(journal, 10)
+    assert not journal.clean
+    fold(journal)
+    assert journal.clean
+    write(journal, 5, 11)
+    journal.acknowledged()
+    kept = the(store)
+    found, number = store.entries(kept)
+    assert [e.revision for e in found] == list(range(11, 16))
+    again = Journal(store, kept.id, number, found)
+    assert list(again.answered()) == [f"k{i}" for i in range(1, 16, 2)]
+    again.close()
+    journal.close()
+    names = sorted(path.name for path in store.directory.glob("*-[0-9]*-*"))
+    assert names == [f"log-{kept.id}-1", f"rules-{kept.id}-1"]
+
+
+def test_a_snapshot_that_cannot_be_written_costs_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    fold(journal, 0)
+    write(journal, 10)
+
+    def fails(*_: object) -> bytes:
+        raise Refused([])
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fdatasync", fails)
-        with pytest.raises(Refused, match="H0783"):
-            store.durable()
+        patched.setattr(store, "_write", fails)
+        with pytest.raises(Refused):
+            fold(journal)
+    write(journal, 5, 11)
+    found, number = store.entries(the(store))
+    assert [e.revision for e in found] == list(range(1, 16)) and number == 2
+    fold(journal, 15)
+    assert store.entries(the(store)) == ([], 3)
+    assert len(store.answers(the(store).id)) == 8
+    journal.close()
+
+
+def test_answers_may_come_first(tmp_path: Path) -> None:
+    store = Store(tmp_path / "state", "before")
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    write(journal, 1)
+    journal.acknowledged()
+    assert journal.log.pending
+    journal.log.durable()
+    assert not journal.log.pending
+    journal.close()
+    store.close()
+
+
+def test_two_agents_do_not_share_it(store: Store) -> None:
+    with pytest.raises(Refused, match="H0782"):
+        Store(store.directory)
+
+
+def test_a_damaged_journal_is_said(store: Store) -> None:
+    pipeline = store.begin("edge", "", bytes(100_000))
+    store.fold(pipeline, 1, Snapshot(7, [b"rules"], "{}"), 10)
+    rules = store.directory / f"rules-{pipeline}-1"
+    rules.write_bytes(b"rulez")
+    with pytest.raises(Refused, match="H0781"):
+        store.snapshot(the(store))
+    rules.unlink()
+    with pytest.raises(Refused, match="H0781"):
+        store.snapshot(the(store))
+    store.close()
+    path = store.directory / "journal.db"
+    content = bytearray(path.read_bytes())
+    content[4096:40_000] = bytes(40_000 - 4096)
+    path.write_bytes(content)
+    with pytest.raises(Refused, match="H0781"):
+        Store(store.directory)
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(Refused, match="H0781"):
+        Store(store.directory)
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
     with pytest.raises(Refused, match="H0780"):
-        store.append(pipeline, Entry(2, IES, b"x"))
+        Store(tmp_path / "file" / "state")
