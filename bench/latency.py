@@ -92,7 +92,7 @@ class Edge:
                  "--state", str(directory / f"state-{acknowledge}"), "--acknowledge", acknowledge,
                  "--tcp", f"127.0.0.1:{PORT}", "--identity", str(self.certs / "agent"),
                  "--rate", "1000000"]  # fmt: skip
-        self.agent: Background = self.edge.start("nice", "-n", "-20", *words)
+        self.agent: Background = self.edge.start("chrt", "-f", "10", *words)
         self.agent.expect("ready")
 
     def fill(self) -> None:
@@ -159,7 +159,7 @@ def measure(made: Edge, program: Path, run: Run, requests: list[bytes]) -> Times
     address = f"127.0.0.1:{PORT}" if run.tls else f"unix:{made.socket}"
     identity = str(made.certs / "admin") if run.tls else "-"
     method = f"/helio.control.v1.Control/{'Stream' if run.calls == 'stream' else 'Apply'}"
-    made.edge.run("nice", "-n", "-20", str(program), address, identity, method, run.calls,
+    made.edge.run("chrt", "-f", "10", str(program), address, identity, method, run.calls,
                   str(run.pace), str(asked), str(answers))  # fmt: skip
     found = array("Q", answers.read_bytes())
     return Times([ns / 1e6 for ns in found])
