@@ -88,7 +88,8 @@ class Edge:
         if not self.certs.exists():
             make_authority(self.certs, [])
         self.socket = directory / "heliod.sock"
-        words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
+        self.words = words = [
+                 sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
                  "--state", str(directory / f"state-{acknowledge}"), "--acknowledge", acknowledge,
                  "--tcp", f"127.0.0.1:{PORT}", "--identity", str(self.certs / "agent"),
                  "--rate", "1000000"]  # fmt: skip

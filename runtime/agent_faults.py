@@ -79,6 +79,11 @@ def not_allowed(what: str, role: str, needed: str) -> Diagnostic:
                       f"a certificate with the role `{needed}` allows it")  # fmt: skip
 
 
+def overtaken() -> Diagnostic:
+    return Diagnostic("H0774", "the rules changed faster than they could be read", (),
+                      "ask again")  # fmt: skip
+
+
 AGENT: dict[str, Explanation] = {
     "H0760": Explanation(
         "the rules are not those that a request was made for",
@@ -155,5 +160,11 @@ AGENT: dict[str, Explanation] = {
         "A client's certificate names its role among its subject's other names, as the URI "
         "urn:helio:role:read, :rules or :admin. `read` may look, `rules` also change rules, "
         "`admin` also load, upgrade and unload.",
+    ),
+    "H0774": Explanation(
+        "a list could not be made",
+        "While rules are listed the agent keeps what the list shows of changed rules. Where so "
+        "many change that there is no other room for them, or the agent's reading process has "
+        "ended, the list is begun anew, and given up after the third time.",
     ),
 }

@@ -130,8 +130,8 @@ class Local:
     def rules(self, which: Meant) -> list[Shown]:
         from .report import chosen, shown
 
-        rules = self._reader.rules()
-        return shown(chosen(rules, which), self._reader.book(rules), rules)
+        moment = self._reader.moment()
+        return shown(chosen(moment, which), moment)
 
     def entries(self, state: str) -> list[Entry]:
         return self._reader.entries(next(s for s in self.manifest().states if s.name == state))
@@ -139,10 +139,10 @@ class Local:
     def statistics(self) -> Statistics:
         from .report import shown
 
-        reader, rules = self._reader, self._reader.rules()
+        reader, moment = self._reader, self._reader.moment()
         events = [(c.group, c.reason, count) for c, count in reader.events()]
-        counting = [c for c in rules if c.packets is not None]
-        return Statistics(reader.name, events, shown(counting, reader.book(rules), rules))
+        counting = (counted for counted in moment if counted.packets is not None)
+        return Statistics(reader.name, events, shown(counting, moment))
 
     def refresh(self) -> RefreshedNow:
         from .loader import Loaded

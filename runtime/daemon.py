@@ -87,7 +87,8 @@ def serve(
 
     agent = Agent(Store(state, acknowledge))
     try:
-        server = Server(Service(agent), Limits(rate=rate))
+        service = Service(agent)
+        server = Server(service, Limits(rate=rate))
         server.listen(path)
         if identity is not None:
             server.listen_tcp(address, identity)
@@ -101,9 +102,11 @@ def serve(
         names = ", ".join(status.name for status in agent.status())
         _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
         tell_manager("READY=1")
+        service.readers.start()
         stop.wait()
         tell_manager("STOPPING=1")
         server.stop(GRACE)
+        service.readers.close()
     finally:
         agent.close()
 # fmt: on

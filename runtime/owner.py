@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from threading import Lock
@@ -16,6 +17,7 @@ from ..compiler.requests.columns import load as unpack
 from ..compiler.requests.plan import Plan
 from ..compiler.requests.rules import Reference
 from ..compiler.requests.wire import Codecs, decode
+from ..lang.diagnostics import Refused
 from ..lang.request import Request
 from . import agent_faults as faults
 from . import snapshot
@@ -25,6 +27,7 @@ from .journal import KEYS, Journal, config_of
 from .loader import Loaded
 from .outcome import MovedOn, Outcome, outcome_of
 from .refresh import Refreshed
+from .transaction import Writer
 
 #: Octets of an idempotency key.
 LONGEST_KEY = 64
@@ -199,6 +202,23 @@ class Owner:
             what = RulesChanged(created, changed, removed)
             self.events.tell(Event(self.name, self.revision, what))
 
+    # ---- reading ----------------------------------------------------------------------------
+
+    @property
+    def digest(self) -> str:
+        """Of the build that is loaded."""
+        return self.loaded.manifest.digest
+
+    @contextmanager
+    def hold(self) -> Iterator[Held]:
+        """The rules of this moment, for somebody else to read at leisure."""
+        with self._turn(None):
+            held = Held(self.loaded.writer, self._turn)
+        try:
+            yield held
+        finally:
+            held.close()
+
     # ---- the end ----------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -217,6 +237,44 @@ class Owner:
             if self.journal is not None:
                 self.journal.close()
         self.events.tell(Event(self.name, revision, PipelineChanged("unloaded")))
+
+
+class Held:
+    """Rules that stay as they are until `let_go`. `descriptor`: a memory file with the epoch and
+    the cells of this moment: see rpc/reading.py."""
+
+    def __init__(
+        self, writer: Writer, turn: Callable[[float | None], AbstractContextManager[None]]
+    ) -> None:
+        self._writer, self._turn = writer, turn
+        self._holding = False
+        self.descriptor = os.memfd_create("cells", os.MFD_CLOEXEC)
+        try:
+            os.write(self.descriptor, writer.epoch.to_bytes(8, "little"))
+            for table in writer.tables.values():
+                os.write(self.descriptor, table.cells)
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+        writer.hold()
+        self._holding = True
+
+    def let_go(self) -> bool:
+        """They have been read: whether they stayed as they were."""
+        if not self._holding:
+            return False
+        with self._turn(None):
+            self._holding = False
+            return self._writer.let_go()
+
+    def close(self) -> None:
+        """May be called again."""
+        if self._holding:
+            with suppress(Refused):
+                self.let_go()
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
 
 
 def _read(wish: Wish, codecs: Codecs) -> Request | Columns:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
+from functools import partial
 from ipaddress import ip_address
-from typing import NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,26 +23,20 @@ from ..compiler.manifest import (
     State,
     from_json,
 )
-from ..compiler.requests.rulebook import RuleBook
-from ..compiler.requests.rules import Rule
 from . import faults
+from .bulk import rows
 from .handles import BpfError, Map
-from .images import ImageCodec
+from .images import LIVE
+from .moment import Counted, Moment, Rules, slots_at
 from .releases import pick, read_about, release_of
 from .report import Entry
 from .sums import read_sums
-from .tables import EPOCHS, SLOT
 
 _ATTEMPTS = 100
-_Result = TypeVar("_Result")
+_FLAGS = 24  # of an image
+_FEW = 32  # elements that are better read one by one
 
-
-class Counted(NamedTuple):
-    """A rule and what it counted; None where its kind does not count."""
-
-    rule: Rule
-    packets: int | None
-    octets: int | None
+Array = npt.NDArray[Any]
 
 
 class Reader:
@@ -90,35 +85,61 @@ class Reader:
 
     def rules(self) -> list[Counted]:
         """Every rule of one moment between two transactions, by kind and id, with its counters."""
-        return self.moment()[1]
+        return list(self.moment())
 
-    def moment(self) -> tuple[int, list[Counted]]:
-        """The revision of a moment, and its rules."""
-        return self._consistent(
-            lambda epoch: [c for kind in self.manifest.rules for c in self._of(kind, epoch)]
-        )
-
-    def occupancy(self) -> tuple[int, dict[str, int]]:
-        """The revision of a moment, and how many rules each kind had."""
-        return self._consistent(
-            lambda epoch: {
-                kind.name: int(np.count_nonzero(self._slots(kind, epoch)))
-                for kind in self.manifest.rules
-            }
-        )
-
-    def _consistent(self, read: Callable[[int], _Result]) -> tuple[int, _Result]:
-        """What `read` finds in maps that nobody changed meanwhile."""
+    def moment(self, kinds: Collection[str] = ()) -> Moment:
+        """A moment's rules, of these kinds (default: of all), while the writer goes on."""
         control = self.map("control").mmap().cast("Q")
         try:
             for _ in range(_ATTEMPTS):
                 epoch = control[0]
-                found = read(epoch)
+                cells = {kind.name: self._cells(kind) for kind in self.manifest.rules}
+                found = self.moment_of(epoch, cells, kinds).detach()
                 if control[0] == epoch:
                     break
-            return epoch, found
+            return found
         finally:
             control.release()
+
+    def moment_of(
+        self, epoch: int, cells: Mapping[str, Array], kinds: Collection[str] = ()
+    ) -> Moment:
+        """That of an epoch, by the cells as they were then. Its images may be overwritten."""
+        wanted = [kind for kind in self.manifest.rules if not kinds or kind.name in kinds]
+        rules = [self._rules(kind, slots_at(cells[kind.name], epoch)) for kind in wanted]
+        return Moment(self.manifest, epoch, self.port_numbers, rules)
+
+    def _rules(self, kind: RuleKind, slots: Array) -> Rules:
+        live = np.flatnonzero(slots)
+        stride = self.map(f"{kind.prefix}_images").spec.stride
+        images = rows(self._memory(f"{kind.prefix}_images"), stride)
+        live = live[images[slots[live], _FLAGS] == LIVE]  # others a writer has overtaken
+        count = partial(self._counts, kind) if kind.counts else None
+        return Rules(self.manifest, kind, live, slots[live], images, count)
+
+    def _counts(self, kind: RuleKind, cells: Array) -> Array:
+        """Packets and octets of so many cells."""
+        counters = self.map(f"{kind.prefix}_counts")
+        if not len(cells):
+            return np.zeros((0, 2), np.uint64)
+        if len(cells) < _FEW:
+            each = [counters.lookup_per_cpu(int(cell).to_bytes(4, "little")) for cell in cells]
+            words = np.frombuffer(b"".join(b"".join(e or ()) for e in each), "<u8")
+            few: Array = words.reshape(len(cells), -1, 2).sum(axis=1)
+            return few
+        many: Array = read_sums(counters, int(cells.max()) + 1)[cells]
+        return many
+
+    def occupancy(self) -> tuple[int, dict[str, int]]:
+        """The revision, and how many rules each kind has, give or take those that just change."""
+        control = self.map("control").mmap().cast("Q")
+        epoch = control[0]
+        control.release()
+        slots = {kind.name: slots_at(self._cells(kind), epoch) for kind in self.manifest.rules}
+        return epoch, {name: int(np.count_nonzero(each)) for name, each in slots.items()}
+
+    def _cells(self, kind: RuleKind) -> Array:
+        return np.frombuffer(self._memory(f"{kind.prefix}_cells"), dtype="<u8").copy()
 
     def entries(self, state: State) -> list[Entry]:
         """What packets left in a state table, each with its age in seconds (None: it has none)."""
@@ -142,40 +163,6 @@ class Reader:
         if slot.type in ("ip4", "ip6"):
             return str(ip_address(octets))
         return str(number)
-
-    def book(self, rules: list[Counted]) -> RuleBook:
-        """A rule book of these, for names and texts."""
-        book = RuleBook(self.manifest, self.port_numbers)
-        book.restore(c.rule for c in rules)
-        return book
-
-    def _slots(self, kind: RuleKind, epoch: int) -> npt.NDArray[np.uint64]:
-        """By cell the slot of its rule, 0 without."""
-        cells = np.frombuffer(self._memory(f"{kind.prefix}_cells"), dtype="<u8").copy()
-        cells[0] = 0  # the directory's
-        ahead = ((epoch & (EPOCHS - 1)) - (cells >> 48).astype(np.int64)) % EPOCHS
-        return np.where(ahead < EPOCHS // 2, cells >> 24 & SLOT, cells & SLOT)
-
-    def _of(self, kind: RuleKind, epoch: int) -> list[Counted]:
-        slots = self._slots(kind, epoch)
-        live = np.flatnonzero(slots)
-        if not len(live):
-            return []
-        sums = None
-        if kind.counts:
-            sums = read_sums(self.map(f"{kind.prefix}_counts"), int(live[-1]) + 1)
-        codec, images = ImageCodec(self.manifest, kind), self._memory(f"{kind.prefix}_images")
-        stride = self.map(f"{kind.prefix}_images").spec.stride
-        found = []
-        for cell in live.tolist():
-            at = int(slots[cell]) * stride
-            try:
-                rule, _ = codec.rule_of(images[at : at + kind.image_size])
-            except (ValueError, IndexError):
-                continue  # overtaken by a writer: this round is read again
-            packets, octets = sums[cell].tolist() if sums is not None else (None, None)
-            found.append(Counted(rule, packets, octets))
-        return sorted(found, key=lambda c: (c.rule.id, c.rule.sequence))
 
     def _memory(self, name: str) -> memoryview:
         if name not in self._views:

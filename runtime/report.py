@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..compiler.requests.rules import Reference
 
 if TYPE_CHECKING:
-    from ..compiler.requests.rulebook import RuleBook
-    from .reader import Counted
+    from .moment import Counted, Moment
 
 Row = Sequence[str]
 
 
 class Shown(NamedTuple):
     """A rule as it is shown. `packets` and `octets` are None where its kind does not count;
-    `owner` is the rule that it belongs to."""
+    `owned`: it belongs to another rule, within whose text it stands."""
 
     kind: str
     id: int
@@ -24,7 +23,7 @@ class Shown(NamedTuple):
     text: str
     packets: int | None = None
     octets: int | None = None
-    owner: Reference | None = None
+    owned: bool = False
 
 
 class Statistics(NamedTuple):
@@ -35,15 +34,13 @@ class Statistics(NamedTuple):
     rules: Sequence[Shown]
 
 
-def shown(rules: Iterable[Counted], book: RuleBook, among: Iterable[Counted] = ()) -> list[Shown]:
-    """Rules with their texts; `among` has their owners, too."""
+def shown(rules: Iterable[Counted], moment: Moment) -> list[Shown]:
+    """Rules of a moment with their texts."""
     from ..compiler.requests.rule_text import format_rule
 
-    rules = list(rules)
-    owners = {c.rule.sequence: Reference(c.rule.kind, c.rule.id) for c in among or rules}
     return [
-        Shown(rule.kind, rule.id, rule.name, format_rule(rule, book.manifest, book),
-              packets, octets, owners.get(rule.owner) if rule.owner else None)
+        Shown(rule.kind, rule.id, rule.name, format_rule(rule, moment.manifest, moment),
+              packets, octets, bool(rule.owner))
         for rule, packets, octets in rules
     ]  # fmt: skip
 
@@ -66,7 +63,7 @@ def rule_rows(rules: Iterable[Shown]) -> str:
     again by themselves if they count."""
     rows = [
         (number(rule.packets), number(rule.octets), rule.text)
-        for rule in rules if rule.owner is None or rule.packets is not None
+        for rule in rules if not rule.owned or rule.packets is not None
     ]  # fmt: skip
     return table(("packets", "bytes", "rule"), rows, frozenset((0, 1))) if rows else "no rules"
 

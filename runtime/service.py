@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from importlib.metadata import version
+from typing import Any
 
 import grpc
 
@@ -17,11 +17,10 @@ from .bundle import make_bundle
 from .faults import refused
 from .outcome import Outcome
 from .owner import Wish
-from .reader import Reader
 from .rpc import control_pb2 as pb
 from .rpc import messages
 from .rpc.guard import Budget, failure_of
-from .rpc.listing import Listing
+from .rpc.readers import Readers
 
 Context = grpc.ServicerContext
 #: Octets: of a request of IEs, of all columns of a bulk request, and of all bulk requests that are
@@ -30,10 +29,10 @@ LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
 
 
 class Service:
-    """`helio.control.v1.Control`"""
+    """`helio.control.v1.Control`. Close it."""
 
     def __init__(self, agent: Agent) -> None:
-        self.agent = agent
+        self.agent, self.readers = agent, Readers()
         self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
 
     # ---- changing ---------------------------------------------------------------------------
@@ -79,24 +78,24 @@ class Service:
 
     # ---- reading ----------------------------------------------------------------------------
 
-    def Get(self, request: pb.GetRequest, context: Context) -> pb.Rule:
-        with closing(self._reader(request.pipeline)) as reader:
-            return Listing(reader).rule(request)
+    # By the reader, whose answers are passed on as octets.
 
-    def List(self, request: pb.ListRequest, context: Context) -> Iterator[pb.ListPart]:
-        with closing(self._reader(request.pipeline)) as reader:
-            yield from Listing(reader).rules(request.filter, request.form)
+    def Get(self, request: pb.GetRequest, context: Context) -> bytes:
+        return next(self._read("Get", request, True))
 
-    def Entries(self, request: pb.EntriesRequest, context: Context) -> Iterator[pb.EntriesPart]:
-        with closing(self._reader(request.pipeline)) as reader:
-            yield from Listing(reader).entries(request.state)
+    def List(self, request: pb.ListRequest, context: Context) -> Iterator[bytes]:
+        return self._read("List", request, True)
 
-    def Stats(self, request: pb.StatsRequest, context: Context) -> pb.StatsReply:
-        with closing(self._reader(request.pipeline)) as reader:
-            return Listing(reader).stats()
+    def Entries(self, request: pb.EntriesRequest, context: Context) -> Iterator[bytes]:
+        return self._read("Entries", request, False)
 
-    def _reader(self, pipeline: str) -> Reader:
-        return Reader(self.agent.owner(pipeline).name)
+    def Stats(self, request: pb.StatsRequest, context: Context) -> bytes:
+        return next(self._read("Stats", request, False))
+
+    def _read(self, method: str, request: Any, held: bool) -> Iterator[bytes]:
+        owner = self.agent.owner(request.pipeline)
+        request.pipeline = owner.name
+        return self.readers.call(method, owner, request.SerializeToString(), held)
 
     def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
         name = self.agent.owner(request.pipeline).name if request.pipeline else ""

@@ -35,12 +35,15 @@ class NoRoom(Exception):
 class Pool:
     """Numbers 1..size-1 that are given out, lowest first while none came back: a kind's `what`."""
 
-    __slots__ = ("back", "kind", "size", "top", "what")
+    __slots__ = ("aside", "back", "broken", "holds", "kind", "size", "top", "what")
 
     def __init__(self, kind: str, what: str, size: int) -> None:
         self.kind, self.what, self.size = kind, what, size
         self.top = 1
         self.back: list[int] = []
+        self.holds = 0  # how many want that none that comes back is given out again
+        self.aside: list[int] = []  # those that came back meanwhile
+        self.broken = False
 
     def all_but(self, used: set[int]) -> None:
         """Make just these the ones that were given out."""
@@ -52,24 +55,41 @@ class Pool:
 
     def take(self) -> int:
         """A free number. Raises NoRoom."""
+        if not self.back and self.top >= self.size:
+            self._need(1)
         if self.back:
             return self.back.pop()
-        if self.top >= self.size:
-            raise NoRoom(self.kind, self.what)
         self.top += 1
         return self.top - 1
 
     def take_many(self, count: int) -> tuple[list[int], range]:
         """`count` free numbers: some that came back, and a run of fresh ones. Raises NoRoom."""
-        if count > len(self):
-            raise NoRoom(self.kind, self.what)
+        self._need(count)
         reused = [self.back.pop() for _ in range(min(count, len(self.back)))]
         fresh = range(self.top, self.top + count - len(reused))
         self.top = fresh.stop
         return reused, fresh
 
     def give(self, number: int) -> None:
-        self.back.append(number)
+        (self.aside if self.holds else self.back).append(number)
+
+    def _need(self, count: int) -> None:
+        if count > len(self) and self.aside:
+            self.back, self.aside, self.broken = self.back + self.aside, [], True
+        if count > len(self):
+            raise NoRoom(self.kind, self.what)
+
+    def hold(self) -> None:
+        """Give out none that comes back from now on, unless there are no others (`broken`)."""
+        self.broken = self.broken and self.holds > 0
+        self.holds += 1
+
+    def let_go(self) -> None:
+        """The end of a `hold`."""
+        self.holds -= 1
+        if not self.holds:
+            self.back += self.aside
+            self.aside = []
 
 
 class Counts(NamedTuple):

@@ -288,6 +288,19 @@ class Writer:
         owed.steps += staged.steps
         owed.size += len(staged.steps)
 
+    def hold(self) -> None:
+        """Leave the records and images of this moment as they are, also those of rules that change
+        from now on, so that somebody else can read them at leisure; until `let_go`."""
+        for table in self.tables.values():
+            table.free_slots.hold()
+
+    def let_go(self) -> bool:
+        """The end of a `hold`: whether it was kept. A writer that has no other room breaks it."""
+        whole = not any(table.free_slots.broken for table in self.tables.values())
+        for table in self.tables.values():
+            table.free_slots.let_go()
+        return whole
+
     def skip_to(self, epoch: int) -> None:
         """Number the next transaction after this one, if that is further."""
         if epoch > self.control[_EPOCH]:

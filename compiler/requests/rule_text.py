@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...lang.diagnostics import Refused
 from ...lang.request import IE, Change, Request, RuleItem, item_text, quoted
@@ -14,11 +14,19 @@ from .rulecheck import diagnostic
 from .rulekinds import POSITION, Kind
 from .rules import Reference, Rule
 
-if TYPE_CHECKING:
-    from .rulebook import RuleBook
+
+class Names(Protocol):
+    """What texts need of a rule book."""
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]: ...
+    @property
+    def port_names(self) -> Mapping[int, str]: ...
+    def get(self, kind: str, id_: int) -> Rule | None: ...
+    def by_name(self, kind: str, name: str) -> Rule | None: ...
 
 
-def format_rule(rule: Rule, manifest: Manifest, book: RuleBook | None = None) -> str:
+def format_rule(rule: Rule, manifest: Manifest, book: Names | None = None) -> str:
     """The request text of a rule: `create` before it makes the same rule again.
 
     With the book it has names for numbers, and what the rule owns stands within it; without it
@@ -28,7 +36,7 @@ def format_rule(rule: Rule, manifest: Manifest, book: RuleBook | None = None) ->
 
 
 def rule_item(
-    rule: Rule, kinds: Mapping[str, Kind], book: RuleBook | None = None, nested: bool = False
+    rule: Rule, kinds: Mapping[str, Kind], book: Names | None = None, nested: bool = False
 ) -> RuleItem:
     """A rule as an item of a request. `nested`: within its owner, so without its id."""
     kind = kinds[rule.kind]
@@ -62,7 +70,7 @@ def rule_item(
 
 
 def _within(
-    rule: Rule, reference: Reference, kinds: Mapping[str, Kind], book: RuleBook | None,
+    rule: Rule, reference: Reference, kinds: Mapping[str, Kind], book: Names | None,
     weight: tuple[IE, ...],
 ) -> RuleItem:  # fmt: skip
     target = book.get(*reference) if book is not None else None
@@ -72,7 +80,7 @@ def _within(
     return RuleItem(reference.kind, reference.id, None, weight, bool(weight))
 
 
-def reference_text(reference: Reference, book: RuleBook | None) -> str:
+def reference_text(reference: Reference, book: Names | None) -> str:
     """By name where the book knows one that means this and nothing else, else `KIND.number`."""
     numbered = f"{reference.kind}.{reference.id}"
     if book is None:

@@ -144,7 +144,7 @@ class ListPart(_message.Message):
     def __init__(self, rules: _Optional[_Iterable[_Union[Rule, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class Rule(_message.Message):
-    __slots__ = ("kind", "id", "name", "text", "request", "packets", "octets", "owner")
+    __slots__ = ("kind", "id", "name", "text", "request", "packets", "octets", "owned")
     KIND_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -152,7 +152,7 @@ class Rule(_message.Message):
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     PACKETS_FIELD_NUMBER: _ClassVar[int]
     OCTETS_FIELD_NUMBER: _ClassVar[int]
-    OWNER_FIELD_NUMBER: _ClassVar[int]
+    OWNED_FIELD_NUMBER: _ClassVar[int]
     kind: str
     id: int
     name: str
@@ -160,8 +160,8 @@ class Rule(_message.Message):
     request: bytes
     packets: int
     octets: int
-    owner: Reference
-    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., request: _Optional[bytes] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., owner: _Optional[_Union[Reference, _Mapping]] = ...) -> None: ...
+    owned: bool
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., request: _Optional[bytes] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., owned: _Optional[bool] = ...) -> None: ...
 
 class EntriesRequest(_message.Message):
     __slots__ = ("pipeline", "state")

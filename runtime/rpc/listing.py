@@ -2,142 +2,155 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from ...compiler.manifest import State
 from ...compiler.requests.ie_values import fold
 from ...compiler.requests.rule_text import rule_item
-from ...compiler.requests.rulebook import RuleBook
-from ...compiler.requests.rules import Reference
+from ...compiler.requests.rules import Reference, Rule
 from ...compiler.requests.wire import Codecs, encode
+from ...lang.diagnostics import Refused
 from ...lang.request import IE, Change, Request, item_text, value_text
 from .. import faults
-from ..reader import Counted, Reader
+from ..moment import Counted, Moment, Rules, spoken_of
+from ..reader import Reader
 from . import control_pb2 as pb
 
-#: Rules, and entries, in one message.
-PART = 256
+#: Octets of the rules in one message, and entries of a state.
+PART, ENTRIES = 1 << 16, 256
 
 
-class Listing:
-    """Answers what is read of one pipeline. Raises `Refused`."""
+class Wanted:
+    """What a listing asks for, understood by a manifest. Raises `Refused`."""
 
-    def __init__(self, reader: Reader) -> None:
-        self.reader = reader
-
-    def rules(self, filter_: pb.Filter, form: int) -> Iterator[pb.ListPart]:
-        """In parts; at least one, which tells the revision."""
-        revision, rules = self.reader.moment()
-        chosen = _Chosen(self.reader, rules, filter_, form)
-        part = pb.ListPart(revision=revision)
-        for rule in chosen:
-            if len(part.rules) == PART:
-                yield part
-                part = pb.ListPart(revision=revision)
-            part.rules.append(rule)
-        yield part
-
-    def rule(self, wanted: pb.GetRequest) -> pb.Rule:
-        by_id = wanted.WhichOneof("which") == "id"
-        only = pb.Filter(kinds=[wanted.kind], ids=[wanted.id] if by_id else [], name=wanted.name)
-        for part in self.rules(only, wanted.form):
-            for found in part.rules:
-                return found
-        words = f"{wanted.kind} {wanted.id if by_id else wanted.name}"
-        raise faults.refused(faults.no_such_rule(words, self._kinds()))
-
-    def stats(self) -> pb.StatsReply:
-        revision, counts = self.reader.occupancy()
-        return pb.StatsReply(
-            revision=revision,
-            events=[
-                pb.EventCount(group=c.group, reason=c.reason, count=count)
-                for c, count in self.reader.events()
-            ],
-            kinds=[
-                pb.KindCount(kind=kind.name, rules=counts[kind.name], capacity=kind.capacity)
-                for kind in self.reader.manifest.rules
-            ],
-        )
-
-    def entries(self, name: str) -> Iterator[pb.EntriesPart]:
-        found = self.reader.entries(self._state(name))
-        for first in range(0, len(found), PART):
-            yield pb.EntriesPart(
-                entries=[
-                    pb.Entry(
-                        slots=[pb.Slot(name=n, value=v) for n, v in entry.values], age=entry.age
-                    )
-                    for entry in found[first : first + PART]
-                ]
-            )
-
-    def _state(self, name: str) -> State:
-        states = self.reader.manifest.states
-        found = next((s for s in states if fold(s.name) == fold(name)), None)
-        if found is None:
-            raise faults.refused(faults.no_such_rule(name, [s.name for s in states]))
-        return found
-
-    def _kinds(self) -> list[str]:
-        return [kind.name for kind in self.reader.manifest.rules]
-
-
-class _Chosen:
-    """The rules that pass a filter, as messages."""
-
-    def __init__(self, reader: Reader, rules: list[Counted], filter_: pb.Filter, form: int) -> None:
-        self.rules, self.filter = rules, filter_
-        self.text = form in (pb.FORM_UNSPECIFIED, pb.FORM_TEXT)
-        self.request = form in (pb.FORM_UNSPECIFIED, pb.FORM_REQUEST)
-        self.book: RuleBook = reader.book(rules)
-        self.codecs = Codecs(reader.manifest, self.book.kinds)
-        self.owners = {c.rule.sequence: c.rule for c in rules}
-        self.kinds = {fold(kind): kind for kind in self.book.kinds}
-        self.wanted = {self._kind(kind) for kind in filter_.kinds}
+    def __init__(self, reader: Reader, filter_: pb.Filter, form: int = pb.FORM_BARE) -> None:
+        self._kinds = {fold(kind.name): kind.name for kind in reader.manifest.rules}
+        self.kinds = [self._kind(kind) for kind in filter_.kinds]
         self.ids, self.name = set(filter_.ids), fold(filter_.name)
+        self.counted = filter_.counted
         self.says = [(fold(s.element), s.value) for s in filter_.says]
         to = filter_.refers_to
         self.to = Reference(self._kind(to.kind), to.id) if filter_.HasField("refers_to") else None
+        self.text = form in (pb.FORM_UNSPECIFIED, pb.FORM_TEXT)
+        self.request = form in (pb.FORM_UNSPECIFIED, pb.FORM_REQUEST)
+
+        named = self.kinds or list(self._kinds.values())
+        #: The kinds whose rules must be known.
+        self.within = spoken_of(reader.manifest, named) if self.text or self.says else set(named)
 
     def _kind(self, name: str) -> str:
-        found = self.kinds.get(fold(name))
+        found = self._kinds.get(fold(name))
         if found is None:
-            raise faults.refused(faults.no_such_rule(name, list(self.kinds.values())))
+            raise faults.refused(faults.no_such_rule(name, list(self._kinds.values())))
         return found
 
-    def __iter__(self) -> Iterator[pb.Rule]:
-        return (self._message(c) for c in self.rules if self._passes(c))
 
-    def _passes(self, counted: Counted) -> bool:
-        rule = counted.rule
-        if self.wanted and rule.kind not in self.wanted:
+class Listing:
+    """The rules of a moment that are wanted, as messages."""
+
+    def __init__(self, moment: Moment, wanted: Wanted) -> None:
+        self.moment, self.wanted = moment, wanted
+
+    def parts(self) -> Iterator[pb.ListPart]:
+        """At least one, which tells the revision."""
+        part, size = pb.ListPart(revision=self.moment.revision), 0
+        for rule in self:
+            octets = rule.ByteSize()
+            if size + octets > PART and size:
+                yield part
+                part, size = pb.ListPart(revision=self.moment.revision), 0
+            part.rules.append(rule)
+            size += octets
+        yield part
+
+    def __iter__(self) -> Iterator[pb.Rule]:
+        wanted = self.wanted
+        for name, table in self.moment.tables.items():
+            if wanted.kinds and name not in wanted.kinds:
+                continue
+            for found in table.counted(self._rows(table)):
+                if (not wanted.counted or found.packets) and self._passes(found.rule):
+                    yield self._message(found)
+
+    def _rows(self, table: Rules) -> Sequence[int]:
+        wanted = self.wanted
+        if wanted.name:
+            row = table.names.get(wanted.name)
+            rows = [] if row is None else [row]
+            return [r for r in rows if not wanted.ids or int(table.ids[r]) in wanted.ids]
+        if wanted.ids:
+            return [row for id_ in sorted(wanted.ids) for row in table.rows_of(id_)]
+        return range(len(table))
+
+    def _passes(self, rule: Rule) -> bool:
+        wanted, kinds = self.wanted, self.moment.kinds
+        if wanted.to is not None and wanted.to not in kinds[rule.kind].owned_by(rule):
             return False
-        if self.ids and rule.id not in self.ids:
-            return False
-        if self.name and fold(rule.name) != self.name:
-            return False
-        if self.filter.counted and not counted.packets:
-            return False
-        kind = self.book.kinds[rule.kind]
-        if self.to is not None and self.to not in kind.owned_by(rule):
-            return False
-        if not self.says:
+        if not wanted.says:
             return True
-        items = rule_item(rule, self.book.kinds, self.book).items
+        items = rule_item(rule, kinds, self.moment).items
         said = {(fold(i.type), value_text(i)) for i in items if isinstance(i, IE)}
-        return all(each in said for each in self.says)
+        return all(each in said for each in wanted.says)
+
+    @cached_property
+    def _codecs(self) -> Codecs:
+        return Codecs(self.moment.manifest, self.moment.kinds)
 
     def _message(self, counted: Counted) -> pb.Rule:
-        rule = counted.rule
-        made = pb.Rule(kind=rule.kind, id=rule.id, name=rule.name)
-        if counted.packets is not None and counted.octets is not None:
-            made.packets, made.octets = counted.packets, counted.octets
-        if rule.owner and (owner := self.owners.get(rule.owner)) is not None:
-            made.owner.kind, made.owner.id = owner.kind, owner.id
-        if self.text:
-            made.text = item_text(rule_item(rule, self.book.kinds, self.book))
-        if self.request:
-            item = rule_item(rule, self.book.kinds)
-            made.request = encode(Request((Change("create", (item,)),)), self.codecs)
+        rule, packets, octets = counted
+        made = pb.Rule(kind=rule.kind, id=rule.id, name=rule.name, packets=packets, octets=octets,
+                       owned=bool(rule.owner))  # fmt: skip
+        if self.wanted.text:
+            made.text = item_text(rule_item(rule, self.moment.kinds, self.moment))
+        if self.wanted.request:
+            item = rule_item(rule, self.moment.kinds)
+            made.request = encode(Request((Change("create", (item,)),)), self._codecs)
         return made
+
+
+def none_of(reader: Reader, asked: pb.GetRequest) -> Refused:
+    """Why there is no such rule."""
+    words = f"{asked.kind} {asked.id or asked.name}"
+    return faults.refused(faults.no_such_rule(words, [k.name for k in reader.manifest.rules]))
+
+
+def one(asked: pb.GetRequest) -> pb.Filter:
+    """What lists that rule alone."""
+    by_id = asked.WhichOneof("which") == "id"
+    return pb.Filter(kinds=[asked.kind], ids=[asked.id] if by_id else [], name=asked.name)
+
+
+def stats(reader: Reader) -> pb.StatsReply:
+    revision, counts = reader.occupancy()
+    return pb.StatsReply(
+        revision=revision,
+        events=[
+            pb.EventCount(group=counter.group, reason=counter.reason, count=count)
+            for counter, count in reader.events()
+        ],
+        kinds=[
+            pb.KindCount(kind=kind.name, rules=counts[kind.name], capacity=kind.capacity)
+            for kind in reader.manifest.rules
+        ],
+    )
+
+
+def entries(reader: Reader, name: str) -> Iterator[pb.EntriesPart]:
+    """Raises `Refused`."""
+    found = reader.entries(_state(reader, name))
+    for first in range(0, len(found), ENTRIES):
+        yield pb.EntriesPart(
+            entries=[
+                pb.Entry(slots=[pb.Slot(name=n, value=v) for n, v in each.values], age=each.age)
+                for each in found[first : first + ENTRIES]
+            ]
+        )
+
+
+def _state(reader: Reader, name: str) -> State:
+    states = reader.manifest.states
+    found = next((s for s in states if fold(s.name) == fold(name)), None)
+    if found is None:
+        raise faults.refused(faults.no_such_rule(name, [s.name for s in states]))
+    return found

@@ -49,10 +49,9 @@ def outcome(reply: pb.ApplyReply) -> Outcome:
 
 
 def shown(rule: pb.Rule) -> Shown:
-    owner = Reference(rule.owner.kind, rule.owner.id) if rule.HasField("owner") else None
     packets = rule.packets if rule.HasField("packets") else None
     octets = rule.octets if rule.HasField("octets") else None
-    return Shown(rule.kind, rule.id, rule.name, rule.text, packets, octets, owner)
+    return Shown(rule.kind, rule.id, rule.name, rule.text, packets, octets, rule.owned)
 
 
 def entry(found: pb.Entry) -> Entry:

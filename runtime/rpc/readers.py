@@ -1,0 +1,133 @@
+"""The agent's side of the reader (reading.py): calls relayed without being looked at."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+from ...lang.diagnostics import Refused
+from .. import agent_faults as faults
+from ..faults import refused
+from ..owner import Held, Owner
+from . import control_pb2 as pb
+from .failures import diagnostics_of
+from .reading import COPIED, DIGEST, END, FAILED, METHODS, PART, receive, send
+
+_ATTEMPTS = 3
+_DYING = 0.5  # seconds
+
+
+class Relayed(Refused):
+    """What the reader refuses."""
+
+    def __init__(self, failed: pb.Failure) -> None:
+        super().__init__(diagnostics_of(failed))
+
+
+class _Overtaken(Exception):
+    """What was to be read has been overwritten, or the reader ended, before it said anything."""
+
+
+class Readers:
+    """Calls may come from any thread. The process is started when it is first needed, and again
+    when it has died. Close it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+
+    def start(self) -> None:
+        """Now rather than at the first call."""
+        with self._lock:
+            self._running()
+
+    def close(self) -> None:
+        """May be called again."""
+        with self._lock:
+            if self._control is not None:
+                self._control.close()
+                self._control = None
+            if self._process is not None:
+                self._process.kill()
+                self._process.wait()
+                self._process = None
+
+    def call(self, method: str, owner: Owner, octets: bytes, held: bool) -> Iterator[bytes]:
+        """The answers to a message, as octets. `held`: the method reads rules, which are to stay as
+        they are meanwhile. Raises `Refused`."""
+        for _ in range(_ATTEMPTS):
+            try:
+                if not held:
+                    yield from self._answers(method, owner, octets, None)
+                else:
+                    with owner.hold() as what:
+                        yield from self._answers(method, owner, octets, what)
+                return
+            except _Overtaken:
+                continue
+        raise refused(faults.overtaken())
+
+    def _answers(
+        self, method: str, owner: Owner, octets: bytes, held: Held | None
+    ) -> Iterator[bytes]:
+        mine, theirs = socket.socketpair()
+        with mine:
+            with theirs:
+                more = [held.descriptor] if held is not None else []
+                self._begin(METHODS.index(method), [theirs.fileno(), *more])
+            said = False
+            try:
+                send(mine, PART, owner.digest.encode().ljust(DIGEST)[:DIGEST] + octets)
+                while True:
+                    kind, content = receive(mine)
+                    if kind == COPIED:
+                        if held is not None and not held.let_go():
+                            raise _Overtaken
+                    elif kind == FAILED:
+                        raise Relayed(pb.Failure.FromString(content))
+                    elif kind == END:
+                        return
+                    else:
+                        said = True
+                        yield content
+            except (OSError, EOFError):
+                self._bury()
+                if not said:
+                    raise _Overtaken from None
+                raise refused(faults.overtaken()) from None
+
+    def _begin(self, method: int, descriptors: list[int]) -> None:
+        with self._lock:
+            control = self._running()
+            try:
+                socket.send_fds(control, [bytes([method])], descriptors)
+                return
+            except OSError:
+                pass
+        self._bury()
+        raise _Overtaken
+
+    def _bury(self) -> None:
+        """Give the process the moment that it needs to die, if that is what it does."""
+        with self._lock, suppress(subprocess.TimeoutExpired):
+            if self._process is not None:
+                self._process.wait(_DYING)
+
+    def _running(self) -> socket.socket:
+        if self._process is not None and self._process.poll() is not None:
+            self._process = None
+            if self._control is not None:
+                self._control.close()
+        if self._process is None or self._control is None:
+            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                words = [sys.executable, "-m", "helioc.runtime.rpc.reading", str(theirs.fileno())]
+                self._process = subprocess.Popen(
+                    words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                )
+        return self._control

@@ -1,0 +1,159 @@
+"""The reader: a process of the agent's that only reads, so that nothing slow stands beside what
+changes rules. This is its side; readers.py is the agent's.
+
+The agent sends, over a socket of packets that the reader is started with, for each call one octet
+(the method) and one or two descriptors: a stream socket for this call, and for what lists rules a
+memory file: the epoch, u64, and behind it all cells of each rule kind, as they were at that epoch.
+Until the reader says `COPIED` the agent lets nothing that these lead to be overwritten.
+
+On the stream socket frames go both ways: kind u8, length u32 (little-endian), octets. First the
+agent's request: the object's digest and the message; then the reader's answers: PART after PART,
+then END; or FAILED with a `Failure`.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import numpy as np
+from google.protobuf.message import Message
+
+from ...lang.ending import diagnosed
+from .. import agent_faults as faults
+from ..faults import refused
+from ..moment import Moment
+from ..reader import Array, Reader
+from . import control_pb2 as pb
+from . import listing
+from .failures import failure
+
+PART, END, FAILED, COPIED = range(4)
+METHODS = ("List", "Get", "Stats", "Entries")
+FRAME = struct.Struct("<BI")
+DIGEST = 64
+#: Listings at a time; others wait.
+_LISTINGS = 8
+
+
+def send(to: socket.socket, kind: int, octets: bytes = b"") -> None:
+    to.sendall(FRAME.pack(kind, len(octets)) + octets)
+
+
+def receive(from_: socket.socket) -> tuple[int, bytes]:
+    """A frame. Raises EOFError where the other side is gone."""
+    kind, length = FRAME.unpack(_exactly(from_, FRAME.size))
+    return kind, _exactly(from_, length)
+
+
+def _exactly(from_: socket.socket, count: int) -> bytes:
+    found = from_.recv(count, socket.MSG_WAITALL) if count else b""
+    if len(found) < count:
+        raise EOFError
+    return found
+
+
+# ---- the process ----------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Answer until the agent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the agent ends us
+    # Whoever waits for a list can wait for requests to come into force, too.
+    os.nice(10)
+    with suppress(OSError):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    slots = threading.Semaphore(_LISTINGS)
+    with socket.socket(fileno=int(sys.argv[1])) as control:
+        while True:
+            method, descriptors, _, _ = socket.recv_fds(control, 1, 2)
+            if not method:
+                return
+            call = socket.socket(fileno=descriptors[0])
+            work = _Call(METHODS[method[0]], call, descriptors[1:], slots)
+            threading.Thread(target=work.answer, daemon=True).start()
+
+
+class _Call:
+    """One call, in a thread of its own."""
+
+    def __init__(
+        self, method: str, call: socket.socket, cells: list[int], slots: threading.Semaphore
+    ) -> None:
+        self.method, self.call, self._slots = method, call, slots
+        self._cells = cells[0] if cells else -1
+
+    def answer(self) -> None:
+        with self.call, suppress(OSError, EOFError):  # by which the agent's client went away
+            _, asked = receive(self.call)
+            try:
+                with self._slots:
+                    for part in self._parts(asked[:DIGEST].decode(), asked[DIGEST:]):
+                        send(self.call, PART, part.SerializeToString())
+                send(self.call, END)
+            except (OSError, EOFError):
+                raise
+            except Exception as error:
+                send(self.call, FAILED, failure(diagnosed(error, "heliod")).SerializeToString())
+        if self._cells >= 0:
+            os.close(self._cells)
+
+    def _parts(self, digest: str, octets: bytes) -> Iterator[Message]:
+        answers: dict[str, Callable[[str, bytes], Iterator[Message]]] = {
+            "List": self._list, "Get": self._get, "Stats": self._stats, "Entries": self._entries,
+        }  # fmt: skip
+        return answers[self.method](digest, octets)
+
+    def _list(self, digest: str, octets: bytes) -> Iterator[Message]:
+        asked = pb.ListRequest.FromString(octets)
+        with Reader(asked.pipeline) as reader:
+            wanted = listing.Wanted(reader, asked.filter, asked.form)
+            moment = self._moment(reader, digest, wanted).detach()
+            send(self.call, COPIED)
+            yield from listing.Listing(moment, wanted).parts()
+
+    def _get(self, digest: str, octets: bytes) -> Iterator[Message]:
+        asked = pb.GetRequest.FromString(octets)
+        with Reader(asked.pipeline) as reader:
+            wanted = listing.Wanted(reader, listing.one(asked), asked.form)
+            found = next(iter(listing.Listing(self._moment(reader, digest, wanted), wanted)), None)
+            send(self.call, COPIED)
+            if found is None:
+                raise listing.none_of(reader, asked)
+            yield found
+
+    def _stats(self, digest: str, octets: bytes) -> Iterator[Message]:
+        with Reader(pb.StatsRequest.FromString(octets).pipeline) as reader:
+            yield listing.stats(reader)
+
+    def _entries(self, digest: str, octets: bytes) -> Iterator[Message]:
+        asked = pb.EntriesRequest.FromString(octets)
+        with Reader(asked.pipeline) as reader:
+            yield from listing.entries(reader, asked.state)
+
+    def _moment(self, reader: Reader, digest: str, wanted: listing.Wanted) -> Moment:
+        if reader.manifest.digest != digest:
+            raise refused(faults.other_build())
+        epoch, cells = read_cells(self._cells, reader)
+        return reader.moment_of(epoch, cells, wanted.within)
+
+
+def read_cells(descriptor: int, reader: Reader) -> tuple[int, dict[str, Array]]:
+    """What the agent wrote: see above."""
+    words = np.frombuffer(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ), "<u8")
+    found, at = dict[str, Array](), 1
+    for kind in reader.manifest.rules:
+        found[kind.name] = words[at : at + kind.cells]
+        at += kind.cells
+    return int(words[0]), found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""What is read of a pipeline while others change it: one moment, whole, and nobody waits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agent_world import EDGE, World, world
+from helioc.runtime.bundle import read_bundle
+from helioc.runtime.client import Client
+from helioc.runtime.moment import spoken_of
+from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.tables import NoRoom, Pool
+from lab import Lab, until
+from linx_maps import bare_maps, bundle, told
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+# ---- holding --------------------------------------------------------------------------------
+
+
+def test_what_comes_back_is_not_given_out_while_it_is_held() -> None:
+    pool = Pool("FAR", "records", 5)
+    assert [pool.take() for _ in range(3)] == [1, 2, 3]
+    pool.hold()
+    pool.give(2)
+    assert pool.take() == 4 and not pool.broken
+    pool.let_go()
+    assert pool.take() == 2
+
+
+def test_who_has_no_other_room_breaks_it() -> None:
+    pool = Pool("FAR", "records", 3)
+    pool.take_many(2)
+    pool.hold()
+    pool.give(1)
+    assert pool.take() == 1 and pool.broken
+    with pytest.raises(NoRoom):
+        pool.take()
+    pool.let_go()
+    pool.hold()
+    assert not pool.broken
+
+
+def test_a_held_moment_outlives_what_is_changed() -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)], PDR 1 [(dst_ip, u32, 10.0.0.0/8), FAR 1]")
+        writer = rules.writer
+        epoch = writer.epoch
+        cells = {name: bytes(table.cells) for name, table in writer.tables.items()}
+        images = {name: table.images for name, table in writer.tables.items()}
+        writer.hold()
+        before = {name: bytes(view) for name, view in images.items()}
+        for turn in range(20):
+            rules.tell(f"update FAR 1 [(action, u8, {'PASS' if turn % 2 else 'DROP'})]")
+        rules.tell("delete PDR 1")
+        writer.settle()
+        size, stride = writer.tables["FAR"].kind.image_size, writer.tables["FAR"].image_stride
+        slot = int.from_bytes(cells["FAR"][8:16], "little") >> 24 & 0xFFFFFF
+        assert epoch and slot
+        assert (
+            images["FAR"][slot * stride : slot * stride + size]
+            == (before["FAR"][slot * stride : slot * stride + size])
+        )
+        assert writer.let_go()
+
+
+def test_texts_speak_of_other_kinds() -> None:
+    manifest = bundle().manifest
+    assert spoken_of(manifest, ["PDR"]) == {"PDR", "FAR", "LBR", "OVERLAY"}
+    assert spoken_of(manifest, ["OVERLAY"]) == {"OVERLAY"}
+
+
+# ---- through the agent ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def agent(here: World) -> Iterator[Client]:
+    with here.agent("--acknowledge", "before"), here.client() as client:
+        client.load(read_bundle(here.directory / "bundle"), EDGE)
+        yield client
+
+
+def test_a_list_is_of_one_moment(here: World, agent: Client) -> None:
+    """Two rules are always changed together; no list sees them differ."""
+    agent.apply("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, DROP)]")
+    ending, wrong = threading.Event(), list[BaseException]()
+
+    def change() -> None:
+        try:
+            with here.client() as client:
+                for turn in range(100_000):
+                    if ending.is_set():
+                        return
+                    action = "PASS" if turn % 2 else "DROP"
+                    client.apply(f"update FAR 1 [(action, u8, {action})], "
+                                 f"FAR 2 [(action, u8, {action})]")  # fmt: skip
+        except BaseException as error:
+            wrong.append(error)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    revisions = set()
+    for _ in range(60):
+        wanted = pb.ListRequest(pipeline=here.name, form=pb.FORM_TEXT)
+        wanted.filter.kinds.append("FAR")
+        (part,) = agent._parts("List", wanted)
+        one, other = (rule.text.partition("[")[2] for rule in part.rules)
+        assert one == other
+        revisions.add(part.revision)
+    ending.set()
+    thread.join()
+    assert not wrong and len(revisions) > 10
+
+
+def reader_of(agent_pid: int) -> int:
+    """The process id of an agent's reader."""
+    for task in Path(f"/proc/{agent_pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if b"rpc.reading" in Path(f"/proc/{child}/cmdline").read_bytes():
+                return int(child)
+    return 0
+
+
+def test_a_dead_reader_is_replaced(agent: Client) -> None:
+    pid = agent.status().pid
+    first = until(lambda: reader_of(pid), "there is a reader")
+    assert len(list(agent.rules())) == 1
+    os.kill(first, signal.SIGKILL)
+    assert len(list(agent.rules())) == 1
+    assert reader_of(pid) not in (0, first)
+
+
+def test_the_reader_ends_with_its_agent(here: World) -> None:
+    with here.agent() as process, here.client() as client:
+        reader = until(lambda: reader_of(client.status().pid), "there is a reader")
+        os.kill(process.pid, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{reader}").exists(), "it has ended")
+
+
+def test_who_reads_slowly_holds_nothing(here: World, agent: Client) -> None:
+    """A list that nobody reads on does not keep the writer from changing all rules, twice."""
+    rules = [f"FAR {i} [(action, u8, DROP)]" for i in range(1, 4001)]
+    for first in range(0, 4000, 500):
+        agent.apply(f"create {', '.join(rules[first : first + 500])}")
+    unread = agent._calls["List"](pb.ListRequest(pipeline=here.name))
+    next(iter(unread))
+    with here.client() as other:
+        for action in ("PASS", "DROP", "PASS"):
+            for first in range(0, 4000, 500):
+                changed = (
+                    f"FAR {i} [(action, u8, {action})]" for i in range(first + 1, first + 501)
+                )
+                other.apply(f"update {', '.join(changed)}")
+    unread.cancel()
+
+
+def test_counters_are_listed(agent: Client) -> None:
+    agent.apply("create FAR 1 [(action, u8, DROP)], PDR 1 [(dst_ip, u32, 10.2.0.0/16), FAR 1]")
+    assert [(r.kind, r.packets, r.octets) for r in agent.rules(kinds=["PDR", "FAR"])] == [
+        ("PDR", 0, 0), ("FAR", 0, 0),
+    ]  # fmt: skip
+    stats = agent.stats()
+    assert {k.kind: k.rules for k in stats.kinds}["PDR"] == 1
+    assert ("verdict", "drop") in {(e.group, e.reason) for e in stats.events}
