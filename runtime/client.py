@@ -53,7 +53,7 @@ _OPTIONS = (
     # An agent that ended is soon back: each connection tries by itself, and often.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 10_000),  # how long one attempt may take
     ("grpc.max_reconnect_backoff_ms", 2000),
 )
 
