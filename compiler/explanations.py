@@ -102,8 +102,9 @@ def all_explanations() -> dict[str, Explanation]:
     from .packettests import faults as packet_tests
     from .requests import explanations as requests
     from .targets import faults as targets
+    from .tracing import explanations as tracing
 
-    rooms = (syntax, checker, requests, packet_tests, captures, targets, cards)
+    rooms = (syntax, checker, requests, packet_tests, captures, targets, tracing, cards)
     tables = (*(room.EXPLANATIONS for room in rooms), BUILD, runtime.RUNTIME)
     return dict(sorted(item for table in tables for item in table.items()))
 

@@ -24,10 +24,11 @@ from .loader import Loaded
 from .netlink import Netlink
 from .owner import Owner
 from .ports import Port
-from .releases import loaded_names, pick, this_namespace
+from .releases import loaded_names, pick, this_namespace, traces_left
 from .restore import reopen, restore
 from .scribe import Scribe
 from .store import Kept, Store
+from .tracing.swap import mend
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Agent:
         """Own every pipeline that is loaded, and restore those of the journal that are not. Returns
         by name what is to be said about that; what stands in the way of one is no hindrance to the
         others."""
+        if traces_left():
+            mend()
         kept = {k.name: k for k in self.store.pipelines()} if self.store is not None else {}
         loaded = loaded_names(this_namespace())
         for name in sorted({*loaded, *kept}):
@@ -133,7 +136,9 @@ class Agent:
     def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
         store, journal = self.store, None
         if store is not None:
-            journal = Journal(store, store.begin(name, bundle.manifest.to_json(), bundle.object), 0)
+            traced = bundle.traced.pack() if bundle.traced else b""
+            manifest = bundle.manifest.to_json()
+            journal = Journal(store, store.begin(name, manifest, bundle.object, traced), 0)
         try:
             owner = Owner(Loaded.load(bundle, config, name), self.events, journal)
             try:

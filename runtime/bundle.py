@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..compiler.manifest import Manifest, ManifestError, from_json
-from ..compiler.tracing.schema import SchemaError, TracedBuild
+from ..compiler.tracing.schema import SchemaError, TracedBuild, unpack
 from ..compiler.tracing.schema import from_json as schema_from_json
 from . import faults
 
@@ -32,18 +32,17 @@ def read_bundle(directory: Path) -> Bundle:
         why = "it is a file" if directory.exists() else "there is no such directory"
         raise faults.refused(faults.no_bundle(directory, why))
     text = _text(directory / "manifest.json", directory)
-    tracing = _text(path, directory) if (path := directory / TRACING).exists() else None
-    return make_bundle(text, lambda file: _octets(file, directory), directory, tracing)
+    traced = _traced(directory)
+    return make_bundle(text, lambda file: _octets(file, directory), directory, traced)
 
 
 def make_bundle(
     text: str,
     content: Callable[[Path], bytes],
     directory: Path = Path(),
-    tracing: str | None = None,
+    traced: TracedBuild | None = None,
 ) -> Bundle:
-    """The bundle of this manifest; `content` reads an object by its name. `tracing`: how the traced
-    build writes down what it tells, if there is one. Raises `Refused`."""
+    """The bundle of this manifest; `content` reads the object. Raises `Refused`."""
     path = directory / "manifest.json"
     try:
         manifest = from_json(text)
@@ -56,21 +55,37 @@ def make_bundle(
     octets = content(file)
     if hashlib.sha256(octets).hexdigest() != manifest.digest:
         raise faults.refused(faults.wrong_digest(file))
-    traced = None
-    if tracing is not None:
-        file = directory / f"{name}.trace.bpf.o"
-        traced = _traced(directory / TRACING, tracing, file, content(file), manifest)
+    if traced is not None:
+        found = traced.schema.plain, traced.schema.digest
+        if found != (manifest.digest, hashlib.sha256(traced.object).hexdigest()):
+            raise faults.refused(faults.wrong_digest(directory / traced_file(name)))
     return Bundle(manifest, octets, traced)
 
 
-def _traced(path: Path, text: str, file: Path, content: bytes, manifest: Manifest) -> TracedBuild:
+def unpack_traced(packed: bytes) -> TracedBuild | None:
+    """Of what `TracedBuild.pack` gave; None of nothing. Raises `Refused`."""
     try:
-        schema = schema_from_json(text)
+        return unpack(packed) if packed else None
+    except SchemaError as error:
+        raise faults.refused(faults.bad_manifest(Path(TRACING), str(error))) from None
+
+
+def traced_file(name: str) -> str:
+    """The traced object of the pipeline with this name."""
+    return f"{name}.trace.bpf.o"
+
+
+def _traced(directory: Path) -> TracedBuild | None:
+    path = directory / TRACING
+    if not path.exists():
+        return None
+    try:
+        schema = schema_from_json(_text(path, directory))
     except SchemaError as error:
         raise faults.refused(faults.bad_manifest(path, str(error))) from None
-    if (schema.plain, schema.digest) != (manifest.digest, hashlib.sha256(content).hexdigest()):
-        raise faults.refused(faults.wrong_digest(file))
-    return TracedBuild(content, schema)
+    if not schema.pipeline.isidentifier():
+        raise faults.refused(faults.bad_manifest(path, "it names no pipeline"))
+    return TracedBuild(_octets(directory / traced_file(schema.pipeline), directory), schema)
 
 
 def _text(path: Path, directory: Path) -> str:

@@ -268,6 +268,44 @@ def refresh(target: Target) -> None:
         click.echo(f"{port} is gone: its interface is not there", err=True)
 
 
+# ---- watching packets -----------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("filter", required=False, default="")
+@click.option("--count", type=click.IntRange(1), help="Stop after so many packets.")
+@click.option("--sample", default="1/1", metavar="1/N", help="One of N packets, drawn by chance.")
+@click.option("--port", default="", help="Those that arrive by this port; default: by any.")
+@click.option("--json", "as_json", is_flag=True, help="An object a line.")
+@click.pass_obj
+def trace(
+    target: Target, filter: str, count: int | None, sample: str, port: str, as_json: bool
+) -> None:
+    """Tell what packets meet on their way: which rules match, what is written, where they go.
+
+    FILTER says which, by fields of the pipeline: 'inner.dst in 10.2.0.0/16 and udp.dst = 53'.
+    Meanwhile a build of the same pipeline that tells is in place; no packet is lost by that."""
+    import signal
+
+    from .tracing.watching import Watched, watch
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    wanted = Watched(filter, sample, port, count, as_json, sys.stdout.isatty() and not as_json)
+    with watch(target.name, wanted) as watching:
+        try:
+            for text in watching.texts():
+                click.echo(text)
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            pass
+        if said := watching.account():
+            click.echo(said, err=True)
+
+
 # ---- certificates ---------------------------------------------------------------------------
 
 

@@ -216,7 +216,10 @@ class Client:
         """`config` is the edge's YAML."""
         reply: pb.PipelineStatus = self._call("Load", pb.LoadRequest(
             pipeline=self.pipeline, config=config, config_name=config_name,
-            bundle=pb.Bundle(manifest=bundle.manifest.to_json(), object=bundle.object),
+            bundle=pb.Bundle(
+                manifest=bundle.manifest.to_json(), object=bundle.object,
+                traced=bundle.traced.pack() if bundle.traced else b"",
+            ),
         ))  # fmt: skip
         return reply
 

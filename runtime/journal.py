@@ -99,7 +99,7 @@ class Journal:
         keyed, self._keyed = self._keyed, []
         return Snapshot(revision, parts, config, keyed)
 
-    def fold(self, made: Snapshot, build: tuple[str, bytes] | None = None) -> None:
+    def fold(self, made: Snapshot, build: tuple[str, bytes, bytes] | None = None) -> None:
         """Let a snapshot take the place of the logs before. If that fails they stay."""
         try:
             self.store.fold(self.pipeline, self.number, replace(made, build=build), KEYS)

@@ -130,7 +130,7 @@ class Owner:
 
     # ---- journal ----------------------------------------------------------------------------
 
-    def fold(self, build: tuple[str, bytes] | None = None) -> None:
+    def fold(self, build: tuple[str, bytes, bytes] | None = None) -> None:
         """Let a snapshot take the place of what was written so far."""
         journal = self.journal
         if journal is None:

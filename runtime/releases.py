@@ -4,6 +4,9 @@
                           /link_PORT        a link a port; an upgrade leads it to another release
                           /release-N/about  what it is: manifest and ports, in a one-element map
                                     /maps/… its maps; some may be those of the release before
+                                    /traced its traced build, packed, if it has one
+                                    /trace/ while packets are traced: that build's PROG_ARRAYs
+                                            and entry programs
                                     /…      its PROG_ARRAYs and entry programs
 
 A release is whole by itself. NAME/about comes last: with it a pipeline counts as loaded. A folder
@@ -50,6 +53,14 @@ def remains() -> list[str]:
     """Pipelines that are not whole: being loaded, or left by a load that was killed."""
     try:
         return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and not (p / "about").exists())
+    except OSError:
+        return []
+
+
+def traces_left() -> list[Path]:
+    """The folders of traces that are being made, or were killed: see tracing/swap.py."""
+    try:
+        return sorted(ROOT.glob("*/release-*/trace"))
     except OSError:
         return []
 
@@ -115,6 +126,8 @@ def install(bundle: Bundle, release: Path) -> None:
                 Pin.create(table, (release if stages else release / "maps") / name)
         for role in manifest.roles:
             Pin.create(programs[manifest.entry(role).name], release / f"entry_{role}")
+    if bundle.traced is not None:
+        write_octets(release / "traced", bundle.traced.pack())
 
 
 def join_stages(
@@ -170,11 +183,27 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
 
 def write_about(directory: Path, about: dict[str, Any]) -> None:
     """The last pin of a release's folder: it is whole."""
-    text = zlib.compress(json.dumps(about).encode())
-    size = (len(text) + 8 + 7) & ~7
-    with Map.create(MapSpec(MapType.ARRAY, 4, size, 1, name="about")) as table:
-        table.update(bytes(4), (len(text).to_bytes(8, "little") + text).ljust(size, b"\0"))
-        Pin.create(table, directory / "about")
+    write_octets(directory / "about", zlib.compress(json.dumps(about).encode()))
+
+
+def write_octets(path: Path, octets: bytes) -> None:
+    """Into a one-element map."""
+    size = (len(octets) + 8 + 7) & ~7
+    with Map.create(MapSpec(MapType.ARRAY, 4, size, 1, name=path.name)) as table:
+        table.update(bytes(4), (len(octets).to_bytes(8, "little") + octets).ljust(size, b"\0"))
+        Pin.create(table, path)
+
+
+def _read_octets(path: Path) -> bytes:
+    with Map.open_pinned(path) as table:
+        content = table.lookup(bytes(4)) or b""
+    return content[8 : 8 + int.from_bytes(content[:8], "little")]
+
+
+def read_traced(release: Path) -> bytes:
+    """A release's packed traced build; empty if it has none. Raises BpfError."""
+    path = release / "traced"
+    return _read_octets(path) if path.exists() else b""
 
 
 def put_in_force(name: str, release: int) -> None:
@@ -186,11 +215,9 @@ def put_in_force(name: str, release: int) -> None:
 def read_about(name: str, release: int = 0) -> dict[str, Any]:
     """What is in force, or what a release wrote about itself. Raises `Refused`, BpfError."""
     directory = release_of(name, release) if release else ROOT / name
-    with Map.open_pinned(directory / "about") as table:
-        content = table.lookup(bytes(4)) or b""
-    length = int.from_bytes(content[:8], "little")
+    octets = _read_octets(directory / "about")
     try:
-        about = json.loads(zlib.decompress(content[8 : 8 + length]))
+        about = json.loads(zlib.decompress(octets))
     except (ValueError, zlib.error):
         raise faults.refused(faults.damaged(name, "it cannot be read")) from None
     if why := _damage(about):
@@ -249,7 +276,7 @@ def need_bpffs() -> None:
 def holder_of(program: int) -> str:
     """The loaded pipeline of which the XDP program with this id is one; empty if it is none's."""
     for name in loaded_names():
-        for path in (ROOT / name).glob("release-*/entry_*"):
+        for path in (ROOT / name).glob("release-*/**/entry_*"):
             with suppress(BpfError), Program.open_pinned(path) as entry:
                 if entry.info.id == program:
                     return name

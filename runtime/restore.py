@@ -16,7 +16,7 @@ from ..compiler.requests.columns import load as unpack
 from ..compiler.requests.wire import Codecs, decode
 from ..lang.diagnostics import Diagnostic, Refused
 from . import snapshot, store_faults
-from .bundle import Bundle, make_bundle
+from .bundle import Bundle, make_bundle, unpack_traced
 from .config import Config
 from .faults import refused
 from .handles import Map
@@ -56,7 +56,8 @@ def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]
     if kept.digest is None:  # killed while it was being loaded: nobody was told that it is
         store.remove(kept.name)
         raise refused(store_faults.not_restored(kept.name))
-    bundle = make_bundle(kept.manifest, lambda _: kept.object)
+    traced = unpack_traced(kept.traced)
+    bundle = make_bundle(kept.manifest, lambda _: kept.object, traced=traced)
     entries, number, found = _entries(store, kept)
     content = Restoration(kept, bundle, store.snapshot(kept), entries, found)
     loaded = Loaded.load(bundle, content.config, kept.name, content=content)

@@ -13,7 +13,7 @@ from ..lang.diagnostics import Refused
 from ..lang.source import Source
 from . import agent_faults as faults
 from .agent import Agent, status_of
-from .bundle import make_bundle
+from .bundle import make_bundle, unpack_traced
 from .faults import refused
 from .outcome import Outcome
 from .owner import Wish
@@ -108,7 +108,9 @@ class Service:
     # ---- pipelines --------------------------------------------------------------------------
 
     def Load(self, request: pb.LoadRequest, context: Context) -> pb.PipelineStatus:
-        bundle = make_bundle(request.bundle.manifest, lambda _: request.bundle.object)
+        asked = request.bundle
+        traced = unpack_traced(asked.traced)
+        bundle = make_bundle(asked.manifest, lambda _: asked.object, traced=traced)
         source = Source(request.config_name or "<config>", request.config)
         return messages.status(self.agent.load(bundle, source, request.pipeline))
 

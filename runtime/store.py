@@ -34,8 +34,8 @@ _SCHEMA = """
 CREATE TABLE about (format INTEGER NOT NULL);
 CREATE TABLE pipelines (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, manifest TEXT NOT NULL, object BLOB NOT NULL,
-  config TEXT NOT NULL DEFAULT '', digest BLOB, revision INTEGER NOT NULL DEFAULT 0,
-  number INTEGER NOT NULL DEFAULT 0);
+  traced BLOB NOT NULL DEFAULT x'', config TEXT NOT NULL DEFAULT '', digest BLOB,
+  revision INTEGER NOT NULL DEFAULT 0, number INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE answers (
   pipeline INTEGER NOT NULL, revision INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
   answer BLOB NOT NULL, PRIMARY KEY (pipeline, revision)) WITHOUT ROWID;
@@ -44,13 +44,15 @@ CREATE TABLE answers (
 
 @dataclass(frozen=True)
 class Kept:
-    """A pipeline of the journal. `config`: see journal.py. `digest`: of the snapshot with its rules
-    at `revision`; None: nobody has said yet that it is in force. `number`: of snapshot and log."""
+    """A pipeline of the journal. `traced`: its packed traced build, if any. `config`: see
+    journal.py. `digest`: of the snapshot with its rules at `revision`; None: nobody has said yet
+    that it is in force. `number`: of snapshot and log."""
 
     id: int
     name: str
     manifest: str
     object: bytes
+    traced: bytes
     config: str
     digest: bytes | None
     revision: int
@@ -60,13 +62,13 @@ class Kept:
 @dataclass(frozen=True)
 class Snapshot:
     """What takes the place of a log. `answered`: entries whose answers are to be remembered.
-    `build`: manifest and object, where they are others now."""
+    `build`: manifest, object and packed traced build, where they are others now."""
 
     revision: int
     parts: Sequence[bytes]
     config: str
     answered: Sequence[Entry] = ()
-    build: tuple[str, bytes] | None = None
+    build: tuple[str, bytes, bytes] | None = None
 
 
 class Store:
@@ -140,17 +142,18 @@ class Store:
     def pipelines(self) -> list[Kept]:
         """By name."""
         with self._using() as db:
-            rows = db.execute("SELECT id, name, manifest, object, config, digest, revision, number "
-                              "FROM pipelines ORDER BY name").fetchall()  # fmt: skip
+            rows = db.execute("SELECT id, name, manifest, object, traced, config, digest, "
+                              "revision, number FROM pipelines ORDER BY name").fetchall()  # fmt: skip
         return [Kept(*row) for row in rows]
 
-    def begin(self, name: str, manifest: str, object_: bytes) -> int:
+    def begin(self, name: str, manifest: str, object_: bytes, traced: bytes = b"") -> int:
         """Note a pipeline that is about to be loaded; returns its id. `fold` says that it is."""
         with self._using() as db:
             self._forget(db, name)
             row = db.execute(
-                "INSERT INTO pipelines (name, manifest, object) VALUES (?, ?, ?) RETURNING id",
-                (name, manifest, object_),
+                "INSERT INTO pipelines (name, manifest, object, traced) VALUES (?, ?, ?, ?) "
+                "RETURNING id",
+                (name, manifest, object_, traced),
             ).fetchone()
         return int(row[0])
 
@@ -218,8 +221,8 @@ class Store:
             db.execute("UPDATE pipelines SET digest = ?, revision = ?, config = ?, number = ? "
                        "WHERE id = ?", values)  # fmt: skip
             if made.build is not None:
-                db.execute("UPDATE pipelines SET manifest = ?, object = ? WHERE id = ?",
-                           (*made.build, pipeline))  # fmt: skip
+                db.execute("UPDATE pipelines SET manifest = ?, object = ?, traced = ? "
+                           "WHERE id = ?", (*made.build, pipeline))  # fmt: skip
             db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
             db.execute("DELETE FROM answers WHERE pipeline = ? AND revision <= (SELECT revision "
                        "FROM answers WHERE pipeline = ? ORDER BY revision DESC LIMIT 1 OFFSET ?)",

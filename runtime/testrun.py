@@ -20,7 +20,7 @@ from ..compiler.requests.rules import Rule
 from ..compiler.tracing.steps import Step
 from . import faults
 from .bundle import Bundle
-from .handles import BpfError, Map, Object, Program
+from .handles import BpfError, Map, Object, Program, RunResult
 from .plans import Changes, Plan
 from .ports import (
     Port,
@@ -71,7 +71,7 @@ class PrivateRun:
             recover(self.writer)
             write_queues(self.maps)
             self._events = _Sums(self.maps["events"], len(self.manifest.counters))
-            self._tracer = self._traced(bundle) if traced else None
+            self.tracer = self._traced(bundle) if traced else None
         except BpfError as error:
             self.close()
             raise faults.refused(faults.of_kernel(error, "run packets in the kernel")) from error
@@ -143,11 +143,10 @@ class PrivateRun:
         """What becomes of a frame (14 octets at least) that arrives by port number `port`.
         `metadata` in front of it (up to 32 octets, a multiple of 4) takes of its headroom.
         `counted` is in order of rule kinds and cells, `events` of the manifest; `parsed` and
-        `trace` only of a traced build. A counter of
-        octets that is not the packets' shows as an event ("octets", KIND). Raises BpfError."""
-        entry = self.entry(port)
+        `trace` only of a traced build. A counter of octets that is not the packets' shows as an
+        event ("octets", KIND). Raises BpfError."""
         before = self._counts()
-        result = entry.test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
+        result = self.send(frame, port, metadata)
         verdict = VERDICTS.get(result.retval, f"verdict {result.retval}")
         egress, queue = self._told_in_scratch(verdict)
         if verdict == "redirect" and queue is not None:  # to the CPU of that queue
@@ -163,6 +162,10 @@ class PrivateRun:
             queue=queue,
         )
 
+    def send(self, frame: bytes, port: int, metadata: bytes = b"") -> RunResult:
+        """The same, with no look at what becomes of it."""
+        return self.entry(port).test_run(frame, ingress_ifindex=_LOOPBACK, metadata=metadata)
+
     def _traced(self, bundle: Bundle) -> Tracer:
         assert bundle.traced is not None, "it was compiled without a traced build"
         tracer = self._owned.enter_context(Tracer(bundle.traced.schema, self.manifest, self.maps))
@@ -171,9 +174,9 @@ class PrivateRun:
 
     def _trace(self) -> tuple[tuple[tuple[str, int], ...], tuple[Step, ...]]:
         """Path and steps of the packet that just ran."""
-        if self._tracer is None:
+        if self.tracer is None:
             return (), ()
-        (recorded,) = self._tracer.recorded()
+        (recorded,) = self.tracer.recorded()
         return recorded.trace.path, recorded.trace.steps
 
     def entry(self, port: int) -> Program:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
 from dataclasses import asdict, dataclass
 
 from ..typed_json import Misfit, build
@@ -123,9 +124,25 @@ class TracedBuild:
     object: bytes
     schema: Schema
 
+    def pack(self) -> bytes:
+        """Both, for `unpack`."""
+        text = self.schema.to_json().encode()
+        return zlib.compress(len(text).to_bytes(4, "little") + text + self.object)
+
 
 class SchemaError(Exception):
     """The text is no schema of this format; says what is wrong."""
+
+
+def unpack(packed: bytes) -> TracedBuild:
+    """What `TracedBuild.pack` gave. Raises `SchemaError`."""
+    try:
+        octets = zlib.decompress(packed)
+        end = 4 + int.from_bytes(octets[:4], "little")
+        text = octets[4:end].decode()
+    except (zlib.error, UnicodeDecodeError):
+        raise SchemaError("it is damaged") from None
+    return TracedBuild(octets[end:], from_json(text))
 
 
 def from_json(text: str) -> Schema:

@@ -298,12 +298,14 @@ class LoadRequest(_message.Message):
     def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., config: _Optional[str] = ..., config_name: _Optional[str] = ...) -> None: ...
 
 class Bundle(_message.Message):
-    __slots__ = ("manifest", "object")
+    __slots__ = ("manifest", "object", "traced")
     MANIFEST_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
+    TRACED_FIELD_NUMBER: _ClassVar[int]
     manifest: str
     object: bytes
-    def __init__(self, manifest: _Optional[str] = ..., object: _Optional[bytes] = ...) -> None: ...
+    traced: bytes
+    def __init__(self, manifest: _Optional[str] = ..., object: _Optional[bytes] = ..., traced: _Optional[bytes] = ...) -> None: ...
 
 class UpgradeRequest(_message.Message):
     __slots__ = ("pipeline", "bundle", "if_revision", "dry_run", "mapping")

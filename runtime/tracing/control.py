@@ -11,13 +11,13 @@ from ..handles import Map
 
 _HEAD = struct.Struct("<QIIII")
 _TERM = struct.Struct("<II")
-_TEST = struct.Struct("<HHBBHQQQQQ")
+_PROBE = struct.Struct("<HHBBHQQQQQ")
 _ALWAYS = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
-class Test:
-    """A field of node number `node`: `octets` (1 to 16) from octet `at` of its header. Under
+class Probe:
+    """Of a field of node number `node`: `octets` (1 to 16) from octet `at` of its header. Under
     `mask` its lowest eight octets lie in `low` to `low + span`, and under `high_mask` the others
     are `high`; with `otherwise`, they do not."""
 
@@ -39,7 +39,7 @@ class Asked:
 
     port: int = 0
     sample: int = 1
-    tests: tuple[Test, ...] = ()
+    tests: tuple[Probe, ...] = ()
     terms: tuple[tuple[int, int], ...] = ()
 
 
@@ -54,7 +54,7 @@ class Control:
         """From now on, for so long (None: for ever)."""
         self._until[0] = 0  # no packet meets half of it: those on their way are told of no more
         tests = [
-            _TEST.pack(
+            _PROBE.pack(
                 t.node, t.at, t.octets, t.otherwise, 0, t.mask, t.low, t.span, t.high_mask, t.high
             )
             for t in asked.tests
@@ -62,7 +62,7 @@ class Control:
         terms = [_TERM.pack(*term) for term in asked.terms]
         head = _HEAD.pack(0, asked.port, asked.sample, len(tests), len(terms))
         room = b"".join(terms).ljust(TERMS * _TERM.size, b"\0")
-        room += b"".join(tests).ljust(TESTS * _TEST.size, b"\0")
+        room += b"".join(tests).ljust(TESTS * _PROBE.size, b"\0")
         self._memory[: len(head) + len(room)] = head + room
         self.go_on(seconds)
 

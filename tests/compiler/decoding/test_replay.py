@@ -85,6 +85,20 @@ def test_for_people(capture: Path, rules: Path) -> None:
     ]
 
 
+def test_the_way_of_each_packet(capture: Path, rules: Path) -> None:
+    words = [LINX, capture, "--rules", rules, "--trace"]
+    said = run(*words)
+    assert said.startswith(
+        "packet 1 on lan, 47 octets\n  parsed ethernet at 0 → user at 14 → udp at"
+    )
+    assert "    push outer / gre before user: outer.src 192.0.2.1" in said
+    assert "packet 2 on lan, 30 octets" in said and "malformed: user: truncated" in said
+    told = [json.loads(line) for line in run(*words, "--json").splitlines()]
+    assert [packet["number"] for packet in told] == [1, 2, 3]
+    assert [packet["egress"] for packet in told] == ["wan", None, None]
+    assert [step["what"] for step in told[0]["steps"]].count("rule") == 3
+
+
 def test_an_edge_whose_interfaces_are_elsewhere(capture: Path) -> None:
     edge = EDGES / "edge-a.yaml"
     assert run(LINX, capture, "--edge", edge).startswith("packet 1 on LAN: pass; miss: PDR")

@@ -1,0 +1,83 @@
+"""A filter as the data path asks it: tests of fields, and conjunctions of these.
+
+What it cannot ask (fields behind optional ones, the verdict, more tests than it has room for) it
+leaves out, so that it lets through at least what passes; `filters.passes` then looks at all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from ...compiler.tracing.filters import All, Any, Ends, Filter, Has, Not, Within
+from ...compiler.tracing.schema import TERMS, TESTS, Node
+from .control import Asked, Probe
+
+_LOW = (1 << 64) - 1
+
+#: Literals, each a test or its opposite, that must hold together.
+_Term = frozenset[tuple[Probe, bool]]
+
+
+def asked(wanted: Filter | None, nodes: Sequence[Node], port: int = 0, sample: int = 1) -> Asked:
+    """What is to be asked of each packet."""
+    numbers = {node.name: i for i, node in enumerate(nodes)}
+    terms = _terms(wanted, numbers, True) if wanted is not None else [frozenset()]
+    tests = list(dict.fromkeys(test for term in terms for test, _ in sorted(term, key=repr)))
+    if len(tests) > TESTS or len(terms) > TERMS or frozenset() in terms:
+        return Asked(port, sample)
+    coded = []
+    for term in terms:
+        bits = {test: 1 << tests.index(test) for test, _ in term}
+        coded.append((sum(bits.values()), sum(bits[test] for test, holds in term if holds)))
+    return Asked(port, sample, tuple(tests), tuple(coded))
+
+
+def _terms(wanted: Filter, numbers: dict[str, int], holds: bool) -> list[_Term]:
+    """Its disjunctive form, or that of its opposite; literals that cannot be asked are left out.
+    Never more terms than there is room for: then a single one without literals."""
+    match wanted:
+        case Not(operand):
+            return _terms(operand, numbers, not holds)
+        case All(operands) | Any(operands):
+            each = [_terms(operand, numbers, holds) for operand in operands]
+            if isinstance(wanted, Any) == holds:
+                found = [term for terms in each for term in terms]
+            else:
+                if _product(each) > TERMS:
+                    return [frozenset()]
+                found = [frozenset[tuple[Probe, bool]]().union(*terms) for terms in product(*each)]
+            found = [term for term in found if not any((t, not h) in term for t, h in term)]
+            found = list(dict.fromkeys(found))
+            return found if len(found) <= TERMS else [frozenset()]
+        case Ends():
+            return [frozenset()]
+        case Has(node):
+            return [frozenset({(Probe(numbers[node.name], 0, 1, 0, 0, 0), holds)})]
+        case Within():
+            test = _test(wanted, numbers)
+            return [frozenset({(test, holds)} if test is not None else ())]
+
+
+def _product(each: list[list[_Term]]) -> int:
+    total = 1
+    for terms in each:
+        total *= len(terms)
+    return total
+
+
+def _test(wanted: Within, numbers: dict[str, int]) -> Probe | None:
+    """None where the data path has no test for it."""
+    field = wanted.field
+    first, last = field.offset // 8, (field.offset + field.width - 1) // 8
+    octets = last + 1 - first
+    if field.group or octets > 16:
+        return None
+    shift = (last + 1) * 8 - field.offset - field.width
+    mask, low, high = (n << shift for n in (wanted.mask, wanted.low, wanted.high))
+    if low >> 64 != high >> 64:  # a range that does not lie in the lower half alone
+        return None
+    return Probe(
+        numbers[wanted.node.name], first, octets, mask & _LOW, low & _LOW, (high - low) & _LOW,
+        mask >> 64, low >> 64, wanted.otherwise,
+    )  # fmt: skip

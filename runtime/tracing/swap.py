@@ -1,0 +1,189 @@
+"""The traced build in place of the plain one: the same maps, and a link update for each port.
+
+    /sys/fs/bpf/helio/NAME/release-N/trace/…    the traced entry programs and PROG_ARRAYs
+
+These are pinned so that packets lose nothing where a trace is killed: its programs then go on like
+the plain ones (they tell nothing once nobody listens), until `mend` puts the plain ones back.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from errno import ENOLINK, EPERM
+from pathlib import Path
+
+from ...compiler.manifest import Manifest, from_json
+from ...compiler.tracing.schema import Schema, SchemaError, TracedBuild, unpack
+from ...lang.diagnostics import Refused
+from .. import faults as general
+from ..attach import link_of
+from ..grace import online_cpus_grace
+from ..handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs
+from ..lock import RUN
+from ..pins import remove_directory
+from ..releases import (
+    join_stages,
+    pick,
+    prepare_object,
+    read_about,
+    read_traced,
+    release_of,
+    this_namespace,
+    traces_left,
+)
+from . import faults
+from .tracer import Tracer
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """A pipeline whose traced build is in place. `ports`: numbers by name."""
+
+    name: str
+    tracer: Tracer
+    schema: Schema
+    ports: Mapping[str, int]
+    folder: Path
+
+    @property
+    def ended(self) -> bool:
+        """Whether the pipeline was unloaded or upgraded meanwhile."""
+        return not self.folder.exists()
+
+
+@contextmanager
+def tracing(name: str) -> Iterator[Tracing]:
+    """Puts the traced build of a loaded pipeline in place (without a name, of the only one) and
+    the plain one back in the end. It tells nothing before it is asked. Raises `Refused`."""
+    name = pick(name)
+    with ExitStack() as owned:
+        try:
+            about = read_about(name)
+            if about["namespace"] != this_namespace():
+                raise general.refused(general.elsewhere(name))
+            owned.enter_context(_alone(name))
+            manifest, release = from_json(about["manifest"]), release_of(name, about["release"])
+            _restore(name, release)
+            traced = _traced(name, release)
+            maps = _install(owned, manifest, release, traced)
+            tracer = owned.enter_context(Tracer(traced.schema, manifest, maps))
+            owned.callback(_restore, name, release)
+            _lead(name, release, release / "trace", (ENOLINK,))
+        except BpfError as error:
+            doing = f"trace the packets of `{name}`"
+            raise general.refused(general.of_kernel(error, doing)) from error
+        ports = {port["name"]: port["number"] for port in about["ports"]}
+        yield Tracing(name, tracer, traced.schema, ports, release / "trace")
+
+
+def mend() -> list[str]:
+    """Put the plain build back wherever a trace was killed. Returns the names of the pipelines."""
+    mended = []
+    for folder in traces_left():
+        name = folder.parts[-3]
+        with suppress(BpfError, Refused), _alone(name):
+            _restore(name, folder.parent)
+            mended.append(name)
+    return mended
+
+
+# ---- the traced build -----------------------------------------------------------------------
+
+
+def _traced(name: str, release: Path) -> TracedBuild:
+    packed = read_traced(release)
+    if not packed:
+        raise general.refused(faults.no_traced_build(name))
+    try:
+        return unpack(packed)
+    except SchemaError as error:
+        raise general.refused(faults.bad_traced_build(name, str(error))) from None
+
+
+def _install(
+    owned: ExitStack, manifest: Manifest, release: Path, traced: TracedBuild
+) -> Mapping[str, Map]:
+    """Load it on the release's maps, and pin what packets need of it. Returns all its maps."""
+    here = ensure_bpffs(release / "trace")
+    owned.callback(remove_directory, here)
+    loaded = owned.enter_context(Object.open(traced.object, name=manifest.pipeline))
+    prepare_object(manifest, loaded)
+    specs = loaded.map_specs()
+    for path in (release / "maps").iterdir():
+        # `scratch` is a packet's own, and may be another one here
+        if path.name in specs and path.name != "scratch":
+            with Map.open_pinned(path) as table:
+                loaded.reuse(path.name, table)
+    loaded.load()
+    maps, programs = loaded.maps(), loaded.programs()
+    join_stages(manifest, maps, programs)
+    for name, table in maps.items():
+        if table.spec.type == MapType.PROG_ARRAY:
+            Pin.create(table, here / name)
+    for role in manifest.roles:
+        Pin.create(programs[manifest.entry(role).name], here / f"entry_{role}")
+    return maps
+
+
+# ---- links ----------------------------------------------------------------------------------
+
+
+def _restore(name: str, release: Path) -> None:
+    """The plain build back, where the traced one is in place."""
+    folder = release / "trace"
+    if folder.exists():
+        # it may be that an interface is gone, or that somebody has led its link elsewhere meanwhile
+        _lead(name, folder, release, (ENOLINK, EPERM))
+        online_cpus_grace()  # whoever is in a traced program may still look for the next stage
+        remove_directory(folder)
+
+
+def _lead(name: str, before: Path, after: Path, forgiven: tuple[int, ...]) -> None:
+    """Each port's link from the entry program in one folder to that in another. Error numbers that
+    are `forgiven` leave it where it is."""
+    about = read_about(name)
+    roles = from_json(about["manifest"]).roles
+    for port in about["ports"]:
+        entry, link = f"entry_{roles[port['role']]}", link_of(name, port["number"])
+        if not link.exists() or not (before / entry).exists():
+            continue
+        with (
+            Link.open_pinned(link) as held,
+            Program.open_pinned(before / entry) as expected,
+            Program.open_pinned(after / entry) as wanted,
+        ):
+            try:
+                held.update(wanted, expected=expected)
+            except BpfError as error:
+                if error.errno in forgiven:
+                    continue
+                if error.errno == EPERM:
+                    raise general.refused(faults.another_in_place(name, port["name"])) from None
+                raise
+
+
+# ---- one trace at a time --------------------------------------------------------------------
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Raises `Refused` where another process traces the pipeline. The lock ends with its process,
+    however that ends."""
+    try:
+        RUN.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(RUN / f"{name}.trace", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        what = f"trace the pipeline `{name}`: {error.strerror}"
+        raise general.refused(general.no_privilege(what)) from None
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise general.refused(faults.traced_already(name)) from None
+        yield
+    finally:
+        os.close(fd)

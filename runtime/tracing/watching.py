@@ -1,0 +1,105 @@
+"""`helioctl trace`: the packets that are asked for, as text."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from ...compiler.tracing.decode import Recorded
+from ...compiler.tracing.filter_text import read_filter
+from ...compiler.tracing.filters import Filter, passes
+from ...compiler.tracing.text import TraceText
+from ...lang.diagnostics import did_you_mean
+from ..faults import refused
+from . import faults
+from .asking import asked
+from .control import Asked
+from .swap import Tracing, tracing
+
+#: Seconds that the data path goes on telling without hearing of us, and between two words.
+_TRUST, _BEAT = 3.0, 0.5
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is to be told of. `filter` and `port` may be empty, `count` None: then all."""
+
+    filter: str = ""
+    sample: str = "1/1"
+    port: str = ""
+    count: int | None = None
+    as_json: bool = False
+    colour: bool = False
+
+
+class Watching:
+    """A pipeline whose packets are told of."""
+
+    def __init__(self, session: Tracing, watched: Watched, wanted: Filter | None) -> None:
+        self._session, self._watched, self._wanted = session, watched, wanted
+        ports = {number: name for name, number in session.ports.items()}
+        self._text = TraceText(ports, watched.colour)
+        self._told = 0
+        # what a record's time, of CLOCK_MONOTONIC, is by the clock
+        self._epoch = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
+
+    def texts(self) -> Iterator[str]:
+        """A packet each, until there are as many as were asked for, or the pipeline is gone."""
+        tracer = self._session.tracer
+        while not self._session.ended:
+            tracer.go_on(_TRUST)
+            tracer.wait(_BEAT)
+            for recorded in tracer.recorded():
+                if self._wanted is not None and not passes(self._wanted, recorded):
+                    continue
+                self._told += 1
+                yield self._said(recorded)
+                if self._told == self._watched.count:
+                    return
+
+    def _said(self, recorded: Recorded) -> str:
+        at = self._epoch + recorded.time / 1e9
+        if self._watched.as_json:
+            more = {"number": self._told, "time": round(at, 6), "frame": recorded.frame.hex()}
+            return self._text.to_json(recorded.trace, **more)
+        clock = datetime.fromtimestamp(at).strftime("%H:%M:%S.%f")
+        return self._text.text(recorded.trace, f"packet {self._told} at {clock}")
+
+    def account(self) -> str:
+        """What is to be said in the end; empty if nothing is."""
+        said = []
+        if lost := self._session.tracer.lost:
+            said.append(f"{lost:,} more came too fast to be told of: ask for fewer, by a filter "
+                        "or --sample")  # fmt: skip
+        if self._session.ended:
+            said.append(f"`{self._session.name}` was unloaded or upgraded")
+        return "\n".join(said)
+
+
+@contextmanager
+def watch(name: str, watched: Watched) -> Iterator[Watching]:
+    """Raises `Refused`."""
+    sample = _sample(watched.sample)
+    with tracing(name) as session:
+        wanted = read_filter(watched.filter, session.schema.nodes) if watched.filter else None
+        session.tracer.ask(_asked(session, watched.port, wanted, sample), _TRUST)
+        yield Watching(session, watched, wanted)
+
+
+def _asked(session: Tracing, port: str, wanted: Filter | None, sample: int) -> Asked:
+    number = session.ports.get(port, 0)
+    if port and not number:
+        help_ = did_you_mean(port, session.ports) or f"its ports: {', '.join(session.ports)}"
+        raise refused(faults.no_such_port(session.name, port, help_))
+    return asked(wanted, session.schema.nodes, number, sample)
+
+
+def _sample(text: str) -> int:
+    found = re.fullmatch(r"1/([1-9][0-9]{0,8})", text)
+    if found is None:
+        raise refused(faults.bad_sample(text))
+    return int(found[1])
