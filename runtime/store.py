@@ -143,7 +143,8 @@ class Store:
         """By name."""
         with self._using() as db:
             rows = db.execute("SELECT id, name, manifest, object, traced, config, digest, "
-                              "revision, number FROM pipelines ORDER BY name").fetchall()  # fmt: skip
+                              "revision, number FROM pipelines ORDER BY name"
+                              ).fetchall()  # fmt: skip
         return [Kept(*row) for row in rows]
 
     def begin(self, name: str, manifest: str, object_: bytes, traced: bytes = b"") -> int:
