@@ -230,11 +230,21 @@ class Worker(threading.Thread):
                     raise
 
 
+@pytest.fixture
+def workers(here: World) -> Iterator[list[Worker]]:
+    """Three, started by the test and ended with it, however it ends."""
+    made = [Worker(here, number) for number in range(3)]
+    yield made
+    for worker in made:
+        worker.ending.set()
+        if worker.ident is not None:
+            worker.join()
+
+
 @pytest.mark.parametrize("acknowledge", ["after", "before"])
-def test_kills_at_any_moment(here: World, acknowledge: str) -> None:
+def test_kills_at_any_moment(here: World, workers: list[Worker], acknowledge: str) -> None:
     """No acknowledged request is lost, none is made twice, none by half."""
     chance = random.Random(acknowledge)
-    workers = [Worker(here, number) for number in range(3)]
     begun = False
     for _ in range(8):
         with here.agent("--acknowledge", acknowledge) as process, here.client() as client:
