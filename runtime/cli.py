@@ -83,13 +83,24 @@ def _json(value: Any) -> None:
 @cli.command()
 @click.argument("bundle", required=False, type=_PATH)
 @click.option("--config", "config_path", required=True, type=_PATH, help="The edge's YAML.")
+@click.option("--offload", is_flag=True, help="Onto the network card that the ports are of.")
+@click.option("--replace", is_flag=True, help="With --offload: in place of what is there.")
+@click.option("--or-host", is_flag=True, help="Where there is none, load the host twin.")
 @click.pass_obj
-def load(target: Target, bundle: Path | None, config_path: Path) -> None:
+def load(
+    target: Target,
+    bundle: Path | None,
+    config_path: Path,
+    offload: bool,
+    replace: bool,
+    or_host: bool,
+) -> None:
     """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces.
 
     Frames to other hosts' MAC addresses are for the interface's filter to keep out. A veth shows
     ICMP answers at once only where its other end runs a native XDP program."""
     from .bundle import read_bundle
+    from .card.faults import for_a_card
     from .edge_yaml import bundle_of, read_source
     from .faults import no_bundle, refused
 
@@ -97,13 +108,23 @@ def load(target: Target, bundle: Path | None, config_path: Path) -> None:
     if directory is None:
         why = "none is named: give it to `load`, or as `bundle:` in the YAML"
         raise refused(no_bundle(Path("…"), why))
-    found = read_bundle(directory)
-    with target.open() as control:
-        now = control.load(found, config_path)
+    if offload:
+        from .card.choosing import load_onto_card, replace_on_card
+
+        if replace:
+            click.echo(f"replaced the programs of {replace_on_card(target, directory)}")
+            return
+        now, where = load_onto_card(target, directory, config_path, or_host)
+    else:
+        found, where = read_bundle(directory), ""
+        if found.manifest.target != "host":
+            raise refused(for_a_card(str(directory)))
+        with target.open() as control:
+            now = control.load(found, config_path)
     if now.warnings:
         complain(list(now.warnings))
     ports = ", ".join(f"{name} ({role}: {interface})" for name, role, interface in now.ports)
-    click.echo(f"loaded {now.name} on {ports}; {now.rules:,} rules")
+    click.echo(f"loaded {now.name}{where} on {ports}; {now.rules:,} rules")
 
 
 @cli.command()

@@ -20,7 +20,9 @@ from .report import Entry, Meant, Shown, Statistics
 if TYPE_CHECKING:
     from ..compiler.manifest import Manifest
     from .bundle import Bundle
+    from .card.loaded import LoadedCard
     from .client import Client
+    from .loader import Loaded
     from .reader import Reader
 
 SOCKET = Path("/run/helio/heliod.sock")
@@ -68,9 +70,21 @@ class Local:
 
     @cached_property
     def _reader(self) -> Reader:
+        from .card.loaded import on_card
+        from .card.reader import CardReader
         from .reader import Reader
+        from .releases import pick
 
-        return self._owned.enter_context(Reader(self.name))
+        name = pick(self.name)
+        return self._owned.enter_context(CardReader(name) if on_card(name) else Reader(name))
+
+    def _open(self) -> Loaded | LoadedCard:
+        from .card.loaded import LoadedCard, on_card
+        from .loader import Loaded
+        from .releases import pick
+
+        name = pick(self.name)
+        return LoadedCard.open(name) if on_card(name) else Loaded.open(name)
 
     def close(self) -> None:
         self._owned.close()
@@ -92,6 +106,20 @@ class Local:
                 found += not_routing(loaded.ports, wanted.spans)
             return LoadedNow(loaded.name, ports, len(loaded.book), found)
 
+    def offload(self, bundle: Bundle, config: Path) -> LoadedNow:
+        """Load a card's bundle onto the ports' card. Raises `Refused`."""
+        from .card.loaded import LoadedCard
+        from .edge_yaml import Host, read_config, read_source
+        from .netlink import Netlink
+
+        with Netlink() as netlink:
+            host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
+        wanted, warnings = read_config(read_source(config), bundle.manifest, host)
+        with LoadedCard.load(bundle, wanted, self.name) as loaded:
+            roles = bundle.manifest.roles
+            ports = [(port.name, roles[port.role], port.interface) for port in loaded.ports]
+            return LoadedNow(loaded.name, ports, len(loaded.book), list(warnings.found))
+
     def unload(self) -> str:
         from .loader import unload
         from .releases import pick_to_remove
@@ -112,20 +140,17 @@ class Local:
         return self._reader.manifest
 
     def apply(self, request: Request) -> Outcome:
-        from .loader import Loaded
-
-        with Loaded.open(self.name) as loaded:
+        with self._open() as loaded:
             plan = loaded.apply(request)
-            return outcome_of(plan, loaded.writer.epoch)
+            return outcome_of(plan, loaded.revision)
 
     def push(self, file: Path, kind: str) -> Outcome:
-        from .loader import Loaded
         from .requests import read_request
 
-        with Loaded.open(self.name) as loaded:
+        with self._open() as loaded:
             wanted = read_request(file, loaded.manifest, loaded.book.kinds, kind)
             plan = loaded.apply(wanted)
-            return outcome_of(plan, loaded.writer.epoch)
+            return outcome_of(plan, loaded.revision)
 
     def rules(self, which: Meant) -> list[Shown]:
         from .report import chosen, shown
@@ -145,9 +170,7 @@ class Local:
         return Statistics(reader.name, events, shown(counting, moment))
 
     def refresh(self) -> RefreshedNow:
-        from .loader import Loaded
-
-        with Loaded.open(self.name) as loaded:
+        with self._open() as loaded:
             found = loaded.refresh()
         return RefreshedNow(found.rules, found.attached, found.gone)
 

@@ -4,6 +4,7 @@ resource can be imported from here."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import ExitStack
 from errno import EINVAL, ENOENT
 from pathlib import Path
@@ -109,6 +110,19 @@ class Object:
         pointer = self._program_pointers[program]
         libbpf.check(libbpf.lib().bpf_program__set_autoload(pointer, False), f"skip `{program}`")
         self._skipped.add(program)
+
+    def bind(self, programs: Mapping[str, int]) -> None:
+        """Load these programs for the devices with these indices, which are one card's, and create
+        the maps there; programs that are not named are left out."""
+        lib = libbpf.lib()
+        for name, pointer in self._program_pointers.items():
+            if name in programs:
+                lib.bpf_program__set_ifindex(pointer, programs[name])
+            else:
+                self.skip(name)
+        card = next(iter(programs.values()))
+        for name, pointer in self._map_pointers.items():
+            libbpf.check(lib.bpf_map__set_ifindex(pointer, card), f"bind map `{name}` to a card")
 
     def load(self) -> None:
         """Create the maps and load the programs: all, or none. Raises BpfError with the refused

@@ -171,6 +171,8 @@ _GENERAL: dict[str, tuple[Any, ...]] = {
     "bpf_program__name": (_STR, _PTR),
     "bpf_program__fd": (c_int, _PTR),
     "bpf_program__set_autoload": (c_int, _PTR, ctypes.c_bool),
+    "bpf_program__set_ifindex": (None, _PTR, c_uint32),
+    "bpf_map__set_ifindex": (c_int, _PTR, c_uint32),
     "bpf_program__set_log_level": (c_int, _PTR, c_uint32),
     "bpf_program__set_log_buf": (c_int, _PTR, _PTR, c_size_t),
     "bpf_map__name": (_STR, _PTR),

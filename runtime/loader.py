@@ -202,6 +202,11 @@ class Loaded:
 
     # ---- rules ------------------------------------------------------------------------------
 
+    @property
+    def revision(self) -> int:
+        """The number of the last transaction."""
+        return self.writer.epoch
+
     def apply(self, wanted: Request | Columns) -> Plan:
         """Make a request's changes, or create packed rules, all at one moment. Raises `Refused`
         with nothing changed."""

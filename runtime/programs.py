@@ -148,10 +148,11 @@ def _program_info(fd: int) -> ProgramInfo:
 
 
 class XdpMode(IntEnum):
-    """XDP_FLAGS_* of linux/if_link.h: in the driver, or after it on any interface."""
+    """XDP_FLAGS_* of linux/if_link.h: in the driver, after it on any interface, or on the card."""
 
     NATIVE = 4
     GENERIC = 2
+    OFFLOAD = 8
 
 
 @dataclass(frozen=True)

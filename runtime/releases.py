@@ -235,7 +235,7 @@ def _damage(about: Any) -> str:
         "manifest": isinstance(about.get("manifest"), str),
         "ports": isinstance(about.get("ports"), list) and all(map(_is_port, about["ports"])),
         "default": about.get("default") in (None, "pass", "drop"),
-        "mode": about.get("mode") in ("native", "generic"),
+        "mode": about.get("mode") in ("native", "generic", "offload"),
         "control": control is None or (isinstance(control, list) and len(control) == 2),
         "namespace": isinstance(about.get("namespace"), int),
         "incarnation": isinstance(about.get("incarnation"), str),

@@ -35,7 +35,7 @@ class CardRun:
             raise faults.refused(faults.of_kernel(error, "run packets in the kernel")) from error
         self.maps, programs = loaded.maps(), loaded.programs()
         self._entries = {r: programs[self.manifest.entry(r).name] for r in self.manifest.roles}
-        self.writer = CardWriter(self.manifest, self.maps)
+        self.writer = CardWriter(self.manifest, self.maps, {})
         self.writer.fill()
         self._roles: dict[int, str] = {}
         self._rules: list[Rule] = []

@@ -13,6 +13,7 @@ from ...compiler.manifest import Manifest, ManifestError, RuleKind
 from ...compiler.requests.rules import Rule
 from ...compiler.requests.spread import jhash
 from ..codec import KindCodec
+from ..images import ImageCodec
 from ..maps import Map
 from ..tables import Pool
 
@@ -21,11 +22,23 @@ _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _COUNTS = struct.Struct("<QQ")
 
 
+def image_stride(kind: RuleKind) -> int:
+    """Octets from one rule's image to the next."""
+    return (kind.image_size + 7) & ~7
+
+
 class CardTable:
     """One kind's rules on the card. `cells`: by sequence; `ids`: cells by id; `keys`: whose key it
-    is, by the key of the element (a sequence)."""
+    is, by the key of the element (a sequence). `images`: a copy of each rule by its cell, in memory
+    of the host that outlives this process; the card keeps no rule's name or request."""
 
-    def __init__(self, manifest: Manifest, kind: RuleKind, maps: Mapping[str, Map]) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        kind: RuleKind,
+        maps: Mapping[str, Map],
+        images: Mapping[str, memoryview],
+    ) -> None:
         if kind.offload is None:
             raise ManifestError(f"{kind.name} is not described for a card")
         self.kind, self.how = kind, kind.offload
@@ -33,6 +46,7 @@ class CardTable:
         self.entries = maps.get(f"{kind.prefix}_entries")
         self.records = maps.get(f"{kind.prefix}_records")
         self.counts = maps.get(f"{kind.prefix}_counts")
+        self.images, self.image_codec = images.get(kind.name), ImageCodec(manifest, kind)
         self._numbers = {int(mask, 16): n for n, mask in enumerate(kind.fixed, start=1)}
         self.cells: dict[int, int] = {}
         self.ids: dict[int, int] = {}
@@ -88,6 +102,8 @@ class CardTable:
     def write(self, rule: Rule, cell_of: CellOf) -> None:
         """Put the rule, new or changed, onto the card. Raises BpfError."""
         cell = self.cells[rule.sequence]
+        if self.images is not None:  # first: what is not on the card yet is put there again
+            self.image_codec.write(self.images, cell * image_stride(self.kind), rule, cell)
         whole, key, rank = self.key(rule) or (b"", b"", 0)
         value = self.value(rule, cell, whole, rank, cell_of)
         if self.records is not None:
@@ -117,7 +133,27 @@ class CardTable:
             self.records.update(_U32.pack(cell), bytes(self.how.size))
         if self.counts is not None:
             self.counts.update(_U32.pack(cell), bytes(_COUNTS.size))
+        if self.images is not None:
+            at = cell * image_stride(self.kind)
+            self.images[at : at + self.kind.image_size] = bytes(self.kind.image_size)
         self.free.give(cell)
+
+    # ---- opened again -----------------------------------------------------------------------
+
+    def restore(self) -> list[Rule]:
+        """The rules of the images, which whoever wrote them may have left half on the card."""
+        found = []
+        stride = image_stride(self.kind)
+        for cell in range(1, self.kind.cells):
+            image = self.images[cell * stride :] if self.images is not None else b""
+            try:
+                rule, _ = self.image_codec.rule_of(image)
+            except (ValueError, struct.error):
+                continue
+            self.cells[rule.sequence], self.ids[rule.id] = cell, cell
+            found.append(rule)
+        self.free.all_but(set(self.cells.values()))
+        return found
 
     def counted(self, cell: int) -> tuple[int, int]:
         """Packets and octets."""

@@ -18,8 +18,12 @@ from .tables import CardTable
 class CardWriter:
     """The one writer of the rules on a card."""
 
-    def __init__(self, manifest: Manifest, maps: Mapping[str, Map]) -> None:
-        self.tables = {kind.name: CardTable(manifest, kind, maps) for kind in manifest.rules}
+    def __init__(
+        self, manifest: Manifest, maps: Mapping[str, Map], images: Mapping[str, memoryview]
+    ) -> None:
+        self.tables = {
+            kind.name: CardTable(manifest, kind, maps, images) for kind in manifest.rules
+        }
         self.maps, self.manifest = maps, manifest
 
     def fill(self) -> None:
@@ -35,6 +39,13 @@ class CardWriter:
     def set_default(self, verdict: int) -> None:
         """enum xdp_action, of packets that no rule decides about."""
         self.maps["control"].update(bytes(4), verdict.to_bytes(8, "little"))
+
+    def restore(self) -> list[Rule]:
+        """The rules that are there, put onto the card again where a writer died before."""
+        rules = [rule for table in self.tables.values() for rule in table.restore()]
+        for rule in self._referred_first(rules):
+            self._write(rule)
+        return rules
 
     # ---- requests ---------------------------------------------------------------------------
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from compiler.targets.probes import EXPECTED, ONLY_OURS, TOO_LONG, build
-from helioc.compiler.phases import check_file, compile_for_card
+from helioc.compiler.phases import check_file, compile_for_card, write_bundle
 from helioc.compiler.targets.conform import Report, check_program
 from helioc.compiler.targets.object_file import read_object
 
@@ -48,18 +49,24 @@ def series(request: pytest.FixtureRequest) -> str:
     return found
 
 
-def loaded(series: str, objects: list[Path]) -> dict[str, dict[str, int]]:
-    """NFP instructions by object and program, as the driver made them; none of what it refused."""
-    script = str(HERE / "inside" / "offload.sh")
-    run = [str(KERNEL), "run", "-k", series, "-t", "280", "-M", "nfpsim", "--", script]
-    command = [*run, *map(str, objects)]
+def booted(series: str, modules: tuple[str, ...], *command: str) -> str:
+    """What a command prints in a virtual machine."""
+    loads = [word for module in modules for word in ("-M", module)]
+    run = [str(KERNEL), "run", "-k", series, "-t", "280", *loads, "--", *command]
     for _ in range(3):  # an emulated kernel sometimes dies as it starts
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(run, capture_output=True, text=True, timeout=300, cwd=ROOT)
         if done.returncode != 125:
             break
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def loaded(series: str, objects: list[Path]) -> dict[str, dict[str, int]]:
+    """NFP instructions by object and program, as the driver made them; none of what it refused."""
+    script = str(HERE / "inside" / "offload.sh")
+    out = booted(series, ("nfpsim",), script, *map(str, objects))
     found: dict[str, dict[str, int]] = {path.stem: {} for path in objects}
-    for line in done.stdout.splitlines():
+    for line in out.splitlines():
         name, program, rest = (*line.split(maxsplit=2), "")[:3]
         if name in found and program != "refused":
             found[name][program] = int(rest)
@@ -91,3 +98,12 @@ def test_the_driver_says_the_same(series: str, tmp_path: Path) -> None:
                 report.instructions,
                 counted,
             )
+
+
+@pytest.mark.parametrize("series", ["6.12"], indirect=True)
+def test_a_whole_life(series: str, tmp_path: Path) -> None:
+    """On netdevsim, whose maps have two entries, and on what is no card it says why not."""
+    bundle = compile_for_card(check_file(ROOT / "tests" / "runtime" / "card" / "steering.hp"))
+    write_bundle(bundle, tmp_path)
+    modules = ("nfpsim", "psample", "netdevsim")
+    booted(series, modules, sys.executable, str(HERE / "inside" / "card.py"), str(tmp_path))

@@ -1,0 +1,49 @@
+"""`helioctl load --offload`: onto the card; onto the host only where that was asked for."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from ...lang.diagnostics import Refused
+from ..bundle import read_bundle
+from ..control import LoadedNow, Local, Target
+from ..faults import refused
+from ..releases import pick
+from .faults import not_for_a_card
+from .loaded import LoadedCard
+
+TWIN = "host"  # the folder of the host's programs in a card's bundle
+_NO_CARD = "H0754"
+
+
+def load_onto_card(
+    target: Target, directory: Path, config: Path, or_host: bool
+) -> tuple[LoadedNow, str]:
+    """What the load came to, and in words where it runs. The agent keeps no rules of cards: it is
+    not asked, but for the host twin. Raises `Refused`."""
+    bundle = read_bundle(directory)
+    if bundle.manifest.target == "host":
+        raise refused(not_for_a_card(str(directory)))
+    try:
+        with closing(Local(target.name)) as control:
+            return control.offload(bundle, config), " (in the card)"
+    except Refused as failed:
+        if not or_host or any(d.code != _NO_CARD for d in failed.diagnostics):
+            raise
+        why = failed.diagnostics[0].title
+    twin = read_bundle(directory / TWIN)
+    with target.open() as control:
+        return control.load(twin, config), f" (on the host: {why})"
+
+
+def replace_on_card(target: Target, directory: Path) -> str:
+    """Put a bundle's programs in the place of those that run; the pipeline's name. Raises
+    `Refused`."""
+    bundle = read_bundle(directory)
+    if bundle.manifest.target == "host":
+        raise refused(not_for_a_card(str(directory)))
+    name = pick(target.name)
+    with LoadedCard.open(name) as loaded:
+        loaded.replace(bundle)
+    return name

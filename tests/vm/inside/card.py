@@ -1,0 +1,90 @@
+"""A card's life: run in a virtual machine with nfpsim and netdevsim.
+
+card.py BUNDLE: load, rules, opened again by another, programs replaced, unloaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle, read_bundle
+from helioc.runtime.card.loaded import LoadedCard
+from helioc.runtime.card.reader import CardReader
+from helioc.runtime.config import Config
+from helioc.runtime.loader import unload
+from helioc.runtime.ports import Wanted
+from helioc.runtime.releases import ROOT
+
+
+def said(text: str) -> str:
+    done = subprocess.run(text.split(), capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def asked(loaded: LoadedCard, text: str) -> None:
+    loaded.apply(parse_request(Source("request", text)))
+
+
+def config(interface: str) -> Config:
+    return Config((Wanted(1, "NIC", 0, interface, 0),))
+
+
+RULES = """
+create FLOW 1 one [(src_ip, u32, 10.0.0.1), (action, u8, STEER), (queue, u8, 3)],
+       FLOW 2 [(src_ip, u32, 10.0.0.2), (dst_port, u16, 53), (action, u8, DROP), (queue, u8, 0)]
+"""
+ENTRY = "/sys/fs/bpf/helio/steering/release-1/entry_nic"
+
+
+def number() -> str:
+    """Of the program in force."""
+    return said(f"bpftool prog show pinned {ENTRY}").split(":")[0]
+
+
+def life(bundle: Bundle) -> None:
+    with LoadedCard.load(bundle, config("nfpsim0")) as loaded:
+        assert "xdpoffload" in said("ip link show nfpsim0")
+        counts = loaded.maps["flow_counts"]
+        assert len(list(counts.keys())) == counts.spec.max_entries  # every slot was written
+        asked(loaded, RULES)
+    with LoadedCard.open("steering") as loaded:
+        assert {rule.id: rule.name for rule in loaded.book.rules("FLOW")} == {1: "one", 2: ""}
+        asked(loaded, "update FLOW 1 [(queue, u8, 9)]; delete FLOW 2")
+        entries = loaded.maps["flow_entries"]
+        (key,) = entries.keys()
+        rule, program = entries.lookup(key), number()
+        loaded.replace(bundle)
+        assert number() != program and "xdpoffload" in said("ip link show nfpsim0")
+        assert entries.lookup(key) == rule
+        counted = bytes((5, *[0] * 7, 90, *[0] * 7))
+        loaded.maps["flow_counts"].update((1).to_bytes(4, "little"), counted)
+    reader = CardReader("steering")
+    assert [(c.rule.id, c.packets, c.octets) for c in reader.rules()] == [(1, 5, 90)]
+    assert all(count == 0 for _, count in reader.events())
+    reader.close()
+    unload("steering")
+    assert "xdpoffload" not in said("ip link show nfpsim0") and not ROOT.exists()
+
+
+def refused(bundle: Bundle, interface: str) -> None:
+    try:
+        LoadedCard.load(bundle, config(interface)).close()
+    except Refused as failed:
+        assert [d.code for d in failed.diagnostics] == ["H0754"], failed
+        assert not ROOT.exists()
+        return
+    raise AssertionError(f"{interface} took the program")
+
+
+if __name__ == "__main__":
+    found = read_bundle(Path(sys.argv[1]))
+    said("ip link set nfpsim0 up")
+    life(found)
+    refused(found, "lo")  # no card
+    Path("/sys/bus/netdevsim/new_device").write_text("7 1")
+    (made,) = Path("/sys/bus/netdevsim/devices/netdevsim7/net").iterdir()
+    refused(found, made.name)  # a card whose maps have two entries
