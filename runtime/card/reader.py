@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ...compiler.manifest import Counter, RuleKind
-from ..images import ImageCodec
-from ..reader import Counted, Reader
-from .tables import image_stride
+from ..bulk import rows
+from ..images import LIVE
+from ..moment import Moment
+from ..reader import Reader
 
-_Result = TypeVar("_Result")
+_FLAGS = 24  # of an image
+Array = npt.NDArray[Any]
 
 
 class CardReader(Reader):
@@ -23,29 +28,27 @@ class CardReader(Reader):
             found.append((counter, int.from_bytes(octets, "little")))
         return found
 
+    def moment(self, kinds: Collection[str] = ()) -> Moment:
+        wanted = [kind for kind in self.manifest.rules if not kinds or kind.name in kinds]
+        rules = [self._rules(kind, self._slots(kind)) for kind in wanted]
+        return Moment(self.manifest, self._revision(), self.port_numbers, rules).detach()
+
     def occupancy(self) -> tuple[int, dict[str, int]]:
-        rules = {kind.name: len(self._rules(kind)) for kind in self.manifest.rules}
-        return self._consistent(lambda _: rules)
+        counts = {k.name: int(np.count_nonzero(self._slots(k))) for k in self.manifest.rules}
+        return self._revision(), counts
 
-    def _consistent(self, read: Callable[[int], _Result]) -> tuple[int, _Result]:
-        revision = int.from_bytes(self.map("revision").lookup(bytes(4)) or b"", "little")
-        return revision, read(revision)
+    def _revision(self) -> int:
+        return int.from_bytes(self.map("revision").lookup(bytes(4)) or b"", "little")
 
-    def _of(self, kind: RuleKind, epoch: int) -> list[Counted]:
-        return self._rules(kind)
+    def _slots(self, kind: RuleKind) -> Array:
+        """By cell where its image is, which is in a slot of the same number; 0 without a rule."""
+        stride = self.map(f"{kind.prefix}_images").spec.stride
+        live = rows(self._memory(f"{kind.prefix}_images"), stride)[:, _FLAGS] == LIVE
+        slots: Array = np.where(live, np.arange(len(live)), 0)
+        return slots
 
-    def _rules(self, kind: RuleKind) -> list[Counted]:
-        codec, images = ImageCodec(self.manifest, kind), self._memory(f"{kind.prefix}_images")
-        found, stride = [], image_stride(kind)
-        for cell in range(1, kind.cells):
-            try:
-                rule, _ = codec.rule_of(images[cell * stride : cell * stride + kind.image_size])
-            except ValueError:
-                continue
-            packets, octets = self._counted(kind, cell) if kind.counts else (None, None)
-            found.append(Counted(rule, packets, octets))
-        return sorted(found, key=lambda c: (c.rule.id, c.rule.sequence))
-
-    def _counted(self, kind: RuleKind, cell: int) -> tuple[int, int]:
-        octets = self.map(f"{kind.prefix}_counts").lookup(cell.to_bytes(4, "little")) or bytes(16)
-        return int.from_bytes(octets[:8], "little"), int.from_bytes(octets[8:], "little")
+    def _counts(self, kind: RuleKind, cells: Array) -> Array:
+        counts = self.map(f"{kind.prefix}_counts")
+        each = [counts.lookup(int(cell).to_bytes(4, "little")) or bytes(16) for cell in cells]
+        words: Array = np.frombuffer(b"".join(each), "<u8").reshape(len(cells), 2)
+        return words
