@@ -119,7 +119,6 @@ class Staging:
         table, cells = self.table, self.cells.tolist()
         table.sequences.update(zip(self._sequences, cells, strict=True))
         table.ids.update(zip(self._ids, cells, strict=True))
-        table.unsettled.update(cells)
 
     def settle(self) -> None:
         """After a grace period."""

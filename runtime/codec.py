@@ -29,7 +29,6 @@ specific (bits that a rule pins down), then the older."""
 
 _Fields = list[Any]
 """What a record holds, a member each: octets, or a number."""
-_Refer = Callable[[_Fields, Reference, CellOf], None]
 
 
 class _Field(NamedTuple):
@@ -48,14 +47,15 @@ class KindCodec:
     def __init__(self, manifest: m.Manifest, kind: m.RuleKind) -> None:
         self.kind = kind
         self._elements = {e.name: e for e in manifest.elements}
-        self._grouped = {r.name for r in manifest.rules if r.grouped}
+        self._kinds = [r.name for r in manifest.rules]
+        self._direct = {"port", *(r.name for r in manifest.rules if r.grouped)}
         self._fields = {x.element: _field(x) for x in kind.match}
         self._group = 0 if kind.group_position is None else 0xFFFFFFFF << kind.group_position
         self._overlapping = _overlapping(kind.match)
         self._members = sorted(kind.record, key=lambda member: member.offset)
         self._blank, self._layout = _layout(self._members, kind.record_size)
         self._values: dict[str, list[tuple[int, int]]] = {}
-        self._references: dict[str, _Refer] = {}
+        self._references: dict[str, list[tuple[int, dict[str, int] | None]]] = {}
         self._next_hops: list[tuple[int, str]] = []
         self._slots: list[int] = []
         self._compile(self._members)
@@ -115,10 +115,9 @@ class KindCodec:
             for name, value in rule.values:
                 self._give(fields, name, value)
         for name, to in rule.references:
-            if name in self._references:
-                self._references[name](fields, to, cell_of)
-        if rule.target is not None and "" in self._references:
-            self._references[""](fields, rule.target, cell_of)
+            self._refer(fields, name, to, cell_of)
+        if rule.target is not None:
+            self._refer(fields, "", rule.target, cell_of)
         for i, name in self._next_hops:
             wanted = self.next_hop_wanted(rule, name)
             if wanted is not None:
@@ -133,6 +132,14 @@ class KindCodec:
         for i, size in self._values.get(name, ()):
             fields[i] = value.to_bytes(size, "big") if size else 1
 
+    def _refer(self, fields: _Fields, name: str, to: Reference, cell_of: CellOf) -> None:
+        kind, number = to
+        for i, tags in self._references.get(name, ()):
+            if tags is not None:
+                fields[i] = tags[kind]
+            else:
+                fields[i] = number if kind in self._direct else cell_of(kind, number)
+
     @staticmethod
     def _spread(members: tuple[Member, ...], kind: str, cell_of: CellOf) -> bytes:
         cells = {member.id: cell_of(kind, member.id) for member in members}
@@ -141,7 +148,7 @@ class KindCodec:
 
     def direct(self, kind: str) -> bool:
         """Whether references to this kind are ids, not cells."""
-        return kind == "port" or kind in self._grouped
+        return kind in self._direct
 
     @property
     def has_next_hop(self) -> bool:
@@ -157,9 +164,9 @@ class KindCodec:
         return to.id, address.to_bytes(self._elements[address_name].width // 8, "big")
 
     def _compile(self, members: list[m.Member]) -> None:
-        """Note where the record has what: the places of its members, and octets of values (0: that
-        it is there)."""
-        referring: dict[str, list[int]] = {}
+        """Note where the record has what. Of a value: the place of the member, and its octets (0:
+        whether it is there); of a reference: the place, and what it holds for each kind, or None
+        for the number."""
         for i, member in enumerate(members):
             name = member.element
             if member.kind == "value":
@@ -169,31 +176,12 @@ class KindCodec:
             elif member.kind == "slots":
                 self._slots.append(i)
             else:
-                referring.setdefault(name, []).append(i)
+                tags = {kind: 1 + n for n, kind in enumerate(member.choices)}
                 if member.kind == "present":
                     self._values.setdefault(name, []).append((i, 0))
-        for name, places in referring.items():
-            self._references[name] = self._reference(places)
-
-    def _reference(self, places: list[int]) -> _Refer:
-        """Writes what members say of one reference: its number, its kind, that it is there."""
-        members = self._members
-        numbers = [i for i in places if members[i].kind == "reference"]
-        tags = [(i, {kind: 1 + n for n, kind in enumerate(members[i].choices)})
-                for i in places if members[i].kind == "tag"]  # fmt: skip
-        present = [i for i in places if members[i].kind == "present"]
-        direct = {"port", *self._grouped}
-
-        def refer(fields: _Fields, to: Reference, cell_of: CellOf) -> None:
-            kind, number = to
-            for i in numbers:
-                fields[i] = number if kind in direct else cell_of(kind, number)
-            for i, tag_of in tags:
-                fields[i] = tag_of[kind]
-            for i in present:
-                fields[i] = 1
-
-        return refer
+                    tags = dict.fromkeys(("port", *self._kinds), 1)
+                place = i, None if member.kind == "reference" else tags
+                self._references.setdefault(name, []).append(place)
 
 
 def _layout(members: list[m.Member], size: int) -> tuple[_Fields, struct.Struct]:

@@ -26,6 +26,7 @@ class Filter:
     def __init__(self, kind: RuleKind, memory: memoryview) -> None:
         self._size = kind.key_size
         self.words = memory[: kind.filter // 8].cast("Q")
+        self._octets = self.words.cast("B")  # the same bits, since words are little-endian
         self._shift = 64 - (kind.filter.bit_length() - 1)
         self._others: dict[int, int] = {}  # how many keys have a bit besides the first, if any do
         count = (self._size + 7) // 8
@@ -34,6 +35,7 @@ class Filter:
         self._factors = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(count)]
 
     def close(self) -> None:
+        self._octets.release()
         self.words.release()
 
     def bit(self, key: bytes) -> int:
@@ -54,18 +56,17 @@ class Filter:
 
     def add(self, key: bytes) -> None:
         bit = self.bit(key)
-        at, one = bit >> 6, 1 << (bit & 63)
-        word = self.words[at]
-        if word & one:
+        octets, at, one = self._octets, bit >> 3, 1 << (bit & 7)
+        if octets[at] & one:
             self._others[bit] = self._others.get(bit, 0) + 1
         else:
-            self.words[at] = word | one
+            octets[at] |= one
 
     def remove(self, key: bytes) -> None:
         bit = self.bit(key)
         others = self._others.pop(bit, 0)
         if not others:
-            self.words[bit >> 6] &= ~(1 << (bit & 63)) & _MOST
+            self._octets[bit >> 3] &= ~(1 << (bit & 7))
         elif others > 1:
             self._others[bit] = others - 1
 

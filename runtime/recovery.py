@@ -71,7 +71,6 @@ def _read(table: Table, died: bool) -> None:
         table.ids = dict(zip(heads["id"].tolist(), live.tolist(), strict=True))
     table.free_cells.all_but(set(live.tolist()))
     table.free_slots.all_but(set(slots[live].tolist()))
-    table.unsettled.clear()
     if died:
         # Cells that lead nowhere are zero; their counters are.
         zero = np.ones(len(cells), dtype=bool)

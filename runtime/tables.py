@@ -124,7 +124,6 @@ class Table:
         self.ids: dict[int, int] = {}
         self.free_cells = Pool(kind.name, "cells", kind.cells)
         self.free_slots = Pool(kind.name, "records", kind.records)
-        self.unsettled: set[int] = set()  # cells that changed since the last grace period
         self._no_counts = bytes(self.counts.element_size) if self.counts is not None else b""
 
     def close(self) -> None:
@@ -140,6 +139,11 @@ class Table:
     def live_slot(self, cell: int) -> int:
         """The record of a cell as the next epoch will see it."""
         return self.cells[cell] >> 24 & SLOT
+
+    def settled(self, cell: int) -> bool:
+        """The cell did not change since the last grace period."""
+        word = self.cells[cell]
+        return word & SLOT == word >> 24 & SLOT
 
     def rule_at(self, cell: int) -> Rule:
         """The live rule of a cell, out of its image."""

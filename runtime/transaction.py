@@ -187,11 +187,11 @@ class Writer:
             return True
         for old, _ in work.changed:
             table = self.tables[old.kind]
-            if table.sequences[old.sequence] in table.unsettled:
+            if not table.settled(table.sequences[old.sequence]):
                 return True
         for rule in work.removed:
             table = self.tables[rule.kind]
-            if table.sequences[rule.sequence] in table.unsettled:
+            if not table.settled(table.sequences[rule.sequence]):
                 return True
         return False
 
@@ -276,7 +276,6 @@ class Writer:
             owed.size += len(staging.cells)
         for step in staged.steps:
             table, rule, cell = step.table, step.rule, step.cell
-            table.unsettled.add(cell)
             # A rule whose priority changed has one sequence and two steps: it comes to its new
             # cell first, then leaves its old one, which by then is not the sequence's any more.
             if not step.word:
@@ -334,8 +333,6 @@ class Writer:
         self._bury([step for step in owed.steps if not step.slot])
         for directory, retired in owed.retired:
             directory.reclaim(retired)
-        for table in self.tables.values():
-            table.unsettled.clear()
 
     def _bury(self, gone: list[_Step]) -> None:
         """Take out the keys of rules that went, and give their cells back, counted to zero."""
