@@ -17,8 +17,9 @@ values, so much for each. An absent IE means any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from struct import Struct, pack
+from collections.abc import Callable, Mapping
+from struct import Struct, error, pack
+from typing import Any
 
 from ...lang.diagnostics import Diagnostic, Label, Refused
 from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, unquoted
@@ -38,14 +39,16 @@ _NAME = 4
 _ID, _NAMED, _BLOCK = 1, 2, 4
 _U8, _U16, _U32 = Struct("!B"), Struct("!H"), Struct("!I")
 _REQUEST, _CHANGE = Struct("!BI"), Struct("!BH")
-_RULE, _IE = Struct("!HB"), Struct("!HBB")  # behind the tag
+_RULE, _IE = Struct("!BHB"), Struct("!BHBB")
+_LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _LENGTH_NAMES = {width // 8: name for name, width in LENGTHS.items()}
 
 
-_Plain = tuple[str, str, Form, int, int]
-"""Of IEs that begin with the same octets: element, length, form, octets of the value and of what
-follows it."""
+_Plain = tuple[tuple[str, str, Form], Callable[[bytes, int], tuple[int, ...]], tuple[Any, ...], int]
+"""Of IEs that begin with the same octets: what comes first in the IE, what reads its one or two
+numbers, what comes last, and how many octets it has."""
 _new = tuple.__new__  # a third of what a named tuple's own takes
+_number = int.from_bytes  # big-endian, if nothing else is said
 
 
 class Codecs:
@@ -167,10 +170,11 @@ class _Reader:
 
     def numbers(self, form: Struct, what: str) -> tuple[int, ...]:
         at = self.at
-        self.at = end = at + form.size
-        if end > self.end:
-            raise self.short(what)
-        return form.unpack_from(self.data, at)
+        self.at = at + form.size
+        try:
+            return form.unpack_from(self.data, at)
+        except error:
+            raise self.short(what) from None
 
     def text(self, size: int, what: str) -> str:
         at = self.at
@@ -213,76 +217,77 @@ class _Reader:
         """So many items: elements, then rules."""
         if depth > DEPTH:
             raise _Bad(self.at, f"rules are nested more than {DEPTH} deep")
-        found: list[RuleItem | IE] = []
-        rules = False
-        for _ in range(count):
-            at = self.at
-            if at >= self.end:
-                raise self.short("an item")
-            self.at, tag = at + 1, self.data[at]
-            if tag == 2:
-                rules = True
-                found.append(self.rule(depth))
-            elif tag != 1:
-                raise _Bad(at, f"{tag} is no item (1 an element, 2 a rule)")
-            elif rules:
-                raise _Bad(at, "elements come before the rules within a rule")
-            else:
-                found.append(self.ie())
+        found: list[RuleItem | IE] = [*self.elements(count)]
+        while len(found) < count:
+            found.append(self.rule(depth))
         return tuple(found)
 
+    def elements(self, count: int) -> list[IE]:
+        """The elements at the front of so many items."""
+        data, at, plain = self.data, self.at, self.codecs.plain
+        found: list[IE] = []
+        while len(found) < count:
+            known = plain.get(data[at : at + 5])
+            if known is not None:
+                first, values, last, size = known
+                if at + size > self.end:
+                    raise self.short("a value")
+                found.append(_new(IE, first + values(data, at + 5) + last))
+                at += size
+                continue
+            self.at = at
+            if data[at : at + 1] != b"\1":
+                break
+            found.append(self.element())
+            at = self.at
+        self.at = at
+        return found
+
     def rule(self, depth: int) -> RuleItem:
-        number, flags = self.numbers(_RULE, "a rule's kind")
+        at = self.at
+        tag, number, flags = self.numbers(_RULE, "a rule's kind")
+        if tag == 1:
+            raise _Bad(at, "elements come before the rules within a rule")
+        if tag != 2:
+            raise _Bad(at, f"{tag} is no item (1 an element, 2 a rule)")
         kind = self.codecs.by_number.get(number)
         if kind is None:
             raise _Bad(self.at - 3, f"{number} is no kind of rule")
         if flags & ~(_ID | _NAMED | _BLOCK):
             raise _Bad(self.at - 1, f"flags {flags:#x} are not known")
-        id_ = self.numbers(_U32, "an id")[0] if flags & _ID else None
-        name = self.text(self.numbers(_U8, "a name")[0], "a name") if flags & _NAMED else None
+        id_ = name = None
+        if flags & _ID:
+            (id_,) = self.numbers(_U32, "an id")
+        if flags & _NAMED:
+            (size,) = self.numbers(_U8, "a name")
+            name = self.text(size, "a name")
         (count,) = self.numbers(_U16, "the number of items")
         items = self.items(count, depth + 1) if count else ()
-        if items and not flags & _BLOCK:
+        if count and not flags & _BLOCK:
             raise _Bad(self.at, "items follow a rule that has none")
         return RuleItem(kind.name, id_, name, items, bool(flags & _BLOCK))
 
-    def ie(self) -> IE:
-        data, at = self.data, self.at
-        plain = self.codecs.plain.get(data[at : at + 4])
-        if plain is None:
-            return self.first_ie()
-        name, length, form, size, more = plain
-        end = at + 4 + size
-        self.at = behind = end + more
-        if behind > self.end:
-            raise self.short("a value")
-        value = int.from_bytes(data[at + 4 : end], "big")
-        other = int.from_bytes(data[end:behind], "big") if more else ""
-        return _new(IE, (name, length, form, value, other, ()))
-
-    def first_ie(self) -> IE:
+    def element(self) -> IE:
         """An IE the like of which was not read before, or one that is read by itself."""
         at = self.at
-        number, form, size = self.numbers(_IE, "an element")
-        element = self.codecs.elements.get(number)
-        if element is None:
-            raise _Bad(at, f"{number} is no information element")
+        _, number, form, size = self.numbers(_IE, "an element")
+        name = self.codecs.elements.get(number)
+        if name is None:
+            raise _Bad(at + 1, f"{number} is no information element")
         if form > _NAME:
-            raise _Bad(at + 2, f"{form} is no form (0 value to 4 name)")
+            raise _Bad(at + 3, f"{form} is no form (0 value to 4 name)")
         if form == _NAME:
             if number not in self.codecs.references:
-                raise _Bad(at + 2, f"`{element}` has no names")
-            return IE(element, "u32", "value", f'"{self.text(size, "a name")}"')
+                raise _Bad(at + 3, f"`{name}` has no names")
+            return IE(name, "u32", "value", f'"{self.text(size, "a name")}"')
         codec = self.codecs.lists.get(number)
         if codec is not None:
             return self.listed(codec, form, size)
         if size not in _LENGTH_NAMES:
-            raise _Bad(at + 3, f"{size} is no length of a value")
-        more = (0, 1, size, size)[form]
-        plain = (element, _LENGTH_NAMES[size], _FORMS[form], size, more)
-        self.codecs.plain[self.data[at : at + 4]] = plain
+            raise _Bad(at + 4, f"{size} is no length of a value")
+        self.codecs.plain[self.data[at : at + 5]] = _plain(name, form, size)
         self.at = at
-        return self.ie()
+        return self.elements(1)[0]
 
     def listed(self, codec: ListCodec, form: int, size: int) -> IE:
         """The values of an element that holds several."""
@@ -293,9 +298,24 @@ class _Reader:
         self.at = end = at + size
         if end > self.end:
             raise self.short("a value")
-        values = [int.from_bytes(self.data[i : i + each], "big") for i in range(at, end, each)]
+        values = [_number(self.data[i : i + each]) for i in range(at, end, each)]
         number = packed(values, codec.width, codec.most)
         return IE(codec.name, _LENGTH_NAMES[each], "value", codec.format(number))
+
+
+def _plain(element: str, form: int, size: int) -> _Plain:
+    first = element, _LENGTH_NAMES[size], _FORMS[form]
+    sizes = (size,) if form == 0 else (size, 1) if form == 1 else (size, size)
+    last = ("", ()) if form == 0 else ((),)
+    return first, _numbers(sizes), last, 5 + sum(sizes)
+
+
+def _numbers(sizes: tuple[int, ...]) -> Callable[[bytes, int], tuple[int, ...]]:
+    """Reads numbers of so many octets each."""
+    if all(size in _LETTERS for size in sizes):
+        return Struct("!" + "".join(_LETTERS[size] for size in sizes)).unpack_from
+    parts = [(sum(sizes[:i]), sum(sizes[: i + 1])) for i in range(len(sizes))]
+    return lambda data, at: tuple([_number(data[at + a : at + z]) for a, z in parts])
 
 
 def _hostile(data: bytes, name: str, bad: _Bad) -> Diagnostic:
