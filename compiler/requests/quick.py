@@ -136,17 +136,13 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
     references: dict[str, Reference] = {}
     cache, gives, companion = kind.cache, kind.rule.gives, kind.ifindex
     for ie in items:
-        if type(ie) is not IE:
+        hit = cache.get(ie[:5]) or _decoded(kind, ie, match)
+        if hit is None:
             return None
-        hit = cache.get(ie[:5])
-        if hit is None or hit[0] == POSITION:
-            try:
-                hit = kind.decoded(ie, None) if hit is None else hit
-                hit = _positioned(kind, ie, match) if hit[0] == POSITION else hit
-            except Fault:
-                return None
         role, nth, payload, more, field = hit
-        if role == MATCH and payload is not None and match[nth] is None:
+        if role == MATCH:
+            if match[nth] is not None:
+                return None
             match[nth] = payload  # type: ignore[assignment]
             bits |= more
             continue
@@ -165,10 +161,18 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
     return bits, match, values, references
 
 
-def _positioned(kind: Kind, ie: IE, match: list[Pair | None]) -> Hit:
-    taken = {pair[0] for pair in match if pair is not None}
-    name = kind.positioned(ie, taken).codec.name
-    return kind.cache.get((name, *ie[1:5])) or kind.decoded(ie._replace(type=name), None)
+def _decoded(kind: Kind, ie: RuleItem | IE, match: list[Pair | None]) -> Hit | None:
+    """What was not said before."""
+    if type(ie) is not IE:
+        return None
+    try:
+        hit = kind.decoded(ie, None)
+        if hit[0] == POSITION:
+            taken = {pair[0] for pair in match if pair is not None}
+            hit = kind.decoded(ie._replace(type=kind.positioned(ie, taken).codec.name), None)
+    except Fault:
+        return None
+    return hit
 
 
 def _resolve(book: RuleBook, kinds: tuple[str, ...], raw: object) -> Reference | None:

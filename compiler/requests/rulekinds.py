@@ -12,7 +12,7 @@ from ..manifest import Manifest, Match, RuleKind
 from .ie_values import Codec, Fault, codec_of, fold
 from .rules import Form, Matcher, Reference, Rule
 
-MATCH, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION = range(6)
+MATCH, ANY, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION = range(7)
 
 FORM_CODES: dict[Form, int] = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 #: Distinct spellings of values kept decoded, for each kind.
@@ -38,8 +38,8 @@ class Field(NamedTuple):
 
 Hit = tuple[int, int, Pair | int | str | None, int, Field]
 """A decoded IE: its role, which of that role, what it says, the bits that this adds to the match
-image, its field. It says (element, matcher), or None for any; a number; or an unresolved reference,
-a number or a name."""
+image, its field. It says (element, matcher), or nothing where it matches ANY; a number; or an
+unresolved reference, a number or a name."""
 
 Reader = Callable[[IE], Hit]
 """Decodes IEs of one element, length and form."""
@@ -88,7 +88,7 @@ class Kind:
         self.elements = {fold(e.name): e.name for e in manifest.elements}
         self.numbers = {str(e.number): e.name for e in manifest.elements}
         self.codecs = {e.name: codec_of(e) for e in manifest.elements}
-        self.cache: dict[tuple[str | int, ...], Hit] = {}
+        self.cache: dict[tuple[object, ...], Hit] = {}
         self._readers: dict[tuple[str | int, ...], Reader] = {}  # by type, length and form
         shift = 0
         for i, match in enumerate(rule.match):
@@ -231,11 +231,11 @@ class Kind:
     @staticmethod
     def _take(parts: Parts, hit: Hit, ie: IE) -> None:
         role, index, payload, bits, field = hit
-        if role == MATCH:
+        if role in (MATCH, ANY):
             bit = 1 << index
             if not parts.named & bit:
                 parts.named |= bit
-                if payload is not None:
+                if role == MATCH:
                     parts.pairs[index] = payload  # type: ignore[assignment]
                     parts.bits |= bits
                 return
@@ -277,7 +277,7 @@ class Kind:
         field.codec.check_length(ie.length)
         read = self._reader(field, ie.form)
         hit = read(ie)
-        if field.role == WEIGHT:  # which only members of a spread have
+        if field.role in (WEIGHT, POSITION):  # it depends on the rules around, or the elements
             return hit
         _keep(self._readers, ie[:3], read)
         return _keep(self.cache, ie[:5], hit)
@@ -297,7 +297,7 @@ class Kind:
                 return MATCH, nth, (codec.name, matcher), matcher_bits(field, matcher), field
             if exact:
                 raise Fault("H0418", f"`{codec.name}` must have a value", "values")
-            return MATCH, nth, None, 0, field
+            return ANY, nth, None, 0, field
 
         return read
 
