@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiler.requests.lists import octets_of
-from .codec import SEQUENCE_BITS, Bound
 from .directory import Directory, Tuple
 from .images import NAME_OCTETS
+from .matches import SEQUENCE_BITS, Bound
 from .tables import Pool, Table
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def _matched(column: Column, width: int) -> tuple[Array, Array, Array]:
 
 def _priorities(table: Table, block: Block) -> Array:
     if table.kind.priority is None or block.priorities is None:
-        fill = table.codec.priority_of(0)
+        fill = table.matches.priority_of(0)
         return np.full(len(block), fill, np.uint64)
     values = block.priorities.astype(np.uint64)
     return 0xFFFFFFFF - values if table.kind.priority[0] == "precedence" else values

@@ -1,44 +1,22 @@
-"""A rule as octets, by the manifest: its record and its lookup patterns (its image: images.py)."""
+"""A rule's record as octets, by the manifest (its image: images.py; its match: matches.py)."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from itertools import product
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from ..compiler import manifest as m
 from ..compiler.requests.rules import Member, Reference, Rule
 from ..compiler.requests.spread import spread_slots
-
-SEQUENCE_BITS = 48
-_YOUNGEST = (1 << SEQUENCE_BITS) - 1
 
 #: The cell of a rule of a kind that is no group, by its id.
 CellOf = Callable[[str, int], int]
 #: `struct next_hop` for a port's number and an address (4 or 16 octets).
 NextHopOf = Callable[[int, bytes], bytes]
 
-Pattern = tuple[int, int]
-"""(mask, key) as big-endian integers of the key's octets, the tuple's number left out."""
-
-Bound = tuple[int, int]
-"""What `struct entry` says of a key: (priority, rank). The higher wins: priority, then the more
-specific (bits that a rule pins down), then the older."""
-
-
 _Fields = list[Any]
 """What a record holds, a member each: octets, or a number."""
-
-
-class _Field(NamedTuple):
-    """Where a match element stands in the key. `masks`: those of its prefixes, by their length; all
-    have the bit `presence`, if there is one."""
-
-    width: int
-    position: int
-    presence: int
-    masks: list[int]
 
 
 class KindCodec:
@@ -49,9 +27,6 @@ class KindCodec:
         self._elements = {e.name: e for e in manifest.elements}
         self._kinds = [r.name for r in manifest.rules]
         self._direct = {"port", *(r.name for r in manifest.rules if r.grouped)}
-        self._fields = {x.element: _field(x) for x in kind.match}
-        self._group = 0 if kind.group_position is None else 0xFFFFFFFF << kind.group_position
-        self._overlapping = _overlapping(kind.match)
         self._members = sorted(kind.record, key=lambda member: member.offset)
         self._blank, self._layout = _layout(self._members, kind.record_size)
         self._values: dict[str, list[tuple[int, int]]] = {}
@@ -59,50 +34,6 @@ class KindCodec:
         self._next_hops: list[tuple[int, str]] = []
         self._slots: list[int] = []
         self._compile(self._members)
-
-    # ---- lookup -----------------------------------------------------------------------------
-
-    def priority_of(self, value: int) -> int:
-        """What `struct entry` calls priority, of an element's value: higher wins."""
-        if self.kind.priority is None:
-            return 0
-        return 0xFFFFFFFF - value if self.kind.priority[0] == "precedence" else value
-
-    def lookup(self, rule: Rule) -> tuple[list[Pattern], Bound]:
-        """The rule's lookup patterns, one or those that its ranges come to, and what they are
-        worth. No patterns where its elements contradict each other (`tos` and `dscp` in the same
-        octet)."""
-        mask = self._group
-        key = rule.id << self.kind.group_position if self.kind.group_position is not None else 0
-        bits, agrees = 0, True
-        ranges: list[list[Pattern]] = []
-        for name, (form, value, other) in rule.match:
-            width, position, presence, masks = self._fields[name]
-            if form == "value":
-                bits += width
-                more = masks[width]
-            elif form == "prefix":
-                bits += other
-                more = masks[other]
-            elif form == "mask":
-                bits += other.bit_count()
-                more = other << position | presence
-            else:
-                bits += width - (other - value).bit_length()
-                ranges.append(_prefixed(value, other, width, position))
-                value, more = 0, presence
-            value = value << position | presence
-            if self._overlapping and (key ^ value) & mask & more:
-                agrees = False
-            mask |= more
-            key |= value
-        rank = bits << SEQUENCE_BITS | (_YOUNGEST - rule.sequence)
-        bound = self.priority_of(rule.priority), rank
-        if ranges:
-            return list(_joined(mask, key, ranges)) if agrees else [], bound
-        return [(mask, key)] if agrees else [], bound
-
-    # ---- records ----------------------------------------------------------------------------
 
     def record(
         self, into: memoryview, at: int, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf
@@ -197,25 +128,6 @@ def _layout(members: list[m.Member], size: int) -> tuple[_Fields, struct.Struct]
     return blank, struct.Struct(f"{layout}{size - at}x")
 
 
-def _field(match: m.Match) -> _Field:
-    width, position = match.width, match.position
-    presence = 0 if match.presence is None else 1 << match.presence
-    ones = (1 << width) - 1
-    masks = [(ones ^ ones >> length) << position | presence for length in range(width + 1)]
-    return _Field(width, position, presence, masks)
-
-
-def _overlapping(matches: Iterable[m.Match]) -> bool:
-    """Whether two elements look at the same bits."""
-    seen = 0
-    for match in matches:
-        bits = ((1 << match.width) - 1) << match.position
-        if seen & bits:
-            return True
-        seen |= bits
-    return False
-
-
 def _value_of(rule: Rule, values: dict[str, int], name: str) -> int | None:
     """An element's value: a given one, or what the rule matches exactly."""
     if name in values:
@@ -224,36 +136,3 @@ def _value_of(rule: Rule, values: dict[str, int], name: str) -> int | None:
         if element == name:
             return matcher.value
     return None
-
-
-def _prefixed(low: int, high: int, width: int, position: int) -> list[Pattern]:
-    """The patterns that a range at a place in the key comes to."""
-    return [
-        (((1 << length) - 1) << (position + width - length), value << position)
-        for value, length in prefixes(low, high, width)
-    ]
-
-
-def _joined(mask: int, key: int, ranges: list[list[Pattern]]) -> Iterator[Pattern]:
-    for combination in product(*ranges):
-        joined_mask, joined_key = mask, key
-        for more, value in combination:
-            if joined_mask & more and (joined_key ^ value) & joined_mask & more:
-                break
-            joined_mask |= more
-            joined_key |= value
-        else:
-            yield joined_mask, joined_key
-
-
-def prefixes(low: int, high: int, width: int) -> list[tuple[int, int]]:
-    """The fewest (value, prefix length) that make up low..high, ends included."""
-    found = []
-    while low <= high:
-        # As many low bits as are zero in `low` and as still fit below `high`.
-        free = min(
-            (low & -low).bit_length() - 1 if low else width, (high - low + 1).bit_length() - 1
-        )
-        found.append((low, width - free))
-        low += 1 << free
-    return found

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..compiler.manifest import RuleKind
-from .codec import Bound, Pattern
 from .existence import Filter
+from .matches import Bound, Pattern
 
 _HEAD = struct.Struct("<II")
 _BOUND = struct.Struct("<QQ")

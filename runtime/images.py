@@ -24,7 +24,6 @@ from ..compiler.requests.rules import Form, Matcher, Member, Reference, Rule
 NAME_OCTETS = 64
 LIVE = 1
 FORMS: tuple[Form, ...] = ("value", "prefix", "mask", "range")
-_FORM_CODE = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 _HEAD = struct.Struct("<QQIIII")
 _ID = struct.Struct("<BI")
 _MEMBER = struct.Struct("<II")
@@ -58,13 +57,14 @@ class ImageCodec:
 
     def __init__(self, manifest: m.Manifest, kind: m.RuleKind) -> None:
         self.kind = kind
-        at = _HEAD.size + (NAME_OCTETS if kind.named else 0)
+        self.match_at = at = _HEAD.size + (NAME_OCTETS if kind.named else 0)
         self.matched: dict[str, Matched] = {}
         for match in kind.match:
             octets = octets_of(match.width)
             form = struct.Struct("<B" + 2 * _LETTERS[octets])
             self.matched[match.element] = Matched(at, form, octets)
             at += form.size
+        self.match_end = at
         self.given: dict[str, Given] = {}
         for name in kind.gives:
             element = manifest.element(name)
@@ -81,7 +81,6 @@ class ImageCodec:
         self._targets = {name: 1 + i for i, name in enumerate(kind.alternatives)}
         self._head = struct.Struct(f"{_HEAD.format}{at - _HEAD.size}x")  # and zeros behind it
         self._whole = self._struct()
-        self._match = {name: (x.at, _put(x.form, x.octets)) for name, x in self.matched.items()}
         self._gives = {
             name: (x.at, _put(x.form, x.octets), {to: 2 + i for i, to in enumerate(x.references)})
             for name, x in self.given.items()
@@ -95,9 +94,10 @@ class ImageCodec:
         parts += [_ID.format] if self.kind.alternatives else []
         return struct.Struct("<" + "".join(part.lstrip("<") for part in parts))
 
-    def write(self, into: memoryview, at: int, rule: Rule, cell: int) -> None:
-        """Write the rule's image; what lies behind it in its slot is never read. Raises TooLong."""
-        _, id_, sequence, name, owner, priority, match, values, references, target, members = rule
+    def write(self, into: memoryview, at: int, rule: Rule, cell: int, match: bytes) -> None:
+        """Write the rule's image; what lies behind it in its slot is never read. `match`: the
+        octets of its match elements (`matches.py`). Raises TooLong."""
+        _, id_, sequence, name, owner, priority, _, values, references, target, members = rule
         self._head.pack_into(into, at, sequence, owner, id_, priority, LIVE, cell)
         if name:
             octets = name.encode()
@@ -105,9 +105,8 @@ class ImageCodec:
                 raise TooLong(name)
             start = at + _HEAD.size
             into[start : start + len(octets)] = octets
-        for element, (form, value, other) in match:
-            start, put = self._match[element]
-            put(into, at + start, _FORM_CODE[form], value, other)
+        if match:
+            into[at + self.match_at : at + self.match_end] = match
         for element, value in values:
             start, put, _ = self._gives[element]
             put(into, at + start, 1, value)

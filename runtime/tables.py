@@ -17,6 +17,7 @@ from .directory import Directory
 from .existence import Filter
 from .images import ImageCodec
 from .maps import BPF_NOEXIST, Map
+from .matches import MatchCodec, Matches
 
 SLOT = 0xFFFFFF
 EPOCHS = 1 << 16
@@ -104,6 +105,7 @@ class Table:
     def __init__(self, manifest: Manifest, kind: RuleKind, maps: Mapping[str, Map]) -> None:
         self.kind, self.codec = kind, KindCodec(manifest, kind)
         self.image_codec = ImageCodec(manifest, kind)
+        self.matches = MatchCodec(kind, self.image_codec)
         prefix = kind.prefix
         self.cells = maps[f"{prefix}_cells"].mmap().cast("Q")
         self.records = maps[f"{prefix}_records"].mmap()
@@ -175,19 +177,20 @@ class Table:
                 del self.ids[id_]
 
     def write(
-        self, slot: int, rule: Rule, cell: int, cell_of: CellOf, next_hop_of: NextHopOf
-    ) -> None:
+        self, slot: int, rule: Rule, cell: int, matches: Matches, cell_of: CellOf,
+        next_hop_of: NextHopOf,
+    ) -> None:  # fmt: skip
         """The rule's record and its image into a free slot. Raises TooLong."""
         self.codec.record(self.records, slot * self.record_stride, rule, cell_of, next_hop_of)
-        self.image_codec.write(self.images, slot * self.image_stride, rule, cell)
+        self.image_codec.write(self.images, slot * self.image_stride, rule, cell, matches.image)
 
-    def insert(self, rule: Rule, cell: int, staged: list[bytes]) -> None:
-        """Insert the rule's keys, leading to a cell that is still empty. Appends each to `staged`
+    def insert(self, matches: Matches, cell: int, staged: list[bytes]) -> None:
+        """Insert a rule's keys, leading to a cell that is still empty. Appends each to `staged`
         before it is there, so that whoever undoes this misses none. Raises DirectoryFull and
         BpfError."""
         if self.directory is None or self.entries is None:
             return
-        patterns, bound = self.codec.lookup(rule)
+        _, patterns, bound = matches
         entry = ENTRY.pack(cell, *bound)
         for pattern in patterns:
             key = self.directory.place(pattern, cell, bound)
@@ -198,7 +201,7 @@ class Table:
         """The keys that `insert` gave the rule."""
         if self.directory is None:
             return []
-        return self.directory.keys_of(self.codec.lookup(rule)[0], cell)
+        return self.directory.keys_of(self.matches.of(rule).patterns, cell)
 
     def withdraw(self, keys: list[bytes]) -> None:
         """Take keys out whose cells nobody sees."""

@@ -19,6 +19,7 @@ from .directory import Directory, DirectoryFull, NoVersion, Retired
 from .grace import online_cpus_grace
 from .handles import BpfError, Map
 from .images import TooLong
+from .matches import NOTHING
 from .plans import Changes, Plan, work_of
 from .tables import EPOCHS, SLOT, NoRoom, Table
 
@@ -41,13 +42,14 @@ class NextHops(Protocol):
 class _Step:
     """What a transaction does to one cell. `rule`: the one that comes, changes or goes; `word`:
     what the cell held before, 0 where the rule comes; `slot`: of its new record, 0 where the rule
-    goes; `was`: the cell that its id led to before; `keys`: those inserted."""
+    goes; `was`: the cell that its id led to before; `keys`: those inserted for its `matches`."""
 
-    __slots__ = ("cell", "keys", "rule", "slot", "table", "was", "word")
+    __slots__ = ("cell", "keys", "matches", "rule", "rule", "slot", "table", "was", "word")
 
     def __init__(self, table: Table, rule: Rule, cell: int, word: int) -> None:
         self.table, self.rule, self.cell, self.word = table, rule, cell, word
         self.slot = self.was = 0
+        self.matches = NOTHING
         self.keys: list[bytes] = []
 
 
@@ -213,10 +215,11 @@ class Writer:
         for step in steps:  # by now all ids lead to cells
             table = step.table
             step.slot = slot = table.free_slots.take()
-            table.write(slot, step.rule, step.cell, self._cell_of, self.next_hops.next_hop)
+            step.matches = matches = table.matches.of(step.rule)
+            table.write(slot, step.rule, step.cell, matches, self._cell_of, self.next_hops.next_hop)
         for step in steps:
             if not step.word:
-                step.table.insert(step.rule, step.cell, step.keys)
+                step.table.insert(step.matches, step.cell, step.keys)
         for rule in work.removed:
             table = tables[rule.kind]
             cell = table.sequences[rule.sequence]

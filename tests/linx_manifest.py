@@ -79,7 +79,7 @@ OVERLAY = kind(
 )  # fmt: skip
 
 PDR = kind(
-    "PDR", 2, 65536, alternatives=("FAR", "LBR"),
+    "PDR", 2, 65536, alternatives=("FAR", "LBR"), key_size=28,
     match=(
         _match("src_ip", "lpm", 32, 128, None),
         _match("dst_ip", "lpm", 32, 96, None),

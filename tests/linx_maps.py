@@ -100,7 +100,7 @@ def hash_keys(writer: Writer) -> dict[str, set[bytes]]:
 def wanted_keys(writer: Writer) -> dict[str, int]:
     """How many keys the live rules come to."""
     return {
-        name: sum(len(table.codec.lookup(rule)[0]) for rule in table.rules())
+        name: sum(len(table.matches.of(rule).patterns) for rule in table.rules())
         for name, table in writer.tables.items()
         if table.entries is not None
     }

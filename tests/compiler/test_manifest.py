@@ -17,6 +17,7 @@ from helioc.lang.source import Source
 from helioc.runtime.codec import KindCodec
 from helioc.runtime.edge_yaml import Host, read_config
 from helioc.runtime.images import ImageCodec
+from helioc.runtime.matches import MatchCodec
 from helioc.runtime.netlink import Link
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -69,12 +70,14 @@ def use(manifest: Manifest) -> None:
         pass
     for kind in manifest.rules:
         codec, images = KindCodec(manifest, kind), ImageCodec(manifest, kind)
+        matches = MatchCodec(kind, images)
         for rule in book.rules(kind.name):
             into = memoryview(bytearray(kind.record_size))
             codec.record(into, 0, rule, lambda *_: 1, lambda *_: bytes(24))
-            for mask, key in codec.lookup(rule)[0]:
+            found = matches.of(rule)
+            for mask, key in found.patterns:
                 assert (mask | key).to_bytes(max(1, kind.key_size), "big")
-            images.write(memoryview(bytearray(kind.image_size)), 0, rule, 1)
+            images.write(memoryview(bytearray(kind.image_size)), 0, rule, 1, found.image)
 
 
 def test_what_was_written_is_read() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from helioc.compiler.requests.rules import Matcher, Member, Reference, Rule
-from helioc.runtime.codec import KindCodec, prefixes
 from helioc.runtime.images import ImageCodec, TooLong
+from helioc.runtime.matches import MatchCodec, prefixes
 from hypothesis import given
 from hypothesis import strategies as st
 from linx_maps import bundle
@@ -35,8 +35,8 @@ RULES = [
 ]  # fmt: skip
 
 
-def codec(kind: str) -> KindCodec:
-    return KindCodec(bundle().manifest, bundle().manifest.rule(kind))
+def matches(kind: str) -> MatchCodec:
+    return MatchCodec(bundle().manifest.rule(kind), images(kind))
 
 
 def images(kind: str) -> ImageCodec:
@@ -47,7 +47,7 @@ def images(kind: str) -> ImageCodec:
 def test_an_image_is_the_whole_rule(rule: Rule) -> None:
     size = images(rule.kind).kind.image_size
     memory = bytearray(b"\xff" * 3 * size)
-    images(rule.kind).write(memoryview(memory), size, rule, 77)
+    images(rule.kind).write(memoryview(memory), size, rule, 77, matches(rule.kind).of(rule).image)
     assert images(rule.kind).rule_of(memory[size : 2 * size]) == (rule, 77)
     assert memory[:size] + memory[2 * size :] == b"\xff" * 2 * size
 
@@ -61,7 +61,7 @@ def test_a_name_that_does_not_fit_is_refused() -> None:
     with pytest.raises(TooLong):
         codec = images("OVERLAY")
         into = memoryview(bytearray(codec.kind.image_size))
-        codec.write(into, 0, Rule("OVERLAY", 1, 1, "ü" * 33), 1)
+        codec.write(into, 0, Rule("OVERLAY", 1, 1, "ü" * 33), 1, b"")
 
 
 @given(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF))
@@ -79,22 +79,22 @@ def test_prefixes_make_up_the_range_and_nothing_else(one: int, two: int) -> None
 def test_a_range_matches_by_one_pattern_at_most(one: int, two: int, port: int) -> None:
     low, high = sorted((one, two))
     rule = Rule("PDR", 1, 1, match=(("src_port", Matcher("range", low, high)),))
-    position = next(m.position for m in codec("PDR").kind.match if m.element == "src_port")
-    matching = [k for mask, k in codec("PDR").lookup(rule)[0] if port << position & mask == k]
+    position = next(m.position for m in matches("PDR").kind.match if m.element == "src_port")
+    matching = [k for mask, k in matches("PDR").of(rule).patterns if port << position & mask == k]
     assert len(matching) == (low <= port <= high)
 
 
 def test_elements_in_one_octet_that_contradict_each_other_match_nothing() -> None:
     tos, dscp = ("tos", Matcher("value", 0)), ("dscp", Matcher("value", 46))
-    assert codec("PDR").lookup(Rule("PDR", 1, 1, match=(tos, dscp)))[0] == []
+    assert matches("PDR").of(Rule("PDR", 1, 1, match=(tos, dscp))).patterns == []
     agreeing = ("tos", Matcher("value", 46 << 2))
-    assert len(codec("PDR").lookup(Rule("PDR", 1, 1, match=(agreeing, dscp)))[0]) == 1
+    assert len(matches("PDR").of(Rule("PDR", 1, 1, match=(agreeing, dscp))).patterns) == 1
 
 
 def test_a_rank_is_specificity_then_age() -> None:
     wide = Rule("PDR", 1, 1, match=(("dst_ip", Matcher("prefix", 0x0A000000, 16)),))
     narrow = Rule("PDR", 2, 2, match=(("dst_ip", Matcher("prefix", 0x0A000000, 24)),))
     later = Rule("PDR", 3, 3, match=(("src_ip", Matcher("prefix", 0x0A000000, 24)),))
-    ranks = [codec("PDR").lookup(rule)[1][1] for rule in (narrow, later, wide)]
+    ranks = [matches("PDR").of(rule).bound[1] for rule in (narrow, later, wide)]
     assert ranks == sorted(ranks, reverse=True)
     assert ranks[0] >> 48 == 24

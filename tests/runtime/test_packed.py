@@ -11,6 +11,7 @@ from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.images import ImageCodec
+from helioc.runtime.matches import MatchCodec
 from helioc.runtime.packed import PackedImages, keep
 from linx_manifest import FAR, IFINDEXES, OVERLAY, PDR, PORTS, linx
 from linx_maps import bare_maps, bundle, told
@@ -55,7 +56,8 @@ def test_a_book_of_images_is_that_of_their_rules() -> None:
         images, live = ImageCodec(manifest, kind), list(book.rules(kind.name))
         memory = np.full((len(live), kind.image_size), 0xFF, np.uint8)
         for row, rule in enumerate(live):
-            images.write(memory[row].data, 0, rule, 1 + row)
+            match = MatchCodec(kind, images).of(rule).image
+            images.write(memory[row].data, 0, rule, 1 + row, match)
         kept.append(PackedImages(images, memory))
     again = _book(manifest)
     again.restore((), kept)

@@ -20,6 +20,7 @@ from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.codec import KindCodec
 from helioc.runtime.images import ImageCodec
+from helioc.runtime.matches import MatchCodec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,7 +93,7 @@ def test_the_record_and_the_image() -> None:
     assert record[at + 48 : at + 136] == bytes(80) + b"\3" + bytes(7)
     images = ImageCodec(MANIFEST, KIND)
     image = bytearray(KIND.image_size)
-    images.write(memoryview(image), 0, rule, 5)
+    images.write(memoryview(image), 0, rule, 5, MatchCodec(KIND, images).of(rule).image)
     assert images.rule_of(image) == (rule, 5)
 
 
