@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...lang.request import IE, Request, RuleItem
 from .ie_values import Fault, fold
 from .plan import Plan
-from .rulekinds import MATCH, POSITION, REFERENCE, VALUE, Hit, Kind, Pair
+from .rulekinds import MATCH, POSITION, PRIORITY, REFERENCE, VALUE, Kind, Pair
 from .rules import Reference, Rule
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 _fold = lru_cache(4096)(fold)
 _Items = tuple[RuleItem | IE, ...]
 _Made = tuple[Kind, Rule, bytes]
-_Said = tuple[int, list[Pair | None], dict[str, int], dict[str, Reference]]
-"""What the IEs of a rule say: match image, a matcher or None for each match element, values,
-references."""
+_Said = tuple[int, list[Pair | None], int | None, dict[str, int], dict[str, Reference]]
+"""What the IEs of a rule say: match image, a matcher or None for each match element, priority,
+values, references."""
 _new = tuple.__new__  # a third of what a named tuple's own takes
 
 
@@ -39,16 +39,19 @@ def quick_plan(book: RuleBook, request: Request) -> Plan | None:
         return None
     name, id_, called, within, block, _ = item
     kind = book.kinds.get(name)
-    if called is not None or kind is None or kind.grouped or kind.spread is not None:
+    if called is not None or kind is None or not kind.plain:
         return None
     if not block:
         within = _nested(items)
     elif len(items) > 1:
         return None
-    if operation == "update":
-        return _update(book, kind, id_, within)
-    if operation == "create":
-        return _create(book, kind, id_, within)
+    try:
+        if operation == "create":
+            return _create(book, kind, id_, within)
+        if operation == "update":
+            return _update(book, kind, id_, within)
+    except Fault:
+        return None
     return _delete(book, kind, id_) if operation == "delete" and not within else None
 
 
@@ -81,16 +84,13 @@ class _Changed:
             _point(book, old, -1)
 
 
-class _Created:
+class _Created(tuple[_Made, ...]):
     """New rules with their match images."""
 
-    __slots__ = ("made",)
-
-    def __init__(self, made: tuple[_Made, ...]) -> None:
-        self.made = made
+    __slots__ = ()
 
     def commit(self, book: RuleBook) -> None:
-        for kind, rule, key in self.made:
+        for kind, rule, key in self:
             table = book.tables[kind.name]
             table.rules[rule.id] = rule
             if kind.keyed:
@@ -129,22 +129,30 @@ def _count(pointed: dict[int, int], id_: int, by: int) -> None:
 
 
 def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
-    """None where the planner must look."""
-    bits = 0
+    """None where the planner must look. Raises `Fault` likewise."""
+    bits, priority = 0, None
     match: list[Pair | None] = [None] * len(kind.match)
     values: dict[str, int] = {}
     references: dict[str, Reference] = {}
     cache, gives, companion = kind.cache, kind.rule.gives, kind.ifindex
     for ie in items:
-        hit = cache.get(ie[:5]) or _decoded(kind, ie, match)
+        hit = cache.get(ie[:5])
         if hit is None:
-            return None
+            if type(ie) is not IE:
+                return None
+            hit = kind.decoded(ie, None)
+            if hit[0] == POSITION:
+                taken = {pair[0] for pair in match if pair is not None}
+                hit = kind.decoded(ie._replace(type=kind.positioned(ie, taken).codec.name), None)
         role, nth, payload, more, field = hit
         if role == MATCH:
             if match[nth] is not None:
                 return None
             match[nth] = payload  # type: ignore[assignment]
             bits |= more
+            continue
+        if role == PRIORITY and priority is None:
+            priority = payload
             continue
         if role not in (VALUE, REFERENCE) or (companion is not None and companion[0] == nth):
             return None
@@ -158,21 +166,7 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
         if reference is None:
             return None
         references[name] = reference
-    return bits, match, values, references
-
-
-def _decoded(kind: Kind, ie: RuleItem | IE, match: list[Pair | None]) -> Hit | None:
-    """What was not said before."""
-    if type(ie) is not IE:
-        return None
-    try:
-        hit = kind.decoded(ie, None)
-        if hit[0] == POSITION:
-            taken = {pair[0] for pair in match if pair is not None}
-            hit = kind.decoded(ie._replace(type=kind.positioned(ie, taken).codec.name), None)
-    except Fault:
-        return None
-    return hit
+    return bits, match, priority, values, references  # type: ignore[return-value]
 
 
 def _resolve(book: RuleBook, kinds: tuple[str, ...], raw: object) -> Reference | None:
@@ -211,14 +205,17 @@ def _complete(kind: Kind, values: dict[str, int], references: dict[str, Referenc
 def _update(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan | None:
     old = book.tables[kind.name].get(id_)  # type: ignore[arg-type]
     said = None if old is None else _said(book, kind, items)
-    if old is None or said is None or any(said[1]):
+    if old is None or said is None:
+        return None
+    _, match, priority, more, others = said
+    if priority is not None or any(match):
         return None
     gives, companion = kind.rule.gives, kind.ifindex
     values, references = dict(old.values), dict(old.references)
-    values.update(said[2])
-    if said[3]:
-        references.update(said[3])
-        if companion is not None and gives[companion[1]] in said[3]:
+    values.update(more)
+    if others:
+        references.update(others)
+        if companion is not None and gives[companion[1]] in others:
             values.pop(gives[companion[0]], None)
     if not _complete(kind, values, references):
         return None
@@ -250,36 +247,34 @@ def _create(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan 
     sequence, target, inner = book.sequence, None, None
     if kind.alternatives:
         child = items[-1] if items else None
-        if type(child) is not RuleItem or child.kind not in kind.alternatives:
+        if type(child) is not RuleItem:
             return None
         items = items[:-1]
-        within = book.kinds[child.kind]
-        if child.name is not None or within is kind or within.grouped or within.children:
+        to, number, called, described, block, _ = child
+        if called is not None or to not in kind.leaves:
             return None
-        if not child.items:
-            if child.id is None or _owned(book, child.kind, child.id):
+        if not described:
+            if number is None or _owned(book, to, number):
                 return None
-            target = Reference(child.kind, child.id)
-        else:
-            if child.id is not None or not child.block:
-                return None
-            inner = _made(book, within, None, child.items, sequence + 1, sequence, None)
+        elif number is None and block:
+            inner = _made(book, book.kinds[to], None, described, sequence + 1, sequence, None)
             if inner is None:
                 return None
-            target = Reference(child.kind, inner[1].id)
+            number = inner[1].id
+        else:
+            return None
+        target = _new(Reference, (to, number))
     outer = _made(book, kind, id_, items, sequence, 0, target)
     if outer is None:
         return None
-    rule = outer[1]
-    if inner is None:
-        effects = (_Created((outer,)),)
-        results = (Reference(kind.name, rule.id),)
-        return Plan((rule,), (), (), results, (), (), effects, book.revision, sequence + 1)
-    assert target is not None
-    effects = (_Created((outer, inner)),)
-    results2 = (Reference(kind.name, rule.id), target)
-    created = (rule, inner[1])
-    return Plan(created, (), (), results2, (), (), effects, book.revision, sequence + 2)
+    rule, revision = outer[1], book.revision
+    result = _new(Reference, (kind.name, rule.id))
+    if inner is None or target is None:
+        effects = (_new(_Created, (outer,)),)
+        return Plan((rule,), (), (), (result,), (), (), effects, revision, sequence + 1)
+    effects = (_new(_Created, (outer, inner)),)
+    created, results = (rule, inner[1]), (result, target)
+    return Plan(created, (), (), results, (), (), effects, revision, sequence + 2)
 
 
 def _made(
@@ -290,25 +285,25 @@ def _made(
     said = _said(book, kind, items)
     if said is None:
         return None
+    bits, match, priority, values, references = said
     table = book.tables[kind.name]
     rules = table.rules
     if id_ is None:
         id_ = table.lowest_free()
     elif not 0 < id_ < 1 << 32 or id_ in rules:
         return None
-    bits, match, values, references = said
     if len(rules) >= kind.rule.capacity or not _matches(kind, match):
         return None
     key = b""
     if kind.keyed:
-        key = kind.key(bits, id_, 0)
+        key = kind.key(bits, id_, priority or 0)
         if key in table.keys:
             return None
     if kind.named_requires and not _complete(kind, values, references):
         return None
     gives = kind.rule.gives
     rule = _new(Rule, (
-        kind.name, id_, sequence, "", owner, 0, tuple(filter(None, match)),
+        kind.name, id_, sequence, "", owner, priority or 0, tuple(filter(None, match)),
         tuple([(n, values[n]) for n in gives if n in values]) if values else (),
         tuple([(n, references[n]) for n in gives if n in references]) if references else (),
         target, (),
@@ -317,15 +312,12 @@ def _made(
 
 
 def _matches(kind: Kind, match: list[Pair | None]) -> bool:
-    """Its exact elements are there, and no two contradict each other."""
+    """Its exact elements are there. Raises `Fault` where two contradict each other."""
     for field in kind.exact:
         if match[field.nth] is None:
             return False
     for i, j in kind.overlaps:
         one, two = match[i], match[j]
         if one is not None and two is not None:
-            try:
-                kind.agree(one, two, kind.match[i], kind.match[j])
-            except Fault:
-                return False
+            kind.agree(one, two, kind.match[i], kind.match[j])
     return True

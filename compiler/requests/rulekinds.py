@@ -84,6 +84,10 @@ class Kind:
         self.grouped, self.spread = rule.grouped, rule.spread
         self.alternatives = rule.alternatives
         self.children = (*rule.alternatives, *([rule.spread.kind] if rule.spread else []))
+        self.plain = not (rule.grouped or rule.spread)
+        #: Alternatives that are no groups and hold no rules themselves.
+        self.leaves = {r.name for r in manifest.rules if r.name in rule.alternatives
+                       and not (r.grouped or r.spread or r.alternatives)}  # fmt: skip
         self.weight: Field | None = None
         self.elements = {fold(e.name): e.name for e in manifest.elements}
         self.numbers = {str(e.number): e.name for e in manifest.elements}
@@ -283,20 +287,22 @@ class Kind:
         return _keep(self.cache, ie[:5], hit)
 
     def _reader(self, field: Field, form: Form) -> Reader:
-        role, nth, codec, match = field[:4]
+        role, nth, codec, match, wide, shift, _ = field
         if role == POSITION:
             return lambda ie: (POSITION, 0, None, 0, field)
         if role != MATCH:
             return lambda ie: _given(field, ie)
         assert match is not None
-        matching, exact = codec.matching(match.kind, form), match.kind == "exact"
+        matching, name = codec.matching(match.kind, form), codec.name
 
         def read(ie: IE) -> Hit:
             matcher = matching(ie[3], ie[4])
             if matcher is not None:
-                return MATCH, nth, (codec.name, matcher), matcher_bits(field, matcher), field
-            if exact:
-                raise Fault("H0418", f"`{codec.name}` must have a value", "values")
+                form, value, other = matcher
+                bits = ((FORM_CODES[form] << wide | value) << wide | other) << shift
+                return MATCH, nth, (name, matcher), bits, field
+            if match.kind == "exact":
+                raise Fault("H0418", f"`{name}` must have a value", "values")
             return ANY, nth, None, 0, field
 
         return read
