@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..compiler import manifest as m
-from ..compiler.requests.rules import Member, Reference, Rule
+from ..compiler.requests.rules import Member, Rule
 from ..compiler.requests.spread import spread_slots
 
 #: The cell of a rule of a kind that is no group, by its id.
@@ -45,10 +45,15 @@ class KindCodec:
                 self._give(fields, name, matcher.value)
             for name, value in rule.values:
                 self._give(fields, name, value)
-        for name, to in rule.references:
-            self._refer(fields, name, to, cell_of)
-        if rule.target is not None:
-            self._refer(fields, "", rule.target, cell_of)
+        references, target = rule.references, rule.target
+        if target is not None:
+            references = (*references, ("", target))
+        for name, (kind, number) in references:
+            for i, tags in self._references.get(name, ()):
+                if tags is not None:
+                    fields[i] = tags[kind]
+                else:
+                    fields[i] = number if kind in self._direct else cell_of(kind, number)
         for i, name in self._next_hops:
             wanted = self.next_hop_wanted(rule, name)
             if wanted is not None:
@@ -62,14 +67,6 @@ class KindCodec:
     def _give(self, fields: _Fields, name: str, value: int) -> None:
         for i, size in self._values.get(name, ()):
             fields[i] = value.to_bytes(size, "big") if size else 1
-
-    def _refer(self, fields: _Fields, name: str, to: Reference, cell_of: CellOf) -> None:
-        kind, number = to
-        for i, tags in self._references.get(name, ()):
-            if tags is not None:
-                fields[i] = tags[kind]
-            else:
-                fields[i] = number if kind in self._direct else cell_of(kind, number)
 
     @staticmethod
     def _spread(members: tuple[Member, ...], kind: str, cell_of: CellOf) -> bytes:

@@ -17,6 +17,7 @@ from .images import FORMS, ImageCodec
 
 SEQUENCE_BITS = 48
 _YOUNGEST = (1 << SEQUENCE_BITS) - 1
+_new = tuple.__new__  # a third of what a named tuple's own takes
 #: Shapes that are kept, for each kind.
 _KEPT = 1 << 12
 
@@ -73,18 +74,18 @@ class MatchCodec:
                 match = self._matches[name]
                 ranges.append(_prefixed(value, other, match.width, match.position))
                 bits += match.width - (other - value).bit_length()
-            shape = shapes.get((name, form, other)) or self._shape(name, form, other)
-            base, factor, pinned = shape
+            base, factor, pinned = shapes.get((name, form, other)) or self._shape(name, form, other)
             all_ |= base ^ value * factor
             bits += pinned
         ones, zeros = all_ & self._ones, all_ >> self._width & self._ones
         image = (all_ >> 2 * self._width).to_bytes(self._size, "little")
-        bound = self.priority_of(rule.priority), bits << SEQUENCE_BITS | _YOUNGEST - rule.sequence
+        priority = self.priority_of(rule.priority) if self.kind.priority else 0
+        bound = priority, bits << SEQUENCE_BITS | _YOUNGEST - rule.sequence
         if ones & zeros:
             return Matches(image, [], bound)
         if ranges:
             return Matches(image, list(_joined(ones | zeros, ones, ranges)), bound)
-        return Matches(image, [(ones | zeros, ones)], bound)
+        return _new(Matches, (image, [(ones | zeros, ones)], bound))
 
     def priority_of(self, value: int) -> int:
         """What `struct entry` calls priority, of an element's value: higher wins."""

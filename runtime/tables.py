@@ -177,20 +177,20 @@ class Table:
                 del self.ids[id_]
 
     def write(
-        self, slot: int, rule: Rule, cell: int, matches: Matches, cell_of: CellOf,
+        self, slot: int, rule: Rule, cell: int, match: bytes, cell_of: CellOf,
         next_hop_of: NextHopOf,
     ) -> None:  # fmt: skip
         """The rule's record and its image into a free slot. Raises TooLong."""
         self.codec.record(self.records, slot * self.record_stride, rule, cell_of, next_hop_of)
-        self.image_codec.write(self.images, slot * self.image_stride, rule, cell, matches.image)
+        self.image_codec.write(self.images, slot * self.image_stride, rule, cell, match)
 
     def insert(self, matches: Matches, cell: int, staged: list[bytes]) -> None:
         """Insert a rule's keys, leading to a cell that is still empty. Appends each to `staged`
         before it is there, so that whoever undoes this misses none. Raises DirectoryFull and
         BpfError."""
-        if self.directory is None or self.entries is None:
-            return
         _, patterns, bound = matches
+        if self.directory is None or self.entries is None or not patterns:
+            return
         entry = ENTRY.pack(cell, *bound)
         for pattern in patterns:
             key = self.directory.place(pattern, cell, bound)

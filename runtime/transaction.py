@@ -19,7 +19,6 @@ from .directory import Directory, DirectoryFull, NoVersion, Retired
 from .grace import online_cpus_grace
 from .handles import BpfError, Map
 from .images import TooLong
-from .matches import NOTHING
 from .plans import Changes, Plan, work_of
 from .tables import EPOCHS, SLOT, NoRoom, Table
 
@@ -42,14 +41,13 @@ class NextHops(Protocol):
 class _Step:
     """What a transaction does to one cell. `rule`: the one that comes, changes or goes; `word`:
     what the cell held before, 0 where the rule comes; `slot`: of its new record, 0 where the rule
-    goes; `was`: the cell that its id led to before; `keys`: those inserted for its `matches`."""
+    goes; `was`: the cell that its id led to before; `keys`: those inserted."""
 
-    __slots__ = ("cell", "keys", "matches", "rule", "rule", "slot", "table", "was", "word")
+    __slots__ = ("cell", "keys", "rule", "slot", "table", "was", "word")
 
     def __init__(self, table: Table, rule: Rule, cell: int, word: int) -> None:
         self.table, self.rule, self.cell, self.word = table, rule, cell, word
         self.slot = self.was = 0
-        self.matches = NOTHING
         self.keys: list[bytes] = []
 
 
@@ -212,24 +210,24 @@ class Writer:
             table = tables[new.kind]
             cell = table.sequences[old.sequence]
             steps.append(_Step(table, new, cell, table.cells[cell]))
+        cell_of, next_hop_of = self._cell_of, self.next_hops.next_hop
         for step in steps:  # by now all ids lead to cells
-            table = step.table
+            table, rule, cell = step.table, step.rule, step.cell
             step.slot = slot = table.free_slots.take()
-            step.matches = matches = table.matches.of(step.rule)
-            table.write(slot, step.rule, step.cell, matches, self._cell_of, self.next_hops.next_hop)
-        for step in steps:
+            matches = table.matches.of(rule)
+            table.write(slot, rule, cell, matches.image, cell_of, next_hop_of)
             if not step.word:
-                step.table.insert(step.matches, step.cell, step.keys)
+                table.insert(matches, cell, step.keys)
         for rule in work.removed:
             table = tables[rule.kind]
             cell = table.sequences[rule.sequence]
             steps.append(_Step(table, rule, cell, table.cells[cell]))
 
     def _cell_of(self, kind: str, number: int) -> int:
-        cell = self.tables[kind].ids.get(number)
-        if cell is None:
-            raise Dangling(kind, number)
-        return cell
+        try:
+            return self.tables[kind].ids[number]
+        except KeyError:
+            raise Dangling(kind, number) from None
 
     def _publish_directories(self) -> None:
         """Before the cells: a packet that finds a newer directory than its own finds only more
