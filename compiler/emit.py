@@ -45,7 +45,6 @@ def emit(unit: Unit, lines: bool) -> str:
         members={s.name: members(s) for s in unit.states},
         same={s.name: _same(s) for s in unit.states},
         nodes={f"{n.name}_at": n for n in unit.nodes},
-        slots={f"{b.name}_slot": b for b in unit.bound},
         arguments=arguments,
         fixed=fixed_tuples,
         filter_sum=filter_sum,

@@ -8,18 +8,7 @@ from typing import Literal
 from .events import Events
 from .graph import count_ways, reachable
 from .layout import Table, states, tables
-from .lowered import (
-    BoundState,
-    Function,
-    Member,
-    NodeState,
-    Program,
-    Record,
-    Traced,
-    Unit,
-    Writer,
-    c_name,
-)
+from .lowered import Function, Member, NodeState, Program, Record, Traced, Unit, Writer, c_name
 from .lowering import trace
 from .lowering.parser import lower_parser
 from .lowering.reads import reads, walk
@@ -27,7 +16,7 @@ from .lowering.rewrite import carried_over
 from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.stages import lower_block
 from .lowering.tell import places
-from .lowering.values import Binding, Helper, Site
+from .lowering.values import Binding, Site
 from .lowering.verdicts import steers
 from .manifest import State
 from .model import Choose, Find, IsLocal, Pipeline, Stage, Tell
@@ -37,7 +26,7 @@ Join = Literal["staged", "fused"]
 Target = Literal["host", "nfp"]
 
 #: Nodes whose parser has few enough ends that the verifier can follow each through a fused program.
-#: Joining them in memory costs a packet 5 to 15 ns.
+#: Of more, what the parser found goes through memory, as it does between programs.
 FEW_NODES = 8
 
 #: Ways through a parser of which the verifier can follow each. Of more, those that meet at a node
@@ -64,14 +53,14 @@ def lower(
     remembered = states(pipeline)
     events, points = Events(pipeline), trace.Points(traced)
     functions: list[Function] = []
+    used: set[str] = set()
     kept = 0
     for role in pipeline.roles:
-        more, words = _role(
-            pipeline, role, by_name, {s.name: s for s in remembered}, events, points, target
-        )
+        laid = {s.name: s for s in remembered}
+        more, words, members = _role(pipeline, role, join, by_name, laid, events, points, target)
         functions += more
+        used |= members
         kept = max(kept, words)
-    used = {member for f in functions for member in f.loads + f.stores}
     return Unit(
         name=pipeline.name,
         source=source,
@@ -82,13 +71,11 @@ def lower(
         records=tuple(_record(t) for t in laid_out),
         states=remembered,
         nodes=tuple(
-            NodeState(c_name(n.name), n.header.minimum, f"{c_name(n.name)}_off" in used)
+            NodeState(c_name(n.name), f"{c_name(n.name)}_off" in used)
             for n in pipeline.graph.nodes
             if f"{c_name(n.name)}_at" in used
         ),
-        bound=tuple(
-            BoundState(t.manifest.prefix, t.manifest.prefix) for t in _bound(pipeline, by_name)
-        ),
+        bound=tuple(t.manifest.prefix for t in _bound(pipeline, by_name)),
         functions=tuple(functions),
         programs=tuple(_programs(pipeline, functions, join)),
         counters=events.counters,
@@ -133,13 +120,15 @@ def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
 def _role(
     pipeline: Pipeline,
     role: str,
+    join: Join,
     by_name: dict[str, Table],
     remembered: dict[str, State],
     events: Events,
     points: trace.Points,
     target: Target,
-) -> tuple[list[Function], int]:
-    """A role's functions, and the words of the scratch record that their pushes take."""
+) -> tuple[list[Function], int, set[str]]:
+    """A role's functions, the words of the scratch record that their pushes take, and the members
+    of the state that they use."""
     kept = 0
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(
@@ -151,52 +140,49 @@ def _role(
         t.rule.name: Binding(f"st->{t.manifest.prefix}_rule", t.rule.name)
         for t in _bound(pipeline, by_name)
     }
-    helpers: dict[str, Helper] = {}
+    start = Site(
+        pipeline,
+        role,
+        "parser",
+        by_name,
+        events,
+        points,
+        Writer(span=pipeline.graph.entry(role).span),
+        nodes,
+        Shape(()),
+        bindings,
+        states=remembered,
+        card=target == "nfp",
+        in_memory=_in_memory(pipeline, role, join, target),
+    )
     for stage in pipeline.stages:
         if shape is None:
             break
-        writer = Writer(span=stage.span)
-        site = Site(
-            pipeline, role, stage.name, by_name, events, points, writer, nodes, shape,
-            dict(bindings),
-        )  # fmt: skip
-        site.helpers = helpers
-        site.card = target != "host"
-        site.states = remembered
+        site = start.apart(Writer(span=stage.span), stage=stage.name, shape=shape)
         trace.stage(site)
         shape = lower_block(site, stage.body)
         if target == "host" and shape is not None and (shape.pushed or shape.appended):
             shape, words = carried_over(site, shape)
             kept = max(kept, words)
         lowered.append((stage, site))
-    wanted = frozenset[str]().union(*(site.uses | site.needs for _, site in lowered)) | {"epoch"}
-    start = Writer(span=pipeline.graph.entry(role).span)
-    parser_site = Site(pipeline, role, "parser", by_name, events, points, start, nodes, Shape(()))
-    parser_site.card = target != "host"
+    wanted = start.needs.union(*(site.uses for _, site in lowered))
     out = [
-        Function(h.name, "", role, h.body, tuple(sorted(h.uses)), (), pipeline.span)
-        for h in helpers.values()
+        Function(h.name, "", role, h.body, pipeline.span, () if start.in_memory else h.takes)
+        for h in start.helpers.values()
     ]
     many = target == "host" and count_ways(pipeline.graph, role) > MANY_WAYS
-    out.append(lower_parser(parser_site, wanted, many))
-    set_before: set[str] = set()
-    for i, (stage, site) in enumerate(lowered):
-        later = frozenset[str]().union(*(s.uses for _, s in lowered[i + 1 :]))
-        # A way through the stage that does not look up again leaves what was found before.
-        site.uses |= site.sets & later & set_before
-        set_before |= site.sets
-        out.append(
-            Function(
-                f"stage_{role}_{stage.name}",
-                stage.name,
-                role,
-                tuple(site.writer.lines),
-                tuple(sorted(site.uses)),
-                tuple(sorted(site.sets & later)),
-                stage.span,
-            )
-        )
-    return out, kept
+    out.append(lower_parser(start, frozenset(wanted), many))
+    for stage, site in lowered:
+        name = f"stage_{role}_{stage.name}"
+        out.append(Function(name, stage.name, role, tuple(site.writer.lines), stage.span))
+    return out, kept, wanted
+
+
+def _in_memory(pipeline: Pipeline, role: str, join: Join, target: Target) -> bool:
+    """Whether what the parser finds goes into the scratch record."""
+    many = count_ways(pipeline.graph, role) > MANY_WAYS
+    few = len(reachable(pipeline.graph, role)) <= FEW_NODES
+    return target == "host" and (join == "staged" or many or not few)
 
 
 # ---- programs -------------------------------------------------------------------------------
@@ -207,12 +193,8 @@ def _programs(pipeline: Pipeline, functions: list[Function], join: Join) -> list
     for role in pipeline.roles:
         mine = [f for f in functions if f.role == role and f.stage]
         if join == "fused":
-            helpers = [f for f in functions if f.role == role and not f.stage]
-            read = frozenset[str]().union(*(f.loads for f in helpers))
-            keeps = tuple(m for m in mine[0].stores if m in read)
-            merge = len(reachable(pipeline.graph, role)) > FEW_NODES or bool(mine[0].placed)
             name = f"{pipeline.name}_{role}"
-            programs.append(Program(name, role, "all", tuple(mine), None, None, merge, keeps))
+            programs.append(Program(name, role, "all", tuple(mine), None, None))
             continue
         for i, f in enumerate(mine):
             programs.append(

@@ -38,37 +38,25 @@ class Line:
 @dataclass(frozen=True)
 class Function:
     """`ALWAYS int name(struct xdp_md *ctx, struct state *st)`: one stage on one role. Returns an
-    XDP verdict, or CONTINUE if it falls out of its end. `loads` and `stores` are the state members
-    that a staged build takes from the scratch record before, and puts there after; `placed` are
-    those that the function has put there itself. With an empty
-    `stage`: `int name(struct xdp_md *ctx, u32 a, u32 b)`, a global function that stages call."""
+    XDP verdict, or CONTINUE if it falls out of its end. With an empty `stage` it has two numbers
+    more, and is a global function, which finds the state in the scratch record: `takes` are the
+    members that its callers have to put there first."""
 
     name: str
     stage: str
     role: str
     body: tuple[Line, ...]
-    loads: tuple[str, ...] = ()
-    stores: tuple[str, ...] = ()
     span: Span = NOWHERE
-    placed: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class NodeState:
     """A node that stages look at: `struct state` has a pointer and an offset for it (a card's only
-    where `placed`). `size`: octets that a reload rechecks."""
+    where `placed`)."""
 
     name: str
-    size: int
     placed: bool = False
-
-
-@dataclass(frozen=True)
-class BoundState:
-    """A rule bound across stages: `struct state` has its record and its slot."""
-
-    name: str  # binding
-    table: str  # rule kind, lower case
 
 
 @dataclass(frozen=True)
@@ -89,9 +77,7 @@ class Record:
 @dataclass(frozen=True)
 class Program:
     """An XDP program: the functions it runs one after the other. `slot` is its index in the
-    PROG_ARRAY of its role (None: the entry); `next` the slot it tail-calls (None: none). Of a fused
-    program, `merge`: its parser's state goes through memory, so that the verifier follows one way
-    from there on, not each; else `keeps` goes there, which global functions read."""
+    PROG_ARRAY of its role (None: the entry); `next` the slot it tail-calls (None: none)."""
 
     name: str
     role: str
@@ -99,8 +85,6 @@ class Program:
     functions: tuple[Function, ...]
     slot: int | None
     next: int | None
-    merge: bool = False
-    keeps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,7 +109,7 @@ class Unit:
     records: tuple[Record, ...]
     states: tuple[State, ...]
     nodes: tuple[NodeState, ...]
-    bound: tuple[BoundState, ...]
+    bound: tuple[str, ...]  # prefixes of kinds whose rules are bound across stages
     functions: tuple[Function, ...]
     programs: tuple[Program, ...]
     counters: tuple[Counter, ...]
@@ -141,16 +125,15 @@ class Unit:
 
     def __str__(self) -> str:
         out = [f"unit {self.name} ({self.join})"]
-        out += [f"  node {n.name}: {n.size} octets" for n in self.nodes]
-        out += [f"  bound {b.name}: {b.table}" for b in self.bound]
+        out += [f"  node {n.name}" for n in self.nodes]
+        out += [f"  bound {name}" for name in self.bound]
         for record in self.records:
             out.append(f"  record {record.table}")
             out += [f"    {member.declaration}" for member in record.members]
         for f in self.functions:
             out.append(f"  function {f.name}")
-            out.append(
-                f"    loads {', '.join(f.loads) or '-'}; stores {', '.join(f.stores) or '-'}"
-            )
+            if f.takes:
+                out.append(f"    takes {', '.join(f.takes)}")
             for line in f.body:
                 where = f"{line.span.line:>4} " if line.span else "     "
                 out.append(f"  {where}{'  ' * line.depth}{line.text}")

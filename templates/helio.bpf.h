@@ -203,7 +203,7 @@ ALWAYS void *limit_of(struct xdp_md *ctx)
 }
 
 /* Octets of the frame as it is now. Subtracted in 64 bits: the verifier refuses pointers in 32. */
-ALWAYS u32 frame_length(struct xdp_md *ctx)
+ALWAYS u64 frame_length(struct xdp_md *ctx)
 {
 	u64 length = (long)ctx->data_end - (long)ctx->data;
 
@@ -211,20 +211,35 @@ ALWAYS u32 frame_length(struct xdp_md *ctx)
 	return length;
 }
 
-/* Is the frame a link-layer broadcast or multicast? Those are not forwarded (RFC 1812 section 5.3.4). */
-ALWAYS int is_to_group(struct xdp_md *ctx)
-{
-	void *frame = (void *)(long)ctx->data;
-
-	return frame + 1 <= limit_of(ctx) && RAW8(frame, 0) & 1;
-}
-
 /* A place in the packet, with a bound that clang cannot see through and so cannot drop. */
 ALWAYS void *packet_at(void *data, u32 at)
 {
+	if (__builtin_constant_p(at))
+		return data + at;
 	OPAQUE(at);
 	return data + (at & MAX_OFFSET);
 }
+
+#define ABSENT 0xffff /* where a header would start that the packet lacks */
+
+/* The header that starts at octet `at`, of which `size` octets are there; 0 if there is none. */
+ALWAYS void *header_at(struct xdp_md *ctx, u32 at, u32 size)
+{
+	void *header;
+
+	if (at == ABSENT)
+		return 0;
+	header = packet_at((void *)(long)ctx->data, at);
+	OPAQUE(header); /* one pointer for the check and for every use */
+	if (header + size > limit_of(ctx))
+		return 0;
+	if (!header)
+		__builtin_unreachable();
+	return header;
+}
+
+/* Behind here the verifier knows nothing of what is in memory: all ways that led here are one. */
+#define REMEMBERED asm volatile("" ::: "memory")
 
 /* ---- checksums (RFC 1071, RFC 1624) ----------------------------------------------------------- */
 

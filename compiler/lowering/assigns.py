@@ -57,7 +57,7 @@ def _follow(site: Site, node: str, part: str, change: str, total: str) -> None:
         if field.group is not None:
             name = f"follow_{node}_{field.name}"
             called = site.helper(name, partial(_follow_group, node=node, field=field))
-            w.put(f"{total} += {called}(ctx, folded({change}), 0);")
+            w.put(f"{total} += {called}(ctx, st, folded({change}), 0);")
         elif node in site.known or site.card:
             call = "udp_checksum_follow" if udp else "checksum_follow"
             w.put(*([] if node in site.known else [f"if ({site.pointer(node)})"]))

@@ -55,8 +55,10 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     with w.nest(f"if (!move_begin(ctx, (int)from - {ETHERNET} - (int)pushed, hop->vlan)) {{"):
         hook(site, "no_headroom", front, "0")
     w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
-    known = constant_size(site.shape.pushed)
-    w.never(f"data + {ETHERNET + known} > end")
+    known = ETHERNET + constant_size(site.shape.pushed)
+    varies = any(h.variable for h in site.shape.pushed)
+    behind = version.size if version is not None and not varies else 0
+    w.never(f"data + {known + behind} > end")
     first = site.shape.pushed[0].node if site.shape.pushed else front
     trace.leave(site)
     w.put(
@@ -65,8 +67,11 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     )
     put_headers(w, site.shape.pushed, ETHERNET, "extent")
     if version is not None:
-        w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
-        w.never(f"front + {version.size} > end")
+        if behind:
+            w.put(f"void *front = data + {known};")
+        else:
+            w.put(f"void *front = packet_at(data, {ETHERNET} + pushed);")
+            w.never(f"front + {version.size} > end")
         left = Value(f"RAW8(front, {version.ttl}) - 1", 8)
         trace.change(site, front, version.left, "front", left)
         w.put(f"{version.spends}(front);", *clamped)
@@ -80,8 +85,8 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
 def _keep(site: Site, version: Version, pointer: str) -> None:
     """What is not for others to forward goes to the kernel."""
     w = site.writer
-    own = site.shape.own
-    kept = {"link-layer group": f"RAW8({site.node(own)}, 0) & 1" if own else "is_to_group(ctx)"}
+    first = site.shape.own or site.pipeline.graph.entry(site.role).name
+    kept = {"link-layer group": f"RAW8({site.node(first)}, 0) & 1"}
     if version.protocol == "ipv6":
         kept["link-local"] = f"is_confined({pointer})"
     for reason, test in kept.items():

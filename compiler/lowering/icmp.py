@@ -18,7 +18,7 @@ def reply(site: Site, event: str, front: str, mtu: str) -> None:
     a function of its own, for each shape of packet one: it is long and seldom run."""
     kind, code = VERSIONS[site.header(front).protocol].errors[event]
     name = site.helper("reply", lambda inner: _reply(inner, front))
-    site.writer.put(f"return {name}(ctx, {kind << 8 | code:#06x}, {mtu}) & 7;")
+    site.writer.put(f"return {name}(ctx, st, {kind << 8 | code:#06x}, {mtu}) & 7;")
 
 
 def _reply(site: Site, front: str) -> None:

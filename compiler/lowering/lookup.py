@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from ..layout import Container, Key, Table, span_of
 from ..lowered import ARGUMENTS_MOST
-from ..model import Arrival, Choose, Expr, Find, Found, IfGives
+from ..model import Arrival, Choose, Expr, Find, IfGives
 from . import trace
 from .groups import group_pointer
-from .reads import walk
 from .shape import Unsupported
 from .stores import placed
 from .values import Binding, Site, value
@@ -21,7 +20,6 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
     """Look the kind up with the packet's own fields; `miss` lowers what happens otherwise."""
     w, table = site.writer, site.tables[statement.rule]
     name = table.manifest.prefix
-    site.sets.add(f"{name}_slot")
     if site.card:
         words, entry = w.fresh("key"), w.fresh("entry")
         _put_key(site, table, words, None, statement.given)
@@ -30,14 +28,21 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
         cell = f"{entry}->cell"
     else:
         slot, cell = _look_up(site, table, None, statement.given)
-        w.put(f"st->{name}_slot = {slot};")
-        w.put(f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;")
+        _found(site, name, slot)
     with w.nest(f"if (!st->{name}_rule) {{"):
         w.put(f"count_event({site.events('miss', statement.rule)});")
         miss(site)
     with w.nest("else {"):
         bind(site, statement.rule, f"st->{name}_rule", cell)
     site.known.add(f"st->{name}_rule")
+
+
+def _found(site: Site, name: str, slot: str) -> None:
+    """From here on, and in later stages, the slot's record is that of the kind."""
+    w = site.writer
+    site.loaded.add(f"st->{name}_rule")
+    w.put(f"{site.state(f'{name}_slot')} = {slot};")
+    w.put(f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;")
 
 
 def bind(site: Site, rule: str, record: str, cell: str, name: str | None = None) -> None:
@@ -59,7 +64,6 @@ def _look_up(
     name, key = table.manifest.prefix, table.key
     assert key is not None
     words, found, slot = w.fresh("key"), w.fresh("found"), w.fresh("slot")
-    site.uses.add("epoch")
     _put_key(site, table, words, group, given)
     trace.look(site, table, words)
     arguments = ""
@@ -67,7 +71,7 @@ def _look_up(
         arguments = "".join(f", {words}[{i}]" for i in range(key.words))
     else:
         w.put(*(f"st->scratch->key[{i}] = {words}[{i}];" for i in range(key.words)))
-    w.put(f"u64 {found} = {name}_find(st->epoch{arguments});", f"u32 {slot} = {found};")
+    w.put(f"u64 {found} = {name}_find({site.state('epoch')}{arguments});", f"u32 {slot} = {found};")
     return slot, f"{found} >> 32"
 
 
@@ -213,8 +217,7 @@ def dereference(site: Site, rule: str, cell: str) -> str:
     """C name of the record that a cell of the kind holds for this packet's epoch."""
     w, name = site.writer, site.tables[rule].manifest.prefix
     record = w.fresh(name)
-    site.uses.add("epoch")
-    w.put(f"struct {name}_record *{record} = {name}_at({cell}, st->epoch);")
+    w.put(f"struct {name}_record *{record} = {name}_at({cell}, {site.state('epoch')});")
     w.never(f"!{record}")
     return record
 
@@ -243,21 +246,13 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
     origin = site.record(statement.binding)
     tag = 1 + site.tables[statement.binding_rule].rule.alternatives.index(statement.group)
     name, chosen = member.manifest.prefix, w.fresh("chosen")
-    site.sets.add(f"{name}_slot")
-    w.put(f"u32 {chosen} = 0;", f"st->{name}_rule = 0;")
-    if any(
-        part == Found(statement.rule) for part in walk(tuple(s.body for s in site.pipeline.stages))
-    ):
-        w.put(f"st->{name}_slot = 0;")
+    w.put(f"u32 {chosen} = 0;", f"st->{name}_rule = 0;", f"{site.state(f'{name}_slot')} = 0;")
     with w.nest(f"if ({origin}->target_tag == {tag}) {{"):
-        _choose_member(site, statement, group, f"{origin}->target", chosen)
+        _choose_member(site.branch(), statement, group, f"{origin}->target", chosen)
     with w.nest(f"if ({chosen}) {{"):
         slot = w.fresh("slot")
-        w.put(
-            f"u32 {slot} = {name}_slot_of({chosen}, st->epoch);",
-            f"st->{name}_slot = {slot};",
-            f"st->{name}_rule = {slot} ? bpf_map_lookup_elem(&{name}_records, &{slot}) : 0;",
-        )
+        w.put(f"u32 {slot} = {name}_slot_of({chosen}, {site.state('epoch')});")
+        _found(site, name, slot)
     with w.nest(f"if (!st->{name}_rule) {{"):
         w.put(f"count_event({site.events('miss', statement.group)});")
         otherwise(site)

@@ -25,14 +25,17 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
     nodes = [n for n in graph.nodes if n.name in site.reachable]
     w.put(
         "void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;",
-        "u32 at = 0, limit = frame_length(ctx), size, event;",
+        "u64 length = frame_length(ctx);",
+        "u32 at = 0, limit = length, size, event;",
     )
     if "l4" in wanted:
         w.put("u16 fragment = 0;")
-    if not site.card or "length" in wanted:
-        w.put("", "st->length = limit;")
-    members = sorted(wanted & {f"{c_name(n.name)}_at" for n in nodes}) if many else []
-    w.put(*(f"st->scratch->{member} = ABSENT;" for member in members))
+    if "epoch" in wanted and not site.card:
+        w.put(f"{site.state('epoch')} = epoch_now();")
+    if "length" in wanted:
+        w.put(f"{site.state('length')} = length;")
+    if site.in_memory:
+        _forget(site, wanted, nodes)
     bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`
     for node in nodes:
         entering = graph.entering(node.name, site.role)
@@ -43,32 +46,32 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
                 w.put("", f"node_{c_name(node.name)}:")
             if many and len(entering) > 1:
                 w.put("at = forgotten(st->scratch, at);", "p = data + at;")
-            _node(site, node, wanted, node.name in bounded, direct=many)
+            _node(site, node, wanted, node.name in bounded)
     w.put("done:")
     trace.parsed(site)
+    if site.in_memory:
+        w.put("REMEMBERED;")
     w.put("return CONTINUE;", "", "malformed:")
     trace.parsed(site)
     w.put("count_event(event);")
     _malformed(site)
-    # A rule that nobody looked up was not found, whatever the packet before left.
-    tested = {part.rule for part in walk(tuple(s.body for s in site.pipeline.stages))
-              if isinstance(part, Found)}  # fmt: skip
-    slots = {f"{site.tables[rule].manifest.prefix}_slot" for rule in tested}
-    stores = sorted(wanted & (_sets(nodes) | slots))
     return Function(
         f"stage_{site.role}_parser",
         "parser",
         site.role,
         tuple(w.lines),
-        (),
-        tuple(stores),
         graph.entry(site.role).span,
-        tuple(members),
     )
 
 
-def _sets(nodes: list[Node]) -> set[str]:
-    return {f"{c_name(n.name)}_at" for n in nodes} | {"length", "l4", "link", "queue", "epoch"}
+def _forget(site: Site, wanted: frozenset[str], nodes: list[Node]) -> None:
+    """What the packet before left in the scratch record."""
+    parts = walk(tuple(stage.body for stage in site.pipeline.stages))
+    tested = {part.rule for part in parts if isinstance(part, Found)}
+    slots = {f"{site.tables[rule].manifest.prefix}_slot" for rule in tested}
+    places = {f"{c_name(n.name)}_at" for n in nodes if not site.leads(n.name)}
+    for members, nothing in (({"l4", "link", "queue"} | slots, "0"), (places, "ABSENT")):
+        site.writer.put(*(f"{site.state(m)} = {nothing};" for m in sorted(wanted & members)))
 
 
 def _malformed(site: Site) -> None:
@@ -82,7 +85,7 @@ def _malformed(site: Site) -> None:
     )
 
 
-def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, direct: bool) -> None:
+def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool) -> None:
     w, header = site.writer, node.header
     _bound(site, node, str(header.minimum), bounded)
     for accept in header.accept:
@@ -94,7 +97,7 @@ def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool, direct:
         extent = value(site, header.extent, ("p", header)).host()
         _damage(site, f"{extent} < size || at + {extent} > limit", node, "length")
         w.put(f"limit = at + {extent};")
-    _remember(site, node, wanted, direct)
+    _remember(site, node, wanted)
     _leave(site, node)
 
 
@@ -119,31 +122,28 @@ def _size(site: Site, node: Node, bounded: bool) -> None:
         _bound(site, node, "size", bounded)
 
 
-def _remember(site: Site, node: Node, wanted: frozenset[str], direct: bool) -> None:
-    """`direct`: where the node is goes into the scratch record at once."""
+def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
     w, protocol = site.writer, node.header.protocol
     name = c_name(node.name)
     trace.node(site, node)
     if f"{name}_at" in wanted:
-        if direct:
-            w.put(f"st->scratch->{name}_at = at;")
-        else:
+        if not site.in_memory:
             w.put(f"st->{name}_h = p;")
-            if not site.card or f"{name}_off" in wanted:
-                w.put(f"st->{name}_at = at;")
+        if f"{name}_off" in wanted if site.card else not (site.in_memory and site.leads(node.name)):
+            w.put(f"{site.offset(node.name)} = at;")
     if node.name in site.links and "link" in wanted:
         sources = {e.source for e in site.pipeline.graph.entering(node.name, site.role)}
         if not sources & site.reachable <= set(site.links):  # it may stand behind other nodes too
-            w.put("if (st->link == at)")
-        w.put("st->link = at + size;")
+            w.put(f"if ({site.state('link')} == at)")
+        w.put(f"{site.state('link')} = at + size;")
     if "l4" not in wanted:
         return
     if protocol in ("ipv4", "ipv6") and _behind_layer4(site, node):
-        w.put("st->l4 = 0;")  # it was an outer one
+        w.put(f"{site.state('l4')} = 0;")  # it was an outer one
     if protocol in FRAGMENT:
         w.put(f"fragment = {FRAGMENT[protocol]};")
     elif protocol in LAYER4:
-        w.put("if (!fragment)", "\tst->l4 = RAW32(p, 0);")
+        w.put("if (!fragment)", f"\t{site.state('l4')} = RAW32(p, 0);")
 
 
 def _behind_layer4(site: Site, node: Node) -> bool:

@@ -40,12 +40,18 @@ def pop(site: Site, statement: Pop) -> Shape:
 
 def _join_ecn(site: Site, inner: str, popped: tuple[tuple[str, ...], ...]) -> None:
     """By the innermost IP header that is removed, whichever the packet has."""
-    nodes = [n.name for n in reversed(site.pipeline.graph.nodes)]
-    outer = [n for n in nodes if version_of(site, n) and any(n in way for way in popped)]
+    outer: list[str] = []
+    for node in reversed([n.name for n in site.pipeline.graph.nodes if version_of(site, n.name)]):
+        if any(node in way for way in popped):
+            outer.append(node)
+        if all(node in way for way in popped):
+            break  # those further out are never asked
+    for node in (inner, *outer):
+        site.pointer(node)  # for all ways that the tests below open
     for i, node in enumerate(outer):
-        if all(node in way for way in popped):  # those further out are never asked
+        if all(node in way for way in popped):
             with site.writer.nest("else {") if i else nullcontext():
-                _take_ecn(site.branch(), inner, node)
+                _take_ecn(site.branch() if i else site, inner, node)
             return
         with site.writer.nest(f"{'else ' if i else ''}if (there({site.pointer(node)})) {{"):
             _take_ecn(site.branch({node}), inner, node)

@@ -90,7 +90,6 @@ def _statement(site: Site, s: Statement) -> Shape | None:
                 bridge(site, s)
             return None
         case Queue(number):
-            site.sets.add("queue")
             site.writer.put(f"{site.state('queue')} = 1 + {value(site, number).host()};")
             trace.queue(site)
             return site.shape
@@ -99,15 +98,23 @@ def _statement(site: Site, s: Statement) -> Shape | None:
                 finish(site, verdict)
             return None
         case Inline(_, body):
-            return _scoped(site, body)
+            return _inlined(site, body)
         case Tell(nodes):
             tell(site, nodes)
             return site.shape
 
 
 def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:
-    """A block with bindings of its own."""
+    """A block with bindings of its own, run under a condition."""
     return lower_block(site.branch(known), block)
+
+
+def _inlined(site: Site, block: Block) -> Shape | None:
+    """A block with bindings of its own, run by every packet: what it learns is known behind it."""
+    inner = site.branch()
+    shape = lower_block(inner, block)
+    site.loaded, site.known = inner.loaded, inner.known
+    return shape
 
 
 def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
@@ -125,7 +132,7 @@ def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
 def _if(site: Site, s: If) -> Shape | None:
     test = condition(site, s.condition)
     if isinstance(test, bool):  # the port role decides
-        return _scoped(site, s.then if test else s.otherwise)
+        return _inlined(site, s.then if test else s.otherwise)
     with site.writer.nest(f"if ({test}) {{"):
         then = _scoped(site, s.then, present_if(s.condition, True))
     otherwise: Shape | None = site.shape

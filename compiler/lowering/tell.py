@@ -39,7 +39,7 @@ def tell(site: Site, nodes: tuple[str, ...]) -> None:
     for node in site.pipeline.graph.nodes:
         if node.name in nodes and node.name in site.reachable:
             name = site.helper(f"tell_{c_name(node.name)}", partial(_node, node=node, at=at))
-            site.writer.put(f"{name}(ctx, 0, 0);")
+            site.writer.put(f"{name}(ctx, st, 0, 0);")
 
 
 def _node(site: Site, node: Node, at: dict[tuple[str, str], int]) -> None:

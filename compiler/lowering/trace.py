@@ -64,10 +64,9 @@ def look(site: Site, table: Table, words: str) -> None:
 def rule(site: Site, kind: str, name: str, cell: str) -> None:
     """A rule is bound under a name; `cell` is C text."""
     if site.points.on:
-        site.uses.add("epoch")
         prefix = site.tables[kind].manifest.prefix
         index = site.points.index(Point("rule", name, kind))
-        site.writer.put(f"{prefix}_traced({index}, {cell}, st->epoch);")
+        site.writer.put(f"{prefix}_traced({index}, {cell}, {site.state('epoch')});")
 
 
 def slot(site: Site, group: str, text: str) -> None:
@@ -107,7 +106,7 @@ def push(
 
 def queue(site: Site) -> None:
     """It was set just now."""
-    _step(site, Point("queue", "queue", slots=(Slot("queue", 32),)), "st->queue - 1")
+    _step(site, Point("queue", "queue", slots=(Slot("queue", 32),)), f"{site.state('queue')} - 1")
 
 
 def recall(site: Site, state: str, words: str) -> None:

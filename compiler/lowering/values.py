@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..events import Events
 from ..graph import leading
@@ -100,9 +100,10 @@ class Site:
     ports: dict[str, str] = field(default_factory=dict)  # `port p`: C text of its number
     helpers: dict[str, Helper] = field(default_factory=dict)
     states: dict[str, State] = field(default_factory=dict)
-    uses: set[str] = field(default_factory=set)
-    needs: set[str] = field(default_factory=set)  # what helpers take from the scratch record
-    sets: set[str] = field(default_factory=set)
+    in_memory: bool = True  # whether what earlier stages found is in the scratch record
+    uses: set[str] = field(default_factory=set)  # members of the state
+    needs: set[str] = field(default_factory=set)  # the same of all helpers
+    loaded: set[str] = field(default_factory=set)  # pointers that this function has, null or not
     known: set[str] = field(default_factory=set)  # nodes and kinds whose pointers are not null here
 
     def branch(self, known: set[str] | frozenset[str] = frozenset()) -> Site:
@@ -112,8 +113,20 @@ class Site:
             self,
             bindings=dict(self.bindings),
             ports=dict(self.ports),
+            loaded=set(self.loaded),
             known=self.known | known,
         )
+
+    def apart(self, writer: Writer, **changes: Any) -> Site:
+        """The same place in a function of its own, which knows nothing yet."""
+        own: dict[str, Any] = {
+            "bindings": dict(self.bindings),
+            "ports": {},
+            "uses": set(),
+            "loaded": set(),
+            "known": set(),
+        }
+        return replace(self, writer=writer, **own | changes)
 
     def node(self, name: str) -> str:
         """C text of the pointer to a present node's header. The checker saw that it is present; the
@@ -127,9 +140,21 @@ class Site:
         if not bound.text.startswith("st->"):
             return bound.text
         prefix, kept = self.tables[bound.rule].manifest.prefix, bound.text
-        if kept not in self.known:
-            self.uses.add(f"{prefix}_slot")
+        if self._lacks(kept):
+            slot = self.writer.fresh("slot")
+            self.writer.put(
+                f"u32 {slot} = {self.state(f'{prefix}_slot')};",
+                f"{kept} = bpf_map_lookup_elem(&{prefix}_records, &{slot});",
+            )
         return self._surely(kept, kept)
+
+    def _lacks(self, pointer: str) -> bool:
+        """Whether a pointer has to be made of what is in the scratch record; from then on it is
+        there, on this way and those that branch off it."""
+        if not self.in_memory or pointer in self.loaded:
+            return False
+        self.loaded.add(pointer)
+        return True
 
     def _surely(self, known: str, pointer: str) -> str:
         if known not in self.known:
@@ -145,18 +170,28 @@ class Site:
 
     def pointer(self, name: str) -> str:
         """C text of the pointer to a node's header; null where the packet lacks the node."""
+        pointer = f"st->{c_name(name)}_h"
         self.uses.add(f"{c_name(name)}_at")
-        return f"st->{c_name(name)}_h"
+        if self._lacks(pointer):
+            at, size = self.offset(name), self.header(name).minimum
+            self.writer.put(f"{pointer} = header_at(ctx, {at}, {size});")
+        return pointer
 
     def offset(self, name: str) -> str:
-        self.uses |= (
-            {f"{c_name(name)}_at", f"{c_name(name)}_off"} if self.card else {f"{c_name(name)}_at"}
-        )
-        return f"st->{c_name(name)}_at"
+        """C text of the octet of the frame at which a node starts."""
+        at = self.state(f"{c_name(name)}_at")
+        if self.card:
+            self.uses.add(f"{c_name(name)}_off")
+        return "0" if self.in_memory and self.leads(name) else at
+
+    def leads(self, name: str) -> bool:
+        """Whether a node is where every frame starts."""
+        graph = self.pipeline.graph
+        return graph.entry(self.role).name == name and not graph.entering(name, self.role)
 
     def helper(self, what: str, lower: Callable[[Site], None]) -> str:
         """C name of a function for this role and this shape of packet; lowered at its first use. It
-        finds its nodes by the scratch record."""
+        finds its nodes by the scratch record, and is called as `NAME(ctx, st, a, b)`."""
         if self.card:
             from .shape import Unsupported
 
@@ -166,16 +201,16 @@ class Site:
         shape = c_name("_".join((self.role, *gone, "to", *own, *self.shape.fronts)))
         name = f"{what}_{shape}"
         if name not in self.helpers:
-            inner = replace(self, writer=Writer(), known=set(), uses=set(), bindings={})
-            inner.writer.span = self.writer.span
+            inner = self.apart(Writer(span=self.writer.span), in_memory=True, bindings={})
             lower(inner)
-            self.helpers[name] = Helper(name, tuple(inner.writer.lines), frozenset(inner.uses))
-        self.needs |= self.helpers[name].uses
+            self.helpers[name] = Helper(name, tuple(inner.writer.lines), tuple(sorted(inner.uses)))
+            self.needs |= inner.uses
         return name
 
     def state(self, member: str) -> str:
+        """C text of a member of the state."""
         self.uses.add(member)
-        return f"st->{member}"
+        return f"st->scratch->{member}" if self.in_memory else f"st->{member}"
 
     @property
     def links(self) -> list[str]:
@@ -192,7 +227,7 @@ class Helper:
 
     name: str
     body: tuple[Line, ...]
-    uses: frozenset[str]
+    takes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -457,6 +492,9 @@ def _join(
 ) -> str | bool:
     deciding = operator == "||"  # the operand value that settles the whole
     texts: list[str] = []
+    for node in sorted(_tested(operands)):  # a later operand may come to be asked in a branch
+        if site.may_have(node):
+            site.pointer(node)
     site, w = site.branch(), site.writer
     for operand in operands:
         mark, known = len(w.lines), set(site.known)
@@ -486,6 +524,20 @@ def _asked(w: Writer, mark: int, before: str, inner: str | bool, deciding: bool)
         w.lines += [replace(line, depth=line.depth + 1) for line in lines]
         w.put(f"{name} = {inner if isinstance(inner, str) else int(inner)};")
     return name
+
+
+def _tested(conditions: tuple[Condition, ...]) -> set[str]:
+    """Nodes that are asked for."""
+    found: set[str] = set()
+    for c in conditions:
+        match c:
+            case Present(node):
+                found.add(node)
+            case Not(operand):
+                found |= _tested((operand,))
+            case And(operands) | Or(operands):
+                found |= _tested(operands)
+    return found
 
 
 def present_if(c: Condition, truth: bool) -> frozenset[str]:

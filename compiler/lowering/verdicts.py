@@ -54,7 +54,7 @@ def shaped(site: Site) -> None:
         _materialise(site)
     elif shape.touched:
         closed = site.helper("close", _close)
-        with w.nest(f"if ({closed}(ctx, 0, 0) != XDP_PASS) {{"):
+        with w.nest(f"if ({closed}(ctx, st, 0, 0) != XDP_PASS) {{"):
             finish(site, "drop")
 
 

@@ -44,7 +44,16 @@ ALWAYS int default_action(void)
 	return verdict(1, XDP_DROP);
 }
 
-ALWAYS void count_rule(void *map, u32 cell, u32 octets)
+/* What this packet compares cells with. */
+ALWAYS u64 epoch_now(void)
+{
+	u32 zero = 0;
+	struct control *c = bpf_map_lookup_elem(&control, &zero);
+
+	return c ? epoch_of(*(volatile u64 *)&c->epoch) : 0;
+}
+
+ALWAYS void count_rule(void *map, u32 cell, u64 octets)
 {
 	struct counts *counts = bpf_map_lookup_elem(map, &cell);
 
@@ -56,9 +65,7 @@ ALWAYS void count_rule(void *map, u32 cell, u32 octets)
 
 /* ---- scratch: one a CPU ----------------------------------------------------------------------- */
 
-/* What crosses a tail call, and what a test or a trace reads. ABSENT: the packet lacks the node. */
-#define ABSENT 0xffff
-
+/* What crosses a tail call, and what a test or a trace reads. */
 struct scratch {
 	u32 egress;
 	u32 at; /* through here the verifier forgets what it knew of a place in the packet */
@@ -611,10 +618,11 @@ __noinline u64 lbr_find(u64 epoch, u64 k0)
 }
 /* ---- a packet's state ------------------------------------------------------------------------- */
 
+/* Pointers are made where a way needs them; the numbers are those of programs that do without memory. */
 struct state {
 	struct scratch *scratch;
 	u64 epoch;
-	u32 length; /* octets on arrival */
+	u64 length; /* octets on arrival */
 	u32 l4; /* TCP or UDP ports as they stand in the packet */
 	u32 link; /* where the first node that is no link node starts */
 	void *ethernet_h;
@@ -646,42 +654,28 @@ ALWAYS int redirect(struct state *st, u32 port, u32 event)
 }
 
 /* ---- stages ----------------------------------------------------------------------------------- */
-__noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
-	struct state st = {};
-	u32 at;
+	struct state state = {}, *st = &state;
 
 	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
 	OPAQUE(b);
-	if (!s)
+	st->scratch = scratch_of();
+	if (!st->scratch)
 		return XDP_ABORTED;
-	st.link = s->link;
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
-	{
-	struct state *state = &st, *st = state;
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (SELDOM(!st->user_h))
 		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
 	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx);
-	u32 quoted = quote(st->user_h), where = st->user_at;
+	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
 	u32 again = 0; /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
-	if (st->link == 14) {
+	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
 			return internal();
@@ -701,7 +695,7 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 			return internal();
 		return verdict(3, XDP_TX);
 	}
-	if (st->link == 18) {
+	if (st->scratch->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
 			return internal();
@@ -722,16 +716,23 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		return verdict(3, XDP_TX);
 	}
 	return internal();
-	}
 	return XDP_ABORTED;
+}
+
+ALWAYS int reply_lan_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	st->scratch->link = st->link;
+	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
+	return reply_lan_to_user_apart(ctx, a, b);
 }
 ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;
-	u32 at = 0, limit = frame_length(ctx), size, event;
+	u64 length = frame_length(ctx);
+	u32 at = 0, limit = length, size, event;
 	u16 fragment = 0;
-
-	st->length = limit;
+	st->epoch = epoch_now();
+	st->length = length;
 	if (SELDOM(p + 14 > end)) {
 		event = 18; /* ethernet: truncated */
 		LEAVE(malformed);
@@ -929,13 +930,15 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				u8 given_10 = overlay_5->has_key;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					if (is_to_group(ctx)) {
+					if (SELDOM(!st->ethernet_h))
+						return internal();
+					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
-						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
+						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
 					struct next_hop own = overlay_5->next_hop;
@@ -952,7 +955,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+						return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					u32 tcp_11 = 0, tcp_11_headers = 20 + 20;
@@ -1005,13 +1008,15 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (SELDOM(!st->user_h))
 						return internal();
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					if (is_to_group(ctx)) {
+					if (SELDOM(!st->ethernet_h))
+						return internal();
+					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
-						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
+						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
 					hop = next_hop_of(ctx, referred_15, RAW32(st->user_h, 16), &st->scratch->hop);
@@ -1021,7 +1026,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+						return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -1029,13 +1034,11 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (SELDOM(data + 14 > end))
+					if (SELDOM(data + 34 > end))
 						return internal();
 					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *front = packet_at(data, 14 + pushed);
-					if (SELDOM(front + 20 > end))
-						return internal();
+					void *front = data + 14;
 					decrement_ttl(front);
 					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
@@ -1060,6 +1063,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
+	st->far_slot = 0;
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
@@ -1109,18 +1113,22 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			count_rule(&overlay_counts, referred_9, st->length);
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
+			if (SELDOM(!st->user_h))
+				return internal();
 			u8 value_13 = RAW8(st->user_h, 1);
 			u32 value_14 = overlay_10->key;
 			u8 given_15 = overlay_10->has_key;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				if (is_to_group(ctx)) {
+				if (SELDOM(!st->ethernet_h))
+					return internal();
+				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
-					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
+					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
 				struct next_hop own = overlay_10->next_hop;
@@ -1137,7 +1145,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+					return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				u32 tcp_16 = 0, tcp_16_headers = 20 + 20;
@@ -1187,14 +1195,18 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		else if (st->far_rule->interface_tag == 2) {
 			u32 referred_20 = st->far_rule->interface;
 			{
+				if (SELDOM(!st->user_h))
+					return internal();
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				if (is_to_group(ctx)) {
+				if (SELDOM(!st->ethernet_h))
+					return internal();
+				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
-					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
+					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
 				hop = next_hop_of(ctx, referred_20, RAW32(st->user_h, 16), &st->scratch->hop);
@@ -1204,7 +1216,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+					return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -1212,13 +1224,11 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (SELDOM(data + 14 > end))
+				if (SELDOM(data + 34 > end))
 					return internal();
 				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *front = packet_at(data, 14 + pushed);
-				if (SELDOM(front + 20 > end))
-					return internal();
+				void *front = data + 14;
 				decrement_ttl(front);
 				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 					return internal();
@@ -1236,32 +1246,17 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 	}
 	return CONTINUE;
 }
-__noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
-	struct state st = {};
-	u32 at;
+	struct state state = {}, *st = &state;
 
 	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
 	OPAQUE(b);
-	if (!s)
+	st->scratch = scratch_of();
+	if (!st->scratch)
 		return XDP_ABORTED;
-	st.link = s->link;
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
-	{
-	struct state *state = &st, *st = state;
-	u32 pushed = 0, from = st->user_at;
-	if (st->link == 14) {
+	u32 pushed = 0, from = st->scratch->user_at;
+	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
 			return internal();
@@ -1278,7 +1273,7 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT16(data, 12, link_3);
 		PUT16(data, 12, bpf_htons(0x800));
 	}
-	if (st->link == 18) {
+	if (st->scratch->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
 			return internal();
@@ -1296,64 +1291,40 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT16(data, 16, bpf_htons(0x800));
 	}
 	return XDP_PASS;
-	}
 	return XDP_ABORTED;
 }
-__noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
+
+ALWAYS int close_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
-	struct state st = {};
-	u32 at;
+	st->scratch->link = st->link;
+	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
+	return close_wan_outer_gre_to_user_apart(ctx, a, b);
+}
+__noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
+{
+	struct state state = {}, *st = &state;
 
 	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
 	OPAQUE(b);
-	if (!s)
+	st->scratch = scratch_of();
+	if (!st->scratch)
 		return XDP_ABORTED;
-	at = s->gre_at;
-	st.gre_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 4 > end)
-			return XDP_ABORTED;
-		st.gre_h = h;
-	}
-	st.link = s->link;
-	at = s->outer_at;
-	st.outer_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.outer_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
-	{
-	struct state *state = &st, *st = state;
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (SELDOM(!st->user_h))
 		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
 	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx);
-	u32 quoted = quote(st->user_h), where = st->user_at;
+	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (SELDOM(!st->outer_h))
 		return internal();
 	u32 back_1 = RAW32(st->outer_h, 16);
 	u32 back_2 = RAW32(st->outer_h, 12);
+	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 	if (SELDOM(!st->gre_h))
 		return internal();
 	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
@@ -1363,7 +1334,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	u32 back_3 = given_5 ? RAW32(group_4, 0) : 0;
 	u32 again = 20 + 4 + (given_5 ? 4 : 0); /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
-	if (st->link == 14) {
+	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
 			return internal();
@@ -1403,7 +1374,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 			return internal();
 		return verdict(3, XDP_TX);
 	}
-	if (st->link == 18) {
+	if (st->scratch->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
 			return internal();
@@ -1444,16 +1415,25 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		return verdict(3, XDP_TX);
 	}
 	return internal();
-	}
 	return XDP_ABORTED;
+}
+
+ALWAYS int reply_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	st->scratch->gre_at = st->gre_h ? st->gre_at : ABSENT;
+	st->scratch->link = st->link;
+	st->scratch->outer_at = st->outer_h ? st->outer_at : ABSENT;
+	st->scratch->user_at = st->user_h ? st->user_at : ABSENT;
+	return reply_wan_outer_gre_to_user_apart(ctx, a, b);
 }
 ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;
-	u32 at = 0, limit = frame_length(ctx), size, event;
+	u64 length = frame_length(ctx);
+	u32 at = 0, limit = length, size, event;
 	u16 fragment = 0;
-
-	st->length = limit;
+	st->epoch = epoch_now();
+	st->length = length;
 	if (SELDOM(p + 14 > end)) {
 		event = 18; /* ethernet: truncated */
 		LEAVE(malformed);
@@ -1666,8 +1646,6 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		count_rule(&overlay_counts, found_2 >> 32, st->length);
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
-		if (SELDOM(!st->outer_h))
-			return internal();
 		if ((RAW8(st->outer_h, 1) & 3) == 3) {
 			if (!(RAW8(st->user_h, 1) & 3)) {
 				count_event(9);
@@ -1676,7 +1654,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			set_ecn_ce(st->user_h);
 		}
 		{
-			if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 				return verdict(1, XDP_DROP);
 			}
 			return verdict(0, XDP_PASS);
@@ -1740,7 +1718,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 		}
 		else if (value_3 == 2) {
 			{
-				if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+				if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 					return verdict(1, XDP_DROP);
 				}
 				return verdict(0, XDP_PASS);
@@ -1755,23 +1733,23 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				count_rule(&overlay_counts, referred_4, st->length);
 				u32 value_6 = overlay_5->local_ip;
 				u32 value_7 = overlay_5->remote_ip;
-				if (SELDOM(!st->user_h))
-					return internal();
 				u8 value_8 = RAW8(st->user_h, 1);
 				u32 value_9 = overlay_5->key;
 				u8 given_10 = overlay_5->has_key;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					if (is_to_group(ctx)) {
+					if (SELDOM(!st->ethernet_h))
+						return internal();
+					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
-						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 							return verdict(1, XDP_DROP);
 						}
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
-						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
 					struct next_hop own = overlay_5->next_hop;
@@ -1788,7 +1766,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					u32 tcp_11 = 0, tcp_11_headers = 20 + 20;
@@ -1838,32 +1816,32 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 			else if (far_2->interface_tag == 2) {
 				u32 referred_15 = far_2->interface;
 				{
-					if (SELDOM(!st->user_h))
-						return internal();
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					if (is_to_group(ctx)) {
+					if (SELDOM(!st->ethernet_h))
+						return internal();
+					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
-						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 							return verdict(1, XDP_DROP);
 						}
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
-						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
 					hop = next_hop_of(ctx, referred_15, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
-						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 							return verdict(1, XDP_DROP);
 						}
 						return verdict(0, XDP_PASS);
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -1871,13 +1849,11 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (SELDOM(data + 14 > end))
+					if (SELDOM(data + 34 > end))
 						return internal();
 					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *front = packet_at(data, 14 + pushed);
-					if (SELDOM(front + 20 > end))
-						return internal();
+					void *front = data + 14;
 					decrement_ttl(front);
 					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
@@ -1902,6 +1878,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
+	st->far_slot = 0;
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
@@ -1928,7 +1905,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			if (default_verdict() == XDP_DROP) {
 				return verdict(1, XDP_DROP);
 			}
-			if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 				return verdict(1, XDP_DROP);
 			}
 			return verdict(0, XDP_PASS);
@@ -1945,7 +1922,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 	}
 	else if (value_8 == 2) {
 		{
-			if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 				return verdict(1, XDP_DROP);
 			}
 			return verdict(0, XDP_PASS);
@@ -1960,21 +1937,25 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			count_rule(&overlay_counts, referred_9, st->length);
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
+			if (SELDOM(!st->user_h))
+				return internal();
 			u8 value_13 = RAW8(st->user_h, 1);
 			u32 value_14 = overlay_10->key;
 			u8 given_15 = overlay_10->has_key;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				if (is_to_group(ctx)) {
+				if (SELDOM(!st->ethernet_h))
+					return internal();
+				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
-					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
 					}
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
-					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
 				struct next_hop own = overlay_10->next_hop;
@@ -1991,7 +1972,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				u32 tcp_16 = 0, tcp_16_headers = 20 + 20;
@@ -2041,30 +2022,34 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		else if (st->far_rule->interface_tag == 2) {
 			u32 referred_20 = st->far_rule->interface;
 			{
+				if (SELDOM(!st->user_h))
+					return internal();
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				if (is_to_group(ctx)) {
+				if (SELDOM(!st->ethernet_h))
+					return internal();
+				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
-					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
 					}
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
-					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
 				hop = next_hop_of(ctx, referred_20, RAW32(st->user_h, 16), &st->scratch->hop);
 				if (!hop) {
 					count_event(8);
-					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
 					}
 					return verdict(0, XDP_PASS);
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
@@ -2072,13 +2057,11 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (SELDOM(data + 14 > end))
+				if (SELDOM(data + 34 > end))
 					return internal();
 				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *front = packet_at(data, 14 + pushed);
-				if (SELDOM(front + 20 > end))
-					return internal();
+				void *front = data + 14;
 				decrement_ttl(front);
 				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 					return internal();
@@ -2101,27 +2084,15 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 SEC("xdp")
 int linx_lan(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	struct control *c = bpf_map_lookup_elem(&control, &zero);
-
-	if (!c)
-		return XDP_ABORTED;
-	st.epoch = epoch_of(*(volatile u64 *)&c->epoch);
-
 	result = stage_lan_parser(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	s->link = st.link;
-	s->user_at = st.user_h ? st.user_at : ABSENT;
-
 	result = stage_lan_classifier(ctx, &st);
 	if (result != CONTINUE)
 		return result;
@@ -2136,29 +2107,15 @@ int linx_lan(struct xdp_md *ctx)
 SEC("xdp")
 int linx_wan(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	struct control *c = bpf_map_lookup_elem(&control, &zero);
-
-	if (!c)
-		return XDP_ABORTED;
-	st.epoch = epoch_of(*(volatile u64 *)&c->epoch);
-
 	result = stage_wan_parser(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	s->gre_at = st.gre_h ? st.gre_at : ABSENT;
-	s->link = st.link;
-	s->outer_at = st.outer_h ? st.outer_at : ABSENT;
-	s->user_at = st.user_h ? st.user_at : ABSENT;
-
 	result = stage_wan_classifier(ctx, &st);
 	if (result != CONTINUE)
 		return result;

@@ -44,7 +44,16 @@ ALWAYS int default_action(void)
 	return verdict(1, XDP_DROP);
 }
 
-ALWAYS void count_rule(void *map, u32 cell, u32 octets)
+/* What this packet compares cells with. */
+ALWAYS u64 epoch_now(void)
+{
+	u32 zero = 0;
+	struct control *c = bpf_map_lookup_elem(&control, &zero);
+
+	return c ? epoch_of(*(volatile u64 *)&c->epoch) : 0;
+}
+
+ALWAYS void count_rule(void *map, u32 cell, u64 octets)
 {
 	struct counts *counts = bpf_map_lookup_elem(map, &cell);
 
@@ -56,9 +65,7 @@ ALWAYS void count_rule(void *map, u32 cell, u32 octets)
 
 /* ---- scratch: one a CPU ----------------------------------------------------------------------- */
 
-/* What crosses a tail call, and what a test or a trace reads. ABSENT: the packet lacks the node. */
-#define ABSENT 0xffff
-
+/* What crosses a tail call, and what a test or a trace reads. */
 struct scratch {
 	u32 egress;
 	u32 at; /* through here the verifier forgets what it knew of a place in the packet */
@@ -611,10 +618,11 @@ __noinline u64 lbr_find(u64 epoch, u64 k0)
 }
 /* ---- a packet's state ------------------------------------------------------------------------- */
 
+/* Pointers are made where a way needs them; the numbers are those of programs that do without memory. */
 struct state {
 	struct scratch *scratch;
 	u64 epoch;
-	u32 length; /* octets on arrival */
+	u64 length; /* octets on arrival */
 	u32 l4; /* TCP or UDP ports as they stand in the packet */
 	u32 link; /* where the first node that is no link node starts */
 	void *ethernet_h;
@@ -646,42 +654,28 @@ ALWAYS int redirect(struct state *st, u32 port, u32 event)
 }
 
 /* ---- stages ----------------------------------------------------------------------------------- */
-__noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
-	struct state st = {};
-	u32 at;
+	struct state state = {}, *st = &state;
 
 	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
 	OPAQUE(b);
-	if (!s)
+	st->scratch = scratch_of();
+	if (!st->scratch)
 		return XDP_ABORTED;
-	st.link = s->link;
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
-	{
-	struct state *state = &st, *st = state;
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (SELDOM(!st->user_h))
 		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
 	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx);
-	u32 quoted = quote(st->user_h), where = st->user_at;
+	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
 	u32 again = 0; /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
-	if (st->link == 14) {
+	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
 			return internal();
@@ -701,7 +695,7 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 			return internal();
 		return verdict(3, XDP_TX);
 	}
-	if (st->link == 18) {
+	if (st->scratch->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
 			return internal();
@@ -722,24 +716,32 @@ __noinline int reply_lan_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		return verdict(3, XDP_TX);
 	}
 	return internal();
-	}
 	return XDP_ABORTED;
+}
+
+ALWAYS int reply_lan_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	return reply_lan_to_user_apart(ctx, a, b);
 }
 ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;
-	u32 at = 0, limit = frame_length(ctx), size, event;
+	u64 length = frame_length(ctx);
+	u32 at = 0, limit = length, size, event;
 	u16 fragment = 0;
-
-	st->length = limit;
+	st->scratch->epoch = epoch_now();
+	st->scratch->length = length;
+	st->scratch->l4 = 0;
+	st->scratch->link = 0;
+	st->scratch->tcp_at = ABSENT;
+	st->scratch->user_at = ABSENT;
+	st->scratch->vlan_at = ABSENT;
 	if (SELDOM(p + 14 > end)) {
 		event = 18; /* ethernet: truncated */
 		LEAVE(malformed);
 	}
 	size = 14;
-	st->ethernet_h = p;
-	st->ethernet_at = at;
-	st->link = at + size;
+	st->scratch->link = at + size;
 	if ((bpf_ntohs(RAW16(p, 12)) == 0x8100)) {
 		p += size;
 		at += size;
@@ -758,9 +760,8 @@ node_vlan:
 		LEAVE(malformed);
 	}
 	size = 4;
-	st->vlan_h = p;
-	st->vlan_at = at;
-	st->link = at + size;
+	st->scratch->vlan_at = at;
+	st->scratch->link = at + size;
 	if ((bpf_ntohs(RAW16(p, 2)) == 0x800)) {
 		p += size;
 		at += size;
@@ -793,8 +794,7 @@ node_user:
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
-	st->user_h = p;
-	st->user_at = at;
+	st->scratch->user_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
 		LEAVE(done);
@@ -828,10 +828,9 @@ node_tcp:
 		event = 35; /* tcp: invalid */
 		LEAVE(malformed);
 	}
-	st->tcp_h = p;
-	st->tcp_at = at;
+	st->scratch->tcp_at = at;
 	if (!fragment)
-		st->l4 = RAW32(p, 0);
+		st->scratch->l4 = RAW32(p, 0);
 	LEAVE(done);
 
 node_udp:
@@ -841,9 +840,10 @@ node_udp:
 	}
 	size = 8;
 	if (!fragment)
-		st->l4 = RAW32(p, 0);
+		st->scratch->l4 = RAW32(p, 0);
 	LEAVE(done);
 done:
+	REMEMBERED;
 	return CONTINUE;
 
 malformed:
@@ -853,6 +853,7 @@ malformed:
 }
 ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 {
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (!(there(st->user_h))) {
 		{
 			return verdict(0, XDP_PASS);
@@ -867,19 +868,21 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 	key_1[0] |= (u64)RAW64(st->user_h, 12);
 	key_1[2] |= (u64)RAW8(st->user_h, 1) << 32;
 	key_1[2] |= (u64)RAW8(st->user_h, 9) << 40;
+	st->ethernet_h = header_at(ctx, 0, 14);
 	if (SELDOM(!st->ethernet_h))
 		return internal();
 	key_1[1] |= (u64)RAW32(st->ethernet_h, 6);
 	key_1[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-	key_1[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-	key_1[2] |= (u64)(u16)(st->l4 >> 16);
+	key_1[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
+	key_1[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 	if (there(st->vlan_h)) {
 		key_1[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
 		key_1[2] |= 0x1000000000000ULL;
 	}
-	u64 found_2 = pdr_find(st->epoch, key_1[0], key_1[1], key_1[2], key_1[3]);
+	u64 found_2 = pdr_find(st->scratch->epoch, key_1[0], key_1[1], key_1[2], key_1[3]);
 	u32 slot_3 = found_2;
-	st->pdr_slot = slot_3;
+	st->scratch->pdr_slot = slot_3;
 	st->pdr_rule = slot_3 ? bpf_map_lookup_elem(&pdr_records, &slot_3) : 0;
 	if (!st->pdr_rule) {
 		count_event(16);
@@ -888,60 +891,66 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&pdr_counts, found_2 >> 32, st->length);
+		count_rule(&pdr_counts, found_2 >> 32, st->scratch->length);
 	}
 	return CONTINUE;
 }
 ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
+	u32 slot_1 = st->scratch->pdr_slot;
+	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
 	if (SELDOM(!st->pdr_rule))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
-		u32 cell_1 = st->pdr_rule->target;
-		struct far_record *far_2 = far_at(cell_1, st->epoch);
-		if (SELDOM(!far_2))
+		u32 cell_2 = st->pdr_rule->target;
+		struct far_record *far_3 = far_at(cell_2, st->scratch->epoch);
+		if (SELDOM(!far_3))
 			return internal();
-		count_rule(&far_counts, cell_1, st->length);
-		u64 value_3 = far_2->action;
-		if (value_3 == 3) {
+		count_rule(&far_counts, cell_2, st->scratch->length);
+		u64 value_4 = far_3->action;
+		if (value_4 == 3) {
 			{
 				return verdict(1, XDP_DROP);
 			}
 		}
-		else if (value_3 == 2) {
+		else if (value_4 == 2) {
 			{
 				return verdict(0, XDP_PASS);
 			}
 		}
-		else if (value_3 == 1) {
-			if (far_2->interface_tag == 1) {
-				u32 referred_4 = far_2->interface;
-				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
-				if (SELDOM(!overlay_5))
+		else if (value_4 == 1) {
+			if (far_3->interface_tag == 1) {
+				u32 referred_5 = far_3->interface;
+				struct overlay_record *overlay_6 = overlay_at(referred_5, st->scratch->epoch);
+				if (SELDOM(!overlay_6))
 					return internal();
-				count_rule(&overlay_counts, referred_4, st->length);
-				u32 value_6 = overlay_5->local_ip;
-				u32 value_7 = overlay_5->remote_ip;
+				count_rule(&overlay_counts, referred_5, st->scratch->length);
+				u32 value_7 = overlay_6->local_ip;
+				u32 value_8 = overlay_6->remote_ip;
+				st->user_h = header_at(ctx, st->scratch->user_at, 20);
 				if (SELDOM(!st->user_h))
 					return internal();
-				u8 value_8 = RAW8(st->user_h, 1);
-				u32 value_9 = overlay_5->key;
-				u8 given_10 = overlay_5->has_key;
+				u8 value_9 = RAW8(st->user_h, 1);
+				u32 value_10 = overlay_6->key;
+				u8 given_11 = overlay_6->has_key;
 				{
-					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					if (is_to_group(ctx)) {
+					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_11 ? 4 : 0);
+					st->ethernet_h = header_at(ctx, 0, 14);
+					if (SELDOM(!st->ethernet_h))
+						return internal();
+					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
-						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
+						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					struct next_hop own = overlay_5->next_hop;
+					struct next_hop own = overlay_6->next_hop;
 					hop = &own;
 					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &st->scratch->hop);
+						hop = next_hop_of(ctx, overlay_6->interface, overlay_6->remote_ip, &st->scratch->hop);
 						if (!hop) {
 							count_event(8);
 							count_event(12);
@@ -952,12 +961,13 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+						return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
-					u32 from = st->user_at;
-					u32 tcp_11 = 0, tcp_11_headers = 20 + 20;
+					u32 from = st->scratch->user_at;
+					u32 tcp_12 = 0, tcp_12_headers = 20 + 20;
+					st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
 					if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-						tcp_11 = 14 + pushed + (st->tcp_at - from);
+						tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
 					}
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
@@ -968,74 +978,76 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return internal();
 					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *outer_12 = data + 14;
-					PUT8(outer_12, 0, 0x45);
-					PUT8(outer_12, 1, value_8);
-					PUT16(outer_12, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))));
-					PUT16(outer_12, 4, bpf_ntohs(0x0));
-					PUT16(outer_12, 6, bpf_ntohs(0x4000));
-					PUT8(outer_12, 8, 0x40);
-					PUT8(outer_12, 9, 0x2f);
-					PUT32(outer_12, 12, value_6);
-					PUT32(outer_12, 16, value_7);
-					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_6)) + ((u64)(u32)(value_7))));
-					void *gre_13 = data + 14 + 20;
-					PUT16(gre_13, 0, bpf_ntohs(((u64)given_10 << 13)));
-					PUT16(gre_13, 2, bpf_ntohs(0x800));
-					if (given_10) {
-						void *group_14 = gre_13 + 4;
-						if (SELDOM(group_14 + 4 > end))
+					void *outer_13 = data + 14;
+					PUT8(outer_13, 0, 0x45);
+					PUT8(outer_13, 1, value_9);
+					PUT16(outer_13, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))));
+					PUT16(outer_13, 4, bpf_ntohs(0x0));
+					PUT16(outer_13, 6, bpf_ntohs(0x4000));
+					PUT8(outer_13, 8, 0x40);
+					PUT8(outer_13, 9, 0x2f);
+					PUT32(outer_13, 12, value_7);
+					PUT32(outer_13, 16, value_8);
+					PUT16(outer_13, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_9) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_7)) + ((u64)(u32)(value_8))));
+					void *gre_14 = data + 14 + 20;
+					PUT16(gre_14, 0, bpf_ntohs(((u64)given_11 << 13)));
+					PUT16(gre_14, 2, bpf_ntohs(0x800));
+					if (given_11) {
+						void *group_15 = gre_14 + 4;
+						if (SELDOM(group_15 + 4 > end))
 							return internal();
-						PUT32(group_14, 0, value_9);
+						PUT32(group_15, 0, value_10);
 					}
 					void *front = packet_at(data, 14 + pushed);
 					if (SELDOM(front + 20 > end))
 						return internal();
 					decrement_ttl(front);
-					if (tcp_11)
-						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
+					if (tcp_12)
+						clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
 					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
 					return redirect(st, hop->port, 2);
 				}
 			}
-			else if (far_2->interface_tag == 2) {
-				u32 referred_15 = far_2->interface;
+			else if (far_3->interface_tag == 2) {
+				u32 referred_16 = far_3->interface;
 				{
+					st->user_h = header_at(ctx, st->scratch->user_at, 20);
 					if (SELDOM(!st->user_h))
 						return internal();
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					if (is_to_group(ctx)) {
+					st->ethernet_h = header_at(ctx, 0, 14);
+					if (SELDOM(!st->ethernet_h))
+						return internal();
+					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
-						return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
+						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_15, RAW32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_16, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
 						return verdict(0, XDP_PASS);
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+						return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
-					u32 from = st->user_at;
+					u32 from = st->scratch->user_at;
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (SELDOM(data + 14 > end))
+					if (SELDOM(data + 34 > end))
 						return internal();
 					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *front = packet_at(data, 14 + pushed);
-					if (SELDOM(front + 20 > end))
-						return internal();
+					void *front = data + 14;
 					decrement_ttl(front);
 					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
@@ -1056,29 +1068,33 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
+	u32 slot_1 = st->scratch->pdr_slot;
+	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
 	if (SELDOM(!st->pdr_rule))
 		return internal();
-	u32 chosen_1 = 0;
+	u32 chosen_2 = 0;
 	st->far_rule = 0;
+	st->scratch->far_slot = 0;
 	if (st->pdr_rule->target_tag == 2) {
-		u64 key_2[1] = {};
-		key_2[0] = bpf_htonl(st->pdr_rule->target);
+		u64 key_3[1] = {};
+		key_3[0] = bpf_htonl(st->pdr_rule->target);
+		st->user_h = header_at(ctx, st->scratch->user_at, 20);
 		if (SELDOM(!st->user_h))
 			return internal();
-		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
-		u64 found_3 = lbr_find(st->epoch, key_2[0]);
-		u32 slot_4 = found_3;
-		struct lbr_record *lbr_5 =
-			slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->l4 >> 0) << 8 | (u32)(u8)((u16)(st->l4 >> 16)) << 24, (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
-		if (lbr_5) {
-			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
+		key_3[0] |= (u64)RAW8(st->user_h, 1) << 32;
+		u64 found_4 = lbr_find(st->scratch->epoch, key_3[0]);
+		u32 slot_5 = found_4;
+		struct lbr_record *lbr_6 =
+			slot_5 ? bpf_map_lookup_elem(&lbr_records, &slot_5) : 0;
+		u32 word_7[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->scratch->l4 >> 0) << 8 | (u32)(u8)((u16)(st->scratch->l4 >> 16)) << 24, (u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+		if (lbr_6) {
+			chosen_2 = lbr_6->slots[jhash_words(word_7, 4) >> 24];
 		}
 	}
-	if (chosen_1) {
-		u32 slot_7 = far_slot_of(chosen_1, st->epoch);
-		st->far_slot = slot_7;
-		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
+	if (chosen_2) {
+		u32 slot_8 = far_slot_of(chosen_2, st->scratch->epoch);
+		st->scratch->far_slot = slot_8;
+		st->far_rule = slot_8 ? bpf_map_lookup_elem(&far_records, &slot_8) : 0;
 	}
 	if (!st->far_rule) {
 		count_event(17);
@@ -1087,46 +1103,52 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&far_counts, chosen_1, st->length);
+		count_rule(&far_counts, chosen_2, st->scratch->length);
 	}
-	u64 value_8 = st->far_rule->action;
-	if (value_8 == 3) {
+	u64 value_9 = st->far_rule->action;
+	if (value_9 == 3) {
 		{
 			return verdict(1, XDP_DROP);
 		}
 	}
-	else if (value_8 == 2) {
+	else if (value_9 == 2) {
 		{
 			return verdict(0, XDP_PASS);
 		}
 	}
-	else if (value_8 == 1) {
+	else if (value_9 == 1) {
 		if (st->far_rule->interface_tag == 1) {
-			u32 referred_9 = st->far_rule->interface;
-			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
-			if (SELDOM(!overlay_10))
+			u32 referred_10 = st->far_rule->interface;
+			struct overlay_record *overlay_11 = overlay_at(referred_10, st->scratch->epoch);
+			if (SELDOM(!overlay_11))
 				return internal();
-			count_rule(&overlay_counts, referred_9, st->length);
-			u32 value_11 = overlay_10->local_ip;
-			u32 value_12 = overlay_10->remote_ip;
-			u8 value_13 = RAW8(st->user_h, 1);
-			u32 value_14 = overlay_10->key;
-			u8 given_15 = overlay_10->has_key;
+			count_rule(&overlay_counts, referred_10, st->scratch->length);
+			u32 value_12 = overlay_11->local_ip;
+			u32 value_13 = overlay_11->remote_ip;
+			st->user_h = header_at(ctx, st->scratch->user_at, 20);
+			if (SELDOM(!st->user_h))
+				return internal();
+			u8 value_14 = RAW8(st->user_h, 1);
+			u32 value_15 = overlay_11->key;
+			u8 given_16 = overlay_11->has_key;
 			{
-				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				if (is_to_group(ctx)) {
+				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_16 ? 4 : 0);
+				st->ethernet_h = header_at(ctx, 0, 14);
+				if (SELDOM(!st->ethernet_h))
+					return internal();
+				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
-					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
+					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
-				struct next_hop own = overlay_10->next_hop;
+				struct next_hop own = overlay_11->next_hop;
 				hop = &own;
 				if (!own.resolved) {
-					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
+					hop = next_hop_of(ctx, overlay_11->interface, overlay_11->remote_ip, &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
 						count_event(12);
@@ -1137,12 +1159,13 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+					return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
-				u32 from = st->user_at;
-				u32 tcp_16 = 0, tcp_16_headers = 20 + 20;
+				u32 from = st->scratch->user_at;
+				u32 tcp_17 = 0, tcp_17_headers = 20 + 20;
+				st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
 				if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-					tcp_16 = 14 + pushed + (st->tcp_at - from);
+					tcp_17 = 14 + pushed + (st->scratch->tcp_at - from);
 				}
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
@@ -1153,72 +1176,76 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return internal();
 				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *outer_17 = data + 14;
-				PUT8(outer_17, 0, 0x45);
-				PUT8(outer_17, 1, value_13);
-				PUT16(outer_17, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
-				PUT16(outer_17, 4, bpf_ntohs(0x0));
-				PUT16(outer_17, 6, bpf_ntohs(0x4000));
-				PUT8(outer_17, 8, 0x40);
-				PUT8(outer_17, 9, 0x2f);
-				PUT32(outer_17, 12, value_11);
-				PUT32(outer_17, 16, value_12);
-				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_11)) + ((u64)(u32)(value_12))));
-				void *gre_18 = data + 14 + 20;
-				PUT16(gre_18, 0, bpf_ntohs(((u64)given_15 << 13)));
-				PUT16(gre_18, 2, bpf_ntohs(0x800));
-				if (given_15) {
-					void *group_19 = gre_18 + 4;
-					if (SELDOM(group_19 + 4 > end))
+				void *outer_18 = data + 14;
+				PUT8(outer_18, 0, 0x45);
+				PUT8(outer_18, 1, value_14);
+				PUT16(outer_18, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_16 ? 4 : 0))));
+				PUT16(outer_18, 4, bpf_ntohs(0x0));
+				PUT16(outer_18, 6, bpf_ntohs(0x4000));
+				PUT8(outer_18, 8, 0x40);
+				PUT8(outer_18, 9, 0x2f);
+				PUT32(outer_18, 12, value_12);
+				PUT32(outer_18, 16, value_13);
+				PUT16(outer_18, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_14) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_16 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_12)) + ((u64)(u32)(value_13))));
+				void *gre_19 = data + 14 + 20;
+				PUT16(gre_19, 0, bpf_ntohs(((u64)given_16 << 13)));
+				PUT16(gre_19, 2, bpf_ntohs(0x800));
+				if (given_16) {
+					void *group_20 = gre_19 + 4;
+					if (SELDOM(group_20 + 4 > end))
 						return internal();
-					PUT32(group_19, 0, value_14);
+					PUT32(group_20, 0, value_15);
 				}
 				void *front = packet_at(data, 14 + pushed);
 				if (SELDOM(front + 20 > end))
 					return internal();
 				decrement_ttl(front);
-				if (tcp_16)
-					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
+				if (tcp_17)
+					clamp_mss(ctx, tcp_17, hop->mtu - pushed - tcp_17_headers);
 				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 					return internal();
 				return redirect(st, hop->port, 2);
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
-			u32 referred_20 = st->far_rule->interface;
+			u32 referred_21 = st->far_rule->interface;
 			{
+				st->user_h = header_at(ctx, st->scratch->user_at, 20);
+				if (SELDOM(!st->user_h))
+					return internal();
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				if (is_to_group(ctx)) {
+				st->ethernet_h = header_at(ctx, 0, 14);
+				if (SELDOM(!st->ethernet_h))
+					return internal();
+				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
-					return reply_lan_to_user(ctx, 0x0b00, 0) & 7;
+					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_20, RAW32(st->user_h, 16), &st->scratch->hop);
+				hop = next_hop_of(ctx, referred_21, RAW32(st->user_h, 16), &st->scratch->hop);
 				if (!hop) {
 					count_event(8);
 					return verdict(0, XDP_PASS);
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_lan_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+					return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
-				u32 from = st->user_at;
+				u32 from = st->scratch->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (SELDOM(data + 14 > end))
+				if (SELDOM(data + 34 > end))
 					return internal();
 				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *front = packet_at(data, 14 + pushed);
-				if (SELDOM(front + 20 > end))
-					return internal();
+				void *front = data + 14;
 				decrement_ttl(front);
 				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 					return internal();
@@ -1236,32 +1263,17 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 	}
 	return CONTINUE;
 }
-__noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
+__noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
-	struct state st = {};
-	u32 at;
+	struct state state = {}, *st = &state;
 
 	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
 	OPAQUE(b);
-	if (!s)
+	st->scratch = scratch_of();
+	if (!st->scratch)
 		return XDP_ABORTED;
-	st.link = s->link;
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
-	{
-	struct state *state = &st, *st = state;
-	u32 pushed = 0, from = st->user_at;
-	if (st->link == 14) {
+	u32 pushed = 0, from = st->scratch->user_at;
+	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
 			return internal();
@@ -1278,7 +1290,7 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT16(data, 12, link_3);
 		PUT16(data, 12, bpf_htons(0x800));
 	}
-	if (st->link == 18) {
+	if (st->scratch->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
 			return internal();
@@ -1296,64 +1308,38 @@ __noinline int close_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		PUT16(data, 16, bpf_htons(0x800));
 	}
 	return XDP_PASS;
-	}
 	return XDP_ABORTED;
 }
-__noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
+
+ALWAYS int close_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
-	struct state st = {};
-	u32 at;
+	return close_wan_outer_gre_to_user_apart(ctx, a, b);
+}
+__noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
+{
+	struct state state = {}, *st = &state;
 
 	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
 	OPAQUE(b);
-	if (!s)
+	st->scratch = scratch_of();
+	if (!st->scratch)
 		return XDP_ABORTED;
-	at = s->gre_at;
-	st.gre_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 4 > end)
-			return XDP_ABORTED;
-		st.gre_h = h;
-	}
-	st.link = s->link;
-	at = s->outer_at;
-	st.outer_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.outer_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
-	{
-	struct state *state = &st, *st = state;
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (SELDOM(!st->user_h))
 		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
 	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx);
-	u32 quoted = quote(st->user_h), where = st->user_at;
+	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (SELDOM(!st->outer_h))
 		return internal();
 	u32 back_1 = RAW32(st->outer_h, 16);
 	u32 back_2 = RAW32(st->outer_h, 12);
+	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 	if (SELDOM(!st->gre_h))
 		return internal();
 	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
@@ -1363,7 +1349,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 	u32 back_3 = given_5 ? RAW32(group_4, 0) : 0;
 	u32 again = 20 + 4 + (given_5 ? 4 : 0); /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
-	if (st->link == 14) {
+	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
 			return internal();
@@ -1403,7 +1389,7 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 			return internal();
 		return verdict(3, XDP_TX);
 	}
-	if (st->link == 18) {
+	if (st->scratch->link == 18) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
 			return internal();
@@ -1444,24 +1430,34 @@ __noinline int reply_wan_outer_gre_to_user(struct xdp_md *ctx, u32 a, u32 b)
 		return verdict(3, XDP_TX);
 	}
 	return internal();
-	}
 	return XDP_ABORTED;
+}
+
+ALWAYS int reply_wan_outer_gre_to_user(struct xdp_md *ctx, struct state *st, u32 a, u32 b)
+{
+	return reply_wan_outer_gre_to_user_apart(ctx, a, b);
 }
 ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p = data;
-	u32 at = 0, limit = frame_length(ctx), size, event;
+	u64 length = frame_length(ctx);
+	u32 at = 0, limit = length, size, event;
 	u16 fragment = 0;
-
-	st->length = limit;
+	st->scratch->epoch = epoch_now();
+	st->scratch->length = length;
+	st->scratch->l4 = 0;
+	st->scratch->link = 0;
+	st->scratch->gre_at = ABSENT;
+	st->scratch->outer_at = ABSENT;
+	st->scratch->tcp_at = ABSENT;
+	st->scratch->user_at = ABSENT;
+	st->scratch->vlan_at = ABSENT;
 	if (SELDOM(p + 14 > end)) {
 		event = 18; /* ethernet: truncated */
 		LEAVE(malformed);
 	}
 	size = 14;
-	st->ethernet_h = p;
-	st->ethernet_at = at;
-	st->link = at + size;
+	st->scratch->link = at + size;
 	if ((bpf_ntohs(RAW16(p, 12)) == 0x8100)) {
 		p += size;
 		at += size;
@@ -1480,9 +1476,8 @@ node_vlan:
 		LEAVE(malformed);
 	}
 	size = 4;
-	st->vlan_h = p;
-	st->vlan_at = at;
-	st->link = at + size;
+	st->scratch->vlan_at = at;
+	st->scratch->link = at + size;
 	if ((bpf_ntohs(RAW16(p, 2)) == 0x800)) {
 		p += size;
 		at += size;
@@ -1515,8 +1510,7 @@ node_outer:
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
-	st->outer_h = p;
-	st->outer_at = at;
+	st->scratch->outer_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
 		LEAVE(done);
@@ -1539,8 +1533,7 @@ node_gre:
 		event = 27; /* gre: truncated */
 		LEAVE(malformed);
 	}
-	st->gre_h = p;
-	st->gre_at = at;
+	st->scratch->gre_at = at;
 	if ((bpf_ntohs(RAW16(p, 2)) == 0x800)) {
 		p += size;
 		at += size;
@@ -1573,8 +1566,7 @@ node_user:
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
-	st->user_h = p;
-	st->user_at = at;
+	st->scratch->user_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
 	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
 		LEAVE(done);
@@ -1608,10 +1600,9 @@ node_tcp:
 		event = 35; /* tcp: invalid */
 		LEAVE(malformed);
 	}
-	st->tcp_h = p;
-	st->tcp_at = at;
+	st->scratch->tcp_at = at;
 	if (!fragment)
-		st->l4 = RAW32(p, 0);
+		st->scratch->l4 = RAW32(p, 0);
 	LEAVE(done);
 
 node_udp:
@@ -1621,9 +1612,10 @@ node_udp:
 	}
 	size = 8;
 	if (!fragment)
-		st->l4 = RAW32(p, 0);
+		st->scratch->l4 = RAW32(p, 0);
 	LEAVE(done);
 done:
+	REMEMBERED;
 	return CONTINUE;
 
 malformed:
@@ -1633,12 +1625,14 @@ malformed:
 }
 ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 {
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (!(there(st->user_h))) {
 		{
 			return verdict(0, XDP_PASS);
 		}
 	}
 	u64 key_1[2] = {};
+	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 	if (there(st->gre_h)) {
 		void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
 		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
@@ -1648,13 +1642,14 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			key_1[1] |= 0x100000000ULL;
 		}
 	}
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (SELDOM(!st->outer_h))
 		return internal();
 	key_1[0] |= (u64)RAW32(st->outer_h, 12) << 32;
 	key_1[1] |= (u64)RAW32(st->outer_h, 16);
-	u64 found_2 = overlay_find(st->epoch, key_1[0], key_1[1]);
+	u64 found_2 = overlay_find(st->scratch->epoch, key_1[0], key_1[1]);
 	u32 slot_3 = found_2;
-	st->overlay_slot = slot_3;
+	st->scratch->overlay_slot = slot_3;
 	st->overlay_rule = slot_3 ? bpf_map_lookup_elem(&overlay_records, &slot_3) : 0;
 	if (!st->overlay_rule) {
 		count_event(15);
@@ -1663,11 +1658,9 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&overlay_counts, found_2 >> 32, st->length);
+		count_rule(&overlay_counts, found_2 >> 32, st->scratch->length);
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
-		if (SELDOM(!st->outer_h))
-			return internal();
 		if ((RAW8(st->outer_h, 1) & 3) == 3) {
 			if (!(RAW8(st->user_h, 1) & 3)) {
 				count_event(9);
@@ -1676,7 +1669,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			set_ecn_ce(st->user_h);
 		}
 		{
-			if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 				return verdict(1, XDP_DROP);
 			}
 			return verdict(0, XDP_PASS);
@@ -1686,19 +1679,21 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	key_5[0] |= (u64)RAW64(st->user_h, 12);
 	key_5[2] |= (u64)RAW8(st->user_h, 1) << 32;
 	key_5[2] |= (u64)RAW8(st->user_h, 9) << 40;
+	st->ethernet_h = header_at(ctx, 0, 14);
 	if (SELDOM(!st->ethernet_h))
 		return internal();
 	key_5[1] |= (u64)RAW32(st->ethernet_h, 6);
 	key_5[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-	key_5[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-	key_5[2] |= (u64)(u16)(st->l4 >> 16);
+	key_5[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
+	key_5[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 	if (there(st->vlan_h)) {
 		key_5[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
 		key_5[2] |= 0x1000000000000ULL;
 	}
-	u64 found_6 = pdr_find(st->epoch, key_5[0], key_5[1], key_5[2], key_5[3]);
+	u64 found_6 = pdr_find(st->scratch->epoch, key_5[0], key_5[1], key_5[2], key_5[3]);
 	u32 slot_7 = found_6;
-	st->pdr_slot = slot_7;
+	st->scratch->pdr_slot = slot_7;
 	st->pdr_rule = slot_7 ? bpf_map_lookup_elem(&pdr_records, &slot_7) : 0;
 	if (!st->pdr_rule) {
 		count_event(16);
@@ -1707,12 +1702,14 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&pdr_counts, found_6 >> 32, st->length);
+		count_rule(&pdr_counts, found_6 >> 32, st->scratch->length);
 	}
 	return CONTINUE;
 }
 ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
+	st->user_h = header_at(ctx, st->scratch->user_at, 20);
+	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (SELDOM(!st->user_h))
 		return internal();
 	if (SELDOM(!st->outer_h))
@@ -1724,60 +1721,63 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 		}
 		set_ecn_ce(st->user_h);
 	}
+	u32 slot_1 = st->scratch->pdr_slot;
+	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
 	if (SELDOM(!st->pdr_rule))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
-		u32 cell_1 = st->pdr_rule->target;
-		struct far_record *far_2 = far_at(cell_1, st->epoch);
-		if (SELDOM(!far_2))
+		u32 cell_2 = st->pdr_rule->target;
+		struct far_record *far_3 = far_at(cell_2, st->scratch->epoch);
+		if (SELDOM(!far_3))
 			return internal();
-		count_rule(&far_counts, cell_1, st->length);
-		u64 value_3 = far_2->action;
-		if (value_3 == 3) {
+		count_rule(&far_counts, cell_2, st->scratch->length);
+		u64 value_4 = far_3->action;
+		if (value_4 == 3) {
 			{
 				return verdict(1, XDP_DROP);
 			}
 		}
-		else if (value_3 == 2) {
+		else if (value_4 == 2) {
 			{
-				if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+				if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 					return verdict(1, XDP_DROP);
 				}
 				return verdict(0, XDP_PASS);
 			}
 		}
-		else if (value_3 == 1) {
-			if (far_2->interface_tag == 1) {
-				u32 referred_4 = far_2->interface;
-				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
-				if (SELDOM(!overlay_5))
+		else if (value_4 == 1) {
+			if (far_3->interface_tag == 1) {
+				u32 referred_5 = far_3->interface;
+				struct overlay_record *overlay_6 = overlay_at(referred_5, st->scratch->epoch);
+				if (SELDOM(!overlay_6))
 					return internal();
-				count_rule(&overlay_counts, referred_4, st->length);
-				u32 value_6 = overlay_5->local_ip;
-				u32 value_7 = overlay_5->remote_ip;
-				if (SELDOM(!st->user_h))
-					return internal();
-				u8 value_8 = RAW8(st->user_h, 1);
-				u32 value_9 = overlay_5->key;
-				u8 given_10 = overlay_5->has_key;
+				count_rule(&overlay_counts, referred_5, st->scratch->length);
+				u32 value_7 = overlay_6->local_ip;
+				u32 value_8 = overlay_6->remote_ip;
+				u8 value_9 = RAW8(st->user_h, 1);
+				u32 value_10 = overlay_6->key;
+				u8 given_11 = overlay_6->has_key;
 				{
-					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					if (is_to_group(ctx)) {
+					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_11 ? 4 : 0);
+					st->ethernet_h = header_at(ctx, 0, 14);
+					if (SELDOM(!st->ethernet_h))
+						return internal();
+					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
-						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 							return verdict(1, XDP_DROP);
 						}
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
-						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					struct next_hop own = overlay_5->next_hop;
+					struct next_hop own = overlay_6->next_hop;
 					hop = &own;
 					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &st->scratch->hop);
+						hop = next_hop_of(ctx, overlay_6->interface, overlay_6->remote_ip, &st->scratch->hop);
 						if (!hop) {
 							count_event(8);
 							count_event(12);
@@ -1788,12 +1788,13 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
-					u32 from = st->user_at;
-					u32 tcp_11 = 0, tcp_11_headers = 20 + 20;
+					u32 from = st->scratch->user_at;
+					u32 tcp_12 = 0, tcp_12_headers = 20 + 20;
+					st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
 					if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-						tcp_11 = 14 + pushed + (st->tcp_at - from);
+						tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
 					}
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
@@ -1804,80 +1805,79 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return internal();
 					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *outer_12 = data + 14;
-					PUT8(outer_12, 0, 0x45);
-					PUT8(outer_12, 1, value_8);
-					PUT16(outer_12, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))));
-					PUT16(outer_12, 4, bpf_ntohs(0x0));
-					PUT16(outer_12, 6, bpf_ntohs(0x4000));
-					PUT8(outer_12, 8, 0x40);
-					PUT8(outer_12, 9, 0x2f);
-					PUT32(outer_12, 12, value_6);
-					PUT32(outer_12, 16, value_7);
-					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_6)) + ((u64)(u32)(value_7))));
-					void *gre_13 = data + 14 + 20;
-					PUT16(gre_13, 0, bpf_ntohs(((u64)given_10 << 13)));
-					PUT16(gre_13, 2, bpf_ntohs(0x800));
-					if (given_10) {
-						void *group_14 = gre_13 + 4;
-						if (SELDOM(group_14 + 4 > end))
+					void *outer_13 = data + 14;
+					PUT8(outer_13, 0, 0x45);
+					PUT8(outer_13, 1, value_9);
+					PUT16(outer_13, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))));
+					PUT16(outer_13, 4, bpf_ntohs(0x0));
+					PUT16(outer_13, 6, bpf_ntohs(0x4000));
+					PUT8(outer_13, 8, 0x40);
+					PUT8(outer_13, 9, 0x2f);
+					PUT32(outer_13, 12, value_7);
+					PUT32(outer_13, 16, value_8);
+					PUT16(outer_13, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_9) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_7)) + ((u64)(u32)(value_8))));
+					void *gre_14 = data + 14 + 20;
+					PUT16(gre_14, 0, bpf_ntohs(((u64)given_11 << 13)));
+					PUT16(gre_14, 2, bpf_ntohs(0x800));
+					if (given_11) {
+						void *group_15 = gre_14 + 4;
+						if (SELDOM(group_15 + 4 > end))
 							return internal();
-						PUT32(group_14, 0, value_9);
+						PUT32(group_15, 0, value_10);
 					}
 					void *front = packet_at(data, 14 + pushed);
 					if (SELDOM(front + 20 > end))
 						return internal();
 					decrement_ttl(front);
-					if (tcp_11)
-						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
+					if (tcp_12)
+						clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
 					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
 					return redirect(st, hop->port, 2);
 				}
 			}
-			else if (far_2->interface_tag == 2) {
-				u32 referred_15 = far_2->interface;
+			else if (far_3->interface_tag == 2) {
+				u32 referred_16 = far_3->interface;
 				{
-					if (SELDOM(!st->user_h))
-						return internal();
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					if (is_to_group(ctx)) {
+					st->ethernet_h = header_at(ctx, 0, 14);
+					if (SELDOM(!st->ethernet_h))
+						return internal();
+					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
-						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 							return verdict(1, XDP_DROP);
 						}
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
-						return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_15, RAW32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_16, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
-						if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 							return verdict(1, XDP_DROP);
 						}
 						return verdict(0, XDP_PASS);
 					}
 					if (extent + pushed > hop->mtu) {
 						count_event(5);
-						return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
-					u32 from = st->user_at;
+					u32 from = st->scratch->user_at;
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-					if (SELDOM(data + 14 > end))
+					if (SELDOM(data + 34 > end))
 						return internal();
 					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *front = packet_at(data, 14 + pushed);
-					if (SELDOM(front + 20 > end))
-						return internal();
+					void *front = data + 14;
 					decrement_ttl(front);
 					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
@@ -1898,29 +1898,33 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 {
+	u32 slot_1 = st->scratch->pdr_slot;
+	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
 	if (SELDOM(!st->pdr_rule))
 		return internal();
-	u32 chosen_1 = 0;
+	u32 chosen_2 = 0;
 	st->far_rule = 0;
+	st->scratch->far_slot = 0;
 	if (st->pdr_rule->target_tag == 2) {
-		u64 key_2[1] = {};
-		key_2[0] = bpf_htonl(st->pdr_rule->target);
+		u64 key_3[1] = {};
+		key_3[0] = bpf_htonl(st->pdr_rule->target);
+		st->user_h = header_at(ctx, st->scratch->user_at, 20);
 		if (SELDOM(!st->user_h))
 			return internal();
-		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
-		u64 found_3 = lbr_find(st->epoch, key_2[0]);
-		u32 slot_4 = found_3;
-		struct lbr_record *lbr_5 =
-			slot_4 ? bpf_map_lookup_elem(&lbr_records, &slot_4) : 0;
-		u32 word_6[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->l4 >> 0) << 8 | (u32)(u8)((u16)(st->l4 >> 16)) << 24, (u32)(u8)((u16)(st->l4 >> 16) >> 8) };
-		if (lbr_5) {
-			chosen_1 = lbr_5->slots[jhash_words(word_6, 4) >> 24];
+		key_3[0] |= (u64)RAW8(st->user_h, 1) << 32;
+		u64 found_4 = lbr_find(st->scratch->epoch, key_3[0]);
+		u32 slot_5 = found_4;
+		struct lbr_record *lbr_6 =
+			slot_5 ? bpf_map_lookup_elem(&lbr_records, &slot_5) : 0;
+		u32 word_7[4] = { (u32)RAW32(st->user_h, 12), (u32)RAW32(st->user_h, 16), (u32)RAW8(st->user_h, 9) | (u32)(u16)(st->scratch->l4 >> 0) << 8 | (u32)(u8)((u16)(st->scratch->l4 >> 16)) << 24, (u32)(u8)((u16)(st->scratch->l4 >> 16) >> 8) };
+		if (lbr_6) {
+			chosen_2 = lbr_6->slots[jhash_words(word_7, 4) >> 24];
 		}
 	}
-	if (chosen_1) {
-		u32 slot_7 = far_slot_of(chosen_1, st->epoch);
-		st->far_slot = slot_7;
-		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
+	if (chosen_2) {
+		u32 slot_8 = far_slot_of(chosen_2, st->scratch->epoch);
+		st->scratch->far_slot = slot_8;
+		st->far_rule = slot_8 ? bpf_map_lookup_elem(&far_records, &slot_8) : 0;
 	}
 	if (!st->far_rule) {
 		count_event(17);
@@ -1928,59 +1932,65 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			if (default_verdict() == XDP_DROP) {
 				return verdict(1, XDP_DROP);
 			}
-			if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 				return verdict(1, XDP_DROP);
 			}
 			return verdict(0, XDP_PASS);
 		}
 	}
 	else {
-		count_rule(&far_counts, chosen_1, st->length);
+		count_rule(&far_counts, chosen_2, st->scratch->length);
 	}
-	u64 value_8 = st->far_rule->action;
-	if (value_8 == 3) {
+	u64 value_9 = st->far_rule->action;
+	if (value_9 == 3) {
 		{
 			return verdict(1, XDP_DROP);
 		}
 	}
-	else if (value_8 == 2) {
+	else if (value_9 == 2) {
 		{
-			if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 				return verdict(1, XDP_DROP);
 			}
 			return verdict(0, XDP_PASS);
 		}
 	}
-	else if (value_8 == 1) {
+	else if (value_9 == 1) {
 		if (st->far_rule->interface_tag == 1) {
-			u32 referred_9 = st->far_rule->interface;
-			struct overlay_record *overlay_10 = overlay_at(referred_9, st->epoch);
-			if (SELDOM(!overlay_10))
+			u32 referred_10 = st->far_rule->interface;
+			struct overlay_record *overlay_11 = overlay_at(referred_10, st->scratch->epoch);
+			if (SELDOM(!overlay_11))
 				return internal();
-			count_rule(&overlay_counts, referred_9, st->length);
-			u32 value_11 = overlay_10->local_ip;
-			u32 value_12 = overlay_10->remote_ip;
-			u8 value_13 = RAW8(st->user_h, 1);
-			u32 value_14 = overlay_10->key;
-			u8 given_15 = overlay_10->has_key;
+			count_rule(&overlay_counts, referred_10, st->scratch->length);
+			u32 value_12 = overlay_11->local_ip;
+			u32 value_13 = overlay_11->remote_ip;
+			st->user_h = header_at(ctx, st->scratch->user_at, 20);
+			if (SELDOM(!st->user_h))
+				return internal();
+			u8 value_14 = RAW8(st->user_h, 1);
+			u32 value_15 = overlay_11->key;
+			u8 given_16 = overlay_11->has_key;
 			{
-				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				if (is_to_group(ctx)) {
+				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_16 ? 4 : 0);
+				st->ethernet_h = header_at(ctx, 0, 14);
+				if (SELDOM(!st->ethernet_h))
+					return internal();
+				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
-					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
 					}
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
-					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
-				struct next_hop own = overlay_10->next_hop;
+				struct next_hop own = overlay_11->next_hop;
 				hop = &own;
 				if (!own.resolved) {
-					hop = next_hop_of(ctx, overlay_10->interface, overlay_10->remote_ip, &st->scratch->hop);
+					hop = next_hop_of(ctx, overlay_11->interface, overlay_11->remote_ip, &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
 						count_event(12);
@@ -1991,12 +2001,13 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
-				u32 from = st->user_at;
-				u32 tcp_16 = 0, tcp_16_headers = 20 + 20;
+				u32 from = st->scratch->user_at;
+				u32 tcp_17 = 0, tcp_17_headers = 20 + 20;
+				st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
 				if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-					tcp_16 = 14 + pushed + (st->tcp_at - from);
+					tcp_17 = 14 + pushed + (st->scratch->tcp_at - from);
 				}
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
@@ -2007,78 +2018,82 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					return internal();
 				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *outer_17 = data + 14;
-				PUT8(outer_17, 0, 0x45);
-				PUT8(outer_17, 1, value_13);
-				PUT16(outer_17, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))));
-				PUT16(outer_17, 4, bpf_ntohs(0x0));
-				PUT16(outer_17, 6, bpf_ntohs(0x4000));
-				PUT8(outer_17, 8, 0x40);
-				PUT8(outer_17, 9, 0x2f);
-				PUT32(outer_17, 12, value_11);
-				PUT32(outer_17, 16, value_12);
-				PUT16(outer_17, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_13) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_15 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_11)) + ((u64)(u32)(value_12))));
-				void *gre_18 = data + 14 + 20;
-				PUT16(gre_18, 0, bpf_ntohs(((u64)given_15 << 13)));
-				PUT16(gre_18, 2, bpf_ntohs(0x800));
-				if (given_15) {
-					void *group_19 = gre_18 + 4;
-					if (SELDOM(group_19 + 4 > end))
+				void *outer_18 = data + 14;
+				PUT8(outer_18, 0, 0x45);
+				PUT8(outer_18, 1, value_14);
+				PUT16(outer_18, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_16 ? 4 : 0))));
+				PUT16(outer_18, 4, bpf_ntohs(0x0));
+				PUT16(outer_18, 6, bpf_ntohs(0x4000));
+				PUT8(outer_18, 8, 0x40);
+				PUT8(outer_18, 9, 0x2f);
+				PUT32(outer_18, 12, value_12);
+				PUT32(outer_18, 16, value_13);
+				PUT16(outer_18, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_14) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_16 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_12)) + ((u64)(u32)(value_13))));
+				void *gre_19 = data + 14 + 20;
+				PUT16(gre_19, 0, bpf_ntohs(((u64)given_16 << 13)));
+				PUT16(gre_19, 2, bpf_ntohs(0x800));
+				if (given_16) {
+					void *group_20 = gre_19 + 4;
+					if (SELDOM(group_20 + 4 > end))
 						return internal();
-					PUT32(group_19, 0, value_14);
+					PUT32(group_20, 0, value_15);
 				}
 				void *front = packet_at(data, 14 + pushed);
 				if (SELDOM(front + 20 > end))
 					return internal();
 				decrement_ttl(front);
-				if (tcp_16)
-					clamp_mss(ctx, tcp_16, hop->mtu - pushed - tcp_16_headers);
+				if (tcp_17)
+					clamp_mss(ctx, tcp_17, hop->mtu - pushed - tcp_17_headers);
 				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 					return internal();
 				return redirect(st, hop->port, 2);
 			}
 		}
 		else if (st->far_rule->interface_tag == 2) {
-			u32 referred_20 = st->far_rule->interface;
+			u32 referred_21 = st->far_rule->interface;
 			{
+				st->user_h = header_at(ctx, st->scratch->user_at, 20);
+				if (SELDOM(!st->user_h))
+					return internal();
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				if (is_to_group(ctx)) {
+				st->ethernet_h = header_at(ctx, 0, 14);
+				if (SELDOM(!st->ethernet_h))
+					return internal();
+				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
-					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
 					}
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
-					return reply_wan_outer_gre_to_user(ctx, 0x0b00, 0) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
-				hop = next_hop_of(ctx, referred_20, RAW32(st->user_h, 16), &st->scratch->hop);
+				hop = next_hop_of(ctx, referred_21, RAW32(st->user_h, 16), &st->scratch->hop);
 				if (!hop) {
 					count_event(8);
-					if (close_wan_outer_gre_to_user(ctx, 0, 0) != XDP_PASS) {
+					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
 					}
 					return verdict(0, XDP_PASS);
 				}
 				if (extent + pushed > hop->mtu) {
 					count_event(5);
-					return reply_wan_outer_gre_to_user(ctx, 0x0304, hop->mtu - pushed) & 7;
+					return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
-				u32 from = st->user_at;
+				u32 from = st->scratch->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 					count_event(7);
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-				if (SELDOM(data + 14 > end))
+				if (SELDOM(data + 34 > end))
 					return internal();
 				put_macs(data, hop);
 				PUT16(data, 12, bpf_htons(0x800));
-				void *front = packet_at(data, 14 + pushed);
-				if (SELDOM(front + 20 > end))
-					return internal();
+				void *front = data + 14;
 				decrement_ttl(front);
 				if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 					return internal();
@@ -2103,167 +2118,57 @@ STAGES_MAP(wan_stages, 4);
 SEC("xdp")
 int linx_lan_parser(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	struct control *c = bpf_map_lookup_elem(&control, &zero);
-
-	if (!c)
-		return XDP_ABORTED;
-	st.epoch = epoch_of(*(volatile u64 *)&c->epoch);
-
 	result = stage_lan_parser(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	s->epoch = st.epoch;
-	s->ethernet_at = st.ethernet_h ? st.ethernet_at : ABSENT;
-	s->l4 = st.l4;
-	s->length = st.length;
-	s->link = st.link;
-	s->tcp_at = st.tcp_h ? st.tcp_at : ABSENT;
-	s->user_at = st.user_h ? st.user_at : ABSENT;
-	s->vlan_at = st.vlan_h ? st.vlan_at : ABSENT;
-
 	bpf_tail_call_static(ctx, &lan_stages, 1);
 	return XDP_ABORTED;
 }
 SEC("xdp")
 int linx_lan_classifier(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	st.epoch = s->epoch;
-	at = s->ethernet_at;
-	st.ethernet_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 14 > end)
-			return XDP_ABORTED;
-		st.ethernet_h = h;
-	}
-	st.l4 = s->l4;
-	st.length = s->length;
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-	at = s->vlan_at;
-	st.vlan_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 4 > end)
-			return XDP_ABORTED;
-		st.vlan_h = h;
-	}
-
 	result = stage_lan_classifier(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	s->pdr_slot = st.pdr_slot;
-
 	bpf_tail_call_static(ctx, &lan_stages, 2);
 	return XDP_ABORTED;
 }
 SEC("xdp")
 int linx_lan_forwarder(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	st.epoch = s->epoch;
-	st.length = s->length;
-	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
-	st.pdr_slot = pdr_slot;
-	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &pdr_slot);
-	at = s->tcp_at;
-	st.tcp_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.tcp_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
 	result = stage_lan_forwarder(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-
 	bpf_tail_call_static(ctx, &lan_stages, 3);
 	return XDP_ABORTED;
 }
 SEC("xdp")
 int linx_lan_balancer(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	st.epoch = s->epoch;
-	st.l4 = s->l4;
-	st.length = s->length;
-	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
-	st.pdr_slot = pdr_slot;
-	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &pdr_slot);
-	at = s->tcp_at;
-	st.tcp_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.tcp_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
 	result = stage_lan_balancer(ctx, &st);
 	if (result != CONTINUE)
 		return result;
@@ -2272,196 +2177,57 @@ int linx_lan_balancer(struct xdp_md *ctx)
 SEC("xdp")
 int linx_wan_parser(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	struct control *c = bpf_map_lookup_elem(&control, &zero);
-
-	if (!c)
-		return XDP_ABORTED;
-	st.epoch = epoch_of(*(volatile u64 *)&c->epoch);
-
 	result = stage_wan_parser(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	s->epoch = st.epoch;
-	s->ethernet_at = st.ethernet_h ? st.ethernet_at : ABSENT;
-	s->gre_at = st.gre_h ? st.gre_at : ABSENT;
-	s->l4 = st.l4;
-	s->length = st.length;
-	s->link = st.link;
-	s->outer_at = st.outer_h ? st.outer_at : ABSENT;
-	s->tcp_at = st.tcp_h ? st.tcp_at : ABSENT;
-	s->user_at = st.user_h ? st.user_at : ABSENT;
-	s->vlan_at = st.vlan_h ? st.vlan_at : ABSENT;
-
 	bpf_tail_call_static(ctx, &wan_stages, 1);
 	return XDP_ABORTED;
 }
 SEC("xdp")
 int linx_wan_classifier(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	st.epoch = s->epoch;
-	at = s->ethernet_at;
-	st.ethernet_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 14 > end)
-			return XDP_ABORTED;
-		st.ethernet_h = h;
-	}
-	at = s->gre_at;
-	st.gre_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 4 > end)
-			return XDP_ABORTED;
-		st.gre_h = h;
-	}
-	st.l4 = s->l4;
-	st.length = s->length;
-	at = s->outer_at;
-	st.outer_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.outer_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-	at = s->vlan_at;
-	st.vlan_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 4 > end)
-			return XDP_ABORTED;
-		st.vlan_h = h;
-	}
-
 	result = stage_wan_classifier(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	s->pdr_slot = st.pdr_slot;
-
 	bpf_tail_call_static(ctx, &wan_stages, 2);
 	return XDP_ABORTED;
 }
 SEC("xdp")
 int linx_wan_forwarder(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	st.epoch = s->epoch;
-	st.length = s->length;
-	at = s->outer_at;
-	st.outer_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.outer_h = h;
-	}
-	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
-	st.pdr_slot = pdr_slot;
-	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &pdr_slot);
-	at = s->tcp_at;
-	st.tcp_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.tcp_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
 	result = stage_wan_forwarder(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-
 	bpf_tail_call_static(ctx, &wan_stages, 3);
 	return XDP_ABORTED;
 }
 SEC("xdp")
 int linx_wan_balancer(struct xdp_md *ctx)
 {
-	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *h;
-	struct scratch *s = scratch_of();
 	struct state st = {};
-	u32 at, zero = 0;
 	int result;
 
-	if (!s)
+	st.scratch = scratch_of();
+	if (!st.scratch)
 		return XDP_ABORTED;
-	st.scratch = s;
-	st.epoch = s->epoch;
-	st.l4 = s->l4;
-	st.length = s->length;
-	u32 pdr_slot = s->pdr_slot; /* of its own: who hands out an address in `st` keeps all of it in memory */
-	st.pdr_slot = pdr_slot;
-	st.pdr_rule = bpf_map_lookup_elem(&pdr_records, &pdr_slot);
-	at = s->tcp_at;
-	st.tcp_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.tcp_h = h;
-	}
-	at = s->user_at;
-	st.user_at = at;
-	if (at != ABSENT) {
-		h = packet_at(data, at);
-		OPAQUE(h); /* one pointer for the check and for every use */
-		if (h + 20 > end)
-			return XDP_ABORTED;
-		st.user_h = h;
-	}
-
 	result = stage_wan_balancer(ctx, &st);
 	if (result != CONTINUE)
 		return result;
