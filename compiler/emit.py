@@ -9,7 +9,16 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .fixed import fixed_tuples
 from .lowered import ARGUMENTS_MOST, Line, Member, Unit
-from .manifest import FILTER_FACTOR, LOCAL_ADDRESSES, QUEUES, SEEN, RuleKind, State
+from .manifest import (
+    FILTER_FACTOR,
+    ICMP_BURST,
+    ICMP_RATE,
+    LOCAL_ADDRESSES,
+    QUEUES,
+    SEEN,
+    RuleKind,
+    State,
+)
 from .tracing import schema as trace
 
 OWN_LINES = "#line 1"  # a mark: see _numbered
@@ -54,6 +63,7 @@ def emit(unit: Unit, lines: bool) -> str:
         masked=masked,
         queues=QUEUES,
         locals=LOCAL_ADDRESSES,
+        icmp=(ICMP_RATE, ICMP_BURST),
         place=place_in_key,
         words=max([t.key.words for t in unit.tables if t.key] or [1]),
         stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},

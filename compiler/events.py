@@ -29,6 +29,8 @@ class Events:
             for node in pipeline.graph.nodes
             for what in MALFORMED
         ]
+        if pipeline.replies:
+            names.append(("drop", "icmp limit"))
         self.counters = tuple(Counter(i, group, reason) for i, (group, reason) in enumerate(names))
         self._index = {(c.group, c.reason): c.index for c in self.counters}
 

@@ -325,6 +325,9 @@ class _Run(Scope):
         frame = reply(self.packet, self.arrival, event, mtu) if answer else None
         if frame is None:
             raise Done("drop")
+        limit = self.environment.icmp
+        if limit is not None and not self.states.may_answer(limit):
+            self._dropped("icmp limit")
         raise Done("tx", frame, self.arrival.number)
 
     def _dropped(self, reason: str) -> NoReturn:

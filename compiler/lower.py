@@ -80,6 +80,7 @@ def lower(
         programs=tuple(_programs(pipeline, functions, join)),
         counters=events.counters,
         kept=kept,
+        replies=pipeline.replies,
         steers=steers(pipeline),
         kept_plain=tuple(sorted(used & {"length", "l4", "link", "queue"})),
         asks_local=tuple(sorted(_asks_local(pipeline))),

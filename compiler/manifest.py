@@ -22,6 +22,9 @@ SPREAD_SLOTS = 256
 QUEUES = 256
 #: Addresses of the host that a card can tell from others, of either family.
 LOCAL_ADDRESSES = 1024
+#: ICMP errors that a pipeline sends in a second, and at once, unless it is told otherwise: those
+#: that Linux does (`icmp_msgs_per_sec`, `icmp_msgs_burst`).
+ICMP_RATE, ICMP_BURST = 1000, 50
 #: Of the existence filter: see `RuleKind`.
 FILTER_FACTOR = 0x9E3779B97F4A7C15
 

@@ -759,6 +759,11 @@ class Pipeline:
     doc: str = ""
     span: Span = NOWHERE
 
+    @property
+    def replies(self) -> bool:
+        """Whether a hook answers with ICMP errors."""
+        return "reply icmp" in self.hooks.values()
+
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)
 

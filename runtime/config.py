@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..compiler.interpreter.environment import Limit
 from ..lang.request import Request
 from ..lang.source import Span
 from .ports import Wanted
@@ -14,7 +15,7 @@ from .ports import Wanted
 @dataclass(frozen=True)
 class Config:
     """What an edge YAML says. `requests`: rules that are there from the start. `spans`: where the
-    interface of each port's number is named."""
+    interface of each port's number is named. `icmp`: of the ICMP errors, if it is said."""
 
     ports: tuple[Wanted, ...]
     default: Literal["pass", "drop"] | None = None
@@ -22,3 +23,4 @@ class Config:
     requests: tuple[Request, ...] = ()
     spans: Mapping[int, Span] = field(default_factory=dict)
     control: tuple[str, str] | None = None
+    icmp: Limit | None = None

@@ -7,7 +7,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ..compiler.manifest import Manifest, RuleKind
+from ..compiler.interpreter.environment import Limit
+from ..compiler.manifest import ICMP_BURST, ICMP_RATE, Manifest, RuleKind
 from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ..lang.request import IE, Change, Form, Request, RuleItem
 from ..lang.source import Source, Span
@@ -71,18 +72,21 @@ class _Reader:
         named = {f"{kind.prefix}s": kind for kind in self.manifest.rules if kind.named}
         nodes = self.nodes
         root_node = nodes.root()
-        root = nodes.mapping(root_node, "the edge", [*_FIXED, *named])
+        replies = any(c.reason == "icmp limit" for c in self.manifest.counters)
+        known = [*_FIXED, *named, *(["icmp"] if replies else [])]
+        root = nodes.mapping(root_node, "the edge", known)
         ports = self._ports(root.get("ports"), nodes.span(root_node))
         default = nodes.word(root["default"].value, "verdict", ("pass", "drop")) if (
             "default" in root) else None  # fmt: skip
         mode = nodes.word(root["mode"].value, "mode", ("native", "generic")) if (
             "mode" in root) else None  # fmt: skip
         control = self._control(root["control"]) if "control" in root else None
+        icmp = self._icmp(root["icmp"]) if "icmp" in root else None
         requests = [self._named(kind, root[key]) for key, kind in named.items() if key in root]
         requests += self._rules(root["rules"].value) if "rules" in root else []
         return Config(
             tuple(ports), default, mode or "native",  # type: ignore[arg-type]
-            tuple(r for r in requests if r.changes), self.spans, control,
+            tuple(r for r in requests if r.changes), self.spans, control, icmp,
         )  # fmt: skip
 
     # ---- ports ------------------------------------------------------------------------------
@@ -189,6 +193,16 @@ class _Reader:
             span = nodes.span(given["interface"].value)
             self.found.add(faults.control_is_port(span, self.by_interface[name], name))
         return name, str(ip_address(address))
+
+    def _icmp(self, entry: Entry) -> Limit:
+        nodes = self.nodes
+        given = nodes.mapping(entry.value, "`icmp`", ("rate", "burst"))
+        rate, burst = ICMP_RATE, ICMP_BURST
+        if "rate" in given:
+            rate = nodes.number(given["rate"].value, "rate", 1, 1_000_000) or rate
+        if "burst" in given:
+            burst = nodes.number(given["burst"].value, "burst", 1, 100_000) or burst
+        return Limit(rate, burst)
 
     # ---- rules ------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from .ports import (
     Wanted,
     find_ports,
     local_addresses,
+    write_icmp_limit,
     write_local,
     write_neighbours,
     write_ports,
@@ -146,6 +147,8 @@ class Loaded:
             install(bundle, release_of(name, about["release"]))
             loaded = cls._open(name, about, owned, lock, netlink, grace, content.prepare)
             loaded.writer.control[1] = _VERDICTS[loaded.default]
+            if config.icmp is not None:
+                write_icmp_limit(loaded.maps, config.icmp)
             loaded.write_surroundings()
             content.fill(loaded)
             entries = loaded.entry_programs()

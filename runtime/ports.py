@@ -7,6 +7,7 @@ import struct
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from ..compiler.interpreter.environment import Limit
 from ..compiler.manifest import QUEUES
 from .grace import online_cpus_grace
 from .maps import Map
@@ -17,6 +18,8 @@ _NEXT_HOP = struct.Struct("<IHH6s6sB3x")
 _KEYS = {4: struct.Struct("<I4s"), 16: struct.Struct("<I4x16s")}  # by octets of an address
 _NAMES = {4: "", 16: "6"}  # what the maps' names end with
 _NO_MAC = bytes(6)
+_BUDGET = struct.Struct("<QQQ")
+_AGES = 1 << 62  # ns
 _WAITING = 2048  # packets that may wait for a CPU
 _EMPTY = bytes(_PORT.size)
 
@@ -133,6 +136,17 @@ def write_queues(maps: Mapping[str, Map]) -> None:
     for queue in range(QUEUES if usable else 0):
         cpu = usable[queue % len(usable)]
         maps["queues"].update(queue.to_bytes(4, "little"), cpu.to_bytes(4, "little"))
+
+
+def write_icmp_limit(maps: Mapping[str, Map], limit: Limit | None) -> None:
+    """How many ICMP errors there may be; None: any number. In pipelines that send some. Where
+    nobody calls it there is the limit of compiler/manifest.py."""
+    if "icmp_budget" not in maps:
+        return
+    interval, ahead = 1, _AGES
+    if limit is not None:
+        interval, ahead = limit.interval, limit.interval * (limit.burst - 1)
+    maps["icmp_budget"].update(bytes(4), _BUDGET.pack(interval, ahead, 0))
 
 
 def write_local(maps: Mapping[str, Map], addresses: Collection[bytes]) -> None:

@@ -26,6 +26,7 @@ from .ports import (
     Port,
     next_hop_octets,
     put,
+    write_icmp_limit,
     write_local,
     write_neighbours,
     write_ports,
@@ -112,6 +113,7 @@ class PrivateRun:
         local4 = {a.to_bytes(4, "big") for a in environment.local}
         write_local(self.maps, local4 | {a.to_bytes(16, "big") for a in environment.local6})
         write_neighbours(self.maps, ports, neighbours)
+        write_icmp_limit(self.maps, environment.icmp)
         self.writer.control[1] = DEFAULT[environment.default or self.manifest.default]
         by_number = {port.number: port for port in ports}
         self.writer.next_hops = _Given(by_number, neighbours)

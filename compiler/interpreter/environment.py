@@ -34,10 +34,23 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """How many ICMP errors there may be: `rate` a second in the long run, `burst` at once."""
+
+    rate: int
+    burst: int
+
+    @property
+    def interval(self) -> int:
+        """Nanoseconds from one to the next."""
+        return 1_000_000_000 // self.rate
+
+
+@dataclass(frozen=True)
 class Environment:
     """`local`: the host's IPv4 addresses and their directed broadcast addresses. `neighbours`: MAC
     address by port number and IPv4 address. `local6`, `neighbours6`: the same of IPv6. `default`:
-    in place of the pipeline's, if given."""
+    in place of the pipeline's, if given. `icmp`: of the errors it sends; None: no limit."""
 
     ports: tuple[Port, ...]
     local: frozenset[int] = frozenset()
@@ -45,6 +58,7 @@ class Environment:
     default: Literal["pass", "drop"] | None = None
     local6: frozenset[int] = frozenset()
     neighbours6: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
+    icmp: Limit | None = None
 
     def port(self, number: int) -> Port | None:
         return next((p for p in self.ports if p.number == number), None)
@@ -81,11 +95,13 @@ def is_broadcast(address: int) -> bool:
 
 
 class States:
-    """What packets left in the state tables: entries by key. `now` is the clock, in seconds. Here
-    nothing gives way to new entries: when a table is full is the kernel's to know."""
+    """What packets left behind: entries of the state tables by key, and how far ICMP errors are
+    ahead of their limit. `now` is the clock, in seconds. Here nothing gives way to new entries:
+    when a table is full is the kernel's to know."""
 
     def __init__(self) -> None:
         self.now = 0.0
+        self._due = 0  # ns: when the next ICMP error would come if all came evenly
         self._entries: dict[str, dict[tuple[int, ...], tuple[tuple[int, ...], float]]] = {}
 
     def remember(self, state: str, key: tuple[int, ...], values: tuple[int, ...]) -> None:
@@ -95,6 +111,15 @@ class States:
         """What the entry of that key holds, if it is not older than `ages` seconds (0: any)."""
         values, seen = self._entries.get(state, {}).get(key, (None, 0.0))
         return None if ages and self.now - seen > ages else values
+
+    def may_answer(self, limit: Limit) -> bool:
+        """Whether another ICMP error may be sent now; if so it counts as sent."""
+        now = int(self.now * 1_000_000_000)
+        due = max(self._due, now)
+        if due - now > (limit.burst - 1) * limit.interval:
+            return False
+        self._due = due + limit.interval
+        return True
 
 
 class Rules(Protocol):

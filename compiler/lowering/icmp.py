@@ -10,7 +10,7 @@ from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
 from .shape import Unsupported, constant_size, writable
 from .values import Site, Value, field_value
-from .verdicts import link_paths, save
+from .verdicts import drop, link_paths, save
 
 
 def reply(site: Site, event: str, front: str, mtu: str) -> None:
@@ -35,6 +35,8 @@ def _reply(site: Site, front: str) -> None:
         "if (!asker)",
         f"\treturn verdict({site.events('verdict', 'drop')}, XDP_DROP);",
     )
+    with w.nest("if (!take_answer()) {"):
+        drop(site, "icmp limit")
     popped = site.shape.popped or ((),)
     for way in popped:
         if len(popped) == 1:

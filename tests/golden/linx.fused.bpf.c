@@ -6,7 +6,7 @@ char _license[] SEC("license") = "GPL";
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
-PERCPU_MAP(events, u64, 39);
+PERCPU_MAP(events, u64, 40);
 
 ALWAYS void count_event(u32 event)
 {
@@ -653,6 +653,41 @@ ALWAYS int redirect(struct state *st, u32 port, u32 event)
 	return verdict(event, XDP_REDIRECT);
 }
 
+/* ---- how many ICMP errors there may be (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) ---- */
+
+/* A bucket of tokens, as the time at which it will be full: an answer moves that on by `interval`, and
+ * may be sent while it is no more than `ahead` from now. Of all CPUs one. */
+struct icmp_budget {
+	u64 interval; /* ns; 0: nobody said */
+	u64 ahead; /* ns */
+	u64 full; /* ns, as bpf_ktime_get_ns */
+};
+
+ARRAY_MAP(icmp_budget, struct icmp_budget, 1, BPF_F_MMAPABLE);
+
+/* Whether an answer may be sent now; if so, it is taken out of the bucket. */
+static __noinline int take_answer(void)
+{
+	u32 zero = 0;
+	struct icmp_budget *b = bpf_map_lookup_elem(&icmp_budget, &zero);
+	u64 now = bpf_ktime_get_ns(), interval, ahead;
+
+	if (!b)
+		return 0;
+	interval = b->interval ? b->interval : 1000000;
+	ahead = b->interval ? b->ahead : 49000000;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < 8; i++) { /* others may be taking, too */
+		u64 full = *(volatile u64 *)&b->full, from = (long)(full - now) > 0 ? full : now;
+
+		if (from - now > ahead)
+			return 0;
+		if (__sync_val_compare_and_swap(&b->full, full, from + interval) == full)
+			return 1;
+	}
+	return 0;
+}
+
 /* ---- stages ----------------------------------------------------------------------------------- */
 __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 {
@@ -673,6 +708,10 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
+	if (!take_answer()) {
+		count_event(39);
+		return verdict(1, XDP_DROP);
+	}
 	u32 again = 0; /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
 	if (st->scratch->link == 14) {
@@ -1319,6 +1358,10 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
 	if (!asker)
 		return verdict(1, XDP_DROP);
+	if (!take_answer()) {
+		count_event(39);
+		return verdict(1, XDP_DROP);
+	}
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (SELDOM(!st->outer_h))
 		return internal();

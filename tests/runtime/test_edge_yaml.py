@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Golden
+from helioc.compiler.interpreter.environment import Limit
 from helioc.lang.diagnostics import Refused
 from helioc.lang.render import render_all
 from helioc.lang.source import Source
@@ -35,6 +36,7 @@ rules: |
   create FAR 17 [(action, u8, REDIRECT), (interface, u32, GRE-WAN1)]
 default: drop
 control: {interface: eth0, address: 192.0.2.10}
+icmp: {rate: 100}
 mode: generic
 """
 BAD = {
@@ -58,6 +60,7 @@ BAD = {
     "names": "ports: {'12': {role: lan, interface: eth1}, '': {role: lan, interface: eth2}}\n",
     "control": "ports: {A: {role: lan, interface: eth1}}\n"
                "control: {interface: eth0, address: 192.0.2.11}\n",
+    "icmp": "ports: {A: {role: lan, interface: eth1}}\nicmp: {rate: 0, burst: lots, per: 1}\n",
     "control-address": "ports: {A: {role: lan, interface: eth1}}\n"
                        "control: {interface: eth0, address: 192.0.2.0/24}\n",
     "control-missing": "ports: {A: {role: lan, interface: eth1}}\ncontrol: {interface: eth0}\n",
@@ -94,6 +97,7 @@ def test_all_that_can_be_said() -> None:
         "generic",
         ("eth0", "192.0.2.10"),
     )
+    assert config.icmp == Limit(100, 50)
     overlay, rules = config.requests
     (item,) = overlay.changes[0].items
     assert item.kind == "OVERLAY" and item.name == "GRE-WAN1"  # type: ignore[union-attr]
