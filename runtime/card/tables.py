@@ -15,6 +15,7 @@ from ...compiler.requests.spread import jhash
 from ..codec import KindCodec
 from ..images import ImageCodec
 from ..maps import Map
+from ..matches import MatchCodec
 from ..tables import Pool
 
 CellOf = Callable[[str, int], int]
@@ -47,6 +48,7 @@ class CardTable:
         self.records = maps.get(f"{kind.prefix}_records")
         self.counts = maps.get(f"{kind.prefix}_counts")
         self.images, self.image_codec = images.get(kind.name), ImageCodec(manifest, kind)
+        self.matches = MatchCodec(kind, self.image_codec)
         self._numbers = {int(mask, 16): n for n, mask in enumerate(kind.fixed, start=1)}
         self.cells: dict[int, int] = {}
         self.ids: dict[int, int] = {}
@@ -60,7 +62,7 @@ class CardTable:
         kind, or the rule contradicts itself."""
         if self.entries is None:
             return None
-        patterns, (_, rank) = self.codec.lookup(rule)
+        _, patterns, (_, rank) = self.matches.of(rule)
         if not patterns:
             return None
         ((mask, value),) = patterns
@@ -103,7 +105,8 @@ class CardTable:
         """Put the rule, new or changed, onto the card. Raises BpfError."""
         cell = self.cells[rule.sequence]
         if self.images is not None:  # first: what is not on the card yet is put there again
-            self.image_codec.write(self.images, cell * image_stride(self.kind), rule, cell)
+            at, match = cell * image_stride(self.kind), self.matches.of(rule).image
+            self.image_codec.write(self.images, at, rule, cell, match)
         whole, key, rank = self.key(rule) or (b"", b"", 0)
         value = self.value(rule, cell, whole, rank, cell_of)
         if self.records is not None:
