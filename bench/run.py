@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 
+import agent
 from control import bulk, commands, requests
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import Bundle, check_file, compile_pipeline
@@ -16,7 +18,7 @@ from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
-PARTS = ("packets", "sessions", "requests", "bulk", "commands")
+PARTS = ("packets", "sessions", "requests", "bulk", "commands", "agent")
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -131,6 +133,8 @@ def main() -> None:
     parser.add_argument("--packets", type=int, default=30_000, help="for each round")
     parser.add_argument("--scenario", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--rules", nargs="+", type=int, default=list(RULES))
+    parser.add_argument("--requests", type=int, default=5000, help="to the agent, for each row")
+    parser.add_argument("--cdf", type=Path, help="a CSV of the agent's distributions, to plot")
     given = parser.parse_args()
     parts = given.parts or PARTS
     if unknown := set(parts) - set(PARTS):
@@ -144,8 +148,11 @@ def main() -> None:
     if "sessions" in parts:
         Sessions(given.loads // 2 or 1, given.rounds, given.packets).print()
         say()
+    if "agent" in parts:
+        agent.print_rows(staged, given.requests, say, given.cdf)
+        say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
-                       ("commands", commands(LINX, 5))):  # fmt: skip
+                       ("commands", commands(LINX, 5)), ("agent", agent.figures())):  # fmt: skip
         if part in parts:
             for row in rows:
                 say(row)

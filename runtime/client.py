@@ -84,10 +84,11 @@ class Client:
 
     def __init__(
         self, address: str = SOCKET, pipeline: str = "", *,
-        identity: Path | str | None = None, timeout: float = TIMEOUT,
+        identity: Path | str | None = None, server_name: str = "", timeout: float = TIMEOUT,
     ) -> None:  # fmt: skip
         """`address`: `unix:PATH` or `HOST:PORT`. `pipeline` may be left out where one is loaded.
         `identity`: for mutual TLS, PATH of PATH.pem and PATH.key, with ca.pem beside them.
+        `server_name`: what the agent's certificate must say, if not what `address` says.
         `timeout`: seconds that a call may take. Raises `Refused`."""
         self.address, self.pipeline, self.timeout = address, pipeline, timeout
         if identity is None:
@@ -97,7 +98,8 @@ class Client:
             credentials = grpc.ssl_channel_credentials(
                 found.authority, found.key, found.certificate
             )
-            self._channel = grpc.secure_channel(address, credentials, _OPTIONS)
+            named = [("grpc.ssl_target_name_override", server_name)] if server_name else []
+            self._channel = grpc.secure_channel(address, credentials, [*_OPTIONS, *named])
         self._secure = identity is not None
         self._calls = calls(self._channel)
         self._schema: Schema | None = None
@@ -122,14 +124,14 @@ class Client:
     ) -> Outcome:
         """One transaction: a request as text, parsed, or as octets (`wire.py`). `key`: an
         idempotency key. Raises `Rejected`."""
-        asked, message = self._message(request, if_revision, key)
+        asked, message = self._encoded(request, if_revision, key)
         try:
             return messages.outcome(self._call("Apply", message, request=asked))
         except Rejected as rejected:
             if rejected.diagnostics[0].code != "H0765" or asked is None:
                 raise
         self._schema = None  # another build by now: its numbers may be others
-        _, message = self._message(asked, if_revision, key)
+        _, message = self._encoded(asked, if_revision, key)
         return messages.outcome(self._call("Apply", message, request=asked))
 
     def stream(self) -> Stream:
@@ -150,7 +152,13 @@ class Client:
 
         return messages.outcome(self._call("BulkApply", parts()))
 
-    def _message(
+    def message(
+        self, request: str | Request | bytes, *, if_revision: int | None = None, key: str = ""
+    ) -> pb.ApplyRequest:
+        """What `apply` sends, and a stream."""
+        return self._encoded(request, if_revision, key)[1]
+
+    def _encoded(
         self, request: str | Request | bytes, if_revision: int | None, key: str
     ) -> tuple[Request | None, pb.ApplyRequest]:
         if isinstance(request, bytes):
@@ -293,7 +301,7 @@ class Stream:
     def send(
         self, request: str | Request | bytes, *, if_revision: int | None = None, key: str = ""
     ) -> None:
-        self._asked.put(self._client._message(request, if_revision, key)[1])
+        self._asked.put(self._client.message(request, if_revision=if_revision, key=key))
 
     def receive(self) -> Outcome:
         """The next answer. Raises `Rejected` for a refused request: the stream goes on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections import OrderedDict
@@ -64,6 +65,7 @@ class Owner:
     def _take(self, loaded: Loaded) -> None:
         self.loaded = loaded
         self.codecs = Codecs(loaded.manifest, loaded.book.kinds)
+        gc.freeze()  # rules are no garbage: to look through a million of them takes a second
 
     @property
     def revision(self) -> int:
@@ -105,6 +107,8 @@ class Owner:
             if journal is not None and self.revision < outcome.revision:
                 journal.withdraw(outcome.revision)
             raise
+        if wish.packed:
+            gc.freeze()
         if wish.key:
             self._remember(wish.key, digest, outcome)
         self._tell(plan)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import selectors
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -86,6 +89,57 @@ class World:
         assert done.returncode == status, said
         assert "Traceback" not in said and "error[H9999]" not in said
         return said
+
+
+@contextmanager
+def relay(inside: Namespace, port: int, path: Path) -> Iterator[str]:
+    """A Unix socket, at the returned address, whose connections go on to a port of the namespace's
+    loopback. (gRPC connects in threads of its own, which are in the namespace of whoever came
+    first.)"""
+    with ExitStack() as owned:
+        listener = owned.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(path))
+        listener.listen()
+        selector = owned.enter_context(selectors.DefaultSelector())
+        selector.register(listener, selectors.EVENT_READ, None)
+        wake, woken = map(owned.enter_context, socket.socketpair())
+        selector.register(woken, selectors.EVENT_READ, None)
+
+        def pump() -> None:
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj is woken:
+                        return
+                    if key.data is not None:
+                        _pass_on(selector, key.fileobj, key.data)  # type: ignore[arg-type]
+                        continue
+                    here, _ = listener.accept()
+                    there = owned.enter_context(socket.create_connection(("127.0.0.1", port)))
+                    owned.enter_context(here)
+                    selector.register(here, selectors.EVENT_READ, there)
+                    selector.register(there, selectors.EVENT_READ, here)
+
+        thread = threading.Thread(target=inside.inside_thread, args=(pump,))
+        thread.start()
+        try:
+            yield f"unix:{path}"
+        finally:
+            wake.send(b"x")
+            thread.join()
+
+
+def _pass_on(selector: selectors.BaseSelector, one: socket.socket, other: socket.socket) -> None:
+    try:
+        octets = one.recv(1 << 16)
+        if octets:
+            other.sendall(octets)
+            return
+    except OSError:
+        pass
+    for each in (one, other):
+        with suppress(KeyError, ValueError):  # the other end said so a moment ago
+            selector.unregister(each)
+        each.close()
 
 
 @contextmanager

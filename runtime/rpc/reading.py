@@ -66,9 +66,11 @@ def _exactly(from_: socket.socket, count: int) -> bytes:
 def main() -> None:
     """Answer until the agent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the agent ends us
-    # Whoever waits for a list can wait for requests to come into force, too.
-    os.nice(10)
+    # Whoever waits for a list can wait for requests to come into force, too; whatever the agent's
+    # own CPU and priority are.
     with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        os.nice(10)
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
     slots = threading.Semaphore(_LISTINGS)
     with socket.socket(fileno=int(sys.argv[1])) as control:

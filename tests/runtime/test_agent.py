@@ -123,7 +123,7 @@ def test_an_error_names_rule_element_and_place(agent: Client) -> None:
 
 def test_a_failure_on_the_wire_is_structured(here: World, agent: Client) -> None:
     agent.apply("create FAR 1 [(action, u8, DROP)]")
-    octets = agent._message("create FAR 2 [(action, u8, DROP)], FAR 1 []", None, "")[1].request
+    octets = agent.message("create FAR 2 [(action, u8, DROP)], FAR 1 []").request
     call = agent._calls["Apply"]
     with pytest.raises(grpc.RpcError) as error:
         call(pb.ApplyRequest(pipeline=here.name, request=octets))
@@ -138,7 +138,7 @@ def test_a_failure_on_the_wire_is_structured(here: World, agent: Client) -> None
 
 
 def test_a_request_for_another_build_is_refused(here: World, agent: Client) -> None:
-    octets = agent._message("create FAR 2 [(action, u8, DROP)]", None, "")[1].request
+    octets = agent.message("create FAR 2 [(action, u8, DROP)]").request
     with pytest.raises(grpc.RpcError) as error:
         agent._calls["Apply"](pb.ApplyRequest(pipeline=here.name, request=octets, digest="0" * 64))
     assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World, relay, world
 from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -63,12 +65,15 @@ def secure(here: World, certs: Path) -> Iterator[World]:
 def within(here: World, certs: Path, name: str, work: Callable[[Client], object]) -> object:
     """Do it as that client, by TCP, in the agent's namespace."""
 
-    def go() -> object:
-        address = f"127.0.0.1:{PORT}"
-        with Client(address, here.name, identity=certs / name, timeout=10) as client:
-            return work(client)
-
-    return here.edge.inside_thread(go)
+    identity, path = certs / name, here.directory / f"relay-{name.replace('/', '-')}"
+    path.unlink(missing_ok=True)
+    with (
+        relay(here.edge, PORT, path) as address,
+        Client(
+            address, here.name, identity=identity, server_name="localhost", timeout=10
+        ) as client,
+    ):
+        return work(client)
 
 
 def code_of(work: Callable[[], object]) -> grpc.StatusCode | None:
@@ -86,7 +91,7 @@ def test_each_role_may_do_its_part(secure: World, certs: Path) -> None:
               "a-admin": (None, None, None), "nobody": (denied, denied, denied)}  # fmt: skip
     works: tuple[Callable[[Client], object], ...] = (
         lambda c: list(c.rules()),
-        lambda c: c._calls["Apply"](c._message(FAR, None, "")[1]) and None,
+        lambda c: c._calls["Apply"](c.message(FAR)) and None,
         lambda c: c.unload(),
     )
     with secure.client() as client:
@@ -120,13 +125,9 @@ def test_strangers_do_not_get_in(secure: World, certs: Path) -> None:
         grpc.StatusCode.UNAVAILABLE
     )
 
-    def without() -> object:
-        with Client(f"127.0.0.1:{PORT}", secure.name, timeout=10) as client:
-            return client.status()
-
-    with pytest.raises(Rejected, match="H0763") as error:
-        secure.edge.inside_thread(without)
-    assert "--identity" in error.value.diagnostics[0].help
+    without = [sys.executable, "-m", "helioc.runtime.cli", "--agent", f"127.0.0.1:{PORT}", "list"]
+    done = subprocess.run(secure.edge.inside(*without), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "H0763" in done.stderr and "--identity" in done.stderr
 
 
 @pytest.mark.usefixtures("kernel")
@@ -144,11 +145,9 @@ def test_insecure_only_by_that_name(here: World) -> None:
     with here.agent("--insecure-tcp", f"127.0.0.1:{PORT}") as process:
         assert "open to anybody" in process.output
 
-        def go() -> object:
-            with Client(f"127.0.0.1:{PORT}", timeout=10) as client:
-                return client.status().pid
-
-        assert here.edge.inside_thread(go)
+        path = here.directory / "relay"
+        with relay(here.edge, PORT, path) as address, Client(address, timeout=10) as client:
+            assert client.status().pid
 
 
 @pytest.mark.usefixtures("kernel")
@@ -169,8 +168,11 @@ def test_new_certificates_are_taken_without_a_restart(
 def test_who_stalls_stands_in_nobodys_way(secure: World, certs: Path) -> None:
     """Handshakes never finished, calls never ended, answers never read."""
 
+    def connect() -> list[socket.socket]:
+        return [socket.create_connection(("127.0.0.1", PORT)) for _ in range(50)]
+
     def go(client: Client) -> float:
-        silent = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(50)]
+        silent = secure.edge.inside_thread(connect)
         streams = [client.stream() for _ in range(8)]
         unread = client._calls["List"](pb.ListRequest(pipeline=secure.name))
         deadline = time.monotonic() + 10
