@@ -137,7 +137,8 @@ class RuleKind:
     NAME_counts    PERCPU_ARRAY by cell, u64 packets, u64 bytes (only if `counts`)
 
     `records` and `cells` count all slots, the zeroth too. The tuple maps are absent (key_size 0)
-    for a kind that nothing looks up. In the key the last two octets are the tuple's number.
+    for a kind that nothing looks up; else key_size is a multiple of 4. In the key the last two
+    octets are the tuple's number.
 
     `fixed` are the masks (hex, `key_size` octets) that all keys lie under, most specific first:
     their tuples, numbered from 1, are looked under without the directory. While other tuples have

@@ -96,8 +96,8 @@ def _counts(rule: RuleKind) -> Iterator[str]:
     for name, count in (("cells", rule.cells), ("records", rule.records)):
         if rule.capacity >= count:
             yield f"`{name}` is {count}, too few for a capacity of {rule.capacity}"
-    if (rule.match or rule.grouped) and not 4 <= rule.key_size <= _KEY:
-        yield f"`key_size` is {rule.key_size}, not 4 to {_KEY}"
+    if (rule.match or rule.grouped) and rule.key_size not in range(4, _KEY + 1, 4):
+        yield f"`key_size` is {rule.key_size}, not a multiple of 4, up to {_KEY}"
     if rule.filter and not (looked_up and rule.filter in (1 << n for n in range(7, 33))):
         yield f"`filter` is {rule.filter}, not a power of two that a kind looked up may have"
     masks = {

@@ -29,9 +29,10 @@ class Filter:
         self._octets = self.words.cast("B")  # the same bits, since words are little-endian
         self._shift = 64 - (kind.filter.bit_length() - 1)
         self._others: dict[int, int] = {}  # how many keys have a bit besides the first, if any do
-        count = (self._size + 7) // 8
+        whole, rest = divmod(self._size, 8)  # keys are made of u32s
+        self._unpack = struct.Struct(f"<{whole}Q{'I' if rest else ''}").unpack
+        count = whole + bool(rest)
         self._pad = bytes(count * 8 - self._size)
-        self._unpack = struct.Struct(f"<{count}Q").unpack
         self._factors = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(count)]
 
     def close(self) -> None:
@@ -40,7 +41,7 @@ class Filter:
 
     def bit(self, key: bytes) -> int:
         """See `RuleKind` for what is calculated."""
-        total: int = sum(map(mul, self._unpack(key + self._pad), self._factors)) & _MOST
+        total: int = sum(map(mul, self._unpack(key), self._factors)) & _MOST
         return ((total ^ total >> 32) * FILTER_FACTOR & _MOST) >> self._shift
 
     def bits(self, keys: bytes) -> Bits:

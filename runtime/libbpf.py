@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_int, c_long, c_size_t, c_uint32, c_uint64, c_void_p
 from errno import EPERM
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 ENOTSUPP = 524  # the kernel's own "not supported", which libc has no name for
 LOG_ON_FAILURE, LOG_TRACE, LOG_STATS = 0, 1, 4  # verifier log levels; the last two join by `|`
@@ -24,7 +24,6 @@ BPF_XDP = 37  # enum bpf_attach_type
 BPF_F_REPLACE = 4
 BPFFS_MAGIC = 0xCAFE4A11
 _LOG_BYTES = 0xFFFFFF  # the most that every kernel accepts; untouched pages cost nothing
-_Library = TypeVar("_Library", bound=ctypes.CDLL)
 _MEMBARRIER_NUMBER = {"x86_64": 324, "aarch64": 283, "riscv64": 283, "s390x": 356, "ppc64le": 365}
 
 
@@ -221,12 +220,14 @@ def lib() -> ctypes.CDLL:
 @cache
 def fast() -> ctypes.PyDLL:
     """The calls for one element, made with the interpreter lock held, since giving it away costs
-    more than they take: for maps where these never wait. Raises LibbpfMissing."""
+    more than they take: for maps where these never wait. They have no prototypes, which takes a
+    third off: give them nothing but octets, buffers, and numbers that fit an int. Raises
+    LibbpfMissing."""
     lib()
-    return _with_prototypes(ctypes.PyDLL("libbpf.so.1"), _ELEMENT)
+    return ctypes.PyDLL("libbpf.so.1")
 
 
-def _with_prototypes(library: _Library, prototypes: dict[str, tuple[Any, ...]]) -> _Library:
+def _with_prototypes(library: ctypes.CDLL, prototypes: dict[str, tuple[Any, ...]]) -> ctypes.CDLL:
     for name, (result, *arguments) in prototypes.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
