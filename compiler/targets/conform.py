@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from . import limits
 from . import values as v
 from .btf import MapSpec
-from .cost import count, stack_octets
+from .cost import count
 from .flow import (
     ALU,
     ALU64,
@@ -30,6 +30,7 @@ from .flow import (
     analyse,
     operand,
 )
+from .frames import stack_octets
 from .object_file import CALL, LOAD_WIDE, Instruction, ObjectFile
 from .values import Number, Pointer
 

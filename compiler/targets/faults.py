@@ -1,4 +1,4 @@
-"""What a network card cannot do, said at the line that asks for it: H0350 to H0362."""
+"""What a network card cannot do, said at the line that asks for it: H0350 to H0361."""
 
 from __future__ import annotations
 
@@ -203,10 +203,5 @@ EXPLANATIONS: dict[str, Explanation] = {
         "The compiled program is held against what the kernel's driver takes, and against what "
         "it takes but carries out wrongly: multiplications of more than 32 bits, places on the "
         "stack that vary, words that are read and counted in, verdicts beyond XDP_TX.",
-    ),
-    "H0362": Explanation(
-        "a command that a card's program has no answer to",
-        "`--skeleton` and `--fuse` are for programs of the host. The host's twin of a card's "
-        "program lies beside it, in `host/`.",
     ),
 }

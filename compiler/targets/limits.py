@@ -10,7 +10,6 @@ ELEMENT = 64  # octets of key and value, each rounded up to 8
 STACK = 512  # octets, over all frames, each rounded up to 64
 REACH = 1888  # octets of a packet that a program may look at, where the MTU is larger
 INSTRUCTIONS = 2560  # of the NFP
-CPU = "v3"  # of the BPF instruction sets that are translated rightly the one with the smallest code
 
 
 def element_octets(key: int, value: int) -> int:
