@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..lang.explain import Explanation
 from .agent_faults import AGENT
 from .store_faults import JOURNAL
+from .upgrades.faults import UPGRADES
 
 _PORTS = "ports:\n  LAN: {role: lan, interface: eth1}"
 
@@ -270,4 +271,6 @@ TABLES: dict[str, Explanation] = {
     ),
 }
 
-RUNTIME: dict[str, Explanation] = {**EDGE, **LOADING, **TABLES, **AGENT, **JOURNAL}
+RUNTIME: dict[str, Explanation] = {
+    **EDGE, **LOADING, **TABLES, **UPGRADES, **AGENT, **JOURNAL
+}  # fmt: skip

@@ -1,0 +1,88 @@
+"""A relay between two hosts, and the builds of it that tests upgrade to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
+from helioc.lang.request import Request
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.config import Config
+from helioc.runtime.ports import Wanted
+from lab import Lab, Namespace
+from numbered import End
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+RELAY = Path(__file__).with_name("relay.hp").read_text()
+PORTS = (Wanted(1, "IN", 0, "in0", 0), Wanted(2, "OUT", 1, "out0", 0))
+RULES = """create ROUTE 1 [(dst_ip, u32, 10.2.0.0/16), (way, u8, ON), (interface, u32, OUT)],
+                  ROUTE 2 [(dst_ip, u32, 10.1.0.0/16), (way, u8, ON), (interface, u32, IN)]"""
+
+
+def request(text: str) -> Request:
+    return parse_request(Source("<test>", text))
+
+
+CONFIG = Config(PORTS, None, "native", (request(RULES),))
+
+
+def marked(mark: int, *changes: tuple[str, str]) -> str:
+    """The relay that writes this mark, changed."""
+    text = RELAY.replace("tos = 1", f"tos = {mark}").replace("src = 1", f"src = {mark}")
+    for before, after in changes:
+        assert before in text, before
+        text = text.replace(before, after)
+    return text
+
+
+@cache
+def built(text: str) -> Bundle:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "relay.hp"
+        file.write_text(text)
+        made = compile_pipeline(check_file(file))
+    return Bundle(made.manifest, made.object)
+
+
+def write(text: str, directory: Path) -> Path:
+    """As a bundle that `helioctl` reads."""
+    file = directory.with_suffix(".hp")
+    file.write_text(text)
+    write_bundle(compile_pipeline(check_file(file)), directory)
+    return directory
+
+
+@dataclass(frozen=True)
+class World:
+    near: End
+    edge: Namespace
+    far: End
+
+    def frame(self, back: bool = False) -> bytes:
+        """64 octets, from near to far or back; numbers go behind the headers."""
+        hosts, addresses = [self.near, self.far], ["10.1.0.2", "10.2.0.2"]
+        device = "out0" if back else "in0"
+        if back:
+            hosts.reverse()
+            addresses.reverse()
+        link = Ether(src=hosts[0].room.mac("eth0"), dst=self.edge.mac(device))
+        packet = link / IP(src=addresses[0], dst=addresses[1]) / UDP(sport=9, dport=9)
+        packet[UDP].chksum = 0
+        return bytes(packet / bytes(22))
+
+
+def build(lab: Lab) -> World:
+    near, edge, far = (lab.namespace(name) for name in ("near", "edge", "far"))
+    lab.wire(near, "eth0", edge, "in0")
+    lab.wire(far, "eth0", edge, "out0")
+    edge.address("in0", "10.1.0.1/16")
+    edge.address("out0", "10.2.0.1/16")
+    edge.neighbour("in0", "10.1.0.2", near.mac("eth0"))
+    edge.neighbour("out0", "10.2.0.2", far.mac("eth0"))
+    return World(End(near, "eth0"), edge, End(far, "eth0"))
