@@ -36,13 +36,19 @@ def check(
             held = holder_of(link.program)
             found.append(faults.another_program(link.name, link.program, span, held))
         elif mode is XdpMode.NATIVE:
-            features = xdp_features(port.ifindex)
-            if features == 0:
-                found.append(faults.no_native(link.name, span, "its driver has none"))
-            elif forwards and features is not None and not features & XDP_REDIRECTED:
-                found.append(faults.no_redirect(link.name, span, link.kind))
+            found += unfit(port, link, span, forwards)
     if found:
         raise Refused(found)
+
+
+def unfit(port: Port, link: Interface, span: Span | None, forwards: bool) -> list[Diagnostic]:
+    """What keeps an interface from native XDP, or from taking redirected frames."""
+    features = xdp_features(port.ifindex)
+    if features == 0:
+        return [faults.no_native(link.name, span, "its driver has none")]
+    if forwards and features is not None and not features & XDP_REDIRECTED:
+        return [faults.no_redirect(link.name, span, link.kind)]
+    return []
 
 
 def not_routing(ports: Iterable[Port], spans: Spans) -> list[Diagnostic]:

@@ -128,6 +128,35 @@ def load(
 
 
 @cli.command()
+@click.argument("bundle", type=_PATH)
+@click.option("--mapping", type=_PATH, help="What has other names, goes, or must be given: YAML.")
+@click.option("--dry-run", is_flag=True, help="Show the difference; change nothing.")
+@click.pass_obj
+def upgrade(target: Target, bundle: Path, mapping: Path | None, dry_run: bool) -> None:
+    """Replace the running build of a pipeline by BUNDLE, with no packet lost.
+
+    Rules stay with what they counted, ports and the default are those of the load. Where the new
+    build has no place for something that is in force, nothing is changed and the difference shown;
+    a --mapping file says then what becomes of it (docs/upgrades.md)."""
+    from .bundle import read_bundle
+    from .card.faults import for_a_card
+    from .faults import refused
+
+    found = read_bundle(bundle)
+    if found.manifest.target != "host":
+        raise refused(for_a_card(str(bundle)))
+    with target.open() as control:
+        now = control.upgrade(found, mapping, dry_run)
+    if now.difference:
+        click.echo(now.difference + "\n")
+    if dry_run:
+        click.echo("nothing was changed")
+    else:
+        click.echo(f"upgraded {now.name}: {now.rules:,} rules, {now.rewritten:,} of them written "
+                   "anew")  # fmt: skip
+
+
+@cli.command()
 @click.pass_obj
 def unload(target: Target) -> None:
     """Detach a pipeline and remove it with its rules."""

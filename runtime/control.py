@@ -8,7 +8,6 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -37,6 +36,16 @@ class LoadedNow(NamedTuple):
     warnings: Sequence[Diagnostic]
 
 
+class UpgradedNow(NamedTuple):
+    """What an upgrade came to, or would. `difference`: of the builds, as a table; empty where there
+    is none. `rewritten`: of the `rules`, those that are written anew."""
+
+    name: str
+    difference: str
+    rules: int
+    rewritten: int
+
+
 class RefreshedNow(NamedTuple):
     rules: int
     attached: Sequence[str]
@@ -47,6 +56,7 @@ class Control(Protocol):
     """Every method raises `Refused`. `push` takes what `requests.read_request` reads."""
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow: ...
+    def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow: ...
     def unload(self) -> str: ...
 
     def names(self) -> tuple[list[str], list[str]]:
@@ -67,16 +77,20 @@ class Local:
     def __init__(self, name: str) -> None:
         self.name = name
         self._owned = ExitStack()
+        self._opened: Reader | None = None
 
-    @cached_property
+    @property
     def _reader(self) -> Reader:
         from .card.loaded import on_card
         from .card.reader import CardReader
         from .reader import Reader
         from .releases import pick
 
-        name = pick(self.name)
-        return self._owned.enter_context(CardReader(name) if on_card(name) else Reader(name))
+        if self._opened is None or not self._opened.in_force:
+            name = pick(self.name)
+            made = CardReader(name) if on_card(name) else Reader(name)
+            self._opened = self._owned.enter_context(made)
+        return self._opened
 
     def _open(self) -> Loaded | LoadedCard:
         from .card.loaded import LoadedCard, on_card
@@ -119,6 +133,30 @@ class Local:
             roles = bundle.manifest.roles
             ports = [(port.name, roles[port.role], port.interface) for port in loaded.ports]
             return LoadedNow(loaded.name, ports, len(loaded.book), list(warnings.found))
+
+    def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
+        from .card.loaded import on_card
+        from .edge_yaml import read_source
+        from .faults import refused
+        from .loader import Loaded
+        from .releases import pick
+        from .upgrade import upgrade, weigh
+        from .upgrades.faults import not_on_card
+        from .upgrades.mapping import read_mapping
+
+        name = pick(self.name)
+        if on_card(name):
+            raise refused(not_on_card(name))
+        with Loaded.open(name) as running:
+            builds = running.manifest, bundle.manifest
+            answers = None
+            if mapping is not None:
+                answers = read_mapping(read_source(mapping), *builds, running.port_numbers)
+            weighed = weigh(running, bundle, answers)
+            if not dry_run:
+                upgrade(running, weighed).close()
+            counted = len(running.book), len(weighed.rules)
+            return UpgradedNow(running.name, weighed.difference, *counted)
 
     def unload(self) -> str:
         from .loader import unload
@@ -190,6 +228,12 @@ class Remote:
         ports = [(port.name, port.role, port.interface) for port in status.ports]
         rules = sum(kind.rules for kind in status.kinds)
         return LoadedNow(status.pipeline, ports, rules, list(map(diagnostic_of, status.findings)))
+
+    def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
+        from .faults import refused
+        from .upgrades.faults import only_local
+
+        raise refused(only_local())
 
     def unload(self) -> str:
         return self.client.unload()

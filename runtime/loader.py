@@ -43,6 +43,7 @@ from .releases import (
     put_in_force,
     read_about,
     release_of,
+    releases_of,
     remove_pinned,
     this_namespace,
     write_about,
@@ -85,12 +86,13 @@ class Loaded:
     the pipeline running."""
 
     netlink: Netlink
+    grace: Callable[[], None]
     neighbourhood: Neighbourhood
     writer: Writer
     book: RuleBook
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
-        self.name, self.about, self._owned, self._lock = name, about, owned, lock
+        self.name, self.about, self._owned, self.lock = name, about, owned, lock
         self.release: int = about["release"]
         self.directory = release_of(name, self.release)
         self.maps: dict[str, Map] = {}
@@ -120,7 +122,7 @@ class Loaded:
         if not _NAME.fullmatch(name):
             raise faults.refused(faults.bad_name(name))
         need_privilege()
-        with _released_on_failure() as owned:
+        with released_on_failure() as owned:
             lock = owned.enter_context(closing(Lock(name)))
             if (ROOT / name / "about").exists():
                 raise faults.refused(faults.already_loaded(name))
@@ -145,8 +147,8 @@ class Loaded:
             ports = find_ports(config.ports, links, netlink.addresses())
             attach.check(ports, links, mode, config.spans, bundle.manifest.forwards)
             install(bundle, release_of(name, about["release"]))
-            loaded = cls._open(name, about, owned, lock, netlink, grace, content.prepare)
-            loaded.writer.control[1] = _VERDICTS[loaded.default]
+            loaded = cls.opened(name, about, owned, lock, netlink, grace, content.prepare)
+            loaded.read_book()
             if config.icmp is not None:
                 write_icmp_limit(loaded.maps, config.icmp)
             loaded.write_surroundings()
@@ -165,28 +167,36 @@ class Loaded:
     def open(cls, name: str = "", grace: Callable[[], None] = online_cpus_grace) -> Loaded:
         """A pipeline that is loaded; without a name, the only one. Raises `Refused`."""
         name = pick(name)
-        with _released_on_failure() as owned:
+        with released_on_failure() as owned:
             lock = owned.enter_context(closing(Lock(name)))
             netlink = owned.enter_context(Netlink())
             try:
                 about = read_about(name)
                 if about.get("namespace") != this_namespace():
                     raise faults.refused(faults.elsewhere(name))
-                return cls._open(name, about, owned, lock, netlink, grace)
+                if releases_of(name) != [about["release"]]:
+                    from .upgrade import finish
+
+                    finish(name, about, grace)
+                loaded = cls.opened(name, about, owned, lock, netlink, grace)
+                loaded.read_book()
+                return loaded
             except BpfError as error:
                 doing = f"open the pipeline `{name}`"
                 raise faults.refused(faults.of_kernel(error, doing)) from error
 
     @classmethod
-    def _open(
+    def opened(
         cls, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock, netlink: Netlink,
         grace: Callable[[], None], prepare: Callable[[Mapping[str, Map]], None] = lambda _: None,
     ) -> Loaded:  # fmt: skip
+        """A release that is installed, with the rules in its maps but without a rule book. Raises
+        `Refused`, BpfError."""
         loaded = cls(name, about, owned, lock)
         for path in sorted((loaded.directory / "maps").iterdir()):
             loaded.maps[path.name] = owned.enter_context(Map.open_pinned(path))
         prepare(loaded.maps)
-        loaded.netlink = netlink
+        loaded.netlink, loaded.grace = netlink, grace
         loaded.ports = loaded.find_ports()
         loaded.neighbourhood = Neighbourhood(netlink, loaded.ports)
         try:
@@ -195,13 +205,17 @@ class Loaded:
             raise faults.refused(faults.damaged(name, str(error))) from None
         owned.callback(loaded.writer.close)
         recover(loaded.writer)
-        loaded.book = RuleBook(
-            loaded.manifest,
-            {port.name: port.number for port in loaded.wanted},
-            {port.number: port.ifindex for port in loaded.ports},
-        )
-        keep(loaded.book, loaded.writer)
         return loaded
+
+    def read_book(self) -> None:
+        """Make the rule book of what the maps hold."""
+        ifindexes = {port.number: port.ifindex for port in self.ports}
+        self.book = RuleBook(self.manifest, self.port_numbers, ifindexes)
+        keep(self.book, self.writer)
+
+    @property
+    def port_numbers(self) -> dict[str, int]:
+        return {port.name: port.number for port in self.wanted}
 
     # ---- rules ------------------------------------------------------------------------------
 
@@ -242,7 +256,8 @@ class Loaded:
         return find_ports(self.wanted, self.netlink.links(), self.netlink.addresses())
 
     def write_surroundings(self) -> None:
-        """Ports, the host's addresses and neighbours into the maps."""
+        """Ports, the default verdict, the host's addresses and neighbours into the maps."""
+        self.writer.control[1] = _VERDICTS[self.default]
         write_ports(self.maps, self.ports)
         write_queues(self.maps)
         local = local_addresses(self.netlink.addresses())
@@ -270,7 +285,7 @@ class Loaded:
     def unload(self) -> None:
         """Detach and remove everything; this is closed then."""
         remove_pinned(self.name)
-        self._lock.remove()
+        self.lock.remove()
         self.close()
 
     def __enter__(self) -> Loaded:
@@ -292,7 +307,7 @@ def unload(name: str) -> None:
 
 
 @contextmanager
-def _released_on_failure() -> Iterator[ExitStack]:
+def released_on_failure() -> Iterator[ExitStack]:
     """A stack that is left alone when all went well."""
     owned = ExitStack()
     try:

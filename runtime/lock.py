@@ -58,6 +58,12 @@ class Lock:
                     return False
                 time.sleep(PAUSE)
 
+    def duplicate(self) -> Lock:
+        """A second holder: the lock is let go of when both are closed."""
+        made = object.__new__(Lock)
+        made.path, made._fd = self.path, os.dup(self._fd)
+        return made
+
     def remove(self) -> None:
         """The pipeline is gone, and with it the need for the file."""
         self.path.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
+from errno import ENOENT
 from functools import partial
 from ipaddress import ip_address
 from typing import Any
@@ -28,9 +29,9 @@ from .bulk import rows
 from .handles import BpfError, Map
 from .images import LIVE
 from .moment import Counted, Moment, Rules, slots_at
-from .releases import pick, read_about, release_of
+from .releases import about_id, pick, read_about, release_of
 from .report import Entry
-from .sums import read_sums
+from .sums import before_of, read_sums
 
 _ATTEMPTS = 100
 _FLAGS = 24  # of an image
@@ -42,23 +43,49 @@ Array = npt.NDArray[Any]
 class Reader:
     """Reads only, and needs no lock. Close it."""
 
-    def __init__(self, name: str = "") -> None:
-        """`name` may be left out if one pipeline is loaded. Raises `Refused`."""
+    def __init__(self, name: str = "", release: int = 0) -> None:
+        """`name` may be left out if one pipeline is loaded; `release`: another than is in force.
+        Raises `Refused`."""
         self.name = pick(name)
         self._owned = ExitStack()
         self._maps: dict[str, Map] = {}
         self._views: dict[str, memoryview] = {}
         try:
-            about = read_about(self.name)
-            self._maps_at = release_of(self.name, about["release"]) / "maps"
-            self.manifest: Manifest = from_json(about["manifest"])
-            self.port_numbers = {p["name"]: p["number"] for p in about["ports"]}
-            self.interfaces = {p["name"]: p["interface"] for p in about["ports"]}
+            self._open(release)
+            self.manifest: Manifest = from_json(self.about["manifest"])
+            self.port_numbers = {p["name"]: p["number"] for p in self.about["ports"]}
+            self.interfaces = {p["name"]: p["interface"] for p in self.about["ports"]}
         except BpfError as error:
+            self.close()
             doing = f"read the pipeline `{self.name}`"
             raise faults.refused(faults.of_kernel(error, doing)) from error
         except ManifestError as error:
+            self.close()
             raise faults.refused(faults.damaged(self.name, str(error))) from None
+
+    def _open(self, release: int) -> None:
+        """All maps of a release, which may give way to another one meanwhile. Raises BpfError."""
+        for attempt in range(_ATTEMPTS):
+            self._in_force = about_id(self.name)
+            self.about = read_about(self.name, release)
+            folder = release_of(self.name, self.about["release"]) / "maps"
+            try:
+                for path in list(folder.iterdir()):
+                    self._maps[path.name] = self._owned.enter_context(Map.open_pinned(path))
+                return
+            except (BpfError, FileNotFoundError) as error:
+                self._owned.close()
+                self._maps.clear()
+                if error.errno != ENOENT or attempt == _ATTEMPTS - 1:
+                    raise BpfError(f"open the maps in `{folder}`", error.errno or ENOENT) from None
+
+    @property
+    def in_force(self) -> bool:
+        """Whether the pipeline is still what it was when this was opened."""
+        try:
+            return about_id(self.name) == self._in_force
+        except BpfError:
+            return False
 
     def close(self) -> None:
         """May be called again."""
@@ -72,16 +99,16 @@ class Reader:
 
     def map(self, name: str) -> Map:
         """One of the pipeline's maps, by its whole name; owned by this."""
-        if name not in self._maps:
-            self._maps[name] = self._owned.enter_context(Map.open_pinned(self._maps_at / name))
         return self._maps[name]
 
     # ---- what there is ----------------------------------------------------------------------
 
     def events(self) -> list[tuple[Counter, int]]:
         """Every event's count, summed over the CPUs."""
-        sums = read_sums(self.map("events"), len(self.manifest.counters))[:, 0].tolist()
-        return list(zip(self.manifest.counters, sums, strict=True))
+        sums = read_sums(self.map("events"), len(self.manifest.counters))
+        if (before := before_of("events")) in self._maps:
+            sums += read_sums(self.map(before), len(sums))
+        return list(zip(self.manifest.counters, sums[:, 0].tolist(), strict=True))
 
     def rules(self) -> list[Counted]:
         """Every rule of one moment between two transactions, by kind and id, with its counters."""
@@ -114,8 +141,20 @@ class Reader:
         stride = self.map(f"{kind.prefix}_images").spec.stride
         images = rows(self._memory(f"{kind.prefix}_images"), stride)
         live = live[images[slots[live], _FLAGS] == LIVE]  # others a writer has overtaken
-        count = partial(self._counts, kind) if kind.counts else None
+        count = partial(self.counts, kind) if kind.counts else None
         return Rules(self.manifest, kind, live, slots[live], images, count)
+
+    def table(self, kind: RuleKind) -> Rules:
+        """The rules of a kind as they are now, while nobody writes."""
+        epoch = self.map("control").mmap().cast("Q")[0]
+        return self._rules(kind, slots_at(self._cells(kind), epoch))
+
+    def counts(self, kind: RuleKind, cells: Array) -> Array:
+        """Packets and octets of so many cells, with what builds before this one counted."""
+        sums = self._counts(kind, cells)
+        if (before := before_of(f"{kind.prefix}_counts")) in self._maps:
+            sums = sums + np.frombuffer(self._memory(before), "<u8").reshape(-1, 2)[cells]
+        return sums
 
     def _counts(self, kind: RuleKind, cells: Array) -> Array:
         """Packets and octets of so many cells."""

@@ -83,9 +83,11 @@ def _read(table: Table, died: bool) -> None:
 def _clear_counts(table: Table, dead: npt.NDArray[np.bool_]) -> None:
     if table.counts is None:
         return
-    _, values = table.counts.read_all()
-    words = np.frombuffer(values, dtype="<u8").reshape(len(dead), -1)
-    table.zero_counts(np.flatnonzero(words.any(axis=1) & dead).tolist())
+    for counters in (table.counts, table.before):
+        if counters is not None:
+            _, values = counters.read_all()
+            words = np.frombuffer(values, dtype="<u8").reshape(len(dead), -1)
+            table.zero_counts(np.flatnonzero(words.any(axis=1) & dead).tolist())
 
 
 def _read_keys(table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.intp]) -> None:

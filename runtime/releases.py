@@ -110,13 +110,22 @@ def release_of(name: str, number: int) -> Path:
     return ROOT / name / f"release-{number}"
 
 
-def install(bundle: Bundle, release: Path) -> None:
-    """Load a bundle's object and pin it in a release's folder, its stages joined. Raises `Refused`,
-    BpfError."""
+def releases_of(name: str) -> list[int]:
+    """The numbers of the releases that have a folder, lowest first. More than the one in force:
+    an upgrade is on its way, or was killed."""
+    folders = (ROOT / name).glob("release-*")
+    return sorted(int(path.name.removeprefix("release-")) for path in folders)
+
+
+def install(bundle: Bundle, release: Path, reuse: Mapping[str, Map] | None = None) -> None:
+    """Load a bundle's object and pin it in a release's folder, its stages joined. `reuse`: maps, by
+    their names in the object, that are not made anew. Raises `Refused`, BpfError."""
     manifest = bundle.manifest
     ensure_bpffs(release / "maps")
     with Object.open(bundle.object, name=manifest.pipeline) as loaded:
         prepare_object(manifest, loaded)
+        for name, table in (reuse or {}).items():
+            loaded.reuse(name, table)
         loaded.load()
         maps, programs = loaded.maps(), loaded.programs()
         join_stages(manifest, maps, programs)
@@ -208,6 +217,8 @@ def read_traced(release: Path) -> bytes:
 
 def put_in_force(name: str, release: int) -> None:
     """From now on the pipeline is this release."""
+    for left in (ROOT / name).glob("about~*"):  # by who was killed in here
+        left.unlink()
     with Map.open_pinned(release_of(name, release) / "about") as table:
         Pin.create(table, ROOT / name / "about", replace=True)
 
@@ -223,6 +234,12 @@ def read_about(name: str, release: int = 0) -> dict[str, Any]:
     if why := _damage(about):
         raise faults.refused(faults.damaged(name, why))
     return dict(about)
+
+
+def about_id(name: str) -> int:
+    """What is in force, told apart from what was. Raises BpfError."""
+    with Map.open_pinned(ROOT / name / "about") as table:
+        return table.id
 
 
 def _damage(about: Any) -> str:

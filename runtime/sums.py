@@ -1,4 +1,4 @@
-"""Per-CPU counters, summed."""
+"""Counters: per CPU, summed; and those of builds before, in maps named `…_before`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from .handles import BpfError, Map
 _ENOENT = -2  # of a batch: that was the end
 
 
+def before_of(name: str) -> str:
+    """The map with what the map `name` of builds before held: `upgrades/carry.py`."""
+    return f"{name.removesuffix('_counts')}_before"
+
+
 def read_sums(counters: Map, count: int) -> npt.NDArray[np.uint64]:
-    """The first `count` elements of a per-CPU array of u64s, summed over the CPUs: [element, word].
-    One system call."""
+    """The first `count` elements of an array of u64s, summed over the CPUs if it is per CPU:
+    [element, word]. One system call."""
     keys, values = bytearray(4 * count), bytearray(counters.element_size * count)
     cursor = libbpf.buffer_type(8)()
     result, done = libbpf.lookup_batch(counters.fileno(), None, cursor, keys, values, count)

@@ -114,6 +114,7 @@ class Table:
         self.image_stride = maps[f"{prefix}_images"].spec.stride
         self.entries = maps.get(f"{prefix}_entries")
         self.counts = maps.get(f"{prefix}_counts")
+        self.before = maps.get(f"{prefix}_before")  # counted by builds before: upgrades/carry.py
         self.directory: Directory | None = None
         self.filter: Filter | None = None
         if self.entries is not None:
@@ -219,14 +220,18 @@ class Table:
         if self.counts is None:
             return Counts(0, 0)
         values = self.counts.lookup_per_cpu(cell.to_bytes(4, "little")) or []
+        if self.before is not None:
+            values.append(self.before.lookup(cell.to_bytes(4, "little")) or bytes(_COUNTS.size))
         sums = [sum(column) for column in zip(*map(_COUNTS.unpack, values), strict=True)]
         return Counts(*sums)
 
     def zero_counts(self, cells: list[int]) -> None:
         if self.counts is None or not cells:
             return
-        if len(cells) == 1:
-            self.counts.update(cells[0].to_bytes(4, "little"), self._no_counts)
-            return
         keys = struct.pack(f"<{len(cells)}I", *cells)
-        self.counts.update_batch(keys, self._no_counts * len(cells))
+        if self.before is not None:
+            self.before.update_batch(keys, bytes(_COUNTS.size) * len(cells))
+        if len(cells) == 1:
+            self.counts.update(keys, self._no_counts)
+        else:
+            self.counts.update_batch(keys, self._no_counts * len(cells))

@@ -1,0 +1,193 @@
+"""Upgrades under traffic in both directions: every packet is numbered, and each of the two stages
+that it meets writes into it which build that was."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pytest
+import relay
+from helioc.runtime.handles import Link, Program
+from helioc.runtime.loader import Loaded
+from helioc.runtime.reader import Reader
+from helioc.runtime.releases import ROOT, releases_of, remains
+from helioc.runtime.upgrade import upgrade, weigh
+from lab import Lab
+from leaks import PREFIX
+from numbered import Flow, Journey, flow, sender
+from relay import CONFIG, World, built, marked
+
+UPGRADES = int(os.environ.get("HELIO_UPGRADES", "6"))
+KILLS = int(os.environ.get("HELIO_KILLS", "8"))
+LARGER = ("rule ROUTE [64]", "rule ROUTE [128]")
+NOTES = (("  rule", "  ie note = 9, u64\n\n  rule"), ("gives  way,", "gives  note, way,"))
+KIND = (
+    ("  rule", "  ie arrival = 7, port\n  rule MARK [8] { match arrival exact port }\n\n  rule"),
+    ("stage second {", "stage second {\n    if ipv4.ttl = 9 { find MARK else { pass } }"),
+)  # fmt: skip
+#: A mark each: other stages only, a larger table, more in a rule, a new kind.
+BUILDS = [marked(1), marked(2), marked(3, LARGER), marked(4, *NOTES), marked(5, *KIND)]
+NAME = f"{PREFIX}relay"
+_Result = TypeVar("_Result")
+
+
+@pytest.fixture(scope="module")
+def world(kernel: None) -> Iterator[World]:
+    with Lab(f"{PREFIX}up-") as lab:
+        yield relay.build(lab)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The relay, loaded, and what may pass through it."""
+
+    world: World
+    program: Path
+    pins: Path
+
+    def do(self, action: Callable[[Loaded], _Result]) -> _Result:
+        """Call it with the loaded relay, in the edge's namespace."""
+
+        def go() -> _Result:
+            with Loaded.open(NAME) as loaded:
+                return action(loaded)
+
+        return self.world.edge.inside_thread(go)
+
+    def upgrade(self, number: int) -> None:
+        """To one of the builds."""
+        self.do(lambda loaded: upgrade(loaded, weigh(loaded, built(BUILDS[number]))).close())
+
+    @contextmanager
+    def traffic(self) -> Iterator[tuple[Flow, Flow]]:
+        """From near to far, and back."""
+        near, far = self.world.near, self.world.far
+        there = flow(near, far, self.world.frame(), self.program, self.pins / "there")
+        frame = self.world.frame(back=True)
+        with there as one, flow(far, near, frame, self.program, self.pins / "back") as other:
+            yield one, other
+
+
+@pytest.fixture
+def edge(world: World, tmp_path: Path, pins: Path) -> Iterator[Edge]:
+    made = Edge(world, sender(tmp_path), pins)
+    world.edge.inside_thread(lambda: Loaded.load(built(BUILDS[0]), CONFIG, NAME)).close()
+    yield made
+    made.do(lambda loaded: loaded.unload())
+    assert not (ROOT / NAME).exists() and NAME not in remains()
+
+
+def check(journey: Journey) -> list[int]:
+    """No packet was lost, none came twice or overtook another, each met both stages of one build;
+    the marks of these builds, in the order in which a port had them."""
+    assert journey.sent > 10_000
+    assert (journey.lost, journey.stalls) == (0, 0)
+    assert (journey.times == 1).all()
+    assert (np.diff(journey.order.astype(np.int64)) == 1).all()
+    first, second = journey.marks & np.uint64(0xFF), journey.marks >> np.uint64(8)
+    assert (first == second).all()
+    starts = np.flatnonzero(np.diff(first.astype(np.int64))) + 1
+    return [int(first[at]) for at in (0, *starts)]
+
+
+def test_no_packet_is_lost_or_meets_two_builds(edge: Edge) -> None:
+    """And none is counted twice, or not at all."""
+    have, sent = 1, [0, 0]
+    for wanted in batched(cycle((1, 2, 3, 4, 0)), UPGRADES):
+        with edge.traffic() as flows:
+            for number in wanted:
+                edge.upgrade(number)
+                for each in flows:
+                    each.until(100)
+        met = [have, *(number + 1 for number in wanted)]
+        assert [check(each.journey) for each in flows] == [met, met]
+        have, sent = met[-1], [n + each.journey.sent for n, each in zip(sent, flows, strict=True)]
+        with Reader(NAME) as reader:
+            assert [c.packets for c in reader.rules()] == sent
+            events = {(c.group, c.reason): n for c, n in reader.events() if n}
+        assert events == {("verdict", "redirect"): sum(sent)}
+
+
+def batched(numbers: Iterable[int], count: int) -> Iterator[list[int]]:
+    """The first `count`, six at a time: a flow has not numbers enough for all."""
+    some = islice(numbers, count)
+    while six := list(islice(some, 6)):
+        yield six
+
+
+def test_between_two_ports_each_packet_meets_what_its_port_has(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One port has the new build, the other still the old one."""
+    real, between = Link.update, list[tuple[int, int]]()
+    with edge.traffic() as (there, back):
+
+        def update(self: Link, program: Program) -> None:
+            between.append((there.mark(), back.mark()))
+            real(self, program)
+
+        monkeypatch.setattr(Link, "update", update)
+        edge.upgrade(2)
+        between.append((there.mark(), back.mark()))
+    assert between == [(0x101, 0x101), (0x303, 0x101), (0x303, 0x303)]
+    assert check(there.journey) == check(back.journey) == [1, 3]
+
+
+def test_killed_at_any_moment(edge: Edge, tmp_path: Path) -> None:
+    """`kill -9` while `helioctl upgrade` runs: all packets pass, and whoever comes next finds one
+    build, with all rules and both ports on it."""
+    bundles = [relay.write(text, tmp_path / f"build{n}") for n, text in enumerate(BUILDS)]
+    program = [sys.executable, "-m", "helioc.runtime.cli", "--local", "--name", NAME, "upgrade"]
+    chance = random.Random(7)
+    rules = edge.do(lambda loaded: len(loaded.book))
+    killed, sent = 0, [0, 0]
+    for wanted in batched(cycle((1, 2, 3, 4, 0)), KILLS):
+        with edge.traffic() as flows:
+            for number in wanted:
+                before = edge.do(lambda loaded: loaded.release)
+                words = edge.world.edge.inside(*program, str(bundles[number]))
+                process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                killed += _kill(process, before, chance)
+                with Reader(NAME) as reader:
+                    assert len(reader.rules()) == rules
+                after = edge.do(lambda loaded: (loaded.release, len(loaded.book)))
+                assert after in ((before, rules), (before + 1, rules))
+                assert releases_of(NAME) == [after[0]]
+                for each in flows:
+                    each.until(100)
+        for each in flows:
+            check(each.journey)
+        sent = [n + each.journey.sent for n, each in zip(sent, flows, strict=True)]
+        with Reader(NAME) as reader:
+            assert [c.packets for c in reader.rules()] == sent
+    assert killed > KILLS // 2
+
+
+def _kill(process: subprocess.Popen[bytes], release: int, chance: random.Random) -> bool:
+    """At some moment; half of the times soon after a second release is there."""
+    seconds = chance.uniform(0.1, 1.0)
+    if chance.random() < 0.5:
+        while process.poll() is None and releases_of(NAME) == [release]:
+            _wait(process, 0.002)
+        seconds = chance.uniform(0.0, 0.3)
+    _wait(process, seconds)
+    process.kill()
+    said, _ = process.communicate()
+    assert b"Traceback" not in said and b"error[" not in said, said
+    return process.returncode == -signal.SIGKILL
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)

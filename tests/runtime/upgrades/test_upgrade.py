@@ -1,0 +1,319 @@
+"""One build in the place of another: what stays, what comes along, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.runtime import upgrade as upgrading
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.handles import BpfError, Link, Object
+from helioc.runtime.loader import Loaded
+from helioc.runtime.netlink import Netlink
+from helioc.runtime.reader import Reader
+from helioc.runtime.releases import releases_of
+from helioc.runtime.upgrade import upgrade, weigh
+from helioc.runtime.upgrades.schema import Answers
+from numbered import flow
+from relay import CONFIG, World, built, marked, request
+
+pytestmark = pytest.mark.usefixtures("kernel")
+_Result = TypeVar("_Result")
+
+LARGER = ("rule ROUTE [64]", "rule ROUTE [128]")
+ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER)), built(marked(3))
+
+
+def to(running: Loaded, bundle: Bundle, answers: Answers | None = None) -> Loaded:
+    return upgrade(running, weigh(running, bundle, answers))
+
+
+def refused(action: Callable[[], object]) -> Diagnostic:
+    with pytest.raises(Refused) as error:
+        action()
+    return error.value.diagnostics[0]
+
+
+def attached(world: World) -> list[int]:
+    """XDP program ids of in0 and out0."""
+
+    def ask() -> list[int]:
+        with Netlink() as netlink:
+            by_name = {link.name: link.program for link in netlink.links()}
+        return [by_name["in0"], by_name["out0"]]
+
+    return world.edge.inside_thread(ask)
+
+
+def texts(loaded: Loaded) -> list[Any]:
+    return [rule._replace(sequence=0) for rule in loaded.book.save()]
+
+
+@contextmanager
+def running(world: World, name: str) -> Iterator[Callable[[Callable[[Loaded], _Result]], _Result]]:
+    """The relay, loaded; what is called with it is called within the edge."""
+
+    def within(action: Callable[[Loaded], _Result]) -> _Result:
+        def go() -> _Result:
+            with Loaded.open(name) as loaded:
+                return action(loaded)
+
+        return world.edge.inside_thread(go)
+
+    world.edge.inside_thread(lambda: Loaded.load(ONE, CONFIG, name)).close()
+    try:
+        yield within
+    finally:
+        world.edge.inside_thread(lambda: Loaded.open(name)).unload()
+
+
+def send(world: World, sender: Path, pins: Path, least: int = 1000) -> int:
+    """Some packets from near to far; how many."""
+    with flow(world.near, world.far, world.frame(), sender, pins / "flow") as some:
+        some.until(least)
+    assert some.journey.lost == 0
+    return some.journey.sent
+
+
+def counts(name: str) -> dict[int, tuple[int | None, int | None]]:
+    with Reader(name) as reader:
+        return {c.rule.id: (c.packets, c.octets) for c in reader.rules()}
+
+
+def events(name: str) -> dict[tuple[str, str], int]:
+    with Reader(name) as reader:
+        return {(c.group, c.reason): count for c, count in reader.events() if count}
+
+
+# ---- what stays -----------------------------------------------------------------------------
+
+
+def test_rules_counters_and_states_stay(world: World, name: str, sender: Path, pins: Path) -> None:
+    """Through builds with other stages, larger tables and more events, and back again."""
+    asks = ("ipv4.tos = 4", "if ipv4.ttl = 9 { find ROUTE else { pass } }\n    ipv4.tos = 4")
+    extra = ("  stage second", "  stage extra { if not ipv4 { pass } }\n\n  stage second")
+    run = ("parser -> first", "parser -> extra -> first")
+    more = built(marked(4, LARGER, asks, run, extra))
+    with running(world, name) as within:
+        sent, before = 0, within(texts)
+        for number, bundle in enumerate((TWO, TWO, more, THREE, ONE), 2):
+            sent += send(world, sender, pins)
+            was, heard = events(name), entries(name)
+            within(lambda loaded, b=bundle: to(loaded, b).close())  # type: ignore[misc]
+            assert within(texts) == before and releases_of(name) == [number]
+            assert counts(name) == {1: (sent, 64 * sent), 2: (0, 0)}
+            assert events(name) == was and entries(name) == heard == [("10.1.0.2", "IN")]
+        sent += send(world, sender, pins)
+        assert counts(name)[1] == (sent, 64 * sent)
+        assert events(name)["verdict", "redirect"] == sent
+
+
+def entries(name: str) -> list[tuple[str, ...]]:
+    with Reader(name) as reader:
+        (state,) = reader.manifest.states
+        return [tuple(value for _, value in entry.values) for entry in reader.entries(state)]
+
+
+def test_entries_are_copied_into_a_state_of_another_size(
+    world: World, name: str, sender: Path, pins: Path
+) -> None:
+    larger = built(marked(2, ("HEARD [64]", "HEARD [256]")))
+    with running(world, name) as within:
+        send(world, sender, pins)
+        within(lambda loaded: to(loaded, larger).close())
+        assert entries(name) == [("10.1.0.2", "IN")]
+        with Reader(name) as reader:
+            assert reader.map("heard_state").spec.max_entries == 256
+
+
+def test_a_rule_that_comes_later_counts_from_zero(
+    world: World, name: str, sender: Path, pins: Path
+) -> None:
+    """Though it takes the cell of one whose counts came along."""
+    with running(world, name) as within:
+        send(world, sender, pins)
+        within(lambda loaded: to(loaded, TWO).close())
+        assert counts(name)[1][0]
+        within(lambda loaded: loaded.apply(request("delete ROUTE 1")))
+        route = "create ROUTE 3 [(dst_ip, u32, 10.2.0.0/24), (way, u8, ON), (interface, u32, OUT)]"
+        cell = within(lambda loaded: loaded.apply(request(route)) and _cell(loaded, 3))
+        assert cell == 1 and counts(name) == {2: (0, 0), 3: (0, 0)}
+        sent = send(world, sender, pins)
+        assert counts(name)[3] == (sent, 64 * sent)
+
+
+def _cell(loaded: Loaded, id_: int) -> int:
+    return loaded.writer.tables["ROUTE"].ids[id_]
+
+
+def test_a_mapping_renames_what_is_there(world: World, name: str) -> None:
+    words = [("ROUTE", "WAY"), ("inside", "near"), ("HEARD", "KNOWN"), ("interface", "by")]
+    other = built(marked(2, *words))
+    answers = Answers("", {"inside": "near"}, {"ROUTE": "WAY", "HEARD": "KNOWN"},
+                      {"interface": "by"})  # fmt: skip
+    with running(world, name) as within:
+        assert within(lambda loaded: refused(lambda: weigh(loaded, other))).code == "H0790"
+        before = within(texts)
+        within(lambda loaded: to(loaded, other, answers).close())
+        assert [r._replace(kind="ROUTE", references=()) for r in within(texts)] == [
+            r._replace(references=()) for r in before
+        ]
+        assert within(lambda loaded: loaded.manifest.roles) == ("near", "outside")
+
+
+def test_requests_go_on_where_they_were(world: World, name: str) -> None:
+    """The revision never goes back, and rules made later are the younger ones."""
+    with running(world, name) as within:
+        first = within(lambda loaded: (loaded.writer.epoch, loaded.book.sequence))
+        within(lambda loaded: to(loaded, TWO).close())
+        route = "create ROUTE [(dst_ip, u32, 10.9.0.0/16), (way, u8, BACK)]"
+        within(lambda loaded: loaded.apply(request(route)))
+        last = within(lambda loaded: (loaded.writer.epoch, loaded.book.sequence))
+        assert last[0] > first[0] and last[1] == first[1] + 1
+
+
+def test_a_reader_knows_that_it_reads_what_was(world: World, name: str) -> None:
+    with running(world, name) as within, Reader(name) as before:
+        assert before.in_force
+        within(lambda loaded: to(loaded, TWO).close())
+        assert not before.in_force and len(before.rules()) == 2
+        with Reader(name) as now:
+            assert now.in_force and now.manifest.rules[0].capacity == 128
+
+
+# ---- what goes wrong ------------------------------------------------------------------------
+
+
+def untouched(world: World, name: str, action: Callable[[Loaded], Diagnostic]) -> Diagnostic:
+    """What `action` is refused with; the relay must be as it was, and take requests."""
+    with running(world, name) as within:
+
+        def go(loaded: Loaded) -> tuple[Diagnostic, list[int]]:
+            before, programs = texts(loaded), attached(world)
+            found = action(loaded)
+            assert texts(loaded) == before and attached(world) == programs
+            loaded.apply(request("update ROUTE 1 [(way, u8, BACK)]"))
+            return found, programs
+
+        found, programs = within(go)
+        assert attached(world) == programs and releases_of(name) == [1]
+        (rule, _) = within(texts)
+        assert dict(rule.values)["way"] == 1
+    return found
+
+
+def test_a_build_without_place_for_the_rules(world: World, name: str) -> None:
+    small = built(marked(2, ("rule ROUTE [64]", "rule ROUTE [1]")))
+    found = untouched(world, name, lambda loaded: refused(lambda: weigh(loaded, small)))
+    assert found.code == "H0790" and "2 cannot be kept" in found.help
+
+
+def test_a_rule_that_the_build_cannot_hold(world: World, name: str) -> None:
+    exact = built(marked(2, ("dst_ip  lpm", "dst_ip  exact")))
+    found = untouched(world, name, lambda loaded: refused(lambda: weigh(loaded, exact)))
+    assert found.code == "H0791" and found.title.startswith("ROUTE 1 cannot be taken over")
+
+
+def test_a_build_that_does_not_load(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(self: Object) -> None:
+        raise BpfError("load program `relay_first`", 13, "; a @ relay.hp:9\nno\n", program="x")
+
+    def action(loaded: Loaded) -> Diagnostic:
+        weighed = weigh(loaded, TWO)
+        with monkeypatch.context() as patched:
+            patched.setattr(Object, "load", load)
+            return refused(lambda: upgrade(loaded, weighed))
+
+    found = untouched(world, name, action)
+    assert found.code == "H0723" and "relay.hp:9" in found.title
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_port_that_cannot_be_switched(
+    world: World, name: str, monkeypatch: pytest.MonkeyPatch, nth: int
+) -> None:
+    update, calls = Link.update, list[object]()
+
+    def fails(self: Link, program: Any) -> None:
+        calls.append(program)
+        if len(calls) == nth:
+            raise BpfError("switch a link", 12)
+        update(self, program)
+
+    monkeypatch.setattr(Link, "update", fails)
+    found = untouched(world, name, lambda loaded: refused(lambda: to(loaded, TWO)))
+    assert found.code == "H0792" and "in force again" in found.help
+    assert len(calls) == {1: 1, 2: 3}[nth]
+
+
+def test_an_interface_that_is_gone_gets_the_new_build_when_it_is_back(
+    world: World, name: str
+) -> None:
+    with running(world, name) as within:
+        world.edge.ip("link", "delete", "in0")
+        within(lambda loaded: to(loaded, TWO).close())
+        world.edge.ip("link", "add", "in0", "type", "veth", "peer", "name", "in9")
+        for end in ("in9", "in0"):
+            world.edge.offload(end, gro="on")
+            world.edge.ip("link", "set", end, "up")
+        assert within(lambda loaded: loaded.refresh().attached) == ("IN",)
+        assert all(attached(world))
+
+
+# ---- killed ---------------------------------------------------------------------------------
+
+# What is done, and for the how manieth time.
+STEPS = [("install", 1), ("make_before", 1), ("_carry", 1), ("write_about", 1), ("put_in_force", 1),
+         ("Link.update", 1), ("Link.update", 2), ("_switch", 1), ("_carry", 2),
+         ("remove_directory", 2)]  # fmt: skip
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0]}-{step[1]}")
+def test_killed_at_each_step_one_build_is_whole(
+    world: World, name: str, step: tuple[str, int], after: bool
+) -> None:
+    """Whoever opens it next finds one release, all rules, and both ports on it."""
+    what, nth = step
+    where: Any = Link if what == "Link.update" else upgrading
+    what = what.removeprefix("Link.")
+    real, calls = getattr(where, what), count(1)
+
+    def killed(*arguments: Any) -> None:
+        last = next(calls) == nth
+        if after or not last:
+            real(*arguments)
+        if last:
+            os._exit(7)
+
+    def child(loaded: Loaded) -> None:
+        weighed = weigh(loaded, TWO)
+        pid = os.fork()
+        if not pid:
+            try:
+                setattr(where, what, killed)
+                upgrade(loaded, weighed)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+    with running(world, name) as within:
+        before, programs = within(texts), attached(world)
+        within(child)
+        assert all(attached(world))
+        with Reader(name) as reader:  # before anyone has put anything right
+            release = reader.about["release"]
+            assert [c.rule._replace(sequence=0) for c in reader.rules()] == before
+        assert within(texts) == before and releases_of(name) == [release]
+        new = release == 2
+        assert all((a != b) is new for a, b in zip(attached(world), programs, strict=True))
+        within(lambda loaded: to(loaded, THREE).close())
+        assert within(texts) == before and releases_of(name) == [release + 1]
