@@ -194,6 +194,8 @@ def _maps(running: Loaded, change: SchemaChange) -> dict[str, Map]:
     pairs = [("events", "events"), (before_of("events"),) * 2] if change.events_kept else []
     for kind in change.kinds.values():
         pairs += _pairs(kind) if kind.kept else []
+    if any(counter.reason == "icmp limit" for counter in change.new.counters):
+        pairs.append(("icmp_budget", "icmp_budget"))  # the limit is the edge's, not the build's
     new = {state.name: state for state in change.new.states}
     for name, was in change.states.items():
         if change.state_kept(name):
