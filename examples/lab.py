@@ -118,7 +118,7 @@ class Background:
         self._stopped = True
         self._signal(signal_number)
         try:
-            rest, _ = self._process.communicate(timeout=5)
+            rest, _ = self._process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             self._signal(signal.SIGKILL)
             rest, _ = self._process.communicate()
