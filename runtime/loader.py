@@ -21,6 +21,7 @@ from .lock import Lock
 from .netlink import Netlink
 from .packed import keep
 from .ports import (
+    DEFAULT_VERDICTS,
     Neighbourhood,
     Port,
     Wanted,
@@ -53,8 +54,6 @@ from .transaction import Writer
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 if TYPE_CHECKING:
     from .refresh import Refreshed
-
-_VERDICTS = {"drop": 1, "pass": 2}  # enum xdp_action
 
 
 class Content(Protocol):
@@ -257,7 +256,7 @@ class Loaded:
 
     def write_surroundings(self) -> None:
         """Ports, the default verdict, the host's addresses and neighbours into the maps."""
-        self.writer.control[1] = _VERDICTS[self.default]
+        self.writer.control[1] = DEFAULT_VERDICTS[self.default]
         write_ports(self.maps, self.ports)
         write_queues(self.maps)
         local = local_addresses(self.netlink.addresses())

@@ -13,6 +13,7 @@ from .grace import online_cpus_grace
 from .maps import Map
 from .netlink import Address, Link, Netlink
 
+DEFAULT_VERDICTS = {"drop": 1, "pass": 2}  # enum xdp_action
 _PORT = struct.Struct("<IHH6sBB4sI16s")
 _NEXT_HOP = struct.Struct("<IHH6s6sB3x")
 _KEYS = {4: struct.Struct("<I4s"), 16: struct.Struct("<I4x16s")}  # by octets of an address

@@ -23,6 +23,7 @@ from .bundle import Bundle
 from .handles import BpfError, Map, Object, Program, RunResult
 from .plans import Changes, Plan
 from .ports import (
+    DEFAULT_VERDICTS,
     Port,
     next_hop_octets,
     put,
@@ -42,7 +43,6 @@ from .transaction import Writer
 _LOOPBACK = 1
 _NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface
 VERDICTS = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
-DEFAULT = {"drop": 1, "pass": 2}
 
 
 class Rules(Protocol):
@@ -114,7 +114,7 @@ class PrivateRun:
         write_local(self.maps, local4 | {a.to_bytes(16, "big") for a in environment.local6})
         write_neighbours(self.maps, ports, neighbours)
         write_icmp_limit(self.maps, environment.icmp)
-        self.writer.control[1] = DEFAULT[environment.default or self.manifest.default]
+        self.writer.control[1] = DEFAULT_VERDICTS[environment.default or self.manifest.default]
         by_number = {port.number: port for port in ports}
         self.writer.next_hops = _Given(by_number, neighbours)
         self._arrival = 0

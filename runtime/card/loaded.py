@@ -33,7 +33,7 @@ from ..handles import (
 from ..lock import Lock
 from ..maps import BPF_F_MMAPABLE
 from ..netlink import Netlink
-from ..ports import Port, Wanted, find_ports, local_addresses, put
+from ..ports import DEFAULT_VERDICTS, Port, Wanted, find_ports, local_addresses, put
 from ..refresh import Refreshed
 from ..releases import (
     ROOT,
@@ -50,7 +50,6 @@ from . import faults
 from .tables import image_stride
 from .writer import CardWriter
 
-_VERDICTS = {"drop": 1, "pass": 2}  # enum xdp_action
 _REVISION = "revision"  # a map of the host's: how many requests were made
 
 
@@ -234,7 +233,7 @@ class LoadedCard:
         for name, size in (("local", 4), ("local6", 16)):
             if name in self.maps:
                 put(self.maps[name], {a: b"\1" for a in local if len(a) == size})
-        self.writer.set_default(_VERDICTS[default])
+        self.writer.set_default(DEFAULT_VERDICTS[default])
 
     def refresh(self) -> Refreshed:
         """Bring the host's addresses to what the kernel says now."""

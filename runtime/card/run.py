@@ -12,8 +12,8 @@ from .. import faults
 from ..bundle import Bundle
 from ..handles import BpfError, Object
 from ..plans import Changes, Plan
-from ..ports import put
-from ..testrun import DEFAULT, VERDICTS, Rules
+from ..ports import DEFAULT_VERDICTS, put
+from ..testrun import VERDICTS, Rules
 from .writer import CardWriter
 
 _LOOPBACK = 1
@@ -59,7 +59,7 @@ class CardRun:
                                       ("local6", environment.local6, 16)):  # fmt: skip
             if name in self.maps:
                 put(self.maps[name], {a.to_bytes(size, "big"): b"\1" for a in addresses})
-        self.writer.set_default(DEFAULT[environment.default or self.manifest.default])
+        self.writer.set_default(DEFAULT_VERDICTS[environment.default or self.manifest.default])
 
     def set_rules(self, rules: Rules) -> None:
         """Exactly these rules. Of those with one match the oldest is there, as it is the one that

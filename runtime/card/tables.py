@@ -15,10 +15,12 @@ from ...compiler.requests.spread import jhash
 from ..codec import KindCodec
 from ..images import ImageCodec
 from ..maps import Map
-from ..matches import MatchCodec
+from ..matches import MatchCodec, Matches
 from ..tables import Pool
 
 CellOf = Callable[[str, int], int]
+Key = tuple[bytes, bytes, int]
+"""A rule's whole key, the key of its element, and its rank."""
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _COUNTS = struct.Struct("<QQ")
 
@@ -57,12 +59,14 @@ class CardTable:
 
     # ---- octets -----------------------------------------------------------------------------
 
-    def key(self, rule: Rule) -> tuple[bytes, bytes, int] | None:
-        """The rule's whole key, the key of its element, and its rank; None where nothing finds the
-        kind, or the rule contradicts itself."""
+    def key(self, rule: Rule) -> Key | None:
+        """None where nothing finds the kind, or the rule contradicts itself."""
+        return self._key(self.matches.of(rule))
+
+    def _key(self, matches: Matches) -> Key | None:
         if self.entries is None:
             return None
-        _, patterns, (_, rank) = self.matches.of(rule)
+        _, patterns, (_, rank) = matches
         if not patterns:
             return None
         ((mask, value),) = patterns
@@ -89,11 +93,10 @@ class CardTable:
 
     # ---- what happens to a rule -------------------------------------------------------------
 
-    def owner(self, rule: Rule) -> int:
+    def owner(self, rule: Rule, key: Key) -> int:
         """The sequence of the rule that has this one's key; its own if it is free. Rules that match
         the same are refused by the rule book, so this is about hashes."""
-        found = self.key(rule)
-        return rule.sequence if found is None else self.keys.get(found[1], rule.sequence)
+        return self.keys.get(key[1], rule.sequence)
 
     def settle(self, rule: Rule) -> int:
         """Give a new rule its cell. Raises NoRoom."""
@@ -104,10 +107,11 @@ class CardTable:
     def write(self, rule: Rule, cell_of: CellOf) -> None:
         """Put the rule, new or changed, onto the card. Raises BpfError."""
         cell = self.cells[rule.sequence]
+        matches = self.matches.of(rule)
         if self.images is not None:  # first: what is not on the card yet is put there again
-            at, match = cell * image_stride(self.kind), self.matches.of(rule).image
-            self.image_codec.write(self.images, at, rule, cell, match)
-        whole, key, rank = self.key(rule) or (b"", b"", 0)
+            at = cell * image_stride(self.kind)
+            self.image_codec.write(self.images, at, rule, cell, matches.image)
+        whole, key, rank = self._key(matches) or (b"", b"", 0)
         value = self.value(rule, cell, whole, rank, cell_of)
         if self.records is not None:
             self.records.update(_U32.pack(cell), value)

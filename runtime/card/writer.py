@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from ...compiler.manifest import Manifest
 from ...compiler.requests.rules import Rule
@@ -67,25 +68,25 @@ class CardWriter:
         coming: dict[tuple[str, bytes], Rule] = {}
         for rule in (*plan.created, *(new for _, new in plan.changed)):
             table = self.tables[rule.kind]
-            found, owner = table.key(rule), table.owner(rule)
+            if (key := table.key(rule)) is None:
+                continue
+            owner = table.owner(rule, key)
             taken = owner != rule.sequence and owner not in going
-            if found is not None:
-                taken = taken or coming.setdefault((rule.kind, found[1]), rule) is not rule
-            if taken:
+            if taken or coming.setdefault((rule.kind, key[1]), rule) is not rule:
                 raise faults.refused(own.same_hash(rule))
 
     def _carry_out(self, plan: Plan, undo: list[Callable[[], None]]) -> None:
         """Rules that others refer to first, and last to go."""
         for rule in plan.removed:
             self.tables[rule.kind].withdraw(rule)
-            undo.append(lambda rule=rule: self._write(rule))  # type: ignore[misc]
+            undo.append(partial(self._write, rule))
         for rule in plan.created:
             self.tables[rule.kind].settle(rule)
-            undo.append(lambda rule=rule: self.tables[rule.kind].remove(rule))  # type: ignore[misc]
+            undo.append(partial(self.tables[rule.kind].remove, rule))
         for old, new in plan.changed:
             if old.match != new.match:
                 self.tables[old.kind].withdraw(old)
-            undo.append(lambda old=old: self._write(old))  # type: ignore[misc]
+            undo.append(partial(self._write, old))
         for rule in self._referred_first([*plan.created, *(new for _, new in plan.changed)]):
             self._write(rule)
         for rule in plan.removed:
