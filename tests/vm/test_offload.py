@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from compiler.targets.probes import EXPECTED, ONLY_OURS, TOO_LONG, build
 from helioc.compiler.phases import check_file, compile_for_card, write_bundle
 from helioc.compiler.targets.conform import Report, check_program
 from helioc.compiler.targets.object_file import read_object
+from nfp_probes import EXPECTED, ONLY_OURS, TOO_LONG, build
 
 HERE = Path(__file__).parent
 KERNEL = HERE / "kernel.sh"

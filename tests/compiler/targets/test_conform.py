@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from compiler.targets.probes import EXPECTED, TOO_LONG, build
 from helioc.compiler.targets import limits
 from helioc.compiler.targets.conform import check_object, check_program
 from helioc.compiler.targets.object_file import read_object
+from nfp_probes import EXPECTED, TOO_LONG, build
 
 
 @pytest.mark.parametrize("case", EXPECTED)

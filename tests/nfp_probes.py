@@ -7,7 +7,7 @@ from pathlib import Path
 
 from helioc.compiler.clang import find_clang, flags
 
-CASES = Path(__file__).parent / "cases.c"
+CASES = Path(__file__).parent / "nfp_probes.c"
 
 #: What the checker says of each case; "" where a card runs it.
 EXPECTED = {
