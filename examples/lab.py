@@ -14,13 +14,16 @@ both put its folder on their path.
 
 from __future__ import annotations
 
+import array
 import ctypes
+import fcntl
 import os
 import select
 import signal
 import socket
 import struct
 import subprocess
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -87,6 +90,14 @@ class Background:
     @property
     def running(self) -> bool:
         return self._process.poll() is None
+
+    @property
+    def unread(self) -> int:
+        """Octets that it said and nobody read; a pipe holds 64 KiB."""
+        assert self._process.stdout is not None
+        held = array.array("i", [0])
+        fcntl.ioctl(self._process.stdout, termios.FIONREAD, held)
+        return held[0]
 
     def expect(self, text: str, seconds: float = PATIENCE) -> str:
         """Read until the output has `text`; returns it all. Raises LabError if not."""

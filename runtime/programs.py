@@ -6,7 +6,7 @@ import re
 import socket
 from dataclasses import dataclass
 from enum import IntEnum
-from errno import EBUSY, EEXIST, EINVAL, ENODEV, ENOLINK, EOPNOTSUPP, EPERM, ERANGE
+from errno import EBUSY, EEXIST, EINVAL, ENODEV, ENOENT, ENOLINK, EOPNOTSUPP, EPERM, ERANGE
 from pathlib import Path
 
 from . import libbpf
@@ -203,6 +203,17 @@ class Link(Descriptor):
         raw = libbpf.LinkInfo()
         libbpf.info(self.fileno(), raw, "ask for a link's description")
         return LinkInfo(raw.id, raw.type, raw.prog_id, raw.ifindex)
+
+    def program(self) -> Program:
+        """The program that it leads to now. Close it. Raises BpfError."""
+        while True:
+            number = self.info().program_id
+            try:
+                return Program.open_id(number)
+            except BpfError as error:
+                # put in its place meanwhile, and unloaded
+                if error.errno != ENOENT or self.info().program_id == number:
+                    raise
 
     def update(self, program: Program, *, expected: Program | None = None) -> None:
         """Put `program` in the place of the attached one; every packet meets one of the two. With

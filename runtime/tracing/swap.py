@@ -70,9 +70,10 @@ def tracing(name: str) -> Iterator[Tracing]:
             _restore(name, release)
             traced = _traced(name, release)
             maps = _install(owned, manifest, release, traced)
+            _lead_back(name, release)  # a link may lead to a traced build whose pins are gone
             tracer = owned.enter_context(Tracer(traced.schema, manifest, maps))
             owned.callback(_restore, name, release)
-            _lead(name, release, release / "trace", (ENOLINK,))
+            _lead(name, release)
         except BpfError as error:
             doing = f"trace the packets of `{name}`"
             raise general.refused(general.of_kernel(error, doing)) from error
@@ -136,34 +137,55 @@ def _restore(name: str, release: Path) -> None:
     """The plain build back, where the traced one is in place."""
     folder = release / "trace"
     if folder.exists():
-        # it may be that an interface is gone, or that somebody has led its link elsewhere meanwhile
-        _lead(name, folder, release, (ENOLINK, EPERM))
+        _lead_back(name, release)
         online_cpus_grace()  # whoever is in a traced program may still look for the next stage
         remove_directory(folder)
 
 
-def _lead(name: str, before: Path, after: Path, forgiven: tuple[int, ...]) -> None:
-    """Each port's link from the entry program in one folder to that in another. Error numbers that
-    are `forgiven` leave it where it is."""
+def _lead(name: str, release: Path) -> None:
+    """Each port's link from the plain build to the traced one. Raises `Refused` where it leads
+    elsewhere, and BpfError."""
+    for port, plain, link in _links(name, release):
+        with (
+            Program.open_pinned(plain) as expected,
+            Program.open_pinned(release / "trace" / plain.name) as traced,
+        ):
+            try:
+                link.update(traced, expected=expected)
+            except BpfError as error:
+                if error.errno == EPERM:
+                    raise general.refused(faults.another_in_place(name, port)) from None
+                if error.errno != ENOLINK:  # its interface is gone
+                    raise
+
+
+def _lead_back(name: str, release: Path) -> None:
+    """Each port's link from the traced build to the plain one; it stays where it leads elsewhere.
+    Any load of the traced build counts, by its tag: an older one's pins may be gone."""
+    for _, plain, link in _links(name, release):
+        pin = release / "trace" / plain.name
+        if not pin.exists():
+            continue
+        with Program.open_pinned(pin) as traced, link.program() as present:
+            if present.tag != traced.tag:
+                continue
+            with Program.open_pinned(plain) as wanted:
+                try:
+                    link.update(wanted, expected=present)
+                except BpfError as error:
+                    if error.errno not in (ENOLINK, EPERM):  # gone; led elsewhere just now
+                        raise
+
+
+def _links(name: str, release: Path) -> Iterator[tuple[str, Path, Link]]:
+    """Each attached port's name, the pin of its plain entry program, and its link."""
     about = read_about(name)
     roles = from_json(about["manifest"]).roles
     for port in about["ports"]:
-        entry, link = f"entry_{roles[port['role']]}", link_of(name, port["number"])
-        if not link.exists() or not (before / entry).exists():
-            continue
-        with (
-            Link.open_pinned(link) as held,
-            Program.open_pinned(before / entry) as expected,
-            Program.open_pinned(after / entry) as wanted,
-        ):
-            try:
-                held.update(wanted, expected=expected)
-            except BpfError as error:
-                if error.errno in forgiven:
-                    continue
-                if error.errno == EPERM:
-                    raise general.refused(faults.another_in_place(name, port["name"])) from None
-                raise
+        plain, pin = release / f"entry_{roles[port['role']]}", link_of(name, port["number"])
+        if pin.exists() and plain.exists():
+            with Link.open_pinned(pin) as link:
+                yield port["name"], plain, link
 
 
 # ---- one trace at a time --------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from edges import HELIOCTL, Edge
 from helioc.runtime.handles import Link, Program
+from helioc.runtime.pins import remove_directory
 from helioc.runtime.releases import ROOT
 from lab import Background, LabError, until
 from linx.world import A, B
@@ -30,10 +31,7 @@ def start(edge: Edge, *words: str) -> Background:
 def traced(edge: Edge, send: Callable[[], object], *words: str) -> list[dict[str, Any]]:
     """What a trace with `--count` says, while `send` is called again and again."""
     running = start(edge, "--json", *words)
-    ends = time.monotonic() + 20
-    while running.running and time.monotonic() < ends:
-        send()
-        time.sleep(0.01)
+    until(lambda: (send(), not running.running)[1], "the end of a trace that counts", 20)
     said = running.wait(0.1)
     running.stop()
     return [json.loads(line) for line in said.splitlines()]
@@ -166,7 +164,7 @@ def test_a_slow_reader_costs_packets_nothing(linx: Linx) -> None:
     with numbered(linx) as lost:
         running = start(linx.a, "--json")  # nobody reads what it says: its pipe is full soon
         running.expect('"redirect"', 20)
-        time.sleep(1)
+        until(lambda: running.unread > 48 << 10, "a full pipe", 20)
         running.stop(signal.SIGKILL)
     linx.a.control("list")
     assert lost == [] and plain_in_place(linx.a)
@@ -194,6 +192,19 @@ def test_one_at_a_time(linx: Linx) -> None:
     with pytest.raises(LabError, match="H0851"):
         linx.a.control("trace")
     running.stop(signal.SIGINT)
+    assert plain_in_place(linx.a)
+
+
+def test_pins_that_went_before_their_programs(linx: Linx) -> None:
+    """Links may lead to a traced build that nobody can name any more; the next trace knows it."""
+    running = start(linx.a, "--json")
+    with udp_socket(linx.world.host_a) as client:
+        heard(running, lambda: client.sendto(b"question", (B.host, 53)), '"redirect"')
+        running.stop(signal.SIGKILL)
+        (folder,) = (ROOT / linx.a.name).glob("release-*/trace")
+        remove_directory(folder)
+        assert not plain_in_place(linx.a)
+        assert traced(linx.a, lambda: client.sendto(b"question", (B.host, 53)), "--count", "1")
     assert plain_in_place(linx.a)
 
 
