@@ -198,6 +198,10 @@ def free_octets(path: Path) -> int:
     return about.f_bavail * about.f_frsize
 
 
+#: Requests of a worker, and how far apart the numbers of workers' rules and those of a pair are.
+EACH, APART, PAIR = 600, 1000, 10_000
+
+
 class Worker(threading.Thread):
     """Creates pairs of rules, one request after the other, each with a key and again and again
     until it is acknowledged. `done`: the number of those that are."""
@@ -211,23 +215,27 @@ class Worker(threading.Thread):
     def run(self) -> None:
         try:
             while not self.ending.is_set():
-                self._one(self.number * 100 + self.done + 1)
+                self._one(self.number * APART + self.done + 1)
         except BaseException as error:
             self.wrong.append(error)
 
     def _one(self, id_: int) -> None:
-        text = f"create FAR {id_} [(action, u8, DROP)], FAR {id_ + 500} [(action, u8, DROP)]"
+        text = f"create FAR {id_} [(action, u8, DROP)], FAR {id_ + PAIR} [(action, u8, DROP)]"
         while not self.ending.is_set():
             try:
                 with Client(self.here.address, self.here.name, timeout=5) as client:
                     client.apply(text, key=f"{self.number}-{id_}")
                 self.done += 1
-                if self.done % 90 == 0:
+                if self.done == EACH:
                     self.ending.set()
                 return
             except Rejected as error:
                 if error.diagnostics[0].code not in ("H0763", "H0764"):
                     raise
+
+
+def paired(there: set[int]) -> bool:
+    return {i + PAIR for i in there if i <= PAIR} == {i for i in there if i > PAIR}
 
 
 @pytest.fixture
@@ -253,11 +261,12 @@ def test_kills_at_any_moment(here: World, workers: list[Worker], acknowledge: st
                 for worker in workers:
                     worker.start()
                 begun = True
-            done = {w.number * 100 + i + 1 for w in workers for i in range(w.done)}
+            done = {w.number * APART + i + 1 for w in workers for i in range(w.done)}
             there = {rule.id for rule in client.rules(kinds=["FAR"], text=False)}
             assert there >= done
-            assert {id_ + 500 for id_ in there if id_ <= 500} == {i for i in there if i > 500}
-            time.sleep(chance.uniform(0.0, 0.2))
+            assert paired(there)
+            enough = len(done) + chance.randrange(30)
+            until(lambda: sum(w.done for w in workers) >= enough, "requests done", 20)  # noqa: B023
             kill(process)
     with here.agent(), here.client() as client:
         for worker in workers:
@@ -265,9 +274,9 @@ def test_kills_at_any_moment(here: World, workers: list[Worker], acknowledge: st
             worker.join()
             assert not worker.wrong
         there = {rule.id for rule in client.rules(kinds=["FAR"], text=False)}
-        assert {i + 500 for i in there if i <= 500} == {i for i in there if i > 500}
+        assert paired(there)
         for worker in workers:
-            mine = {i for i in there if worker.number * 100 < i <= worker.number * 100 + 100}
+            mine = {i for i in there if 0 < i - worker.number * APART <= APART}
             assert worker.done <= len(mine) <= worker.done + 1
     assert sum(worker.done for worker in workers) > 0
 
