@@ -1,7 +1,8 @@
 """`helioc`: check, compile, fmt, graph, doc, test, decode, replay, fuzz, explain.
 
 Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a
-fault of helioc itself. Each command imports what it needs when it runs: `check` must feel instant.
+fault of helioc itself, 130 interrupted, 141 nobody reads any more. Each command imports what it
+needs when it runs: `check` must feel instant.
 """
 
 from __future__ import annotations
@@ -26,21 +27,32 @@ CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=Fal
 def main() -> NoReturn:
     """Entry point. Whatever happens, the user sees a diagnostic, not a traceback."""
     try:
+        status = _run()
+    except BrokenPipeError as error:  # nobody reads standard error, either
+        from ..lang.ending import ending
+
+        _, status = ending(error, "helioc")
+    sys.exit(status)
+
+
+def _run() -> int:
+    """The exit status."""
+    try:
         cli.main(standalone_mode=False)
-        status = 0
     except click.exceptions.Exit as stop:
-        status = stop.exit_code
+        return stop.exit_code
     except click.ClickException as error:
         error.show()
-        status = error.exit_code
+        return error.exit_code
     except click.Abort:
-        status = 130
+        return 130
     except BaseException as error:
         from ..lang.ending import ending
 
         said, status = ending(error, "helioc")
         click.echo(said, err=True, nl=False)
-    sys.exit(status)
+        return status
+    return 0
 
 
 def complain(diagnostics: list[Diagnostic]) -> None:

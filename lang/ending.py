@@ -22,7 +22,9 @@ def ending(error: BaseException, program: str) -> tuple[str, int]:
         return "", 130
     if isinstance(error, BrokenPipeError | SystemExit):  # by the latter click says the same
         # What is still buffered goes nowhere, without a complaint when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for standard in (1, 2):
+            os.dup2(nowhere, standard)
         return "", 141
     found = diagnosed(error, program)
     return account(found, program), 70 if found[0].code == "H9999" else 1

@@ -1,7 +1,8 @@
 """`helioctl`: load a pipeline, tell it rules, look at it, unload it.
 
 Exit status: 0 well; 1 the input was refused, or the kernel refused; 2 the command line is wrong;
-70 a fault of helioctl itself; 130 interrupted. Each command imports what it needs when it runs.
+70 a fault of helioctl itself; 130 interrupted; 141 nobody reads any more. Each command imports
+what it needs when it runs.
 """
 
 from __future__ import annotations
@@ -25,21 +26,32 @@ _PATH = click.Path(path_type=Path)
 def main() -> NoReturn:
     """Entry point. Whatever happens, the user sees a diagnostic, not a traceback."""
     try:
+        status = _run()
+    except BrokenPipeError as error:  # nobody reads standard error, either
+        from ..lang.ending import ending
+
+        _, status = ending(error, "helioctl")
+    sys.exit(status)
+
+
+def _run() -> int:
+    """The exit status."""
+    try:
         cli.main(prog_name="helioctl", standalone_mode=False)
-        status = 0
     except click.exceptions.Exit as stop:
-        status = stop.exit_code
+        return stop.exit_code
     except click.ClickException as error:
         error.show()
-        status = error.exit_code
+        return error.exit_code
     except click.Abort:
-        status = 130
+        return 130
     except BaseException as error:
         from ..lang.ending import ending
 
         said, status = ending(error, "helioctl")
         click.echo(said, err=True, nl=False)
-    sys.exit(status)
+        return status
+    return 0
 
 
 def complain(diagnostics: list[Diagnostic]) -> None:
@@ -172,7 +184,7 @@ def list_(target: Target, as_json: bool) -> None:
     with target.open() as control:
         names, left = control.names()
     if as_json:
-        _json(names)
+        _json([{"name": name, "whole": name in names} for name in [*names, *left]])
     else:
         lines = [f"{name} (not whole: being loaded, or left by a load that was killed; "
                  f"`helioctl --name {name} unload` removes it)" for name in left]  # fmt: skip

@@ -30,21 +30,32 @@ _log = logging.getLogger("heliod")
 def main() -> NoReturn:
     """Entry point. Whatever happens, the user sees a diagnostic, not a traceback."""
     try:
+        status = _run()
+    except BrokenPipeError as error:  # nobody reads standard error, either
+        from ..lang.ending import ending
+
+        _, status = ending(error, "heliod")
+    sys.exit(status)
+
+
+def _run() -> int:
+    """The exit status."""
+    try:
         serve.main(prog_name="heliod", standalone_mode=False)
-        status = 0
     except click.exceptions.Exit as stop:
-        status = stop.exit_code
+        return stop.exit_code
     except click.ClickException as error:
         error.show()
-        status = error.exit_code
+        return error.exit_code
     except click.Abort:
-        status = 130
+        return 130
     except BaseException as error:
         from ..lang.ending import ending
 
         said, status = ending(error, "heliod")
         click.echo(said, err=True, nl=False)
-    sys.exit(status)
+        return status
+    return 0
 
 
 # fmt: off

@@ -278,11 +278,12 @@ class Bulk(Draft):
             self._names_free(block, table)
 
     def _names_free(self, block: Block, table: Table) -> None:
-        seen: set[str] = {*table.names, *self.book.folded_ports}
+        ports = self.book.folded_ports if block.kind.beside_ports else {}
+        seen: set[str] = {*table.names, *ports}
         for row, name in enumerate(block.names):
             if name and (fold(name) in seen or len(name.encode()) > 63 or not name.isprintable()):
                 title = f"the name `{name}` is in use, or no name"
-                if fold(name) in self.book.folded_ports:
+                if fold(name) in ports:
                     title = f"a port has the name `{name}`"
                 fault = Fault("H0453", title, "")
                 raise _Wrong(fault, np.array([row]), "name")

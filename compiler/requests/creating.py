@@ -106,7 +106,7 @@ class Creator(Finder):
         if taken is not None:
             title = f"{kind.name} {taken} has the name `{name}`"
             raise Fault("H0453", title, "name", "this name is in use", "names ignore case, - and _")
-        if ports := self.book.folded_ports.get(fold(name)):
+        if kind.beside_ports and (ports := self.book.folded_ports.get(fold(name))):
             title = f"the port {self.book.port_names[ports[0]]} has the name `{name}`"
             help_ = "a rule that names an interface would mean either: choose another name"
             raise Fault("H0453", title, "name", "this name is a port's", help_)

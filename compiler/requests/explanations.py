@@ -264,8 +264,8 @@ RULES = {
     ),
     "H0453": Explanation(
         "a name in use",
-        "Names are unique within their kind, and none is that of a port, which may stand in the "
-        "same places; case, `-`, `_` and spaces do not count.",
+        "Names are unique within their kind, and where an element refers to a rule of the kind or "
+        "to a port, none is a port's either; case, `-`, `_` and spaces do not count.",
         "create OVERLAY gre_wan1 [(local_ip, u32, 1), (remote_ip, u32, 2), (interface, u32, "
         "wan1)]",
         "create OVERLAY GRE-WAN3 [(local_ip, u32, 1), (remote_ip, u32, 2), (interface, u32, "

@@ -87,7 +87,7 @@ def reference_text(reference: Reference, book: Names | None) -> str:
         return numbered
     if reference.kind == "port":
         name = book.port_names.get(reference.id, "")
-        taken = any(book.by_name(k, name) for k, kind in book.kinds.items() if kind.rule.named)
+        taken = any(book.by_name(k, name) for k, kind in book.kinds.items() if kind.beside_ports)
         return quoted(name) if name and not taken else numbered
     rule = book.get(*reference)
     return quoted(rule.name) if rule is not None and rule.name else numbered

@@ -85,6 +85,8 @@ class Kind:
         self.alternatives = rule.alternatives
         self.children = (*rule.alternatives, *([rule.spread.kind] if rule.spread else []))
         self.plain = not (rule.grouped or rule.spread)
+        #: A name may mean one of these rules or a port.
+        self.beside_ports = any({"port", rule.name} <= {*e.references} for e in manifest.elements)
         #: Alternatives that are no groups and hold no rules themselves.
         self.leaves = {r.name for r in manifest.rules if r.name in rule.alternatives
                        and not (r.grouped or r.spread or r.alternatives)}  # fmt: skip

@@ -12,16 +12,17 @@
     - update: {FAR: {id: 17, interface: GRE-WAN2}}
     - delete: {FAR: 18}                                       # a number is an id, a word a name
     - replace: {PDR: []}                                      # none at all
+    - create: {dst_ip: 10.3.0.0/16, FAR: 17}                  # a PDR: no other kind has these
 
 The document is one change or a list of changes; a change is an operation with one rule or a list of
 rules; a rule is a kind with `id`, `name`, elements (lengths are the manifest's; values as in text
-requests) and nested rules, one or a list. Errors stand at their place, as in text.
+requests) and nested rules, one or a list; or elements and nested rules alone, of the only kind that
+has them. Errors stand at their place, as in text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 import yaml
 
@@ -39,6 +40,8 @@ _OPERATIONS: dict[str, Operation] = {
 }  # fmt: skip
 _PAIR = re.compile(r"\s*([^\s/&]+?)\s*(\.\.|/|&)\s*([^\s/&]+)\s*")
 _FORMS: dict[str, Form] = {"/": "prefix", "&": "mask", "..": "range"}
+#: Elements as Schema 1 of the paper names them.
+_PAPER = {"ipaddress", "macaddress", "interfaceindex"}
 #: Nodes of a document, each alias counted each time: more is a bomb.
 _MOST_NODES = 5_000_000
 
@@ -46,8 +49,7 @@ _MOST_NODES = 5_000_000
 def read_yaml(source: Source, manifest: Manifest) -> Request:
     """A request from YAML. Raises `Refused`."""
     found = Diagnostics()
-    lists = {fold(e.name) for e in manifest.elements if e.most}
-    reader = _Reader(Yaml(source, found), {fold(r.name) for r in manifest.rules}, lists)
+    reader = _Reader(Yaml(source, found), manifest)
     root = reader.yaml.root()
     changes = [] if root is None else reader.changes(root)
     if not changes and not found.errors:
@@ -57,8 +59,12 @@ def read_yaml(source: Source, manifest: Manifest) -> Request:
 
 
 class _Reader:
-    def __init__(self, text: Yaml, kinds: Collection[str], lists: Collection[str]) -> None:
-        self.yaml, self.kinds, self.lists, self.nodes = text, kinds, lists, 0
+    def __init__(self, text: Yaml, manifest: Manifest) -> None:
+        self.yaml, self.nodes = text, 0
+        self.kinds = {fold(rule.name) for rule in manifest.rules}
+        self.lists = {fold(e.name) for e in manifest.elements if e.most}
+        names = {spelled for e in manifest.elements for spelled in (fold(e.name), str(e.number))}
+        self.elements = (names | _PAPER) - self.kinds
 
     def fault(self, node: yaml.Node | None, code: str, title: str, help_: str) -> None:
         span = self.yaml.span(node) if node is not None else self.yaml.source.span(0, 0)
@@ -84,8 +90,7 @@ class _Reader:
                     continue
                 items: list[RuleItem | IE] = []
                 for rule in self.listed(value):
-                    for kind, body in self.pairs(rule, "a rule, for example FAR: {action: DROP}"):
-                        items.extend(self.rules(kind, body))
+                    items.extend(self.said(rule))
                 if not items:
                     self.fault(value, "H0475", "this change names no rule", "for example FAR: 17")
                 made.append(Change(operation, tuple(items), self.at(key)))
@@ -106,6 +111,18 @@ class _Reader:
                 self.fault(key, "H0475", "a key must be one word", "")
         return good
 
+    def said(self, node: yaml.Node) -> list[RuleItem]:
+        """The rules of a mapping from kinds, or the one that its elements are of."""
+        pairs = self.pairs(node, "a rule, for example FAR: {action: DROP}")
+        if not any(fold(key.value) in self.elements for key, _ in pairs):
+            return [rule for kind, body in pairs for rule in self.rules(kind, body)]
+        start, end = self.at(node)
+        id_, name, items = self.content(pairs)
+        if id_ is not None or name is not None:
+            help_ = "write it around the rule, for example FAR: {id: 17, action: DROP}"
+            self.fault(node, "H0475", "a rule with an id or a name needs its kind", help_)
+        return [RuleItem("", None, None, items, True, (start, end, end))]
+
     def rules(self, key: yaml.ScalarNode, body: yaml.Node) -> list[RuleItem]:
         """A kind's rules: one, or a list; none at all for `KIND: []`, as `replace` takes it."""
         if isinstance(body, yaml.SequenceNode) and body.value:
@@ -121,10 +138,17 @@ class _Reader:
             return self.referred(key.value, body, at)
         if isinstance(body, yaml.SequenceNode):
             return RuleItem(key.value, None, None, (), False, at)
+        id_, name, items = self.content(self.pairs(body, "a rule's elements"))
+        return RuleItem(key.value, id_, name, items, True, at)
+
+    def content(
+        self, pairs: list[tuple[yaml.ScalarNode, yaml.Node]]
+    ) -> tuple[int | None, str | None, tuple[RuleItem | IE, ...]]:
+        """A rule's id, name and items."""
         id_: int | None = None
         name: str | None = None
         items: list[RuleItem | IE] = []
-        for inner, value in self.pairs(body, "a rule's elements"):
+        for inner, value in pairs:
             if inner.value == "id":
                 id_ = self.id(value)
             elif inner.value == "name":
@@ -135,7 +159,7 @@ class _Reader:
                 items.extend(self.ies(inner, value))
         # Elements first: a bare `FAR: 17` before them would seem to be what they belong to.
         items.sort(key=lambda item: isinstance(item, RuleItem))
-        return RuleItem(key.value, id_, name, tuple(items), True, at)
+        return id_, name, tuple(items)
 
     def referred(self, kind: str, node: yaml.ScalarNode, at: tuple[int, ...]) -> RuleItem:
         if re.fullmatch(r"[0-9]+|0x[0-9a-fA-F]+", node.value):

@@ -48,3 +48,17 @@ def test_nobody_reads_any_more(words: str) -> None:
         done = subprocess.run([sys.executable, "-m", f"helioc.{program}", *rest], stdout=closed,
                               stderr=subprocess.PIPE, timeout=60)  # fmt: skip
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(
+    "words", ["compiler.cli check no/such.hp", "compiler.cli nonsense", "runtime.cli explain H1",
+              "runtime.daemon --nonsense"],
+)  # fmt: skip
+def test_nobody_reads_what_is_wrong(words: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    program, *rest = words.split()
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run([sys.executable, "-m", f"helioc.{program}", *rest], stderr=closed,
+                              stdout=subprocess.PIPE, timeout=60)  # fmt: skip
+    assert (done.returncode, done.stdout) == (141, b"")

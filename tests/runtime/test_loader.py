@@ -270,6 +270,8 @@ def test_a_load_that_was_killed_is_cleared_by_the_next(edge: Namespace, name: st
     edge.inside_thread(begun)
     said = edge.inside_thread(lambda: CliRunner().invoke(cli, ["list"], obj="").output)
     assert f"{name} (not whole" in said and f"`helioctl --name {name} unload`" in said
+    said = edge.inside_thread(lambda: CliRunner().invoke(cli, ["list", "--json"], obj="").output)
+    assert {"name": name, "whole": False} in json.loads(said)
     assert pick_to_remove(name) == name
     unload(name)
     assert name not in remains()

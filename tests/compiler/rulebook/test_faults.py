@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import helioc
 import pytest
+from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.explanations import CARRIERS, EXPLANATIONS
 from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Diagnostic, Refused
@@ -65,6 +67,17 @@ def test_more(book: RuleBook, name: str, golden: Callable[[str, str], None]) -> 
     found = refused(book, MORE[name])
     assert found
     golden(f"requests/{name}.txt", render_all(found))
+
+
+def test_a_ports_name_is_refused_only_where_it_may_mean_either() -> None:
+    kinds = linx().rule("OVERLAY"), replace(linx().rule("FAR"), named=True)
+    book = RuleBook(linx(kinds), {"WAN1": 1, "WAN2": 2})
+    assert not refused(book, "create FAR wan1 [(action, u8, REDIRECT), (interface, u32, WAN1)]")
+    book.commit(book.plan(parse_request(Source("r", "create FAR wan1 [(action, u8, DROP)]"))))
+    columns = read_csv(Source("far.csv", "name,action\nWAN2,DROP\n"), book.kinds["FAR"])
+    assert [rule.name for rule in book.plan_columns(columns).created] == ["WAN2"]
+    text = "create OVERLAY wan1 [(local_ip, u32, 1), (remote_ip, u32, 2), (interface, u32, 1)]"
+    assert [d.code for d in refused(book, text)] == ["H0453"]
 
 
 def test_a_full_table_changes_nothing(golden: Callable[[str, str], None]) -> None:
