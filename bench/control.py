@@ -16,6 +16,7 @@ from helioc.compiler.clang import find_clang, flags
 from helioc.compiler.phases import Bundle
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.wire import Codecs, decode, encode
 from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
@@ -118,17 +119,41 @@ def control(bundle: Bundle) -> Iterator[Control]:
 def requests(bundle: Bundle) -> Iterator[Row]:
     """One rule a request, one request after another, each its own transaction; the waiting for
     grace periods, which many of them share, is in the mean."""
+    updates = [
+        f"update FAR {1 + i % FARS} [(action, u8, {'PASS' if i // FARS % 2 == 0 else 'DROP'})]"
+        for i in range(4 * FARS)
+    ]
+    prefixes = [f"10.{i >> 8}.{i & 255}.0/24" for i in range(2000)]
+    creates = [f"create PDR {i} [(dst_ip, u32, {p}), FAR 1]" for i, p in enumerate(prefixes, 1)]
+    tens = [
+        f"create PDR {i} [(src_ip, u32, {p}), (dst_ip, u32, 10.9.0.0/16), (protocol, u8, UDP), "
+        f"(dscp, u8, 46), (tos, u8, 184), (src_port, u16, {1000 + i}), (dst_port, u16, 53), "
+        "(vlan_id, u16, 7), (src_mac, u48, 02:00:00:00:00:01), FAR 1]"
+        for i, p in enumerate(prefixes, 1)
+    ]
+    deletes = [f"delete PDR {i}" for i in range(1, 1 + len(prefixes))]
     with control(bundle) as c:
-        texts = [
-            f"update FAR {1 + i % FARS} [(action, u8, {'PASS' if i // FARS % 2 == 0 else 'DROP'})]"
-            for i in range(4 * FARS)
-        ]
-        yield from _each("update a FAR", texts, c)
-        prefixes = [f"10.{i >> 8}.{i & 255}.0/24" for i in range(2000)]
-        texts = [f"create PDR {i} [(dst_ip, u32, {p}), FAR 1]" for i, p in enumerate(prefixes, 1)]
-        yield from _each("create a PDR", texts, c)
-        texts = [f"delete PDR {i}" for i in range(1, 1 + len(prefixes))]
-        yield from _each("delete a PDR", texts, c)
+        yield from _each("update a FAR", updates, c)
+        yield from _each("create a PDR", creates, c)
+        yield from _each("delete a PDR", deletes, c)
+    with control(bundle) as c:
+        yield _octets("update a FAR: octets to force, median", updates, c, "<= 20 us")
+        yield _octets("create a PDR: octets to force, median", creates, c)
+        yield _octets("delete a PDR: octets to force, median", deletes, c)
+        yield _octets("create a PDR of ten: octets to force", tens, c, "<= 35 us")
+
+
+def _octets(name: str, texts: list[str], c: Control, target: str = "") -> Row:
+    """From a request as an agent gets it until it is in force and the rule book knows."""
+    codecs = Codecs(c.bundle.manifest, c.book.kinds)
+    messages = [encode(parse_request(Source("bench", text)), codecs) for text in texts]
+    made = []
+    for message in messages:
+        before = time.perf_counter_ns()
+        c.make(decode(message, codecs))
+        made.append(time.perf_counter_ns() - before)
+    c.writer.settle()
+    return Row(name, median(made) / 1000, "us", target)
 
 
 def _each(name: str, texts: list[str], c: Control) -> Iterator[Row]:
