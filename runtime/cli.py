@@ -368,6 +368,45 @@ def trace(
             click.echo(said, err=True)
 
 
+@cli.command()
+@click.option(
+    "--rules",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Tell also what single rules of this kind counted, of the busiest 1,000.",
+)
+@click.pass_obj
+def metrics(target: Target, kinds: tuple[str, ...]) -> None:
+    """What this host's pipelines count, once, as Prometheus reads it."""
+    from .metrics import exposition
+    from .releases import pick
+
+    name = pick(target.name) if target.name else ""
+    click.echo(exposition(kinds, name), nl=False)
+
+
+@cli.command()
+@click.option("--interval", default=1.0, type=click.FloatRange(0.1, 60), help="Seconds.")
+@click.option("--once", is_flag=True, help="One look over an interval, and no more.")
+@click.option("--rules", default=10, type=click.IntRange(0, 1000), help="So many of the busiest.")
+@click.pass_obj
+def top(target: Target, interval: float, once: bool, rules: int) -> None:
+    """What passes now: a table of ports, rule kinds, the busiest rules, and what is lost."""
+    from .top import watched
+
+    screen = sys.stdout.isatty() and not once
+    try:
+        for text in watched(target.name, interval, rules, screen):
+            click.echo(text if screen or once else f"{text}\n", nl=not screen)
+            sys.stdout.flush()
+            if once:
+                return
+    finally:
+        if screen:
+            click.echo("\x1b[?25h")
+
+
 # ---- certificates ---------------------------------------------------------------------------
 
 

@@ -81,15 +81,10 @@ class Local:
 
     @property
     def _reader(self) -> Reader:
-        from .card.loaded import on_card
-        from .card.reader import CardReader
-        from .reader import Reader
-        from .releases import pick
+        from .card.reader import reader_of
 
         if self._opened is None or not self._opened.in_force:
-            name = pick(self.name)
-            made = CardReader(name) if on_card(name) else Reader(name)
-            self._opened = self._owned.enter_context(made)
+            self._opened = self._owned.enter_context(reader_of(self.name))
         return self._opened
 
     def _open(self) -> Loaded | LoadedCard:

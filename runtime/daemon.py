@@ -74,13 +74,15 @@ def _run() -> int:
               help="For --tcp: PATH.pem, PATH.key, and the ca.pem beside them.")
 @click.option("--insecure-tcp", "insecure", default="", metavar="HOST:PORT",
               help="Also listen here WITHOUT TLS: whoever reaches it may do everything.")
+@click.option("--metrics", "scraped", default="", metavar="HOST:PORT",
+              help="Serve Prometheus' /metrics here, over HTTP: whoever reaches it may read them.")
 @click.option("--rate", default=10_000.0, type=click.FloatRange(1), show_default=True,
               help="Requests a second of one client; whoever asks faster waits.")
 @click.option("--cpu", type=click.IntRange(0), help="Run on this CPU alone: handing work from "
               "one thread to the next is quicker, and only one works at a time anyway.")
 def serve(
     path: Path, state: Path, acknowledge: Acknowledge, address: str, identity: Path | None,
-    insecure: str, rate: float, cpu: int | None,
+    insecure: str, scraped: str, rate: float, cpu: int | None,
 ) -> None:
     """Own the pipelines of this network namespace, and take requests for them over gRPC.
 
@@ -104,7 +106,7 @@ def serve(
 
     agent = Agent(Store(state, acknowledge))
     try:
-        service = Service(agent)
+        service = Service(agent, listen_http(scraped) if scraped else None)
         server = Server(service, Limits(rate=rate))
         server.listen(path)
         if identity is not None:
@@ -136,6 +138,21 @@ def _run_on(cpu: int) -> None:
         raise click.UsageError(
             f"--cpu {cpu}: there is no such CPU, or we may not run on it"
         ) from None
+
+
+def listen_http(address: str) -> socket.socket:
+    """A socket that listens at HOST:PORT. Raises `Refused`."""
+    from . import agent_faults as faults
+    from .faults import refused
+
+    host, _, port = address.rpartition(":")
+    try:
+        return socket.create_server(
+            (host.strip("[]"), int(port)),
+            family=socket.AF_INET6 if "[" in host else socket.AF_INET,
+        )
+    except (OSError, ValueError, OverflowError) as error:
+        raise refused(faults.address_taken(address, str(error))) from None
 
 
 def tell_manager(state: str) -> None:

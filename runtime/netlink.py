@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _HEADER = struct.Struct("=IHHII")
 _REQUEST, _ACK, _DUMP, _CREATE, _REPLACE = 1, 4, 0x300, 0x400, 0x100
@@ -21,6 +22,23 @@ _SCOPE_LINK = 253
 _FAMILIES = {4: socket.AF_INET, 16: socket.AF_INET6}  # by octets of an address
 _USABLE = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable stale delay probe noarp permanent
 XDP_REDIRECTED = 4  # NETDEV_XDP_ACT_NDO_XMIT: the driver sends frames that programs redirect
+
+
+class Counts(NamedTuple):
+    """What the kernel counted of an interface: the first fields of `struct rtnl_link_stats64`."""
+
+    rx_packets: int = 0
+    tx_packets: int = 0
+    rx_bytes: int = 0
+    tx_bytes: int = 0
+    rx_errors: int = 0
+    tx_errors: int = 0
+    rx_dropped: int = 0
+    tx_dropped: int = 0
+
+
+_COUNTS = struct.Struct("=8Q")
+_NOTHING = Counts()
 
 
 @dataclass(frozen=True)
@@ -36,6 +54,7 @@ class Link:
     below: int
     vlan: int
     program: int
+    counts: Counts = _NOTHING
 
 
 @dataclass(frozen=True)
@@ -210,6 +229,7 @@ def _link(body: bytes) -> Link:
         int.from_bytes(given.get(5, b""), "little") if kind == "vlan" else 0,
         int.from_bytes(inner.get(1, b""), "little"),
         int.from_bytes(xdp.get(4, b""), "little"),
+        Counts(*_COUNTS.unpack_from(given[23])) if 23 in given else _NOTHING,
     )
 
 

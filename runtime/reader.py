@@ -24,14 +24,17 @@ from ..compiler.manifest import (
     State,
     from_json,
 )
+from ..compiler.requests.rules import Rule
 from . import faults
 from .bulk import rows
 from .handles import BpfError, Map
-from .images import LIVE
+from .images import LIVE, ImageCodec
 from .moment import Counted, Moment, Rules, slots_at
-from .releases import about_id, pick, read_about, release_of
+from .ports import Wanted
+from .releases import about_id, pick, read_about, release_of, this_namespace
 from .report import Entry
 from .sums import before_of, read_sums
+from .tables import EPOCHS, SLOT
 
 _ATTEMPTS = 100
 _FLAGS = 24  # of an image
@@ -53,8 +56,12 @@ class Reader:
         try:
             self._open(release)
             self.manifest: Manifest = from_json(self.about["manifest"])
-            self.port_numbers = {p["name"]: p["number"] for p in self.about["ports"]}
-            self.interfaces = {p["name"]: p["interface"] for p in self.about["ports"]}
+            self.ports = tuple(Wanted(**port) for port in self.about["ports"])
+            self.port_numbers = {port.name: port.number for port in self.ports}
+            self.interfaces = {port.name: port.interface for port in self.ports}
+            self.incarnation: str = self.about["incarnation"]
+            #: Whether its interfaces are those that this process sees.
+            self.here = self.about["namespace"] == this_namespace()
         except BpfError as error:
             self.close()
             doing = f"read the pipeline `{self.name}`"
@@ -169,13 +176,55 @@ class Reader:
         many: Array = read_sums(counters, int(cells.max()) + 1)[cells]
         return many
 
+    # ---- numbers alone, give or take what just changes ----------------------------------------
+
+    @property
+    def revision(self) -> int:
+        """Of the last transaction."""
+        return int.from_bytes(self._memory("control")[:8], "little")
+
+    def live(self, kind: RuleKind, revision: int) -> tuple[Array, Array]:
+        """The cells of a kind's rules, and their sequences."""
+        slots = self._slots(kind, revision)
+        cells = np.flatnonzero(slots)
+        stride = self.map(f"{kind.prefix}_images").spec.stride
+        images = rows(self._memory(f"{kind.prefix}_images"), stride)
+        sequences = np.ascontiguousarray(images[slots[cells], :8]).view("<u8")[:, 0]
+        return cells, sequences
+
+    def masks(self, kind: RuleKind, revision: int) -> int | None:
+        """Under how many masks a kind's rules are looked for; None where these are fixed."""
+        if not kind.tuples or kind.fixed or f"{kind.prefix}_tuples" not in self._maps:
+            return None
+        directory = self._cells(kind)[:1]
+        ahead = ((revision & (EPOCHS - 1)) - int(directory[0] >> np.uint64(48))) % EPOCHS
+        shift = 24 if ahead < EPOCHS // 2 else 0
+        version = int(directory[0]) >> shift & SLOT
+        at = version * self.map(f"{kind.prefix}_tuples").spec.stride
+        return int.from_bytes(self._memory(f"{kind.prefix}_tuples")[at : at + 4], "little")
+
+    def count_entries(self, state: State) -> int:
+        """How many a state table has."""
+        return len(self.map(f"{state.prefix}_state").read_all()[0]) // state.key_size
+
+    def rule_in(self, kind: RuleKind, cell: int) -> Rule | None:
+        """The rule that a cell leads to now."""
+        slot = int(self._slots(kind, self.revision)[cell])
+        image = self.map(f"{kind.prefix}_images").lookup(slot.to_bytes(4, "little"))
+        try:
+            return ImageCodec(self.manifest, kind).rule_of(image or b"")[0] if slot else None
+        except (ValueError, IndexError):
+            return None  # overtaken by a writer
+
     def occupancy(self) -> tuple[int, dict[str, int]]:
         """The revision, and how many rules each kind has, give or take those that just change."""
-        control = self.map("control").mmap().cast("Q")
-        epoch = control[0]
-        control.release()
-        slots = {kind.name: slots_at(self._cells(kind), epoch) for kind in self.manifest.rules}
-        return epoch, {name: int(np.count_nonzero(each)) for name, each in slots.items()}
+        revision = self.revision
+        slots = {kind.name: self._slots(kind, revision) for kind in self.manifest.rules}
+        return revision, {name: int(np.count_nonzero(each)) for name, each in slots.items()}
+
+    def _slots(self, kind: RuleKind, revision: int) -> Array:
+        """By cell where its image is; 0 without a rule."""
+        return slots_at(self._cells(kind), revision)
 
     def _cells(self, kind: RuleKind) -> Array:
         return np.frombuffer(self._memory(f"{kind.prefix}_cells"), dtype="<u8").copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
@@ -31,8 +32,9 @@ LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
 class Service:
     """`helio.control.v1.Control`. Close it."""
 
-    def __init__(self, agent: Agent) -> None:
-        self.agent, self.readers = agent, Readers()
+    def __init__(self, agent: Agent, metrics: socket.socket | None = None) -> None:
+        """`metrics`: see `Readers`."""
+        self.agent, self.readers = agent, Readers(metrics)
         self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
 
     # ---- changing ---------------------------------------------------------------------------

@@ -50,6 +50,7 @@ LIBRARIES = {
     "grpc_reflection": WIRE,
     "google": WIRE,
     "cryptography": ("runtime/certs.py",),
+    "prometheus_client": ("runtime/metrics.py", "runtime/metrics_server.py"),
     "pyroute2": ("runtime/*",),
     "click": ENTRY_POINTS,
     "scapy": (),

@@ -13,9 +13,17 @@ from ..bulk import rows
 from ..images import LIVE
 from ..moment import Moment
 from ..reader import Reader
+from ..releases import pick
+from .loaded import on_card
 
 _FLAGS = 24  # of an image
 Array = npt.NDArray[Any]
+
+
+def reader_of(name: str = "") -> Reader:
+    """Of a pipeline that is loaded, wherever it is. Raises `Refused`."""
+    name = pick(name)
+    return CardReader(name) if on_card(name) else Reader(name)
 
 
 class CardReader(Reader):
@@ -30,18 +38,16 @@ class CardReader(Reader):
 
     def moment(self, kinds: Collection[str] = ()) -> Moment:
         wanted = [kind for kind in self.manifest.rules if not kinds or kind.name in kinds]
-        rules = [self._rules(kind, self._slots(kind)) for kind in wanted]
-        return Moment(self.manifest, self._revision(), self.port_numbers, rules).detach()
+        revision = self.revision
+        rules = [self._rules(kind, self._slots(kind, revision)) for kind in wanted]
+        return Moment(self.manifest, revision, self.port_numbers, rules).detach()
 
-    def occupancy(self) -> tuple[int, dict[str, int]]:
-        counts = {k.name: int(np.count_nonzero(self._slots(k))) for k in self.manifest.rules}
-        return self._revision(), counts
-
-    def _revision(self) -> int:
+    @property
+    def revision(self) -> int:
         return int.from_bytes(self.map("revision").lookup(bytes(4)) or b"", "little")
 
-    def _slots(self, kind: RuleKind) -> Array:
-        """By cell where its image is, which is in a slot of the same number; 0 without a rule."""
+    def _slots(self, kind: RuleKind, revision: int) -> Array:
+        """An image is in the slot of its cell's number."""
         stride = self.map(f"{kind.prefix}_images").spec.stride
         live = rows(self._memory(f"{kind.prefix}_images"), stride)[:, _FLAGS] == LIVE
         slots: Array = np.where(live, np.arange(len(live)), 0)

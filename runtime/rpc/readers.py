@@ -19,6 +19,7 @@ from .reading import COPIED, DIGEST, END, FAILED, METHODS, PART, receive, send
 
 _ATTEMPTS = 3
 _DYING = 0.5  # seconds
+_BREATH = 1.0  # seconds between two looks at the process
 
 
 class Relayed(Refused):
@@ -36,7 +37,11 @@ class Readers:
     """Calls may come from any thread. The process is started when it is first needed, and again
     when it has died. Close it."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: socket.socket | None = None) -> None:
+        """`metrics`: where the process is to serve them; it listens already, and is closed with
+        this. Then the process is started again by itself, too."""
+        self._metrics = metrics
+        self._closed = threading.Event()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -45,10 +50,21 @@ class Readers:
         """Now rather than at the first call."""
         with self._lock:
             self._running()
+        if self._metrics is not None:
+            threading.Thread(target=self._keep, daemon=True).start()
+
+    def _keep(self) -> None:
+        while not self._closed.wait(_BREATH):
+            with self._lock:
+                if not self._closed.is_set():
+                    self._running()
 
     def close(self) -> None:
         """May be called again."""
+        self._closed.set()
         with self._lock:
+            if self._metrics is not None:
+                self._metrics.close()
             if self._control is not None:
                 self._control.close()
                 self._control = None
@@ -126,8 +142,11 @@ class Readers:
         if self._process is None or self._control is None:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
-                words = [sys.executable, "-m", "helioc.runtime.rpc.reading", str(theirs.fileno())]
+                inherited = [theirs.fileno()]
+                if self._metrics is not None:
+                    inherited.append(self._metrics.fileno())
+                words = [sys.executable, "-m", "helioc.runtime.rpc.reading", *map(str, inherited)]
                 self._process = subprocess.Popen(
-                    words, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+                    words, pass_fds=inherited, stdin=subprocess.DEVNULL
                 )
         return self._control

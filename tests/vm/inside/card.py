@@ -14,6 +14,7 @@ from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle, read_bundle
 from helioc.runtime.card.loaded import LoadedCard
 from helioc.runtime.card.reader import CardReader
+from helioc.runtime.metrics import exposition
 from helioc.runtime.config import Config
 from helioc.runtime.loader import unload
 from helioc.runtime.ports import Wanted
@@ -66,6 +67,10 @@ def life(bundle: Bundle) -> None:
     assert [(c.rule.id, c.packets, c.octets) for c in reader.rules()] == [(1, 5, 90)]
     assert all(count == 0 for _, count in reader.events())
     reader.close()
+    told = exposition(("FLOW",))
+    assert 'helio_rules{kind="FLOW",pipeline="steering"} 1.0' in told
+    assert 'helio_rule_packets_total{kind="FLOW",pipeline="steering"} 5.0' in told
+    assert 'helio_single_rule_bytes_total{id="1",' in told
     unload("steering")
     assert "xdpoffload" not in said("ip link show nfpsim0") and not ROOT.exists()
 
