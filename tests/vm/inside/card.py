@@ -14,9 +14,9 @@ from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle, read_bundle
 from helioc.runtime.card.loaded import LoadedCard
 from helioc.runtime.card.reader import CardReader
-from helioc.runtime.metrics import exposition
 from helioc.runtime.config import Config
 from helioc.runtime.loader import unload
+from helioc.runtime.metrics import exposition
 from helioc.runtime.ports import Wanted
 from helioc.runtime.releases import ROOT
 
