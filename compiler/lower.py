@@ -16,7 +16,7 @@ from .lowering.rewrite import carried_over
 from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.stages import lower_block
 from .lowering.tell import places
-from .lowering.values import Binding, Site
+from .lowering.values import Binding, Kept, Site
 from .lowering.verdicts import steers
 from .manifest import State
 from .model import Choose, Find, IsLocal, Pipeline, Stage, Tell
@@ -128,9 +128,9 @@ def _role(
     points: trace.Points,
     target: Target,
 ) -> tuple[list[Function], int, set[str]]:
-    """A role's functions, the words of the scratch record that their pushes take, and the members
-    of the state that they use."""
-    kept = 0
+    """A role's functions, the words of the scratch record that their lists and pushes take, and the
+    members of the state that they use."""
+    kept = Kept()
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(
         fronts_behind(pipeline.graph, role, pipeline.graph.entry(role).name)
@@ -153,6 +153,7 @@ def _role(
         Shape(()),
         bindings,
         states=remembered,
+        kept=kept,
         card=target == "nfp",
         in_memory=_in_memory(pipeline, role, join, target),
     )
@@ -163,8 +164,7 @@ def _role(
         trace.stage(site)
         shape = lower_block(site, stage.body)
         if target == "host" and shape is not None and (shape.pushed or shape.appended):
-            shape, words = carried_over(site, shape)
-            kept = max(kept, words)
+            shape = carried_over(site, shape)
         lowered.append((stage, site))
     wanted = start.needs.union(*(site.uses for _, site in lowered))
     out = [
@@ -176,7 +176,7 @@ def _role(
     for stage, site in lowered:
         name = f"stage_{role}_{stage.name}"
         out.append(Function(name, stage.name, role, tuple(site.writer.lines), stage.span))
-    return out, kept, wanted
+    return out, kept.words, wanted
 
 
 def _in_memory(pipeline: Pipeline, role: str, join: Join, target: Target) -> bool:
@@ -219,6 +219,7 @@ C_TYPE = {1: "u8", 2: "u16", 4: "u32", 8: "u64", 16: "u128"}
 def _record(table: Table) -> Record:
     """The record's C members, with padding spelt out."""
     members, at = [], 0
+    lists = {element.name for element in table.rule.gives if element.most}
     for i, m in enumerate(table.manifest.record):
         if m.offset > at:
             members.append(Member(f"u8 pad_{i}[{m.offset - at}]"))
@@ -226,7 +227,7 @@ def _record(table: Table) -> Record:
             members.append(Member(f"struct next_hop {m.name}"))
         elif m.kind == "slots":
             members.append(Member(f"u32 slots[{m.size // 4}]"))
-        elif m.size in C_TYPE:
+        elif m.size in C_TYPE and m.name not in lists:
             members.append(Member(f"{C_TYPE[m.size]} {m.name}"))
         else:
             members.append(Member(f"u8 {m.name}[{m.size}]"))

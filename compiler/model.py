@@ -318,6 +318,14 @@ class Header:
         group = self.group(field.group) if field.group is not None else None
         return group if group and group.count is not None else None
 
+    def opposite(self, field: Field) -> Field:
+        """`dst` of `src` and the other way round, where there are both and alike; else the field
+        itself."""
+        name = {"src": "dst", "dst": "src"}.get(field.name, "")
+        other = next((f for f in self.fields if f.name == name), field)
+        alike = (other.kind, other.width, other.group) == (field.kind, field.width, field.group)
+        return other if alike else field
+
     @property
     def flags(self) -> frozenset[str]:
         return frozenset(flag for group in self.groups for flag in group.flags)
@@ -664,7 +672,7 @@ class Forward:
     graph's order."""
 
     port: PortOf
-    via: Packet | Attribute | Recalled | Listed
+    via: Packet | Item | Attribute | Recalled | Listed
     span: Span
     fronts: tuple[tuple[str, str], ...] = ()
 

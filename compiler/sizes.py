@@ -19,6 +19,12 @@ def solved(header: Header, expr: Expr, wanted: Callable[[int], bool]) -> tuple[s
     return "", 0, 0
 
 
+def worked_out(header: Header) -> set[str]:
+    """Fields that are written as the header's size, or the number of an array's elements, asks."""
+    said = [header.size, *(g.count for g in header.groups)]
+    return {name for name in (first_field(e) for e in said if e is not None) if name}
+
+
 def first_field(expr: Expr) -> str:
     """The first field that the expression reads; empty if it reads none."""
     match expr:

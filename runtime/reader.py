@@ -234,16 +234,17 @@ class Reader:
         now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         found = []
         for key, entry in self.map(f"{state.prefix}_state").items():
-            slots = [(s, key[s.offset : s.offset + s.size]) for s in state.match]
-            slots += [(s, entry[s.offset : s.offset + s.size]) for s in state.gives]
+            slots = [(s, key[s.offset : s.offset + s.size], False) for s in state.match]
+            slots += [(s, entry[s.offset : s.offset + s.size], True) for s in state.gives]
             seen = int.from_bytes(entry[:SEEN], "little")
-            values = tuple((s.name, self._shown(s, octets)) for s, octets in slots)
+            values = tuple((s.name, self._shown(s, octets, held)) for s, octets, held in slots)
             found.append(Entry(values, (now - seen) / 1e9 if state.ages else None))
         return sorted(found)
 
-    def _shown(self, slot: Slot, octets: bytes) -> str:
+    def _shown(self, slot: Slot, octets: bytes, held: bool) -> str:
+        """`held`: of what an entry holds, where a port's number is in host order."""
         if slot.type == "port":
-            number = int.from_bytes(octets, sys.byteorder)
+            number = int.from_bytes(octets, sys.byteorder if held else "big")
             return next((n for n, p in self.port_numbers.items() if p == number), str(number))
         number = int.from_bytes(octets, "big")
         if slot.type == "mac":

@@ -79,14 +79,16 @@ def _why_not(program: Program, node: model.Node, field: model.Field, state: Stat
     header = node.header
     if isinstance(field.default, model.Derived):
         return f"derived: `{field.default.what}(…)`"
-    tested = {
-        t.field for e in program.checked.graph.leaving(node.name) for t in e.tests if not t.ahead
-    }
+    graph = program.checked.graph
+    tested = {t.field for e in graph.leaving(node.name) for t in e.tests if not t.ahead}
     if any(_overlap(field, header.field(name)) for name in tested):
         at = program.position(node.name)
         last = all(w.chain[-1] == at for w in state) and header.protocol not in NETWORK
         if not last and header.protocol not in LAYER4:
             return "an edge tests it"
+    seen = max((t.ahead for e in graph.entering(node.name) for t in e.tests), default=0)
+    if field.offset < seen:
+        return "an edge in front looks ahead at it"
     if decides_reading(header, field):
         return "it says how the header is read"
     return None

@@ -10,7 +10,7 @@ from .. import model
 from ..graph import writable
 from ..lowering.reads import walk
 from ..requests.lists import octets_of
-from ..sizes import first_field
+from ..sizes import worked_out
 from ..sums import is_checksum, zero_checksum
 from . import faults_files, faults_headers
 from . import faults_stages as faults
@@ -377,7 +377,7 @@ def _check_complete(
         if field.part_of:
             parts.setdefault(field.part_of, []).append(field.name)
     valued = given | flags | {f.name for f in fields if f.default is not None or f.name[0] == "_"}
-    valued |= _worked_out(node.header)
+    valued |= worked_out(node.header)
     missing = [
         f
         for f in fields
@@ -409,12 +409,6 @@ def _check_complete(
                 missing[0].span,
             )
         )
-
-
-def _worked_out(header: model.Header) -> set[str]:
-    """Fields that are written as the header's size, or the number of an array's elements, asks."""
-    said = [header.size, *(g.count for g in header.groups)]
-    return {name for name in (first_field(e) for e in said if e is not None) if name}
 
 
 def _misspelt(element: tree.PushElement, fields: tuple[model.Field, ...]) -> bool:

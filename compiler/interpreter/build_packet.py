@@ -38,15 +38,21 @@ class Heading:
         return len(self.plain)
 
     def derived(self, what: str) -> list[tuple[Field, Derived]]:
-        """The fields of this sort that are present and were not given."""
+        """The fields of this sort that are present and were not given. A size that was given may
+        leave no room for them."""
         there = Octets(self.header, self.plain)
+
+        def is_there(field: Field) -> bool:
+            at = there.offset(field)
+            return at is not None and 0 <= at <= self.size * 8 - field.width
+
         return [
             (field, field.default)
             for field in self.header.fields
             if isinstance(field.default, Derived)
             and field.default.what == what
             and field.name not in self.values
-            and there.offset(field) is not None
+            and is_there(field)
         ]
 
 
@@ -134,8 +140,12 @@ def _numbers(heading: Heading) -> dict[str, int]:
     """What is known of each field: as given, else a flag by what its group was given, else by the
     edge, else by default."""
     header = heading.header
-    defaults = {f.name: f.default for f in header.fields if isinstance(f.default, int)}
     told = heading.values.keys() | set(heading.computed)
+    wholes = told | dict(heading.writes).keys()
+    defaults = {
+        f.name: f.default for f in header.fields
+        if isinstance(f.default, int) and f.part_of not in wholes
+    }  # fmt: skip
     groups = {f.group for f in header.fields if f.name in told}
     alone = (g.flags[0] for g in header.groups if g.name in groups and len(g.flags) == 1)
     given = {name: v for name, v in heading.values.items() if isinstance(v, int)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..model import Header
+from ..sizes import worked_out
 from ..sums import zero_checksum
 from .build_packet import Heading, build
 from .environment import Port, is_broadcast, is_group, is_multicast
@@ -22,7 +23,6 @@ KINDS6 = {"ttl_expired": (3, 0), "too_big": (2, 0)}
 _ERRORS = (3, 4, 5, 11, 12)
 _ICMP, _ICMP6 = 1, 58
 _QUOTED = 8  # octets behind the header
-_EXCHANGED = {"src": "dst", "dst": "src"}
 _TOO_BIG6, _REDIRECT6 = 2, 137
 _MIN_MTU6 = 1280
 _HEADERS6 = 40 + 8  # IPv6 and ICMPv6
@@ -172,14 +172,14 @@ def _returned(packet: Rewriting, layer: Layer, following: str, outer: Sequence[H
     """A popped header on the way back: what has no default stays, addresses are exchanged."""
     heading = packet.heading(layer.name, {}, following)
     header, octets = layer.header, layer.octets
-    derived = {name for name, _ in heading.writes} | header.flags
+    derived = {name for name, _ in heading.writes} | header.flags | worked_out(header)
     kept: dict[str, Value] = {"checksum": 0} if zero_checksum(header, outer) else {}
     for field in header.fields:
         if field.default is not None or field.part_of or field.name.startswith("_"):
             continue
         if field.name in derived or not field.width:
             continue
-        value = octets.get(_EXCHANGED.get(field.name, field.name))
+        value = octets.get_field(header.opposite(field))
         if value is not None:
             kept[field.name] = value
     return Heading(layer.name, header, kept, heading.writes)

@@ -120,7 +120,7 @@ class Rewriting:
         target = self.chain[at]
         pushed = [
             replace(
-                self.heading(e.node, self._with_ecn(e.node, values, target), after),
+                self.heading(e.node, self._with_ecn(e, values, target), after),
                 computed=e.computed,
             )
             for (e, values), after in zip(elements, following, strict=True)
@@ -327,11 +327,13 @@ class Rewriting:
         return ()
 
     def _with_ecn(
-        self, node: str, values: Mapping[str, Value], target: Layer | Heading
+        self, element: PushElement, values: Mapping[str, Value], target: Layer | Heading
     ) -> Mapping[str, Value]:
-        """RFC 6040 section 4.1, normal mode: ECN is copied unless the push says what it is."""
-        ip = {self.graph.node(node).header.protocol, target.header.protocol} <= set(NETWORK)
-        if not ip or {"tos", "traffic_class", "dscp", "ecn"} & values.keys():
+        """RFC 6040 section 4.1, normal mode: ECN is copied unless the push says what it is, be it
+        by what a rule may leave out."""
+        header, told = self.graph.node(element.node).header, {name for name, _ in element.values}
+        ip = {header.protocol, target.header.protocol} <= set(NETWORK)
+        if not ip or {"tos", "traffic_class", "dscp", "ecn"} & told:
             return values
         inner = target.octets if isinstance(target, Layer) else Octets(target.header, target.plain)
         return {**values, "ecn": inner.number("ecn")}

@@ -39,7 +39,7 @@ def _change(site: Site, target: Packet, new: Value) -> None:
     routing = [n for n in above if site.header(n).protocol == "srh" and target.field == "dst"]
     with ExitStack() as unrouted:
         if routing:
-            absent = " && ".join(f"!{site.pointer(n)}" for n in routing)
+            absent = " && ".join(f"!there({site.pointer(n)})" for n in routing)
             unrouted.enter_context(w.nest(f"if ({absent}) {{"))
         for node in above:
             _follow(site, node, "pseudo", change, total)

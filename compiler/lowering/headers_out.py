@@ -112,20 +112,40 @@ class HeaderOut:
         if f.name in self.header.flags:
             return Value(self.flag(f.name), 1)
         if f.name in self.given:
-            return self.given[f.name]
+            return self._given(f)
         if self.listed is not None and (number_of := self._follows(f.name)) is not None:
             return Value(self.listed.text(number_of), f.width)
         field, number, _ = self.sized
         if f.name == field:
             return Value(f"{number:#x}", f.width)
-        for name, number in self.writes:
-            if name == f.name:
-                return constant(number, f.width)
         if isinstance(f.default, Derived) and f.default.what == "length":
             return None
         if isinstance(f.default, Derived):
             return Value("0x0", f.width)  # until it is summed up
-        return constant(f.default or 0, f.width)
+        return constant(self._untold(f), f.width)
+
+    def _given(self, f: Field) -> Value:
+        """The value that the push says; of one that a rule may leave out, what it is else."""
+        said = self.given[f.name]
+        if not said.given or (f.group is not None and self.condition(f.group) == said.given):
+            return said
+        otherwise = constant(self._untold(f), f.width).text
+        if f.part_of in self.given:
+            whole = self.header.field(f.part_of)
+            shift = whole.offset + whole.width - f.offset - f.width
+            otherwise = f"({self._given(whole).host()} >> {shift} & {(1 << f.width) - 1:#x})"
+        return Value(f"({said.given} ? {said.host()} : {otherwise})", f.width)
+
+    def _untold(self, f: Field) -> int:
+        """The value of a field of which the push says nothing."""
+        written = dict(self.writes)
+        if f.name in written:
+            return written[f.name]
+        if f.part_of is None or isinstance(f.default, int):
+            return f.default if isinstance(f.default, int) else 0
+        whole = self.header.field(f.part_of)
+        shift = whole.offset + whole.width - f.offset - f.width
+        return self._untold(whole) >> shift & (1 << f.width) - 1
 
     def _follows(self, name: str) -> list[int] | None:
         """The values of a field that follows from how many elements the array has, by that; None of

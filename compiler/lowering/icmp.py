@@ -4,10 +4,12 @@ came."""
 from __future__ import annotations
 
 from ..model import Header
+from ..sizes import worked_out
 from ..sums import zero_checksum
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
+from .lists import returned_list
 from .shape import Unsupported, constant_size, writable
 from .values import Site, Value, field_value
 from .verdicts import drop, link_paths, save
@@ -50,7 +52,8 @@ def _reply(site: Site, front: str) -> None:
 def _came_by(site: Site, way: tuple[str, ...]) -> str:
     """C text of whether these nodes were popped, and not those of another way."""
     every = dict.fromkeys(n for other in site.shape.popped for n in other)
-    return " && ".join(("" if n in way else "!") + site.pointer(n) for n in every)
+    tests = ((n in way, f"there({site.pointer(n)})") for n in every)
+    return " && ".join(text if there else f"!{text}" for there, text in tests)
 
 
 def _answer_by(site: Site, version: Version, way: tuple[str, ...]) -> None:
@@ -86,6 +89,7 @@ def _back(site: Site, popped: tuple[str, ...]) -> tuple[HeaderOut, ...]:
     """The popped headers as they go back: source and destination exchanged, the rest as a push
     would write it, but what has no default stays as it came."""
     out: list[HeaderOut] = []
+    taken = 0
     following = (*popped, site.shape.fronts[0])[1:]
     for node, after in zip(popped, following, strict=True):
         header = site.header(node)
@@ -93,31 +97,33 @@ def _back(site: Site, popped: tuple[str, ...]) -> tuple[HeaderOut, ...]:
         given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()})
         if zero_checksum(header, [h.header for h in out]):
             given["checksum"] = Value("0x0", 16)
-        out.append(HeaderOut(node, header, given, edge.writes or ()))
+        listed = returned_list(site, node, taken)
+        out.append(HeaderOut(node, header, given, edge.writes or (), listed=listed))
+        taken = site.kept.words if listed is not None else taken
     return tuple(out)
 
 
 def _exchanged(site: Site, node: str, header: Header, written: set[str]) -> dict[str, Value]:
     w, pointer = site.writer, site.node(node)
-    other = {"src": "dst", "dst": "src"}
     given: dict[str, Value] = {}
+    follows = header.flags | worked_out(header)
     for f in header.fields:
         if f.default is not None or f.name in written or not f.width or f.part_of:
             continue
-        if f.name in header.flags or f.name.startswith("_"):
+        if f.name in follows or f.name.startswith("_") or header.array(f):
             continue
         if f.width > 128:
             raise Unsupported(f"`{f.name}` of a popped `{header.name}` cannot be sent back", w.span)
         name = w.fresh("back")
         if f.group is not None:
             group = group_pointer(site, header, f.group, pointer)
-            v = field_value(group, header.field(f.name))
+            v = field_value(group, header.opposite(f))
             has = w.fresh("given")
             w.put(f"u8 {has} = {group} != 0;")
             w.put(f"u{v.octets * 8} {name} = {has} ? {v.text} : 0;")
             given[f.name] = Value(name, v.width, v.raw, has)
         else:
-            v = field_value(pointer, header.field(other.get(f.name, f.name)))
+            v = field_value(pointer, header.opposite(f))
             w.put(f"u{v.octets * 8} {name} = {v.text};")
             given[f.name] = Value(name, v.width, v.raw)
     return given

@@ -5,19 +5,17 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
-from ...lang.source import Span
-from ..model import Append, Group, Header, Pop, Push, PushElement
-from ..sizes import solved
+from ..model import Append, Pop, Push, PushElement
 from . import trace
-from .headers_out import HeaderOut, ListOut
+from .headers_out import HeaderOut
 from .ip import VERSIONS, version_of
+from .lists import KEPT, carried_list, pushed_list
 from .shape import Appended, Shape, Unsupported, fronts_behind, ways_to, writable
 from .stores import is_known
 from .values import Site, Value, value
 from .verdicts import drop
 
 ECN_CE = 3
-_KEPT = "st->scratch->kept"
 
 
 def pop(site: Site, statement: Pop) -> Shape:
@@ -100,65 +98,29 @@ def append(site: Site, statement: Append) -> Shape:
 def header_out(site: Site, element: PushElement, following: str) -> HeaderOut:
     """A header to be written in front of `following` ("": of nothing), its values taken."""
     header = site.header(element.node)
-    listed = _listed(site, header, element)
+    listed = pushed_list(site, header, element)
     writes = (writable(site, element.node, following).writes or ()) if following else ()
     given = {name: captured(site, value(site, v)) for name, v in element.values}
     return HeaderOut(element.node, header, given, writes, frozenset(element.computed), listed)
 
 
-def _listed(site: Site, header: Header, element: PushElement) -> ListOut | None:
-    """What the header's array is to hold. Refuses sizes that are not known here."""
-    told, span, w = f"`{header.name}` cannot be pushed", site.writer.span, site.writer
-    arrays = [g for g in header.groups if g.count is not None]
-    if header.size is not None and (header.flags or (arrays and header.tail)):
-        raise Unsupported(f"{told}: its size is not that of its fields, which may be absent", span)
-    if not arrays:
-        return None
-    if len(arrays) > 1 or not element.lists:
-        raise Unsupported(f"{told}: it has more arrays than one", span)
-    ((_, items),) = element.lists
-    if header.size is not None:
-        _refuse_padding(header, arrays[0], items.most - items.skip, span)
-    octets, count, first = arrays[0].width // 8, w.fresh("count"), w.fresh("list")
-    record = value(site, items.source).text
-    w.put(
-        f"u32 {count} = RAW8({record}, {octets * items.most});",
-        f"void *{first} = (void *){record} + {octets * items.skip};",
-    )
-    if items.skip:
-        w.put(f"{count} = {count} > {items.skip} ? {count} - {items.skip} : 0;")
-    w.put(f"if ({count} > {items.most - items.skip})", f"\t{count} = {items.most - items.skip};")
-    return ListOut(count, first, items.most - items.skip, items.backwards)
-
-
-def _refuse_padding(header: Header, array: Group, most: int, span: Span | None) -> None:
-    """A size clause must know sizes of exactly the elements' octets."""
-    assert header.size is not None
-    for n in range(most + 1):
-        size = (header.fixed + n * array.width) // 8
-        if solved(header, header.size, lambda found, size=size: found >= size)[2] != size:  # type: ignore[misc]
-            told = f"`{header.name}` cannot be pushed: {n} elements are none of its sizes"
-            raise Unsupported(told, span)
-
-
-def carried_over(site: Site, shape: Shape) -> tuple[Shape, int]:
+def carried_over(site: Site, shape: Shape) -> Shape:
     """The shape as the next stage finds it: what its pushes took is put into the scratch record.
-    Also how many words that takes. What an earlier stage put there stays where it is."""
-    taken = 0
+    What an earlier stage put there stays where it is."""
     if shape.appended:
         what = "a packet appended to in one stage, and sent in a later one"
         raise Unsupported(what, site.writer.span)
-    if any(h.listed is not None for h in shape.pushed):
-        what = "a list pushed in one stage, and the packet sent in a later one"
-        raise Unsupported(what, site.writer.span)
-    if any(_KEPT in v.text for h in shape.pushed for v in h.given.values()):
-        return shape, taken
+    texts = [v.text for h in shape.pushed for v in h.given.values()]
+    texts += [h.listed.first for h in shape.pushed if h.listed is not None]
+    if any(KEPT in text for text in texts):
+        return shape
+    taken = 0
 
     def keep(text: str) -> str:
         nonlocal taken
-        site.writer.put(f"{_KEPT}[{taken}] = {text};")
+        site.writer.put(f"{KEPT}[{taken}] = {text};")
         taken += 1
-        return f"{_KEPT}[{taken - 1}]"
+        return f"{KEPT}[{taken - 1}]"
 
     def kept(v: Value) -> Value:
         given = f"((u8){keep(v.given)})" if v.given else ""
@@ -171,7 +133,15 @@ def carried_over(site: Site, shape: Shape) -> tuple[Shape, int]:
         replace(h, given={n: v if is_known(v) else kept(v) for n, v in h.given.items()})
         for h in shape.pushed
     )
-    return replace(shape, pushed=pushed), taken
+    site.kept.words = max(site.kept.words, taken)
+    return replace(shape, pushed=tuple(_list_kept(site, h) for h in pushed))
+
+
+def _list_kept(site: Site, header: HeaderOut) -> HeaderOut:
+    if header.listed is None:
+        return header
+    octets = next(g.width for g in header.header.groups if g.count is not None) // 8
+    return replace(header, listed=carried_list(site, header.listed, octets, site.kept.words))
 
 
 def captured(site: Site, v: Value) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..model import Expr, Recall, Remember
 from . import trace
 from .stores import placed
-from .values import Binding, Site, value
+from .values import Site, value
 
 Fill = Callable[[Site], None]
 
@@ -28,7 +28,8 @@ def remember(site: Site, statement: Remember) -> None:
 
 
 def recall(site: Site, statement: Recall, miss: Fill) -> None:
-    """`miss` lowers what happens where nothing is remembered."""
+    """`miss` lowers what happens where nothing is remembered. What is found is copied: another
+    `remember` may use its place anew."""
     w, laid = site.writer, site.states[statement.state]
     words = _key(site, statement.state, statement.key)
     trace.recall(site, statement.state, words)
@@ -37,8 +38,9 @@ def recall(site: Site, statement: Recall, miss: Fill) -> None:
     with w.nest(f"if (!{entry}) {{"):
         w.put(f"count_event({site.events('miss', statement.state)});")
         miss(site)
-    trace.recalled(site, statement.state, entry)
-    site.bindings[statement.state] = Binding(entry, statement.state)
+    with w.nest("else {"):
+        w.put(f"st->{laid.prefix}_got = *{entry};")
+        trace.recalled(site, statement.state, entry)
 
 
 def _key(site: Site, state: str, values: tuple[Expr, ...]) -> str:

@@ -184,9 +184,14 @@ def _bits(out: HeaderOut, f: Field, end: int, payload: str) -> list[tuple[Value,
 
 
 def _told_parts(out: HeaderOut, f: Field) -> list[Field]:
-    """Parts of a divided field that have a value of their own."""
+    """Parts of a divided field that have a value of their own: by default where the whole has none
+    that was told."""
     told = out.given.keys() | {name for name, _ in out.writes} | out.header.flags
-    return [p for p in out.header.fields if p.part_of == f.name and p.name in told]
+    parts = (p for p in out.header.fields if p.part_of == f.name)
+    return [
+        p for p in parts
+        if p.name in told or (f.name not in told and p.default is not None)
+    ]  # fmt: skip
 
 
 def _value(out: HeaderOut, f: Field, payload: str) -> Value:

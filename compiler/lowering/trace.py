@@ -115,9 +115,7 @@ def recall(site: Site, state: str, words: str) -> None:
 
 
 def recalled(site: Site, state: str, entry: str) -> None:
-    if site.points.on:
-        with site.writer.nest("else {"):
-            _step(site, Point("recalled", state), *_entry_words(site, state, f"{entry}->"))
+    _step(site, Point("recalled", state), *_entry_words(site, state, f"{entry}->"))
 
 
 def remember(site: Site, state: str, words: str, entry: str) -> None:

@@ -105,6 +105,7 @@ class Site:
     needs: set[str] = field(default_factory=set)  # the same of all helpers
     loaded: set[str] = field(default_factory=set)  # pointers that this function has, null or not
     known: set[str] = field(default_factory=set)  # nodes and kinds whose pointers are not null here
+    kept: Kept = field(default_factory=lambda: Kept())
 
     def branch(self, known: set[str] | frozenset[str] = frozenset()) -> Site:
         """The same place for one way of a branch: what it learns stays there. `known`: nodes that
@@ -158,15 +159,14 @@ class Site:
 
     def _surely(self, known: str, pointer: str) -> str:
         if known not in self.known:
-            self.writer.never(f"!{pointer}")
+            self.writer.never(f"!there({pointer})")
             self.known.add(known)
         return pointer
 
     def may_have(self, name: str) -> bool:
         """Whether a packet here can have the node: none that a pop or an append took away."""
-        if self.shape.appended and name in self.shape.gone(self.pipeline.graph, self.role):
-            return False
-        return name in self.reachable and not any(name in way for way in self.shape.popped)
+        gone = self.shape.gone(self.pipeline.graph, self.role)
+        return name in self.reachable and name not in gone
 
     def pointer(self, name: str) -> str:
         """C text of the pointer to a node's header; null where the packet lacks the node."""
@@ -219,6 +219,13 @@ class Site:
 
     def header(self, node: str) -> Header:
         return self.pipeline.graph.node(node).header
+
+
+@dataclass
+class Kept:
+    """How many words of the scratch record hold what is written later."""
+
+    words: int = 0
 
 
 @dataclass(frozen=True)
@@ -294,7 +301,7 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
             return Value("arrival_port(ctx)", 32)
         case Recalled():
             octets = next(n for n in (1, 2, 4, 8, 16) if n * 8 >= expr.width)
-            text = f"{site.bindings[expr.state].text}->{expr.slot}"
+            text = f"st->{site.states[expr.state].prefix}_got.{expr.slot}"
             return Value(text, octets * 8, raw=octets > 1 and not expr.port)
         case Attribute():
             return attribute(site, expr)

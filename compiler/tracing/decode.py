@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from ..manifest import Manifest, State
 from ..manifest import Slot as StateSlot
@@ -130,10 +131,11 @@ class Decoder:
         at = 0 if point.what == "recalled" else state.key_size // 8
         key = _octets(words[:at])
         if point.what != "recalled":
-            told += [_told_slot(s, key[s.offset : s.offset + s.size]) for s in state.match]
+            told += [_told_slot(s, key[s.offset : s.offset + s.size], "big") for s in state.match]
         if point.what != "recall":
             for slot in state.gives:
-                told.append(_told_slot(slot, _octets(words[at : at + _words(slot)])[: slot.size]))
+                octets = _octets(words[at : at + _words(slot)])[: slot.size]
+                told.append(_told_slot(slot, octets, "little"))
                 at += _words(slot)
         return tuple(told)
 
@@ -194,10 +196,10 @@ def _told(slots: tuple[Slot, ...], words: tuple[int, ...]) -> Iterator[Told]:
         at += slot.words
 
 
-def _told_slot(slot: StateSlot, octets: bytes) -> Told:
-    """Of a state: in network order, but a port's number."""
+def _told_slot(slot: StateSlot, octets: bytes, port: Literal["big", "little"]) -> Told:
+    """Of a state: in network order, but a port's number in an entry."""
     if slot.type == "port":
-        return Told(slot.name, int.from_bytes(octets, "little"), "port")
+        return Told(slot.name, int.from_bytes(octets, port), "port")
     kind = slot.type if slot.type in ("ip4", "ip6", "mac") else "uint"
     return Told(slot.name, int.from_bytes(octets, "big"), kind)
 

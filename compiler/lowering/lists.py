@@ -1,0 +1,118 @@
+"""What arrays of headers that are written hold: values of a rule's element, or of a header that
+came."""
+
+from __future__ import annotations
+
+from ...lang.source import Span
+from ..model import Group, Header, PushElement
+from ..sizes import solved
+from .groups import group_pointer
+from .headers_out import ListOut
+from .shape import Unsupported
+from .values import Site, value
+
+KEPT = "st->scratch->kept"  # words that later stages find
+
+
+def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | None:
+    """What the array of a pushed header is to hold. Refuses sizes that are not known here."""
+    w, what = site.writer, f"`{header.name}` cannot be pushed"
+    array = _array(header, what, w.span)
+    if array is None:
+        return None
+    if not element.lists:
+        raise Unsupported(f"{what}: nothing is said of what its array holds", w.span)
+    ((_, items),) = element.lists
+    most, octets = items.most - items.skip, array.width // 8
+    _refuse_padding(header, array, most, what, w.span)
+    count, first = w.fresh("count"), w.fresh("list")
+    record = value(site, items.source).text
+    w.put(
+        f"u32 {count} = RAW8({record}, {octets * items.most});",
+        f"void *{first} = (void *){record} + {octets * items.skip};",
+    )
+    if items.skip:
+        w.put(f"{count} = {count} > {items.skip} ? {count} - {items.skip} : 0;")
+    w.put(f"if ({count} > {most})", f"\t{count} = {most};")
+    return ListOut(count, first, most, items.backwards)
+
+
+def returned_list(site: Site, node: str, at: int) -> ListOut | None:
+    """What the array of a popped header holds, from word `at` of the scratch record on: the header
+    itself is written over."""
+    header, w, pointer = site.header(node), site.writer, site.node(node)
+    what = f"`{header.name}`, which was popped, cannot be sent back"
+    array = _array(header, what, w.span)
+    if array is None:
+        return None
+    assert array.count is not None
+    _refuse_padding(header, array, array.most, what, w.span)
+    count, elements, octets = w.fresh("count"), w.fresh("list"), array.width // 8
+    first = group_pointer(site, header, array.name, pointer)
+    said = value(site, array.count, (pointer, header)).host()
+    w.put(
+        f"u32 {count} = {first} ? {said} : 0;",
+        f"OPAQUE({count}); /* where there are some, the verifier has to see that there are */",
+        f"void *{elements} = &{KEPT}[{at}];",
+    )
+    for i in range(array.most):
+        end = f"{first} + {(i + 1) * octets} <= limit_of(ctx)"
+        with w.nest(f"if ({first} && {count} > {i} && {end}) {{"):
+            _copy(site, first, elements, i * octets, octets)
+    w.put(f"if ({count} > {array.most})", f"\t{count} = {array.most};")
+    _take(site, at, octets * array.most)
+    return ListOut(count, elements, array.most, backwards=False)
+
+
+def carried_list(site: Site, listed: ListOut, octets: int, at: int) -> ListOut:
+    """The same list as later stages find it, from word `at` of the scratch record on: how many
+    values of so many octets, then these."""
+    w = site.writer
+    w.put(f"{KEPT}[{at}] = {listed.count};")
+    elements = w.fresh("list")
+    w.put(f"void *{elements} = &{KEPT}[{at + 1}];")
+    for start in range(0, listed.most * octets, octets):
+        _copy(site, listed.first, elements, start, octets)
+    _take(site, at, 8 + listed.most * octets)
+    most = (1 << listed.most.bit_length()) - 1  # a bound that the verifier sees
+    count, first = f"((u32){KEPT}[{at}] & {most})", f"((void *)&{KEPT}[{at + 1}])"
+    return ListOut(count, first, listed.most, listed.backwards)
+
+
+def words_of(octets: int) -> int:
+    """Words of the scratch record."""
+    return (octets + 7) // 8
+
+
+def _take(site: Site, at: int, octets: int) -> None:
+    site.kept.words = max(site.kept.words, at + words_of(octets))
+
+
+def _copy(site: Site, source: str, target: str, at: int, octets: int) -> None:
+    done = 0
+    while done < octets:
+        size = next(n for n in (16, 8, 4, 2, 1) if n <= octets - done)
+        read = f"RAW{size * 8}({source}, {at + done})"
+        site.writer.put(f"PUT{size * 8}({target}, {at + done}, {read});")
+        done += size
+
+
+def _array(header: Header, what: str, span: Span | None) -> Group | None:
+    """The array of a header that can be written."""
+    arrays = [g for g in header.groups if g.count is not None]
+    if header.size is not None and (header.flags or (arrays and header.tail)):
+        raise Unsupported(f"{what}: its size is not that of its fields, which may be absent", span)
+    if len(arrays) > 1:
+        raise Unsupported(f"{what}: it has more arrays than one", span)
+    return arrays[0] if arrays else None
+
+
+def _refuse_padding(header: Header, array: Group, most: int, what: str, span: Span | None) -> None:
+    """A size clause must know sizes of exactly the elements' octets."""
+    if header.size is None:
+        return
+    least = header.fixed + sum(g.width for g in header.groups if g is not array)
+    for n in range(most + 1):
+        size = (least + n * array.width) // 8
+        if solved(header, header.size, lambda found, size=size: found >= size)[2] != size:  # type: ignore[misc]
+            raise Unsupported(f"{what}: {n} elements are none of its sizes", span)
