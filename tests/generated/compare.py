@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 
 from chance import Chance
 from helioc.compiler.check import check
@@ -25,6 +25,7 @@ from helioc.runtime.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from random_packets import Frame
 
+ADDRESSES6 = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1"]
 ADDRESSES = ["10.1.0.10", "10.2.0.5", "10.3.0.5", "192.0.2.2", "198.51.100.2"]
 
 
@@ -46,10 +47,15 @@ def ip(text: str) -> int:
     return int(IPv4Address(text))
 
 
+def ip6(text: str) -> int:
+    return int(IPv6Address(text))
+
+
 def world(chance: Chance, pipeline: Pipeline) -> Environment:
     """A port or two for each role; the second of a role is narrow, or tagged."""
     ports: list[Port] = []
     neighbours: dict[tuple[int, int], bytes] = {}
+    neighbours6: dict[tuple[int, int], bytes] = {}
     for i, role in enumerate(pipeline.roles):
         for j in range(2 if i == 0 or chance.maybe(0.5) else 1):
             number = len(ports) + 1
@@ -57,14 +63,18 @@ def world(chance: Chance, pipeline: Pipeline) -> Environment:
             vlan = chance.one((0, 0, 200)) if j else 0
             address = ip(f"10.{number}.0.1") if chance.maybe(0.9) else 0
             mac = bytes((2, 0, 0, 0, number, 1))
-            ports.append(
-                Port(number, f"{role}{j}".upper(), role, 10 + number, mtu, mac, address, vlan)
-            )
-            for text in ADDRESSES:
-                if chance.maybe(0.7):
-                    neighbours[number, ip(text)] = bytes((2, 0, 0, 1, number, ip(text) & 255))
-    own = {p.address for p in ports if p.address}
-    return Environment(tuple(ports), frozenset(own | {ip("10.1.255.255")}), neighbours)
+            address6 = ip6(f"2001:db8:{number}::1") if chance.maybe(0.9) else 0
+            name = f"{role}{j}".upper()
+            ports.append(Port(number, name, role, 10 + number, mtu, mac, address, vlan, address6))
+            for i, text in enumerate(ADDRESSES):
+                if chance.maybe(0.85):
+                    neighbours[number, ip(text)] = bytes((2, 0, 0, 1, number, i))
+            for i, text in enumerate(ADDRESSES6):
+                if chance.maybe(0.85):
+                    neighbours6[number, ip6(text)] = bytes((2, 0, 0, 6, number, i))
+    local = frozenset({p.address for p in ports if p.address} | {ip("10.1.255.255")})
+    local6 = frozenset(p.address6 for p in ports if p.address6)
+    return Environment(tuple(ports), local, neighbours, local6=local6, neighbours6=neighbours6)
 
 
 def checked(text: str) -> Pipeline:

@@ -7,18 +7,33 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from helioc.compiler.model import (
+    TAIL,
     Arithmetic,
+    Arrival,
+    Assign,
     Attribute,
     Compare,
+    Count,
     Derived,
     Edge,
+    Element,
     Field,
+    Find,
     Forward,
+    Given,
     Header,
+    Items,
+    Listed,
     Match,
+    Packet,
     Pipeline,
+    Pop,
+    PortOf,
     Push,
+    PushElement,
+    Recalled,
     RuleKind,
+    State,
     Verdict,
 )
 
@@ -26,19 +41,31 @@ from helioc.compiler.model import (
 _PLAIN = {
     "If", "IfGives", "MatchValue", "MatchReference", "Find", "Choose", "Push", "Pop", "ClampMss",
     "Forward", "Inline", "Present", "IsLocal", "IsFragment", "IsMulticast", "PortIs", "Not", "And",
-    "Or", "Hash", "Layer4", "Assign", "Swap", "Remember", "Recall", "Bridge", "Arrival",
+    "Or", "Hash", "Layer4", "Remember", "Recall", "Bridge",
 }  # fmt: skip
+_NAMED = {Listed: "one of a list", Count: "count of a list", Items: "list pushed"}
 
 
 def features(pipeline: Pipeline) -> frozenset[str]:
     """`statement Push`, `match lpm`, `edge with a mask` …"""
-    found = set(_of_parts(pipeline))
+    graph, found = pipeline.graph, set(_of_parts(pipeline))
     found |= {f"hook {verdict}" for verdict in pipeline.hooks.values()}
-    for node in pipeline.graph.nodes:
-        if len({e.source for e in pipeline.graph.entering(node.name)}) > 1:
+    found |= {f"{n.header.protocol} node" for n in graph.nodes if n.header.protocol}
+    for node in graph.nodes:
+        if len({e.source for e in graph.entering(node.name)}) > 1:
             found.add("node reached several ways")
+        if node.name.endswith("]"):
+            found.add("stack of headers")
+    if len({name for _, name in graph.entries}) > 1:
+        found.add("start by role")
     if len(pipeline.stages) > 1:
         found.add("several stages")
+    links = {n.name for n in graph.nodes if n.header.link}
+    for part in _walk(tuple(s.body for s in pipeline.stages)):
+        if isinstance(part, Push) and part.before in links:
+            found.add("push in front of a frame")
+        if isinstance(part, Pop) and part.node in links:
+            found.add("pop to a frame")
     return frozenset(found)
 
 
@@ -47,27 +74,63 @@ def _of_parts(pipeline: Pipeline) -> Iterator[str]:
         name = type(part).__name__
         if name in _PLAIN:
             yield f"statement {name}"
+        if type(part) in _NAMED:
+            yield _NAMED[type(part)]
         match part:
-            case Match():
-                yield f"match {part.kind}"
-                if getattr(part.operand, "kind", "") in ("ip6", "mac"):
-                    yield f"match of {part.operand.kind}"  # type: ignore[union-attr]
             case Edge():
                 yield from _of_edge(part, pipeline.roles)
             case Header():
                 yield from _of_header(part)
-            case RuleKind():
-                yield from _of_rule(part)
-            case Verdict():
-                yield f"verdict {part.verdict}"
+            case RuleKind() | Match() | Element() | State():
+                yield from _of_declaration(part)
+            case Packet(maybe_absent=True):
+                yield "hash of what may be absent"
+            case Packet(kind="ip6"):
+                yield "value of 128 bits"
             case Compare() | Arithmetic():
                 yield f"operator {part.operator}"
-            case Push():
-                yield f"push of {min(len(part.elements), 2)}{'+' if len(part.elements) > 1 else ''}"
-            case Forward():
-                yield f"forward via {type(part.via).__name__}"
-            case Attribute() if part.optional:
-                yield "optional value"
+            case _:
+                yield from _of_statement(part)
+
+
+def _of_statement(part: Any) -> Iterator[str]:
+    match part:
+        case Verdict():
+            yield f"verdict {part.verdict}"
+        case Assign():
+            yield "statement Swap" if len(part.fields) > 1 else "statement Assign"
+        case Find() if part.given:
+            yield "find with a value"
+        case Push():
+            yield f"push of {min(len(part.elements), 2)}{'+' if len(part.elements) > 1 else ''}"
+        case PushElement() if part.computed:
+            yield "checksum computed"
+        case Forward():
+            yield f"forward via {type(part.via).__name__}"
+            yield f"forward via {part.via.kind}"
+        case PortOf(Recalled()):
+            yield "port recalled"
+        case Attribute() if part.optional:
+            yield "optional value"
+
+
+def _of_declaration(part: RuleKind | Match | Element | State) -> Iterator[str]:
+    match part:
+        case RuleKind():
+            yield from _of_rule(part)
+        case Match():
+            yield f"match {part.kind}"
+            if isinstance(part.operand, Packet) and part.operand.kind in ("ip6", "mac"):
+                yield f"match of {part.operand.kind}"
+            if isinstance(part.operand, Arrival | Given):
+                yield "match of the port" if isinstance(part.operand, Arrival) else "match given"
+        case Element():
+            if part.most:
+                yield "element that is a list"
+            if part.kind == "ip6":
+                yield "element of 128 bits"
+        case State():
+            yield "state that ages" if part.ages else "state for ever"
 
 
 def _of_edge(edge: Edge, roles: tuple[str, ...]) -> Iterator[str]:
@@ -78,6 +141,8 @@ def _of_edge(edge: Edge, roles: tuple[str, ...]) -> Iterator[str]:
     if set(edge.roles) != set(roles):
         yield "edge on some roles"
     for test in edge.tests:
+        if test.ahead:
+            yield "edge that looks ahead"
         if test.mask is not None:
             yield "edge with a mask"
         if len(test.ranges) > 1:
@@ -87,6 +152,12 @@ def _of_edge(edge: Edge, roles: tuple[str, ...]) -> Iterator[str]:
 
 
 def _of_header(header: Header) -> Iterator[str]:
+    if any(g.count is not None for g in header.groups):
+        yield "header with an array"
+    if any(len(g.flags) > 1 for g in header.groups):
+        yield "group of several flags"
+    if any(g.name == TAIL for g in header.groups):
+        yield "fields at a header's end"
     if header.protocol:
         return
     for clause in ("size", "extent", "accept", "require", "payload", "groups", "link"):
@@ -99,6 +170,8 @@ def _of_header(header: Header) -> Iterator[str]:
 def _of_field(f: Field) -> Iterator[str]:
     if isinstance(f.default, Derived):
         yield f"field that is a {f.default.what}"
+        if f.default.plus:
+            yield "length less a number"
     if f.part_of:
         yield "field divided"
     if f.kind != "uint":

@@ -1,100 +1,126 @@
 """Parse graphs that nobody wrote: own headers and standard ones in any order, several ways to a
-node, roles, guards with sets, ranges and masks that do not overlap."""
+node, stacks, roles, packets that start differently by role."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from chance import Chance
+from random_guards import Leaving, exact, guard, leaving
 from random_headers import Own, header
 
-#: Standard headers: the fields that edges test, and those that another test may be about.
-STANDARD = {
-    "ethernet": [("type", 16)],
-    "vlan": [("type", 16), ("pcp", 3)],
-    "ipv4": [("protocol", 8), ("more_fragments", 1), ("dscp", 6)],
-    "gre": [("protocol", 16), ("sequence_present", 1)],
-    "udp": [("dst", 16), ("src", 16)],
-    "tcp": [("dst", 16), ("syn", 1)],
-    "icmp": [("type", 8), ("code", 8)],
-    "arp": [("operation", 16)],
-}
-#: How the world announces them, which is how they are announced mostly.
-USUAL = {
-    ("type", "vlan"): 0x8100, ("type", "ipv4"): 0x0800, ("type", "arp"): 0x0806,
-    ("protocol", "gre"): 47, ("protocol", "tcp"): 6, ("protocol", "udp"): 17,
-    ("protocol", "icmp"): 1, ("protocol", "ipv4"): 4,
-}  # fmt: skip
 LINKS = ("ethernet", "vlan")
+IPS = ("ipv4", "ipv6")
+MOST_NODES = 13
+#: Where a standard header is declared.
+HOMES = {
+    "std.ethernet": ("ethernet", "vlan", "arp"),
+    "std.ip": ("ipv4", "tcp", "udp", "icmp"),
+    "std.ipv6": ("ipv6", "icmpv6", "ipv6_destination", "ipv6_fragment"),
+    "std.gre": ("gre",), "std.vxlan": ("vxlan",), "std.geneve": ("geneve",),
+    "std.gtpu": ("gtpu", "pdu_session"), "std.mpls": ("mpls",), "std.srv6": ("srh",),
+}  # fmt: skip
 
 
 @dataclass
-class Place:
-    """A node while the graph grows. `taken`: by role, what edges that leave it match already."""
+class Spot:
+    """A node while the graph grows."""
 
     name: str
     header: str
     link: bool
-    selectors: list[tuple[str, int]]
-    style: str
-    mask: int
-    depth: int
-    taken: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
-    closed: set[str] = field(default_factory=set)  # roles on which an edge takes all packets
+    leaving: Leaving
     roles: set[str] = field(default_factory=set)
 
+    @property
+    def open(self) -> set[str]:
+        """Roles on which there is room for another edge."""
+        return self.roles - self.leaving.closed
 
-@dataclass
+
+@dataclass(frozen=True)
 class Grown:
-    """Text of the headers and of the edges."""
+    """Text of the headers and of the edges, and the modules that these need."""
 
     headers: list[str]
     edges: list[str]
+    imports: list[str]
+
+
+def graph(chance: Chance, roles: list[str]) -> Grown:
+    return GraphMaker(chance, roles).make()
 
 
 class GraphMaker:
     def __init__(self, chance: Chance, roles: list[str]) -> None:
         self.chance, self.roles = chance, roles
         self.own: dict[str, Own] = {}
-        self.places: list[Place] = []
+        self.spots: list[Spot] = []
+        self.starts: list[str] = []
         self.edges: list[str] = []
 
     def make(self) -> Grown:
         chance = self.chance
-        self.add("ethernet", "ethernet", set(self.roles))
+        for i in range(chance.number(0, 3)):
+            self.declare(f"own{i}")
+        overlay = chance.maybe(0.25)
+        if overlay:
+            self.overlay()
+        else:
+            self.start("ethernet", set(self.roles), told=chance.maybe(0.1))
+        self.links()
+        if not overlay and chance.maybe(0.7):
+            self.tunnel()
+        for name, head in self.wanted():
+            if len(self.spots) < MOST_NODES:
+                self.reach(name, head, self.before(head))
+        used = {s.header for s in self.spots}
+        imports = [m for m, names in HOMES.items() if used & set(names)]
+        return Grown([o.text for o in self.own.values()], [*self.starts, *self.edges], imports)
+
+    def declare(self, name: str, link: bool = False) -> None:
+        self.own[name] = header(self.chance, name, link)
+
+    # ---- the front ---------------------------------------------------------------------------
+
+    def start(self, name: str, roles: set[str], told: bool) -> Spot:
+        spot = self.add(name, "ethernet", roles)
+        if told:
+            alias = f" as {name}" if name != "ethernet" else ""
+            self.starts.append(f"start -> ethernet{alias} on {', '.join(sorted(roles))}")
+        return spot
+
+    def links(self) -> None:
+        """Link headers behind the one that packets start with."""
+        chance, first = self.chance, self.spots[0]
         if chance.maybe(0.4):
-            self.reach("vlan", "vlan", [self.places[0]])
+            self.reach("vlan", "vlan", [first], chance.one((1, 2, 2, 2, 3)))
         if chance.maybe(0.25):
             self.declare("tag", link=True)
-            self.reach("tag", "tag", [p for p in self.places if p.link])
-        wanted = self.wanted()
-        if chance.maybe(0.65):
-            self.tunnel()
-        for name, head in wanted:
-            self.reach(name, head, self.before(head))
-        return Grown([o.text for o in self.own.values()], self.edges)
+            self.reach("tag", "tag", [s for s in self.spots if s.link and s.name != "carried"])
 
-    def wanted(self) -> list[tuple[str, str]]:
-        """Nodes behind the link headers, roughly outermost first."""
+    def overlay(self) -> None:
+        """Frames that come bare on some roles and in tunnels on the others (on all, if there is but
+        one role)."""
         chance = self.chance
-        out: list[tuple[str, str]] = []
-        for i in range(chance.number(0, 4)):
-            self.declare(f"own{i}")
-        own = [o for o in self.own if o != "tag"]
-        first = chance.one(["ipv4", "ipv4", "ipv4", "ipv4", *own][:5])
-        out.append(("outer" if first == "ipv4" else first, first))
-        rest = [(o, o) for o in own if o != first]
-        if rest and chance.maybe(0.3):  # the same header under another name
-            rest.append((f"{rest[0][0]}_again", rest[0][0]))
-        for name, probability in (("gre", 0.45), ("udp", 0.5), ("arp", 0.1)):
-            if chance.maybe(probability):
-                rest.append((name, name))
-        if first != "ipv4" or chance.maybe(0.5):
-            rest.append(("user", "ipv4"))
-        out += chance.shuffled(rest)
-        late = [("tcp", 0.5), ("icmp", 0.25)]
-        out += [(n, n) for n, p in late if chance.maybe(p)]
-        return out[:14]
+        outside = set(chance.some(self.roles, 1, max(1, len(self.roles) - 1)))
+        bare = set(self.roles) - outside
+        at = self.start("ethernet", outside, told=True)
+        path = chance.one((["vxlan"], ["udp", "vxlan"], ["udp", "geneve"], ["gre"], ["own"], []))
+        names = [("outer", chance.one(IPS)), *((f"t_{h}", h) for h in self.any_own(path))]
+        for name, head in names:
+            at = self.then(at, name, head, outside) or at
+        reached = self.edge(at, "carried", "ethernet", outside, single=True)
+        if bare:
+            inner = self.start("carried", bare | reached, told=False)
+            self.starts.append(f"start -> ethernet as carried on {', '.join(sorted(bare))}")
+        elif reached:
+            inner = self.add("carried", "ethernet", reached)
+        else:
+            return
+        inner.leaving.style = "values"
+
+    # ---- tunnels -----------------------------------------------------------------------------
 
     def tunnel(self) -> None:
         """A node `inner` that comes bare on some roles and within other headers on the others: what
@@ -102,166 +128,130 @@ class GraphMaker:
         chance = self.chance
         within = set(chance.some(self.roles, 1, max(1, len(self.roles) - 1)))
         bare = set(self.roles) - within or set(within)
-        if chance.maybe(0.25):
+        if chance.maybe(0.2):
             bare = set()
-        middle = [("t_gre", "gre"), *((f"t_{o}", o) for o in self.own if o != "tag")]
-        path = [("t_ip", "ipv4"), *chance.some(chance.shuffled(middle), 0, 2)]
-        at = self.places[0]
-        for name, head in [*path, ("inner", "ipv4")]:
-            roles = self.edge(at, name, head, within)
-            if not roles:
-                return
-            at = self.add(name, head, roles)
-            at.style = "values"
-        for place in self.places:
-            if (
-                place.link
-                and bare & place.roles
-                and (place.name == "ethernet" or chance.maybe(0.7))
-            ):
-                at.roles |= self.edge(place, "inner", "ipv4", bare)
+        at: Spot | None = self.spots[0]
+        family = chance.one(("ipv4", "ipv4", "ipv6"))
+        path = [("t_ip", family), *((f"t_{h}", h) for h in self.any_own(self.middle(family)))]
+        if chance.maybe(0.1):
+            path = [("t_mpls", "mpls")]
+        inner = chance.one(("ipv4", "ipv4", "ipv6"))
+        for name, head in [*path, ("inner", inner)]:
+            at = self.then(at, name, head, within) if at else None
+        for spot in self.spots if at else []:
+            if spot.link and bare & spot.roles and (spot is self.spots[0] or chance.maybe(0.7)):
+                at.roles |= self.edge(spot, "inner", inner, bare, single=True)  # type: ignore[union-attr]
 
-    def declare(self, name: str, link: bool = False) -> None:
-        self.own[name] = header(self.chance, name, link)
+    def middle(self, family: str) -> list[str]:
+        """Headers between the two IP headers of a tunnel."""
+        options = [["gre"], ["udp", "gtpu"], ["udp", "gtpu", "pdu_session"], ["udp", "own"],
+                   ["own"], ["own"], ["own", "own"], ["udp"], []]  # fmt: skip
+        options += [["own"]] * 6 * any(own.array for own in self.own.values())
+        if family == "ipv6":
+            options += [["srh"]] * 6 + [["ipv6_destination"], ["own", "srh"], ["ipv6_fragment"]]
+        return self.chance.one(options)
+
+    def any_own(self, path: list[str]) -> list[str]:
+        """The path with names of own headers, each at most once."""
+        left = self.chance.shuffled([o for o in self.own if o != "tag"])
+        if self.chance.maybe(0.5):  # those with an array first
+            left.sort(key=lambda o: self.own[o].array)
+        told = [left.pop() if head == "own" and left else head for head in path]
+        return [head for head in told if head != "own"]
+
+    # ---- all the rest ------------------------------------------------------------------------
+
+    def wanted(self) -> list[tuple[str, str]]:
+        """Nodes behind the link headers, roughly outermost first."""
+        chance = self.chance
+        out: list[tuple[str, str]] = []
+        own = [o for o in self.own if o != "tag"]
+        first = chance.one([*IPS, "ipv4", *own])
+        out.append(("front" if first in IPS else first, first))
+        rest = [(o, o) for o in own if o != first]
+        if rest and chance.maybe(0.3):  # the same header under another name
+            rest.append((f"{rest[0][0]}_again", rest[0][0]))
+        for name, probability in (("gre", 0.3), ("udp", 0.4), ("arp", 0.1), ("mpls", 0.1)):
+            if chance.maybe(probability):
+                rest.append((name, name))
+        if first not in IPS or chance.maybe(0.4):
+            rest.append(("user", chance.one(IPS)))
+        out += chance.shuffled(rest)
+        late = [("tcp", 0.5), ("icmp", 0.15), ("udp", 0.2), ("icmpv6", 0.15)]
+        return out + [(n, n) for n, p in late if chance.maybe(p) and (n, n) not in rest]
+
+    def before(self, head: str) -> list[Spot]:
+        """What may stand in front of such a header."""
+        if head in ("tcp", "icmp", "icmpv6"):
+            wanted = {"icmp": ("ipv4",), "icmpv6": ("ipv6",)}.get(head, IPS)
+            sources = [s for s in self.spots if s.header in wanted]
+            if sources and self.chance.maybe(0.8):
+                return sources
+        return self.spots
 
     # ---- growing -----------------------------------------------------------------------------
 
-    def add(self, name: str, head: str, roles: set[str]) -> Place:
+    def add(self, name: str, head: str, roles: set[str]) -> Spot:
         own = self.own.get(head)
-        selectors = own.selectors if own else STANDARD[head]
-        style = self.chance.one(["values", "values", "values", "values", "mask", "all"])
-        if head == "ethernet":
-            style = self.chance.one(["values"] * 9 + ["mask"])
-        width = selectors[0][1]
-        mask = self.chance.number(1, (1 << width) - 1) | 1 << (width - 1)
-        link = head in LINKS or head == "tag"
-        place = Place(name, head, link, selectors, style, mask, 0, roles=set(roles))
-        self.places.append(place)
-        return place
+        told = leaving(self.chance, head, own.selectors if own else None)
+        spot = Spot(name, head, head in LINKS or head == "tag", told, set(roles))
+        self.spots.append(spot)
+        return spot
 
-    def before(self, head: str) -> list[Place]:
-        """What may stand in front of such a header."""
-        if head in ("tcp", "icmp"):
-            sources = [p for p in self.places if p.header == "ipv4"]
-            if sources and self.chance.maybe(0.8):
-                return sources
-        return self.places
+    def then(self, source: Spot, name: str, head: str, roles: set[str]) -> Spot | None:
+        """A node behind another, by an edge that can be written."""
+        reached = self.edge(source, name, head, roles, single=True)
+        if not reached:
+            return None
+        spot = self.add(name, head, reached)
+        if spot.leaving.style == "mask":
+            spot.leaving.style = "values"
+        return spot
 
-    def reach(self, name: str, head: str, sources: list[Place]) -> None:
+    def reach(self, name: str, head: str, sources: list[Spot], depth: int = 1) -> None:
         """Lead edges to a new node; where no source has room for one there is no node."""
+        if any(s.name == name for s in self.spots):
+            return
         count = self.chance.one((1, 1, 1, 2, 2, 3))
         # The deeper the better, but the front must be reached as well.
-        open_ = [p for p in sources if p.roles - p.closed]
+        open_ = [s for s in sources if s.open]
         picked = self.chance.some(open_[-4:] + open_[:1], 1, count)
+        if head == "mpls" or (head in self.own and self.chance.maybe(0.15)):
+            depth = self.chance.one((1, 2, 2, 3))
+        told = leaving(self.chance, head, self.own[head].selectors if head in self.own else None)
+        again = exact(self.chance, told, head, self.roles) if depth > 1 else None
         roles: set[str] = set()
-        for source in dict.fromkeys(p.name for p in picked):
-            place = next(p for p in self.places if p.name == source)
-            roles |= self.edge(place, name, head)
+        for source in {s.name: s for s in picked}.values():
+            roles |= self.edge(source, name, head, depth=depth if again else 1)
         if roles:
-            self.add(name, head, roles)
-            if self.own.get(head) is not None and head not in LINKS:
-                return
-        return
+            self.add(name, head, roles).leaving = told
+            if again:  # a row of them
+                self.edges.append(f"{name} -> {name}{again}")
 
-    def edge(self, source: Place, name: str, head: str, among: set[str] | None = None) -> set[str]:
-        """Roles on which an edge now leads there. `among`: on these, and for one value only."""
+    def edge(
+        self,
+        source: Spot,
+        name: str,
+        head: str,
+        among: set[str] | None = None,
+        single: bool = False,
+        depth: int = 1,
+    ) -> set[str]:
+        """Roles on which an edge now leads there. `single`: for one value only. `depth`: to a row
+        of so many."""
         chance = self.chance
-        roles = sorted(source.roles - source.closed)
+        roles = sorted(source.open)
         if among is not None:
             roles = [r for r in roles if r in among]
         elif len(roles) > 1 and chance.maybe(0.35):
             roles = chance.some(roles, 1, len(roles) - 1)
         if not roles:
             return set()
-        if among is not None:
-            guard = self.exact(source, head, roles)
-        else:
-            guard = self.guard(source, name, head, roles)
-        if guard is None:
+        said = (exact if single else guard)(chance, source.leaving, head, roles)
+        if said is None:
             return set()
+        row = f"[{depth}]" if depth > 1 else ""
         alias = f" as {name}" if name != head else ""
         on = f" on {', '.join(roles)}" if len(roles) < len(self.roles) or chance.maybe(0.1) else ""
-        self.edges.append(f"{source.name} -> {head}{alias}{guard}{on}")
+        self.edges.append(f"{source.name} -> {head}{row}{alias}{said}{on}")
         return set(roles)
-
-    # ---- guards ------------------------------------------------------------------------------
-
-    def guard(self, source: Place, name: str, head: str, roles: list[str]) -> str | None:
-        """Text that overlaps with no other guard of these roles; None if there is no room."""
-        chance = self.chance
-        field_, width = source.selectors[0]
-        taken = [r for role in roles for r in source.taken.get(role, [])]
-        if source.style == "all" and not taken and source.header != "ethernet":
-            source.closed.update(roles)
-            return ""
-        if source.style == "mask":
-            return self.masked(source, field_, width, roles, taken)
-        ranges = self.ranges(field_, width, head, taken)
-        if not ranges:
-            return None
-        for role in roles:
-            source.taken.setdefault(role, []).extend(ranges)
-        said = " | ".join(f"{a:#x}" if a == b else f"{a}..{b}" for a, b in ranges)
-        text, writes = f" when {field_} = {said}", [str(chance.number(*chance.one(ranges)))]
-        single = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
-        if len(source.selectors) > 1 and chance.maybe(0.2):
-            other, bits = source.selectors[-1]
-            value = chance.number(0, (1 << bits) - 1) if bits > 1 else 0
-            text += f" and {other} = {value}"
-            writes.append(str(value))
-        if not single and chance.maybe(0.8):
-            text += f" write {', '.join(writes)}"
-        return text
-
-    def exact(self, source: Place, head: str, roles: list[str]) -> str | None:
-        field_, width = source.selectors[0]
-        taken = [r for role in roles for r in source.taken.get(role, [])]
-        mask = source.mask if source.style == "mask" else (1 << width) - 1
-        for i in range(9):
-            value = self.chance.value(width) & mask
-            value = USUAL.get((field_, head), value) & mask if i == 0 else value
-            if _free((value, value), taken):
-                for role in roles:
-                    source.taken.setdefault(role, []).append((value, value))
-                under = f" & {mask:#x} write {value}" if source.style == "mask" else ""
-                return f" when {field_} = {value:#x}{under}"
-        return None
-
-    def ranges(
-        self, field_: str, width: int, head: str, taken: list[tuple[int, int]]
-    ) -> list[tuple[int, int]]:
-        chance, full = self.chance, (1 << width) - 1
-        usual = USUAL.get((field_, head))
-        if usual is not None and chance.maybe(0.8) and _free((usual, usual), taken):
-            return [(usual, usual)]
-        found: list[tuple[int, int]] = []
-        for _ in range(chance.one((1, 1, 1, 2, 3))):
-            low = chance.value(width)
-            high = min(full, low + chance.number(1, 1 + full // 8)) if chance.maybe(0.25) else low
-            if _free((low, high), taken + found):
-                found.append((low, high))
-        return found
-
-    def masked(
-        self, source: Place, field_: str, width: int, roles: list[str], taken: list[tuple[int, int]]
-    ) -> str | None:
-        values = [
-            v for v in {self.chance.value(width) & source.mask for _ in range(6)}
-            if _free((v, v), taken)
-        ]  # fmt: skip
-        if not values:
-            return None
-        picked = sorted(values)[: self.chance.one((1, 1, 2))]
-        for role in roles:
-            source.taken.setdefault(role, []).extend((v, v) for v in picked)
-        said = " | ".join(f"{v:#x} & {source.mask:#x}" for v in picked)
-        write = f" write {picked[0]}" if self.chance.maybe(0.8) else ""
-        return f" when {field_} = {said}{write}"
-
-
-def _free(one: tuple[int, int], taken: list[tuple[int, int]]) -> bool:
-    return all(one[1] < low or high < one[0] for low, high in taken)
-
-
-def graph(chance: Chance, roles: list[str]) -> Grown:
-    return GraphMaker(chance, roles).make()

@@ -1,13 +1,17 @@
-"""Headers that nobody wrote: fields of every width and kind, divided, in groups; sizes, extents,
-conditions."""
+"""Headers that nobody wrote: fields of every width and kind, divided, in groups, in arrays, counted
+from the header's end."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from chance import Chance
+from random_clauses import Clauses
 
 ODD_WIDTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 20, 24, 31, 32, 33, 40, 48, 56, 63, 64]
+#: Elements of arrays: type and octets.
+ELEMENTS = [("ip6", 16), ("ip6", 16), ("u32", 4), ("u16", 2), ("u16", 2), ("u8", 1), ("u64", 8),
+            ("ip4", 4), ("ip4", 4), ("mac", 6), ("u24", 3)]  # fmt: skip
 
 
 @dataclass
@@ -17,60 +21,118 @@ class Own:
     name: str
     text: str
     selectors: list[tuple[str, int]] = field(default_factory=list)
+    array: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a header is to have besides fields that come as they come."""
+
+    link: bool
+    sized: bool = False
+    array: tuple[str, int] = ("", 0)
+    groups: tuple[tuple[str, ...], ...] = ()  # the flags of each
+
+    @property
+    def flags(self) -> list[str]:
+        return sorted({flag for group in self.groups for flag in group})
+
+
+def header(chance: Chance, name: str, link: bool = False) -> Own:
+    if link:  # it announces what follows as an EtherType does
+        return HeaderMaker(chance, name, Plan(link=True)).make()
+    groups: list[tuple[str, ...]] = [(f"has_{i}",) for i in range(chance.one((0, 0, 1, 1, 2)))]
+    if chance.maybe(0.2):  # of several flags, one of them perhaps also another group's
+        more = ["any_0", "any_1", "any_2"][: chance.number(1, 3)] + [g[0] for g in groups[:1]]
+        groups += [tuple(chance.shuffled(more))] if len(more) > 1 else []
+    array = chance.one(ELEMENTS) if chance.maybe(0.4) else ("", 0)
+    if array[0] and chance.maybe(0.6):  # such as can be pushed
+        groups = []
+    return HeaderMaker(chance, name, Plan(False, chance.maybe(0.35), array, tuple(groups))).make()
 
 
 class HeaderMaker:
     """Makes one header; `at` is the bit that the next field begins at."""
 
-    def __init__(self, chance: Chance, name: str) -> None:
-        self.chance, self.name = chance, name
+    def __init__(self, chance: Chance, name: str, plan: Plan) -> None:
+        self.chance, self.name, self.plan = chance, name, plan
         self.lines: list[str] = []
         self.at = 0
         self.count = 0
         self.plain: list[tuple[str, int]] = []  # numbers of the fixed part: conditions read them
 
-    def make(self, link: bool) -> Own:
-        chance = self.chance
-        sized = not link and chance.maybe(0.35)
-        extended = not link and chance.maybe(0.35)
-        flags = [] if link else [f"has_{i}" for i in range(chance.number(0, 2))]
-        selectors = self.selectors(link)
+    def make(self) -> Own:
+        chance, plan = self.chance, self.plan
+        selectors = self.selectors()
+        clauses = Clauses(chance, plan.array[1])
         todo: list[tuple[str, int, str]] = [(n, w, self.default(w, 0.2)) for n, w in selectors]
-        if link:  # a link header announces what follows: 16 bits, as an EtherType
-            todo += [("", 0, "")] * chance.number(0, 2)
-        else:
-            todo += [(f, 1, "") for f in flags] + [("", 0, "")] * chance.number(0, 5)
+        todo += [(f, 1, "") for f in plan.flags]
+        todo += [("", 0, "")] * chance.number(0, 2 if plan.link else 5)
         if chance.maybe(0.3):
-            todo.append(("sum", -16, " = checksum(header)"))
-        size_unit, len_width = chance.one((1, 2, 4, 8)), chance.one((3, 4, 5, 6, 8))
-        if sized:
-            todo.append(("len", len_width, self.default(len_width, 0.5)))
+            todo.append(("sum", -16, f" = checksum({chance.one(self.covered())})"))
+        if plan.sized:
+            todo.append(("len", clauses.len_width, self.default(clauses.len_width, 0.5)))
+        if plan.array[0]:
+            todo.append(("count", clauses.count_width, self.default(clauses.count_width, 0.4)))
+        extended = not plan.link and chance.maybe(0.35)
         if extended:
-            todo.append(("total", -16, " = length(header, payload)"))
+            todo.append(("total", -chance.one((16, 16, 16, 24, 32)), clauses.length()))
         for each in chance.shuffled(todo):
             self.place(*each)
         self.align()
-        fixed = self.at // 8
-        groups = [g for g in map(self.group, flags) if chance.maybe(0.9)]
-        clauses = self.clauses()
-        if sized:
-            clauses.append(self.size(size_unit, len_width, fixed + 24))
-            if chance.maybe(0.7):
-                groups.append("  tail : bytes[rest]")
-        if extended:
-            clauses.append("  extent total")
-        body = "\n".join([*self.lines, *groups, *clauses])
-        return Own(self.name, f"{'link ' if link else ''}header {self.name} {{\n{body}\n}}\n",
-                   selectors)  # fmt: skip
+        clauses.begin(self.at // 8, self.plain)
+        parts = self.parts_behind(clauses)
+        said = clauses.conditions()
+        said += [clauses.size()] if plan.sized else []
+        said += [clauses.extent()] if extended else []
+        body = "\n".join([*self.lines, *parts, *said])
+        return Own(self.name, f"{'link ' if plan.link else ''}header {self.name} {{\n{body}\n}}\n",
+                   selectors, bool(plan.array[0]))  # fmt: skip
 
-    def selectors(self, link: bool) -> list[tuple[str, int]]:
-        if link:
-            return [("next", 16)]
+    def selectors(self) -> list[tuple[str, int]]:
         chance = self.chance
+        if self.plan.link:
+            return [("next", chance.one((16, 16, 16, 8, 12, 32)))]
         found = [("next", chance.one((8, 16, 16, 4, 12, 20, 3, 32, 24, 48)))]
         if chance.maybe(0.3):
             found.append(("sub", chance.one((1, 2, 8, 9, 16))))
         return found
+
+    def covered(self) -> list[str]:
+        whole = [] if self.plan.link else ["header, payload", "pseudo, header, payload"]
+        return ["header", "header", "header", *whole]
+
+    # ---- behind the fixed part ---------------------------------------------------------------
+
+    def parts_behind(self, clauses: Clauses) -> list[str]:
+        """Groups and the array in any order, perhaps fields behind them, then what is left."""
+        chance, plan = self.chance, self.plan
+        parts = [self.group(flags) for flags in plan.groups]
+        if plan.array[0]:
+            parts.append(f"  hops : {plan.array[0]}[{clauses.elements()}] max {clauses.most}")
+        parts = chance.shuffled(parts)
+        if parts and chance.maybe(0.3):
+            parts.append(f"  {self.fresh()} : {chance.one(('u8', 'u16', 'u32', 'mac', 'u24'))}")
+        if plan.sized and chance.maybe(0.7):
+            parts.append("  tail : bytes[rest]")
+            if chance.maybe(0.3):
+                parts.append(f"  last : {chance.one(('u8', 'u16', 'u32'))}{self.default(8, 0.5)}")
+        return parts
+
+    def group(self, flags: tuple[str, ...]) -> str:
+        chance, fields, at = self.chance, [], 0
+        for _ in range(chance.number(1, 3)):
+            width = chance.one((8, 16, 32, 24, 12, 4, 48, 64))
+            width = min(width, 64 - at % 8)
+            fields.append(f"{self.fresh()} : u{width}{self.default(width)}")
+            at += width
+        if at % 8:
+            fields.append(f": u{-at % 8}")
+        elif chance.maybe(0.15):
+            fields.append(f"{self.fresh()} : ip6")
+        elif len(flags) == 1 and chance.maybe(0.15):
+            fields.append(f"sum_{flags[0]} : u16 = checksum(header, payload)")
+        return f"  when {' or '.join(flags)} {{ {'  '.join(fields)} }}"
 
     # ---- fields ------------------------------------------------------------------------------
 
@@ -107,7 +169,8 @@ class HeaderMaker:
 
     def anything(self) -> None:
         chance = self.chance
-        kind = chance.one(["uint"] * 6 + ["divided", "divided", "mac", "ip4", "ip6", "bytes"])
+        kinds = ["uint"] * 6 + ["divided", "divided", "mac", "ip4", "ip6", "bytes"]
+        kind = chance.one(kinds[:-1] if self.plan.array[0] else kinds)
         match kind:
             case "uint":
                 width = chance.one(ODD_WIDTHS)
@@ -121,7 +184,8 @@ class HeaderMaker:
             case _:
                 self.room(8, True)
                 type_, width = self.wide(kind)
-                self.lines.append(f"  {self.fresh()} : {type_}")
+                said = " = 2001:db8::7" if kind == "ip6" and chance.maybe(0.3) else ""
+                self.lines.append(f"  {self.fresh()} : {type_}{said}")
                 self.at += width
 
     def wide(self, kind: str) -> tuple[str, int]:
@@ -150,60 +214,3 @@ class HeaderMaker:
         self.plain.append((name, width))
         self.lines.append(f"  {name} : u{width}{whole} {{ {'  '.join(parts)} }}")
         self.at += width
-
-    def group(self, flag: str) -> str:
-        chance, fields, at = self.chance, [], 0
-        for _ in range(chance.number(1, 3)):
-            width = chance.one((8, 16, 32, 24, 12, 4, 48, 64))
-            width = min(width, 64 - at % 8)
-            fields.append(f"{self.fresh()} : u{width}{self.default(width)}")
-            at += width
-        if at % 8:
-            fields.append(f": u{-at % 8}")
-        return f"  when {flag} {{ {'  '.join(fields)} }}"
-
-    # ---- clauses -----------------------------------------------------------------------------
-
-    def size(self, unit: int, width: int, least: int) -> str:
-        """A size that reaches over all that the header may have."""
-        if unit == 1:
-            return "  size len" if least < (1 << width) else f"  size len + {least}"
-        more = max(0, least - ((1 << width) - 1) * unit // 2)
-        times = self.chance.one((f"len * {unit}", f"len << {unit.bit_length() - 1}"))
-        return f"  size ({times}) + {more}" if more else f"  size {times}"
-
-    def clauses(self) -> list[str]:
-        words = [("accept", 0.35), ("require", 0.25), ("payload when", 0.25)]
-        return [
-            f"  {w} {self.condition()}" for w, p in words if self.plain and self.chance.maybe(p)
-        ]
-
-    def condition(self, deep: int = 2) -> str:
-        """True of a good part of all values: a parser that takes nothing shows nothing."""
-        chance = self.chance
-        if deep and chance.maybe(0.25):
-            joined = f" {chance.one(('or', 'and'))} ".join(self.condition(deep - 1) for _ in "ab")
-            return f"({joined})" if deep < 2 else joined
-        if chance.maybe(0.1):
-            return f"not ({self.condition(0)})"
-        name, width = chance.one(self.plain)
-        width = abs(width)
-        full = (1 << width) - 1
-        match chance.number(0, 4):
-            case 0:
-                return f"{name} {chance.one(('!=', '=', '<=', '>='))} {chance.value(width)}"
-            case 1 if width < 63:
-                mask = chance.number(1, full)
-                operator, value = chance.one(("=", "!=")), chance.number(0, full) & mask
-                return f"({name} & {mask:#x}) {operator} {value}"
-            case 2 if width < 40:
-                other, more = chance.one(self.plain)
-                if abs(more) < 40:
-                    return (
-                        f"{name} + {other} * 2 {chance.one(('>', '<='))} {chance.number(0, full)}"
-                    )
-        return f"{name} {chance.one(('<', '<=', '!='))} {max(1, full // 2 + 1)}"
-
-
-def header(chance: Chance, name: str, link: bool = False) -> Own:
-    return HeaderMaker(chance, name).make(link)

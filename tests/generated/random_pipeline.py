@@ -1,17 +1,19 @@
-"""A whole pipeline from a seed: headers, graph, elements, rule kinds, hooks, stages."""
+"""A whole pipeline from a seed: headers, graph, elements, rule kinds, states, hooks, stages."""
 
 from __future__ import annotations
 
 from chance import Chance
 from helioc.compiler.check import check
 from helioc.compiler.model import Pipeline
+from helioc.compiler.sums import NETWORK
 from helioc.lang.parser import parse
 from helioc.lang.source import Source
+from places import Ground
+from random_facts import Facts
 from random_graph import graph
-from random_rules import Facts, RuleMaker, element_text
+from random_rules import RuleMaker
 from random_stages import StageMaker
-
-IMPORTS = "import std.ethernet, std.ip, std.gre\n\n"
+from random_states import State, state
 
 
 def pipeline_text(seed: int | str) -> str:
@@ -21,7 +23,7 @@ def pipeline_text(seed: int | str) -> str:
     grown = graph(chance, roles)
     edges = "\n".join(f"    {e}" for e in grown.edges)
     front = (
-        IMPORTS
+        f"import {', '.join(grown.imports)}\n\n"
         + "\n".join(grown.headers)
         + (f"\npipeline random {{\n  ports {', '.join(roles)}\n  parser {{\n{edges}\n  }}\n")
     )
@@ -33,14 +35,15 @@ def pipeline_text(seed: int | str) -> str:
 
 def _body(chance: Chance, bare: Pipeline) -> str:
     facts = Facts(bare.graph, bare.roles)
-    anchor = _anchor(chance, bare)
+    anchor = _anchor(chance, facts)
     rules = RuleMaker(chance, facts, anchor)
     kinds = rules.make()
-    hooks = _hooks(chance, bare)
-    stages, actions = StageMaker(chance, facts, kinds, hooks).make(anchor)
-    lines = [element_text(i, e) for i, e in enumerate(rules.elements, start=1)]
-    for kind in kinds.values():
-        lines += [f"  {line}" for line in kind.text.split("\n")]
+    states = {s.name: s for s in _states(chance, facts)}
+    hooks = _hooks(chance, facts)
+    stages, actions = StageMaker(Ground(chance, facts, kinds, states, hooks)).make(anchor)
+    lines = [element.text(i) for i, element in enumerate(rules.elements, start=1)]
+    for text in [k.text for k in kinds.values()] + [s.text for s in states.values()]:
+        lines += [f"  {line}" for line in text.split("\n")]
     lines.append(f"  default {chance.one(('pass', 'drop'))}")
     for body in actions:
         lines += [f"  {line}" for line in body]
@@ -51,10 +54,12 @@ def _body(chance: Chance, bare: Pipeline) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _anchor(chance: Chance, bare: Pipeline) -> str:
-    """A node that the stages are about: an inner one, IPv4 if there is one."""
-    names = [n.name for n in bare.graph.nodes if not n.header.link]
-    inner = [n.name for n in bare.graph.nodes if n.header.protocol == "ipv4"]
+def _anchor(chance: Chance, facts: Facts) -> str:
+    """A node that the stages are about: an inner one, IP if there is one."""
+    if "carried" in facts.names and chance.maybe(0.7):
+        return "carried"
+    names = [n for n in facts.names if not facts.link(n)] or facts.names
+    inner = [n for n in names if facts.protocol(n) in NETWORK]
     if "inner" in inner and chance.maybe(0.8):
         return "inner"
     if inner and chance.maybe(0.85):
@@ -62,12 +67,17 @@ def _anchor(chance: Chance, bare: Pipeline) -> str:
     return chance.one(names)
 
 
-def _hooks(chance: Chance, bare: Pipeline) -> dict[str, str]:
-    answered = any(n.header.protocol == "ipv4" for n in bare.graph.nodes)
+def _states(chance: Chance, facts: Facts) -> list[State]:
+    count = chance.one((0, 0, 1, 1, 2))
+    families = sorted("ip4" if f == "ipv4" else "ip6" for f in facts.families) or ["ip4"]
+    return [state(chance, f"ST{i}", chance.one(families)) for i in range(count)]
+
+
+def _hooks(chance: Chance, facts: Facts) -> dict[str, str]:
     out = {}
     for event in ("malformed", "too_big", "ttl_expired", "no_headroom", "unresolved"):
         words = ["pass", "drop"]
-        if event in ("too_big", "ttl_expired") and answered:
+        if event in ("too_big", "ttl_expired") and facts.families:
             words += ["reply icmp"] * 2
         if chance.maybe(0.6):
             out[event] = chance.one(words)

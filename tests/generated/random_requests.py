@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address
 
 from chance import Chance
-from compare import ADDRESSES
+from compare import ADDRESSES, ADDRESSES6
 from helioc.compiler.interpreter.environment import Environment
-from helioc.compiler.model import Element, Match, Packet, Pipeline, RuleKind
+from helioc.compiler.model import Arrival, Element, Given, Match, Packet, Pipeline, RuleKind
 
 LENGTHS = {"u8": 8, "u16": 16, "u32": 32, "u48": 48, "u64": 64, "u128": 128}
 PREFIXES = (8, 14, 16, 24, 31)
@@ -32,16 +32,24 @@ class RequestMaker:
                 yield self.create(kind)
 
     def changes(self, count: int) -> Iterator[str]:
+        """Single ones, and several at once."""
         for _ in range(count if self.pipeline.rules else 0):
-            kind = self.chance.one(self.pipeline.rules)
-            ids = self.ids.get(kind.name, [])
-            if ids and self.chance.maybe(0.4):
-                yield f"delete {kind.name} {self.chance.one(ids)}"
-            elif ids and kind.gives and self.chance.maybe(0.5):
+            several = [self.change() for _ in range(self.chance.one((1, 1, 2, 3)))]
+            yield "; ".join(several)
+
+    def change(self) -> str:
+        kind = self.chance.one(self.pipeline.rules)
+        ids = self.ids.get(kind.name, [])
+        match self.chance.number(0, 9) if ids else 9:
+            case 0 | 1 | 2:
+                return f"delete {kind.name} {self.chance.one(ids)}"
+            case 3 | 4 | 5 if kind.gives:
                 ies = [self.given(kind, e) for e in kind.gives]
-                yield f"update {kind.name} {self.chance.one(ids)} [{', '.join(ies)}]"
-            else:
-                yield self.create(kind)
+                return f"update {kind.name} {self.chance.one(ids)} [{', '.join(ies)}]"
+            case 6 | 7:
+                rules = [self.rule(kind) for _ in range(self.chance.number(1, 3))]
+                return f"replace {', '.join(rules)}"
+        return self.create(kind)
 
     def in_order(self) -> list[RuleKind]:
         """What is referred to comes first."""
@@ -65,6 +73,9 @@ class RequestMaker:
     # ---- one rule ----------------------------------------------------------------------------
 
     def create(self, kind: RuleKind) -> str:
+        return f"create {self.rule(kind)}"
+
+    def rule(self, kind: RuleKind) -> str:
         chance = self.chance
         ids = self.ids.setdefault(kind.name, [])
         first = not ids
@@ -73,7 +84,7 @@ class RequestMaker:
             ids.append(id_)
         often = 0.8 / max(1, len(kind.match)) + 0.1
         if first:  # the first takes all that the others leave, where it may
-            often = 0.0 if chance.maybe(0.6) else often
+            often = 0.0 if chance.maybe(0.8) else often
         items = [
             self.match(kind, m) for m in kind.match if m.kind == "exact" or chance.maybe(often)
         ]
@@ -90,7 +101,7 @@ class RequestMaker:
         if kind.named:
             name = f" N{kind.name}{id_}"
             self.names.setdefault(kind.name, []).append(name.strip())
-        return f"create {kind.name} {id_}{name} [{', '.join(items)}]"
+        return f"{kind.name} {id_}{name} [{', '.join(items)}]"
 
     def members(self, kind: RuleKind) -> list[str]:
         assert kind.spread is not None
@@ -108,17 +119,22 @@ class RequestMaker:
         chance = self.chance
         if element.references:
             to = chance.one(element.references)
-            if to != "port" and self.ids.get(to):
-                named = self.names.get(to)
-                return self.ie(element, chance.one(named)) if named else self.ie(
-                    element, self.port())  # fmt: skip
-            return self.ie(element, self.port())
+            named = self.names.get(to) if to != "port" else None
+            return self.ie(element, chance.one(named) if named else self.port())
         if element.symbols:
             return self.ie(element, chance.one(element.symbols)[0])
-        if element.kind == "ip4" and chance.maybe(0.85):
-            known = sorted({a for _, a in self.environment.neighbours})
-            return self.ie(element, str(IPv4Address(chance.one(known))) if known else ADDRESSES[0])
-        return self.ie(element, spelt(element, chance.value(element.width)))
+        if element.most:
+            values = [self.value(element) for _ in range(chance.number(1, element.most))]
+            return self.ie(element, ", ".join(values))
+        return self.ie(element, self.value(element))
+
+    def value(self, element: Element) -> str:
+        """Of an address mostly one that there is."""
+        environment = self.environment
+        near = {"ip4": environment.neighbours, "ip6": environment.neighbours6}.get(element.kind)
+        if near and self.chance.maybe(0.85):
+            return spelt(element, self.chance.one(sorted({a for _, a in near})))
+        return spelt(element, self.chance.value(element.width))
 
     def port(self) -> str:
         return self.chance.one(self.environment.ports).name
@@ -131,7 +147,9 @@ class RequestMaker:
 
     def match(self, kind: RuleKind, match: Match) -> str:
         chance, element, width = self.chance, match.element, match.element.width
-        value = self.pooled(match)
+        if isinstance(match.operand, Arrival):
+            return self.ie(element, self.port())
+        value = self.pooled(kind, match)
         spelling = spelt(element, value)
         match match.kind:
             case "lpm" if chance.maybe(0.6):
@@ -146,26 +164,30 @@ class RequestMaker:
                 spelling = f"{value}..{high}"
         return self.ie(element, spelling)
 
-    def pooled(self, match: Match) -> int:
+    def pooled(self, kind: RuleKind, match: Match) -> int:
         """One of a few values for each operand: rules overlap, and packets meet them."""
         operand, width = match.operand, match.element.width
-        key = (
-            getattr(operand, "node", "l4"),
-            getattr(operand, "field", getattr(operand, "which", "")),
-        )
+        if isinstance(operand, Given):
+            key = kind.name, match.element.name
+        else:
+            key = getattr(operand, "node", "l4"), getattr(operand, "field", "")
+            key = (key[0], key[1] or getattr(operand, "which", ""))
         if key not in self.pools:
-            if match.element.kind == "ip4":
-                pool = [int(IPv4Address(a)) for a in ADDRESSES]
-            else:
-                pool = [self.chance.value(width) for _ in range(2)]
-            self.pools[key] = pool
+            self.pools[key] = self.pool(match.element.kind, width)
             if isinstance(operand, Packet):
-                self.liked[key] = pool
-            else:
+                self.liked[key] = self.pools[key]
+            elif not isinstance(operand, Given):
                 for node in self.pipeline.graph.nodes:
                     if node.header.protocol in ("tcp", "udp"):
-                        self.liked[node.name, key[1]] = pool
+                        self.liked[node.name, key[1]] = self.pools[key]
         return self.chance.one(self.pools[key])
+
+    def pool(self, kind: str, width: int) -> list[int]:
+        if kind == "ip4":
+            return [int(IPv4Address(a)) for a in ADDRESSES]
+        if kind == "ip6":
+            return [int(IPv6Address(a)) for a in ADDRESSES6]
+        return [self.chance.value(width) for _ in range(2)]
 
 
 def spelt(element: Element, value: int) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from chance import Chance
-from helioc.compiler.graph import reachable, surely_present, ways
-from helioc.compiler.model import Field, Graph
+from random_facts import Facts
 
 MATCHES = {
     "uint": ("exact", "optional", "lpm", "ternary", "range"),
@@ -15,20 +14,35 @@ MATCHES = {
     "mac": ("exact", "optional", "ternary"),
 }
 LONGEST_KEY = 56  # octets of fields: the compiler takes 88 with all that it adds
+#: Types of what a push, a look-up or a state may want.
+VALUES = [("u8", "uint", 8), ("u16", "uint", 16), ("u32", "uint", 32), ("u20", "uint", 20),
+          ("u6", "uint", 6), ("u24", "uint", 24), ("u64", "uint", 64), ("ip4", "ip4", 32),
+          ("ip4", "ip4", 32), ("ip6", "ip6", 128), ("mac", "mac", 48),
+          ("u1", "uint", 1)]  # fmt: skip
 
 
 @dataclass
 class Element:
+    """`most`: it holds up to so many values; 0: one."""
+
     name: str
     type: str
     kind: str
     width: int
     symbols: list[str] = field(default_factory=list)
     references: list[str] = field(default_factory=list)
+    most: int = 0
+
+    def text(self, number: int) -> str:
+        said = ", ".join(f"{s} = {i + 1}" for i, s in enumerate(self.symbols))
+        row = f"[{self.most}]" if self.most else ""
+        return f"  ie {self.name} = {number}, {self.type}{row}{f' {{ {said} }}' if said else ''}"
 
 
 @dataclass
 class Match:
+    """`operand` is a field, `port` or `given`."""
+
     element: Element
     how: str
     operand: str
@@ -36,7 +50,7 @@ class Match:
 
 @dataclass
 class Kind:
-    """A rule kind. `hashes`: what its spread hashes over; empty without one."""
+    """A rule kind. `hashed`: what its spread hashes over."""
 
     name: str
     named: bool = False
@@ -44,18 +58,29 @@ class Kind:
     gives: list[Element] = field(default_factory=list)
     alternatives: list[str] = field(default_factory=list)
     spread: str = ""
+    hashed: list[str] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
 
     @property
     def readable(self) -> list[tuple[Element, bool]]:
         """Elements that a stage may read as values, and whether a rule may leave them out."""
         matched = [(m.element, m.how == "optional") for m in self.matches
-                   if m.how in ("exact", "optional")]  # fmt: skip
-        return matched + [(e, False) for e in self.gives if not e.references]
+                   if m.how in ("exact", "optional") and not m.element.references]  # fmt: skip
+        given = [(e, False) for e in self.gives if not e.references and not e.most]
+        return matched + given
+
+    @property
+    def lists(self) -> list[Element]:
+        return [e for e in self.gives if e.most]
+
+    @property
+    def ports(self) -> list[Element]:
+        """Elements that may refer to a port."""
+        return [e for e in self.gives if "port" in e.references]
 
     @property
     def text(self) -> str:
-        lines = [f"rule {self.name} [{64}]{' named' if self.named else ''} {{"]
+        lines = [f"rule {self.name} [64]{' named' if self.named else ''} {{"]
         for m in self.matches:
             lines.append(f"  match {m.element.name} {m.how} {m.operand}")
         if self.gives:
@@ -66,39 +91,6 @@ class Kind:
         return "\n".join([*lines, "}"])
 
 
-class Facts:
-    """What generators ask of a graph."""
-
-    def __init__(self, graph: Graph, roles: tuple[str, ...]) -> None:
-        self.graph, self.roles = graph, roles
-        self.names = [n.name for n in graph.nodes]
-        self.ways = {role: [self.order(way) for way in sorted(ways(graph, role))] for role in roles}
-
-    def order(self, way: int) -> tuple[str, ...]:
-        return tuple(n for i, n in enumerate(self.names) if way >> i & 1)
-
-    def one_layer4(self) -> bool:
-        """There is a TCP or UDP node, and no packet has two."""
-        found = [n.name for n in self.graph.nodes if n.header.protocol in ("tcp", "udp")]
-        all_ways = [w for several in self.ways.values() for w in several]
-        return bool(found) and all(len(set(w) & set(found)) < 2 for w in all_ways)
-
-    def fields(self, node: str, groups: bool = False, bytes_: bool = False) -> list[Field]:
-        """Named fields that can be read."""
-        return [
-            f for f in self.graph.node(node).header.fields
-            if not f.name.startswith("_") and (groups or not f.group)
-            and (bytes_ or f.kind != "bytes")
-        ]  # fmt: skip
-
-    def sure(self, node: str) -> list[str]:
-        """Nodes that every packet with that node has, on every role that has it."""
-        with_it = [r for r in self.roles if node in reachable(self.graph, r)]
-        common = [surely_present(self.graph, r, node) for r in with_it]
-        both = frozenset.intersection(*common) if common else frozenset()
-        return [n for n in self.names if n in both]
-
-
 class RuleMaker:
     def __init__(self, chance: Chance, facts: Facts, anchor: str) -> None:
         self.chance, self.facts, self.anchor = chance, facts, anchor
@@ -107,7 +99,7 @@ class RuleMaker:
 
     def make(self) -> dict[str, Kind]:
         chance = self.chance
-        tunnels = chance.maybe(0.55)
+        tunnels = chance.maybe(0.5)
         if tunnels:
             self.tunnel()
         self.action(tunnels)
@@ -115,9 +107,11 @@ class RuleMaker:
         if group:
             self.group()
         self.classifier("CLS", ["ACT"] + (["GRP"] if group else []))
-        if chance.maybe(0.5):
+        if chance.maybe(0.6):
             self.classifier("PLAIN", [])
         return self.kinds
+
+    # ---- elements ----------------------------------------------------------------------------
 
     def element(self, type_: str, kind: str, width: int, symbols: bool = False) -> Element:
         number = len(self.elements) + 1
@@ -127,14 +121,36 @@ class RuleMaker:
         self.elements.append(made)
         return made
 
-    def value(self) -> Element:
+    def values(self, most: int) -> list[Element]:
         """Something that a push may want."""
-        type_, kind, width = self.chance.one(
-            [("u8", "uint", 8), ("u16", "uint", 16), ("u32", "uint", 32), ("u20", "uint", 20),
-             ("u6", "uint", 6), ("u24", "uint", 24), ("u64", "uint", 64), ("ip4", "ip4", 32),
-             ("ip4", "ip4", 32), ("mac", "mac", 48), ("u1", "uint", 1)]
-        )  # fmt: skip
-        return self.element(type_, kind, width)
+        chance = self.chance
+        made = [self.element(*chance.one(VALUES)) for _ in range(chance.number(0, most))]
+        tunnelled = any(self.facts.arrays(n) for n in self.facts.names if n.startswith("t_"))
+        if chance.maybe(0.8 if tunnelled else 0.4):
+            made.append(self.listed())
+        return made
+
+    def listed(self) -> Element:
+        """An element of several values: such as an array of the graph holds, if there is one."""
+        chance = self.chance
+        outer = [n for n in self.facts.names if n.startswith("t_")]
+        arrays = [a for node in outer * 3 + self.facts.names for a in self.facts.arrays(node)
+                  if a[0].width in (8, 16, 32, 64, 128)]  # fmt: skip
+        if not arrays or chance.maybe(0.2):
+            made = self.element(*chance.one(VALUES))
+            made.most = chance.number(1, 8)
+            return made
+        field_, group = chance.one(arrays)
+        type_ = f"u{field_.width}" if field_.kind == "uint" else field_.kind
+        made = self.element(type_, field_.kind, field_.width)
+        made.most = chance.number(1, min(8, group.most + 1))
+        return made
+
+    def address(self) -> Element:
+        """A next hop."""
+        six = self.chance.maybe(0.5) if len(self.facts.families) > 1 else (
+            "ipv6" in self.facts.families)  # fmt: skip
+        return self.element(*(("ip6", "ip6", 128) if six else ("ip4", "ip4", 32)))
 
     def port(self, *kinds: str) -> Element:
         made = self.element(" | ".join([*kinds, "port"]), "uint", 32)
@@ -150,8 +166,7 @@ class RuleMaker:
     def tunnel(self) -> None:
         kind = Kind("TUN", named=self.chance.maybe(0.6))
         kind.matches = self.matches(1, 3, exact=True)
-        kind.gives = [self.port(), self.element("ip4", "ip4", 32)]
-        kind.gives += [self.value() for _ in range(self.chance.number(0, 3))]
+        kind.gives = [self.port(), self.address(), *self.values(3)]
         self.counts(kind)
         self.kinds["TUN"] = kind
 
@@ -161,9 +176,9 @@ class RuleMaker:
             self.element("u8", "uint", 8, symbols=True),
             self.port(*(["TUN"] if tunnels else [])),
         ]
-        if self.chance.maybe(0.5):
-            kind.gives.append(self.element("ip4", "ip4", 32))
-        kind.gives += [self.value() for _ in range(self.chance.number(0, 2))]
+        if self.chance.maybe(0.6):
+            kind.gives.append(self.address())
+        kind.gives += self.values(2)
         self.counts(kind)
         self.kinds["ACT"] = kind
 
@@ -172,41 +187,49 @@ class RuleMaker:
         kind = Kind("GRP")
         if chance.maybe(0.6):
             kind.matches = self.matches(1, 2)
-        arguments = self.hashed(1, 5)
-        weight = ""
-        if chance.maybe(0.7):
-            weight = f" by {self.element('u16', 'uint', 16).name}"
-        kind.spread = (
-            f"spread ACT[1..{chance.one((1, 4, 16))}]{weight} over hash({', '.join(arguments)})"
-        )
+        kind.hashed = self.hashed(1, 5)
+        weight = f" by {self.element('u16', 'uint', 16).name}" if chance.maybe(0.7) else ""
+        members = f"ACT[1..{chance.one((1, 4, 16))}]"
+        kind.spread = f"spread {members}{weight} over hash({', '.join(kind.hashed)})"
         self.kinds["GRP"] = kind
 
     def hashed(self, least: int, most: int) -> list[str]:
-        """Fields that every packet with the anchor has."""
-        names = [
-            f"{node}.{f.name}" for node in self.facts.sure(self.anchor)
-            for f in self.facts.fields(node) if f.width <= 64
-        ]  # fmt: skip
-        if self.facts.one_layer4():
-            names += ["l4.src", "l4.dst"]
-        return self.chance.shuffled(self.chance.some(names, least, most))
+        """Fields that packets with the anchor have, and such as they may lack."""
+        near = self.facts.sure(self.anchor)
+        nodes = near * 3 + (self.facts.names if self.chance.maybe(0.3) else [])
+        names = [f"{node}.{f.name}" for node in nodes for f in self.facts.fields(node)]
+        names += ["l4.src", "l4.dst"] if self.facts.has_layer4 else []
+        return list(dict.fromkeys(self.chance.shuffled(self.chance.some(names, least, most))))
 
     def classifier(self, name: str, alternatives: list[str]) -> None:
+        chance = self.chance
         kind = Kind(name, alternatives=alternatives)
-        kind.matches = self.matches(1, 5)
-        if not alternatives or self.chance.maybe(0.3):
-            kind.gives = [
-                self.element("u8", "uint", 8, symbols=True),
-                self.port(),
-                self.element("ip4", "ip4", 32),
-            ]
+        kind.matches = self.matches(1, chance.one((4, 4, 9)))
+        if chance.maybe(0.4 if alternatives else 0.8):
+            kind.matches += self.told()
+        if not alternatives or chance.maybe(0.8):
+            kind.gives = [self.port(), self.address()]
+            kind.gives += [self.element("u8", "uint", 8, symbols=True)] if chance.maybe(0.5) else []
+            kind.gives += self.values(2)
         self.counts(kind)
-        if self.chance.maybe(0.35):
-            which = self.chance.one(("priority", "precedence"))
+        if chance.maybe(0.35):
+            which = chance.one(("priority", "precedence"))
             kind.extra.append(f"{which} {self.element('u16', 'uint', 16).name}")
         self.kinds[name] = kind
 
     # ---- matches -----------------------------------------------------------------------------
+
+    def told(self) -> list[Match]:
+        """What each look-up says itself, and the port of arrival."""
+        chance, out = self.chance, list[Match]()
+        if chance.maybe(0.7):
+            type_, kind, width = chance.one(VALUES)
+            how = "exact" if width < 3 else chance.one(MATCHES[kind])
+            out.append(Match(self.element(type_, kind, width), how, "given"))
+        if chance.maybe(0.5) or not out:
+            port = self.port()
+            out.append(Match(port, chance.one(("exact", "optional", "optional")), "port"))
+        return out
 
     def matches(self, least: int, most: int, exact: bool = False) -> list[Match]:
         """Of operands all over the graph; most of them where the anchor is."""
@@ -214,24 +237,22 @@ class RuleMaker:
         near = facts.sure(self.anchor)
         operands = []
         for node in facts.names:
-            weight = 8 if node in near else 1
-            for f in facts.fields(node, groups=True):
+            for f in facts.fields(node, optional=True):
+                weight = 8 if node in near else 1
                 operands += [(f"{node}.{f.name}", f.kind, f.width)] * weight
-        if facts.one_layer4():
+        if facts.has_layer4:
             operands += [("l4.src", "uint", 16), ("l4.dst", "uint", 16)] * 4
         out: list[Match] = []
         octets = ranges = 0
+        count = chance.number(least, most)
         for operand, kind, width in chance.shuffled(operands):
-            if len(out) == chance.number(least, most) and len(out) >= least:
+            if len(out) == count:
                 break
             octets += width // 8 + 2
             if octets > LONGEST_KEY or any(m.operand == operand for m in out):
                 continue
-            allowed = (
-                ("exact", "optional") if exact else MATCHES[kind] if width <= 64 else MATCHES["ip6"]
-            )
-            how = chance.one(allowed)
-            if how == "exact" and not exact and chance.maybe(0.6):
+            how = chance.one(("exact", "optional") if exact else MATCHES[kind])
+            if how == "exact" and not exact and chance.maybe(0.8):
                 how = "optional"
             if how == "range":
                 ranges += 1
@@ -240,11 +261,3 @@ class RuleMaker:
             type_ = f"u{width}" if kind == "uint" else kind
             out.append(Match(self.element(type_, kind, width), how, operand))
         return out
-
-
-def element_text(number: int, element: Element) -> str:
-    symbols = ""
-    if element.symbols:
-        said = ", ".join(f"{s} = {i + 1}" for i, s in enumerate(element.symbols))
-        symbols = f" {{ {said} }}"
-    return f"  ie {element.name} = {number}, {element.type}{symbols}"

@@ -1,0 +1,88 @@
+"""What is known at a statement of a stage, and what all that write statements share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from chance import Chance
+from random_facts import Facts, Worlds
+from random_rules import Kind
+from random_states import State
+
+Lines = list[str]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What the pipeline declares."""
+
+    chance: Chance
+    facts: Facts
+    kinds: dict[str, Kind]
+    states: dict[str, State]
+    hooks: dict[str, str]
+
+
+@dataclass
+class Place:
+    """`worlds`: sorts of packets that get here. `bound`: rules that surely are, by name; `maybe`:
+    all that may be; `recalled`: states of which an entry surely was found; `locked`: rules that
+    arms depend on; `asked`: elements that were matched on; `free`: packets may be changed here,
+    because all that get behind this place come through it. `owed`: no link header announces what a
+    pop left first; `dangling`: nor what a push put first; `own`: a pop went to a link header;
+    `bare`: a push stands in front of all."""
+
+    worlds: Worlds
+    bound: dict[str, Kind] = field(default_factory=dict)
+    maybe: set[str] = field(default_factory=set)
+    ports: list[str] = field(default_factory=list)
+    recalled: frozenset[str] = frozenset()
+    locked: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
+    pushed: tuple[str, ...] = ()
+    popped: bool = False
+    owed: bool = False
+    dangling: bool = False
+    own: bool = False
+    bare: bool = False
+    clamped: bool = False
+    free: bool = True
+    action: bool = False
+    deep: int = 0
+    ends: bool = False  # the packet leaves in this block: it may be pushed upon
+
+    def branch(self, worlds: Worlds | None = None, free: bool = True) -> Place:
+        return replace(
+            self,
+            worlds=self.worlds if worlds is None else worlds,
+            bound=dict(self.bound),
+            maybe=set(self.maybe),
+            ports=list(self.ports),
+            free=self.free and free,
+            deep=self.deep + 1,
+        )
+
+    def meet(self, other: Place) -> None:
+        """What is known behind a branch that another way goes through as well."""
+        self.maybe |= other.maybe
+        self.bound = {n: k for n, k in self.bound.items() if n in other.bound}
+        self.recalled &= other.recalled
+
+    @property
+    def sure(self) -> list[str]:
+        """Nodes that all packets have as they came."""
+        some = next(iter(sorted(self.worlds)), None)
+        if some is None:
+            return []
+        return [n for n in some[1]
+                if n not in self.pushed and all(n in w for _, w in self.worlds)]  # fmt: skip
+
+    @property
+    def settled(self) -> bool:
+        """Whether the packet may leave with its own link header."""
+        stays = self.owed or self.dangling or self.bare
+        return not stays and not (self.own and self.pushed)
+
+
+def nested(lines: Lines) -> Lines:
+    return [f"  {line}" for line in lines]

@@ -1,0 +1,115 @@
+"""Changes that nobody wrote: pops, fields in place, entries of state tables."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from helioc.compiler.graph import writable
+from helioc.compiler.model import Field
+from places import Ground, Lines, Place
+from random_states import Slot
+from random_values import Values
+
+
+class Changes:
+    def __init__(self, ground: Ground, values: Values) -> None:
+        self.ground, self.values = ground, values
+        self.chance, self.facts = ground.chance, ground.facts
+        self.graph = ground.facts.graph
+
+    # ---- pop ---------------------------------------------------------------------------------
+
+    def pop(self, place: Place) -> Lines:
+        """Of something."""
+        if place.pushed or place.own:
+            return []
+        useful = [n for n in place.sure if self.can_pop(place, n)
+                  and any(self.removed(w, n) for _, w in place.worlds)]  # fmt: skip
+        announced = [n for n in useful if not self.owes(place, n)]
+        useful = announced if self.chance.maybe(0.8) else useful
+        if not useful:
+            return []
+        node = self.chance.one(useful)
+        self.popped(place, node)
+        return [f"pop to {node}"]
+
+    def removed(self, way: tuple[str, ...], node: str) -> tuple[str, ...]:
+        """What a pop to the node takes from such a packet."""
+        first = 0 if self.facts.link(node) else self.facts.leading(way)
+        return way[first : way.index(node)]
+
+    def owes(self, place: Place, node: str) -> bool:
+        """Whether a link header of some packet could not announce what a pop leaves first."""
+        for _, way in place.worlds:
+            links = () if self.facts.link(node) else way[: self.facts.leading(way)]
+            gone = self.removed(way, node)
+            if links and gone and not writable(self.graph, links[-1], node):
+                return True
+        return False
+
+    def popped(self, place: Place, node: str) -> None:
+        place.owed = place.owed or self.owes(place, node)
+        worlds = set()
+        for role, way in place.worlds:
+            links = () if self.facts.link(node) else way[: self.facts.leading(way)]
+            worlds.add((role, (*links, *way[way.index(node) :])))
+        place.own = place.own or self.facts.link(node)
+        place.worlds, place.popped = frozenset(worlds), True
+
+    def can_pop(self, place: Place, node: str) -> bool:
+        """What is removed can be written back, where hooks answer; what is left can be announced in
+        one way at most."""
+        answered = "reply icmp" in self.ground.hooks.values()
+        for _, way in place.worlds:
+            count = self.facts.leading(way)
+            if self.facts.link(node):
+                if 0 < way.index(node) < count:
+                    return False
+                continue
+            gone = way[count : way.index(node) + 1]
+            if answered and not all(writable(self.graph, a, b) for a, b in pairwise(gone)):
+                return False
+            if count and len(writable(self.graph, way[count - 1], node)) > 1:
+                return False
+        return True
+
+    # ---- fields in place ---------------------------------------------------------------------
+
+    def assign(self, place: Place) -> Lines:
+        """One field, or two exchanged."""
+        fields = [(n, f) for n in place.sure for f in self.facts.assignable(n, place.worlds)]
+        if not fields:
+            return []
+        node, field = self.chance.one(self.preferred(fields))
+        target = f"{node}.{field.name}"
+        alike = [f"{n}.{f.name}" for n, f in fields
+                 if (f.kind, f.width) == (field.kind, field.width)]  # fmt: skip
+        others = [text for text in alike if text != target]
+        if others and self.chance.maybe(0.5):
+            return [f"swap {target}, {self.chance.one(others)}"]
+        return [f"{target} = {self.values.fitting(place, field.kind, field.width)}"]
+
+    def preferred(self, fields: list[tuple[str, Field]]) -> list[tuple[str, Field]]:
+        """Those that checksums cover, mostly."""
+        covered = [(n, f) for n, f in fields if f.name in ("src", "dst") or f.width == 16]
+        return covered if covered and self.chance.maybe(0.6) else fields
+
+    # ---- states ------------------------------------------------------------------------------
+
+    def remember(self, place: Place) -> Lines:
+        if not self.ground.states:
+            return []
+        state = self.chance.one(list(self.ground.states.values()))
+        said = self.slots(place, (*state.match, *state.gives))
+        return [f"remember {state.name}({', '.join(self.chance.shuffled(said))})"]
+
+    def slots(self, place: Place, slots: tuple[Slot, ...]) -> Lines:
+        """`slot = value`; keys mostly of few values, so that they are found again."""
+        return [f"{s.name} = {self.slot(place, s)}" for s in slots]
+
+    def slot(self, place: Place, slot: Slot) -> str:
+        if slot.kind == "port":
+            return "port"
+        if self.chance.maybe(0.6) and slot.kind == "uint":
+            return str(self.chance.number(0, min(1, (1 << slot.width) - 1)))
+        return self.values.fitting(place, slot.kind, slot.width)

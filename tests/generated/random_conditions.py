@@ -1,0 +1,108 @@
+"""Conditions that nobody wrote, and which packets are left where they hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from places import Ground, Place
+from random_facts import Worlds
+from random_values import CONSTANTS, Values
+
+#: Text, and the packets for which it holds and does not.
+Said = tuple[str, Worlds, Worlds]
+
+
+class Conditions:
+    def __init__(self, ground: Ground, values: Values) -> None:
+        self.chance, self.facts, self.values = ground.chance, ground.facts, values
+
+    def condition(self, worlds: Worlds, place: Place, deep: int = 2) -> Said | None:
+        """With some packets for which it holds, and some for which it does not."""
+        chance = self.chance
+        if deep and chance.maybe(0.3):
+            return self.joined(worlds, place, deep)
+        here = replace(place, worlds=worlds)
+        leaves = [self.compare, self.compare, self.address, self.present, self.present, self.local,
+                  self.multicast, self.fragment, self.role]  # fmt: skip
+        for leaf in chance.shuffled(leaves):
+            made = leaf(here)
+            if made is not None:
+                text, yes, no = made
+                if deep and chance.maybe(0.2):
+                    return f"not ({text})", no, yes
+                return made
+        return None
+
+    def joined(self, worlds: Worlds, place: Place, deep: int) -> Said | None:
+        left = self.condition(worlds, place, deep - 1)
+        if left is None:
+            return None
+        word = self.chance.one(("and", "or"))
+        right = self.condition(left[1] if word == "and" else left[2], place, deep - 1)
+        if right is None:
+            return left
+        text = f"({left[0]}) {word} ({right[0]})"
+        if word == "and":
+            return text, right[1], left[2] | right[2]
+        return text, left[1] | right[1], right[2]
+
+    # ---- comparisons -------------------------------------------------------------------------
+
+    def compare(self, here: Place) -> Said | None:
+        chance = self.chance
+        made = self.values.number(here)
+        if made.high >> 64 or "." not in made.text:
+            return None
+        if chance.maybe(0.2):
+            other = self.values.number(here)
+            if "." in other.text and not other.high >> 64:
+                operator = chance.one(("=", "!=", "<", ">="))
+                return f"{made.text} {operator} {other.text}", here.worlds, here.worlds
+        value = chance.number(0, made.high) if chance.maybe(0.5) else chance.number(0, 9)
+        value = min(max(value, made.low), made.high)
+        operator = chance.one(("=", "!=", "<", "<=", ">", ">="))
+        return f"{made.text} {operator} {value}", here.worlds, here.worlds
+
+    def address(self, here: Place) -> Said | None:
+        """Of a MAC or IP address: with another or a constant."""
+        chance = self.chance
+        kind = chance.one(("ip4", "ip6", "ip6", "mac"))
+        known = self.values.of_kind(here, kind, 128)
+        if not known or chance.maybe(0.4):
+            return None
+        other = chance.one(known + CONSTANTS[kind])
+        operator = chance.one(("=", "!=", "<", ">="))
+        return f"{chance.one(known)} {operator} {other}", here.worlds, here.worlds
+
+    # ---- questions ---------------------------------------------------------------------------
+
+    def present(self, here: Place) -> Said | None:
+        for node in self.chance.shuffled(self.facts.names):
+            yes = frozenset(w for w in here.worlds if node in w[1])
+            if node not in here.pushed and yes and yes != here.worlds:
+                return node, yes, here.worlds - yes
+        return None
+
+    def local(self, here: Place) -> Said | None:
+        return self.asked(here, "local", ("ip4", "ip6"))
+
+    def multicast(self, here: Place) -> Said | None:
+        return self.asked(here, "multicast", ("ip4", "ip6", "mac"))
+
+    def asked(self, here: Place, what: str, kinds: tuple[str, ...]) -> Said | None:
+        known = [f"{n}.{f.name}" for n in here.sure for f in self.facts.fields(n)
+                 if f.kind in kinds]  # fmt: skip
+        said = f"{self.chance.one(known)} is {what}" if known else ""
+        return (said, here.worlds, here.worlds) if said else None
+
+    def fragment(self, here: Place) -> Said | None:
+        known = [n for n in here.sure if self.facts.protocol(n) == "ipv4"]
+        said = f"{self.chance.one(known)} is fragment" if known else ""
+        return (said, here.worlds, here.worlds) if said else None
+
+    def role(self, here: Place) -> Said | None:
+        role = self.chance.one(self.facts.roles)
+        yes = frozenset(w for w in here.worlds if w[0] == role)
+        if not yes or yes == here.worlds:
+            return None
+        return f"port is {role}", yes, here.worlds - yes

@@ -1,0 +1,61 @@
+"""Ways out that nobody wrote: verdicts, `forward`, `bridge`."""
+
+from __future__ import annotations
+
+from helioc.compiler.graph import ethertypes
+from helioc.compiler.sums import NETWORK
+from places import Ground, Lines, Place
+from random_values import Values
+
+
+class Exits:
+    def __init__(self, ground: Ground, values: Values) -> None:
+        self.chance, self.facts, self.values = ground.chance, ground.facts, values
+
+    def verdict(self, place: Place) -> Lines:
+        words = ["pass", "pass", "send back", "pass", "drop", "default"]
+        return [self.chance.one(words if place.settled else ["drop"])]
+
+    def onward(self, place: Place) -> Lines:
+        """With what was changed, if it can be."""
+        chance = self.chance
+        if chance.maybe(0.85) and (lines := self.forward(place)):
+            return lines
+        if chance.maybe(0.4) and (lines := self.bridge(place)):
+            return lines
+        kept = ["pass", "send back", "pass", "default"]
+        return [chance.one(kept)] if place.settled else self.verdict(place)
+
+    def forward(self, place: Place) -> Lines:
+        if not self.can_forward(place):
+            return []
+        ports = self.values.ports(place)
+        kind = self.chance.one(("ip4", "ip6")) if len(self.facts.families) > 1 else (
+            "ip6" if "ipv6" in self.facts.families else "ip4")  # fmt: skip
+        operands = [o for o in self.values.operands(place) if o.kind == kind and not o.optional]
+        rules = [o for o in operands if o.text.split(".")[0] not in self.facts.names]
+        if not ports or not operands:
+            return []
+        via = self.chance.one(rules if rules and self.chance.maybe(0.8) else operands).text
+        lines: Lines = []
+        if self.chance.maybe(0.3) and not place.bare:
+            lines = ["clamp mss"]
+        return [*lines, f"forward {self.chance.one(ports)} via {via}"]
+
+    def bridge(self, place: Place) -> Lines:
+        ports = self.values.ports(place)
+        return [f"bridge {self.chance.one(ports)}"] if ports and place.settled else []
+
+    def can_forward(self, place: Place) -> bool:
+        """An IP header comes first, or a frame that a tunnel carries; Ethernet can announce what
+        stands in front of it."""
+        if place.owed or (place.clamped and place.bare):
+            return False
+        for _, way in place.worlds:
+            behind = way[self.facts.leading(way) :]
+            came = [n for n in behind if n not in place.pushed]
+            if not came or len(ethertypes(self.facts.graph, behind[0])) != 1:
+                return False
+            if self.facts.protocol(came[0]) not in NETWORK and not self.facts.link(came[0]):
+                return False
+        return True

@@ -1,0 +1,209 @@
+"""Pushes that nobody wrote: paths that the graph can write, with values for what must be said."""
+
+from __future__ import annotations
+
+from helioc.compiler.checking.pushes import own_fields
+from helioc.compiler.graph import ethertypes, writable
+from helioc.compiler.model import Derived, Edge, Field, Group, Header
+from helioc.compiler.sizes import solved
+from helioc.compiler.sums import is_checksum
+from places import Ground, Lines, Place
+from random_values import Values
+
+Path = list[tuple[str, Edge]]
+
+
+class Pushes:
+    def __init__(self, ground: Ground, values: Values) -> None:
+        self.chance, self.facts, self.values = ground.chance, ground.facts, values
+        self.graph = ground.facts.graph
+
+    def push(self, place: Place) -> Lines:
+        if place.pushed:
+            return []
+        for before in self.chance.shuffled(self.targets(place)) * 3:
+            path = self.path_to(place, before)
+            if path is None:
+                continue
+            said = [self.written(place, node, edge) for node, edge in path]
+            if any(each is None for each in said):
+                continue
+            texts = [
+                f"{node} {{ {', '.join(each)} }}" if each else node
+                for (node, _), each in zip(path, said, strict=True) if each is not None
+            ]  # fmt: skip
+            self.pushed(place, [n for n, _ in path], before)
+            return [f"push {' / '.join(texts)} before {before}"]
+        return []
+
+    def pushed(self, place: Place, path: list[str], before: str) -> None:
+        worlds = set()
+        for role, way in place.worlds:
+            at = way.index(before)
+            if not at:
+                place.bare = True
+            elif not writable(self.graph, way[at - 1], path[0]):
+                place.dangling = True
+            worlds.add((role, (*way[:at], *path, *way[at:])))
+        place.worlds, place.pushed = frozenset(worlds), tuple(path)
+
+    # ---- where -------------------------------------------------------------------------------
+
+    def targets(self, place: Place) -> list[str]:
+        """The first header, or the first behind the leading link headers: of all packets here."""
+        places = [{way[0], *way[self.facts.leading(way) :][:1]} for _, way in place.worlds]
+        return [n for n in place.sure if all(n in each for each in places)]
+
+    def path_to(self, place: Place, before: str) -> Path | None:
+        """Nodes that no packet here has, each announcing the next, the last one `before`."""
+        chance, graph = self.chance, self.graph
+        having = {n for _, way in place.worlds for n in way}
+        path: Path = []
+        target = before
+        for _ in range(chance.one((1, 1, 2, 2, 3, 3))):
+            taken = having | {n for n, _ in path}
+            sources = []
+            for name in dict.fromkeys(e.source for e in graph.entering(target)):
+                ways = writable(graph, name, target)
+                if name in taken or self.facts.link(name) or len(ways) != 1:
+                    continue
+                if self.can_write(place, self.facts.header(name)):
+                    sources += [(name, ways[0])] * (6 if self.facts.arrays(name) else 1)
+            if not sources:
+                break
+            path.insert(0, chance.one(sources))
+            target = path[0][0]
+        return path if path and self.fits(place, path, before) else None
+
+    def fits(self, place: Place, path: Path, before: str) -> bool:
+        """Whether what stands in front can announce the path in one way at most, and mostly whether
+        a fresh link header can."""
+        if len(ethertypes(self.graph, path[0][0])) != 1 and self.chance.maybe(0.8):
+            return False
+        for _, way in place.worlds:
+            at = way.index(before)
+            if at and len(writable(self.graph, way[at - 1], path[0][0])) > 1:
+                return False
+        return True
+
+    def can_write(self, place: Place, header: Header) -> bool:
+        if header.size is not None and header.flags:
+            return False
+        arrays = [g for g in header.groups if g.count is not None]
+        if arrays and not self.lists(place, header):
+            return False
+        if header.size is not None and not _has_size(header, arrays):
+            return False
+        return not any(
+            f.kind == "bytes" and f.width and f.default is None
+            for f in header.fields if not header.optional(f)
+        )  # fmt: skip
+
+    def lists(self, place: Place, header: Header) -> list[str]:
+        """What an array of the header may be given."""
+        field = next(f for f in header.fields if header.array(f))
+        array = header.array(field)
+        assert array is not None
+        found = []
+        for name, kind in place.bound.items():
+            for element in kind.lists:
+                if (element.kind, element.width) != (field.kind, field.width):
+                    continue
+                text, most = f"{name}.{element.name}", element.most
+                for said, count in ((text, most), (f"rest({text})", most - 1)):
+                    if 0 < count <= array.most and _has_sizes(header, array, count):
+                        found += [said, f"reversed({said})"]
+        return found if field.width in (8, 16, 32, 64, 128) and not header.tail else []
+
+    # ---- what --------------------------------------------------------------------------------
+
+    def written(self, place: Place, node: str, edge: Edge) -> Lines | None:
+        """`field = value` for what must be said, and some more; None if it cannot be said."""
+        header, chance = self.facts.header(node), self.chance
+        announced = {name for name, _ in edge.writes or ()}
+        groups, said = self.groups(place, header, dict(edge.writes or ()))
+        kept = own_fields(header.size) if header.size is not None else set[str]()
+        kept |= {n for g in header.groups if g.count is not None for n in own_fields(g.count)}
+        settled = header.flags | kept | announced
+        silent = {g.name for g in header.groups if len(g.flags) == 1 and g.name in groups}
+        for f in header.fields:
+            if f.part_of or f.name.startswith("_") or not f.width:
+                continue
+            if header.optional(f) and f.group not in groups:
+                continue
+            if header.array(f):
+                said.append(f"{f.name} = {chance.one(self.lists(place, header))}")
+                continue
+            if is_checksum(f) and (f.group or header.protocol == "udp") and chance.maybe(0.7):
+                said.append(f"{f.name} = computed")
+            if f.name in settled or isinstance(f.default, Derived):
+                continue
+            made = self.field(place, header, f, settled, must=f.group in silent)
+            if made is None:
+                return None
+            said += made
+            silent.discard(f.group or "")
+        return chance.shuffled(said)
+
+    def groups(
+        self, place: Place, header: Header, writes: dict[str, int]
+    ) -> tuple[set[str], Lines]:
+        """Optional groups that are written, and the flags that must be said for that: of a group
+        with several one or more, of others none."""
+        chance = self.chance
+        groups = {g.name for g in header.groups if g.flags and chance.maybe(0.4)}
+        announced = {n for n in writes if writes[n] or n not in header.flags}
+        groups |= {header.field(n).group or "" for n in announced}
+        groups |= {g.name for g in header.groups if announced & set(g.flags)}
+        said: dict[str, str] = {}
+        for group in header.groups:
+            free = [f for f in group.flags if header.group_of_flag(f) is None]
+            if group.name in groups and len(group.flags) > 1:
+                for flag in chance.some([f for f in free if f not in writes], 0, 2):
+                    said[flag] = chance.one(("1", "1", self.values.fitting(place, "uint", 1)))
+        alone = {g.flags[0] for g in header.groups if len(g.flags) == 1 and g.name in groups}
+        there = {f for f, text in said.items() if text != "0"} | alone | announced
+        groups = {g.name for g in header.groups if there & set(g.flags)}
+        return groups, [f"{flag} = {text}" for flag, text in said.items()]
+
+    def field(
+        self, place: Place, header: Header, f: Field, settled: set[str] | frozenset[str], must: bool
+    ) -> Lines | None:
+        """A value for the field, or for its parts; none if it has one already, mostly, and `must`
+        not be told because its group is there then."""
+        chance = self.chance
+        parts = [p for p in header.fields if p.part_of == f.name]
+        pieces = [p for p in parts if not p.name.startswith("_")]
+        if any(p.name in settled or isinstance(p.default, Derived) for p in pieces):
+            return None
+        default = f.default is not None or bool(
+            pieces and all(p.default is not None for p in pieces)
+        )
+        if default and not must and chance.maybe(0.7):
+            return []
+        if f.kind == "bytes":
+            return None if not default else []
+        if pieces and len(pieces) == len(parts) and chance.maybe(0.5) and not f.group:
+            picked = pieces if not default else chance.some(pieces, 1, len(pieces))
+            return [f"{p.name} = {self.values.fitting(place, 'uint', p.width)}" for p in picked]
+        return [f"{f.name} = {self.values.fitting(place, f.kind, f.width, optional=True)}"]
+
+
+def _has_size(header: Header, arrays: list[Group]) -> bool:
+    """Whether the header can say how long it is."""
+    if arrays:
+        return True  # asked for each list
+    least = header.minimum
+    assert header.size is not None
+    return bool(solved(header, header.size, lambda size: size >= least)[0])
+
+
+def _has_sizes(header: Header, array: Group, most: int) -> bool:
+    """Whether it can say so of up to so many elements."""
+    if header.size is None:
+        return True
+    for n in range(most + 1):
+        size = (header.fixed + n * array.width) // 8
+        if solved(header, header.size, lambda s, size=size: s >= size)[2] != size:  # type: ignore[misc]
+            return False
+    return True

@@ -1,0 +1,57 @@
+"""State tables that nobody wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chance import Chance
+
+#: Kind and width by type.
+TYPES = {"u8": ("uint", 8), "u16": ("uint", 16), "u24": ("uint", 24), "u32": ("uint", 32),
+         "u12": ("uint", 12), "u64": ("uint", 64), "mac": ("mac", 48), "ip4": ("ip4", 32),
+         "ip6": ("ip6", 128), "port": ("port", 32)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Slot:
+    """`kind` is "port" for the number of one."""
+
+    name: str
+    type: str
+
+    @property
+    def kind(self) -> str:
+        return TYPES[self.type][0]
+
+    @property
+    def width(self) -> int:
+        return TYPES[self.type][1]
+
+
+@dataclass(frozen=True)
+class State:
+    name: str
+    match: tuple[Slot, ...]
+    gives: tuple[Slot, ...]
+    ages: bool
+
+    @property
+    def text(self) -> str:
+        clauses = [f"  {word} {', '.join(f'{s.name} : {s.type}' for s in slots)}"
+                   for word, slots in (("match", self.match), ("gives", self.gives))]  # fmt: skip
+        clauses += ["  ages 300"] if self.ages else []
+        return "\n".join([f"state {self.name} [4k] {{", *clauses, "}"])
+
+
+def state(chance: Chance, name: str, address: str) -> State:
+    """One that holds a port and, mostly, an address to forward to."""
+    key = [Slot(f"k{i}", t) for i, t in enumerate(_types(chance, chance.number(1, 3)))]
+    gives = [Slot("out", "port")] if chance.maybe(0.85) else []
+    gives += [Slot("hop", address)] if chance.maybe(0.7) else []
+    gives += [Slot(f"v{i}", t) for i, t in enumerate(_types(chance, chance.number(0, 2)))]
+    gives = gives or [Slot("v", "u32")]
+    return State(name, tuple(key), tuple(chance.shuffled(gives)), chance.maybe(0.5))
+
+
+def _types(chance: Chance, count: int) -> list[str]:
+    return [chance.one(list(TYPES)) for _ in range(count)]
