@@ -84,6 +84,6 @@ def _innermost(site: Site, node: str, said: dict[str, str]) -> str:
             continue
         own = said[each.header.protocol].format(site.pointer(name))
         if name in site.known:
-            return f"({text}{own})"
+            return f"({text}{own})" if text else own
         text += f"{site.pointer(name)} ? {own} : "
     return f"({text}0)"

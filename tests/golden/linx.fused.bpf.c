@@ -699,7 +699,7 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 	if (!st->scratch)
 		return XDP_ABORTED;
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (SELDOM(!st->user_h))
+	if (SELDOM(!there(st->user_h)))
 		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
@@ -907,7 +907,7 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 	key_1[0] |= (u64)RAW64(st->user_h, 12);
 	key_1[2] |= (u64)RAW8(st->user_h, 1) << 32;
 	key_1[2] |= (u64)RAW8(st->user_h, 9) << 40;
-	if (SELDOM(!st->ethernet_h))
+	if (SELDOM(!there(st->ethernet_h)))
 		return internal();
 	key_1[1] |= (u64)RAW32(st->ethernet_h, 6);
 	key_1[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
@@ -934,7 +934,7 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	if (SELDOM(!st->pdr_rule))
+	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
 		u32 cell_1 = st->pdr_rule->target;
@@ -962,14 +962,14 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				count_rule(&overlay_counts, referred_4, st->length);
 				u32 value_6 = overlay_5->local_ip;
 				u32 value_7 = overlay_5->remote_ip;
-				if (SELDOM(!st->user_h))
+				if (SELDOM(!there(st->user_h)))
 					return internal();
 				u8 value_8 = RAW8(st->user_h, 1);
 				u32 value_9 = overlay_5->key;
 				u8 given_10 = overlay_5->has_key;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					if (SELDOM(!st->ethernet_h))
+					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
@@ -1044,10 +1044,10 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 			else if (far_2->interface_tag == 2) {
 				u32 referred_15 = far_2->interface;
 				{
-					if (SELDOM(!st->user_h))
+					if (SELDOM(!there(st->user_h)))
 						return internal();
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					if (SELDOM(!st->ethernet_h))
+					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
@@ -1098,7 +1098,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
-	if (SELDOM(!st->pdr_rule))
+	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
@@ -1106,7 +1106,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		if (SELDOM(!st->user_h))
+		if (SELDOM(!there(st->user_h)))
 			return internal();
 		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
 		u64 found_3 = lbr_find(st->epoch, key_2[0]);
@@ -1152,14 +1152,14 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			count_rule(&overlay_counts, referred_9, st->length);
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
-			if (SELDOM(!st->user_h))
+			if (SELDOM(!there(st->user_h)))
 				return internal();
 			u8 value_13 = RAW8(st->user_h, 1);
 			u32 value_14 = overlay_10->key;
 			u8 given_15 = overlay_10->has_key;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				if (SELDOM(!st->ethernet_h))
+				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
@@ -1234,10 +1234,10 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		else if (st->far_rule->interface_tag == 2) {
 			u32 referred_20 = st->far_rule->interface;
 			{
-				if (SELDOM(!st->user_h))
+				if (SELDOM(!there(st->user_h)))
 					return internal();
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				if (SELDOM(!st->ethernet_h))
+				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
@@ -1349,7 +1349,7 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	if (!st->scratch)
 		return XDP_ABORTED;
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (SELDOM(!st->user_h))
+	if (SELDOM(!there(st->user_h)))
 		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
@@ -1363,12 +1363,12 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 		return verdict(1, XDP_DROP);
 	}
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (SELDOM(!st->outer_h))
+	if (SELDOM(!there(st->outer_h)))
 		return internal();
 	u32 back_1 = RAW32(st->outer_h, 16);
 	u32 back_2 = RAW32(st->outer_h, 12);
 	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
-	if (SELDOM(!st->gre_h))
+	if (SELDOM(!there(st->gre_h)))
 		return internal();
 	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
 	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
@@ -1671,7 +1671,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			key_1[1] |= 0x100000000ULL;
 		}
 	}
-	if (SELDOM(!st->outer_h))
+	if (SELDOM(!there(st->outer_h)))
 		return internal();
 	key_1[0] |= (u64)RAW32(st->outer_h, 12) << 32;
 	key_1[1] |= (u64)RAW32(st->outer_h, 16);
@@ -1707,7 +1707,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	key_5[0] |= (u64)RAW64(st->user_h, 12);
 	key_5[2] |= (u64)RAW8(st->user_h, 1) << 32;
 	key_5[2] |= (u64)RAW8(st->user_h, 9) << 40;
-	if (SELDOM(!st->ethernet_h))
+	if (SELDOM(!there(st->ethernet_h)))
 		return internal();
 	key_5[1] |= (u64)RAW32(st->ethernet_h, 6);
 	key_5[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
@@ -1734,9 +1734,9 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
-	if (SELDOM(!st->user_h))
+	if (SELDOM(!there(st->user_h)))
 		return internal();
-	if (SELDOM(!st->outer_h))
+	if (SELDOM(!there(st->outer_h)))
 		return internal();
 	if ((RAW8(st->outer_h, 1) & 3) == 3) {
 		if (!(RAW8(st->user_h, 1) & 3)) {
@@ -1745,7 +1745,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 		}
 		set_ecn_ce(st->user_h);
 	}
-	if (SELDOM(!st->pdr_rule))
+	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
 		u32 cell_1 = st->pdr_rule->target;
@@ -1781,7 +1781,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				u8 given_10 = overlay_5->has_key;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
-					if (SELDOM(!st->ethernet_h))
+					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
@@ -1860,7 +1860,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				u32 referred_15 = far_2->interface;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-					if (SELDOM(!st->ethernet_h))
+					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
@@ -1917,7 +1917,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 }
 ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 {
-	if (SELDOM(!st->pdr_rule))
+	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	u32 chosen_1 = 0;
 	st->far_rule = 0;
@@ -1925,7 +1925,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 	if (st->pdr_rule->target_tag == 2) {
 		u64 key_2[1] = {};
 		key_2[0] = bpf_htonl(st->pdr_rule->target);
-		if (SELDOM(!st->user_h))
+		if (SELDOM(!there(st->user_h)))
 			return internal();
 		key_2[0] |= (u64)RAW8(st->user_h, 1) << 32;
 		u64 found_3 = lbr_find(st->epoch, key_2[0]);
@@ -1980,14 +1980,14 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			count_rule(&overlay_counts, referred_9, st->length);
 			u32 value_11 = overlay_10->local_ip;
 			u32 value_12 = overlay_10->remote_ip;
-			if (SELDOM(!st->user_h))
+			if (SELDOM(!there(st->user_h)))
 				return internal();
 			u8 value_13 = RAW8(st->user_h, 1);
 			u32 value_14 = overlay_10->key;
 			u8 given_15 = overlay_10->has_key;
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_15 ? 4 : 0);
-				if (SELDOM(!st->ethernet_h))
+				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
@@ -2065,10 +2065,10 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		else if (st->far_rule->interface_tag == 2) {
 			u32 referred_20 = st->far_rule->interface;
 			{
-				if (SELDOM(!st->user_h))
+				if (SELDOM(!there(st->user_h)))
 					return internal();
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
-				if (SELDOM(!st->ethernet_h))
+				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);

@@ -699,7 +699,7 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 	if (!st->scratch)
 		return XDP_ABORTED;
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (SELDOM(!st->user_h))
+	if (SELDOM(!there(st->user_h)))
 		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
@@ -908,7 +908,7 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 	key_1[2] |= (u64)RAW8(st->user_h, 1) << 32;
 	key_1[2] |= (u64)RAW8(st->user_h, 9) << 40;
 	st->ethernet_h = header_at(ctx, 0, 14);
-	if (SELDOM(!st->ethernet_h))
+	if (SELDOM(!there(st->ethernet_h)))
 		return internal();
 	key_1[1] |= (u64)RAW32(st->ethernet_h, 6);
 	key_1[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
@@ -938,7 +938,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	u32 slot_1 = st->scratch->pdr_slot;
 	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
-	if (SELDOM(!st->pdr_rule))
+	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
 		u32 cell_2 = st->pdr_rule->target;
@@ -967,7 +967,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				u32 value_7 = overlay_6->local_ip;
 				u32 value_8 = overlay_6->remote_ip;
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
-				if (SELDOM(!st->user_h))
+				if (SELDOM(!there(st->user_h)))
 					return internal();
 				u8 value_9 = RAW8(st->user_h, 1);
 				u32 value_10 = overlay_6->key;
@@ -975,7 +975,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_11 ? 4 : 0);
 					st->ethernet_h = header_at(ctx, 0, 14);
-					if (SELDOM(!st->ethernet_h))
+					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
@@ -1052,11 +1052,11 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				u32 referred_16 = far_3->interface;
 				{
 					st->user_h = header_at(ctx, st->scratch->user_at, 20);
-					if (SELDOM(!st->user_h))
+					if (SELDOM(!there(st->user_h)))
 						return internal();
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 					st->ethernet_h = header_at(ctx, 0, 14);
-					if (SELDOM(!st->ethernet_h))
+					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
@@ -1109,7 +1109,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 {
 	u32 slot_1 = st->scratch->pdr_slot;
 	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
-	if (SELDOM(!st->pdr_rule))
+	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	u32 chosen_2 = 0;
 	st->far_rule = 0;
@@ -1118,7 +1118,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		u64 key_3[1] = {};
 		key_3[0] = bpf_htonl(st->pdr_rule->target);
 		st->user_h = header_at(ctx, st->scratch->user_at, 20);
-		if (SELDOM(!st->user_h))
+		if (SELDOM(!there(st->user_h)))
 			return internal();
 		key_3[0] |= (u64)RAW8(st->user_h, 1) << 32;
 		u64 found_4 = lbr_find(st->scratch->epoch, key_3[0]);
@@ -1165,7 +1165,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			u32 value_12 = overlay_11->local_ip;
 			u32 value_13 = overlay_11->remote_ip;
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
-			if (SELDOM(!st->user_h))
+			if (SELDOM(!there(st->user_h)))
 				return internal();
 			u8 value_14 = RAW8(st->user_h, 1);
 			u32 value_15 = overlay_11->key;
@@ -1173,7 +1173,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_16 ? 4 : 0);
 				st->ethernet_h = header_at(ctx, 0, 14);
-				if (SELDOM(!st->ethernet_h))
+				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
@@ -1250,11 +1250,11 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			u32 referred_21 = st->far_rule->interface;
 			{
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
-				if (SELDOM(!st->user_h))
+				if (SELDOM(!there(st->user_h)))
 					return internal();
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 				st->ethernet_h = header_at(ctx, 0, 14);
-				if (SELDOM(!st->ethernet_h))
+				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
@@ -1364,7 +1364,7 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	if (!st->scratch)
 		return XDP_ABORTED;
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
-	if (SELDOM(!st->user_h))
+	if (SELDOM(!there(st->user_h)))
 		return internal();
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
@@ -1378,12 +1378,12 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 		return verdict(1, XDP_DROP);
 	}
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (SELDOM(!st->outer_h))
+	if (SELDOM(!there(st->outer_h)))
 		return internal();
 	u32 back_1 = RAW32(st->outer_h, 16);
 	u32 back_2 = RAW32(st->outer_h, 12);
 	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
-	if (SELDOM(!st->gre_h))
+	if (SELDOM(!there(st->gre_h)))
 		return internal();
 	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
 	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
@@ -1686,7 +1686,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (SELDOM(!st->outer_h))
+	if (SELDOM(!there(st->outer_h)))
 		return internal();
 	key_1[0] |= (u64)RAW32(st->outer_h, 12) << 32;
 	key_1[1] |= (u64)RAW32(st->outer_h, 16);
@@ -1723,7 +1723,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	key_5[2] |= (u64)RAW8(st->user_h, 1) << 32;
 	key_5[2] |= (u64)RAW8(st->user_h, 9) << 40;
 	st->ethernet_h = header_at(ctx, 0, 14);
-	if (SELDOM(!st->ethernet_h))
+	if (SELDOM(!there(st->ethernet_h)))
 		return internal();
 	key_5[1] |= (u64)RAW32(st->ethernet_h, 6);
 	key_5[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
@@ -1753,9 +1753,9 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 {
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (SELDOM(!st->user_h))
+	if (SELDOM(!there(st->user_h)))
 		return internal();
-	if (SELDOM(!st->outer_h))
+	if (SELDOM(!there(st->outer_h)))
 		return internal();
 	if ((RAW8(st->outer_h, 1) & 3) == 3) {
 		if (!(RAW8(st->user_h, 1) & 3)) {
@@ -1766,7 +1766,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 	}
 	u32 slot_1 = st->scratch->pdr_slot;
 	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
-	if (SELDOM(!st->pdr_rule))
+	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
 		u32 cell_2 = st->pdr_rule->target;
@@ -1803,7 +1803,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_11 ? 4 : 0);
 					st->ethernet_h = header_at(ctx, 0, 14);
-					if (SELDOM(!st->ethernet_h))
+					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
@@ -1884,7 +1884,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 					st->ethernet_h = header_at(ctx, 0, 14);
-					if (SELDOM(!st->ethernet_h))
+					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
@@ -1943,7 +1943,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 {
 	u32 slot_1 = st->scratch->pdr_slot;
 	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
-	if (SELDOM(!st->pdr_rule))
+	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	u32 chosen_2 = 0;
 	st->far_rule = 0;
@@ -1952,7 +1952,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		u64 key_3[1] = {};
 		key_3[0] = bpf_htonl(st->pdr_rule->target);
 		st->user_h = header_at(ctx, st->scratch->user_at, 20);
-		if (SELDOM(!st->user_h))
+		if (SELDOM(!there(st->user_h)))
 			return internal();
 		key_3[0] |= (u64)RAW8(st->user_h, 1) << 32;
 		u64 found_4 = lbr_find(st->scratch->epoch, key_3[0]);
@@ -2008,7 +2008,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			u32 value_12 = overlay_11->local_ip;
 			u32 value_13 = overlay_11->remote_ip;
 			st->user_h = header_at(ctx, st->scratch->user_at, 20);
-			if (SELDOM(!st->user_h))
+			if (SELDOM(!there(st->user_h)))
 				return internal();
 			u8 value_14 = RAW8(st->user_h, 1);
 			u32 value_15 = overlay_11->key;
@@ -2016,7 +2016,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			{
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_16 ? 4 : 0);
 				st->ethernet_h = header_at(ctx, 0, 14);
-				if (SELDOM(!st->ethernet_h))
+				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
@@ -2096,11 +2096,11 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			u32 referred_21 = st->far_rule->interface;
 			{
 				st->user_h = header_at(ctx, st->scratch->user_at, 20);
-				if (SELDOM(!st->user_h))
+				if (SELDOM(!there(st->user_h)))
 					return internal();
 				u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 				st->ethernet_h = header_at(ctx, 0, 14);
-				if (SELDOM(!st->ethernet_h))
+				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
