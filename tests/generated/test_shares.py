@@ -24,7 +24,10 @@ from random_requests import RequestMaker
 SEEDS = 80
 LEAST = 0.10  # of the pipelines have each part, but for:
 #: Single protocols, and what only some of the graphs have room for.
-SELDOM = {"push in front of a frame"}
+SELDOM = {
+    "gtpu node", "vxlan node", "pdu_session node", "srh node", "ipv6_fragment node", "geneve node",
+    "forward via Listed", "list pushed", "checksum computed",
+}  # fmt: skip
 REWRITTEN = ("push", "pop", "set", "leave")
 
 
@@ -37,7 +40,7 @@ def test_every_part_of_the_language_occurs(capsys: pytest.CaptureFixture[str]) -
         sys.stdout.write(f"\n{SEEDS} generated pipelines: {shares}\n")
     rare = {part for part, count in seen.items() if count < LEAST * SEEDS}
     assert rare <= SELDOM
-    assert len(seen) > 60
+    assert len(seen) > 100
 
 
 def test_packets_get_far(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +54,7 @@ def test_packets_get_far(capsys: pytest.CaptureFixture[str]) -> None:
             seen[outcome.verdict] += 1
     with capsys.disabled():
         sys.stdout.write(f"\n{dict(seen)}\n")
-    assert seen["rewritten"] > 0.15 * seen["packets"]
+    assert seen["rewritten"] > 0.3 * seen["packets"]
     assert seen["malformed"] < 0.3 * seen["packets"]
 
 
