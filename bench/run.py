@@ -7,6 +7,8 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+# the laboratory is the examples'
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
 from control import bulk, commands, requests
 from helioc.compiler.lower import Join
