@@ -116,6 +116,8 @@ class Log:
                 condition.wait()
             if self._synced >= wanted:
                 return
+            if self._broken:
+                raise refused(faults.not_durable(str(self.path), self._broken))
             self._syncing = True
             upto, files = self._written, [*self._old, self._file]
         failed = ""
@@ -126,9 +128,11 @@ class Log:
             failed = (error.strerror or str(error)).lower()
         with condition:
             self._syncing = False
-            # What the kernel could not write it may have thrown away: trust nothing from here on.
-            self._broken = failed
-            if not failed:
+            # What the kernel could not write it may have thrown away, and it says so only once for
+            # each descriptor: trust nothing from here on.
+            if failed:
+                self._broken = failed
+            else:
                 self._synced = max(self._synced, upto)
                 for descriptor in files[:-1]:
                     self._old.remove(descriptor)
@@ -138,9 +142,9 @@ class Log:
             raise refused(faults.not_durable(str(self.path), failed))
 
 
-def _open(path: Path) -> int:
+def _open(path: Path, how: int = 0) -> int:
     try:
-        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise refused(faults.cannot_write(str(path), why)) from None
@@ -148,7 +152,7 @@ def _open(path: Path) -> int:
 
 def open_new(path: Path) -> int:
     """A new file for `turn_over`. Raises `Refused`."""
-    return _open(path)
+    return _open(path, os.O_TRUNC)
 
 
 class Damage(Exception):

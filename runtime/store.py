@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,6 +31,7 @@ from .log import Entry
 FORMAT = 1
 Acknowledge = Literal["before", "after"]
 _DIGEST = 16
+_FILE = re.compile(r"(rules|log)-(\d+)-(\d+)(~?)")
 _SCHEMA = """
 CREATE TABLE about (format INTEGER NOT NULL);
 CREATE TABLE pipelines (
@@ -149,13 +151,17 @@ class Store:
 
     def begin(self, name: str, manifest: str, object_: bytes, traced: bytes = b"") -> int:
         """Note a pipeline that is about to be loaded; returns its id. `fold` says that it is."""
-        with self._using() as db:
-            self._forget(db, name)
-            row = db.execute(
-                "INSERT INTO pipelines (name, manifest, object, traced) VALUES (?, ?, ?, ?) "
-                "RETURNING id",
-                (name, manifest, object_, traced),
-            ).fetchone()
+        with self._folding:
+            with self._using() as db:
+                self._forget(db, name)
+            # Ids are given again: files of who had this one are not to be taken for its own.
+            self._sweep()
+            with self._using() as db:
+                row = db.execute(
+                    "INSERT INTO pipelines (name, manifest, object, traced) VALUES (?, ?, ?, ?) "
+                    "RETURNING id",
+                    (name, manifest, object_, traced),
+                ).fetchone()
         return int(row[0])
 
     def remove(self, name: str) -> None:
@@ -238,16 +244,17 @@ class Store:
         return [Entry(*row) for row in rows]
 
     def _sweep(self) -> None:
-        """Remove files that nothing speaks of."""
+        """Remove files of ours that nothing speaks of."""
         with self._using() as db:
             first = dict(db.execute("SELECT id, number FROM pipelines").fetchall())
-        for pattern in ("rules-*-*", "log-*-*"):
-            for path in self.directory.glob(pattern):
-                kind, pipeline, number = path.name.split("-")
-                known = first.get(int(pipeline)) if number.isdecimal() else None
-                later = known is not None and int(number) > known and kind == "log"
-                if not later and (known is None or int(number) != known):
-                    path.unlink(missing_ok=True)
+        for path in self.directory.iterdir():
+            if not (found := _FILE.fullmatch(path.name)):
+                continue
+            kind, pipeline, number, unfinished = found.groups()
+            known = first.get(int(pipeline)) if not unfinished else None
+            later = known is not None and int(number) > known and kind == "log"
+            if not later and (known is None or int(number) != known):
+                path.unlink(missing_ok=True)
 
     def _write(self, path: Path, parts: Iterable[bytes]) -> bytes:
         """A file, whole and safely on the disk; returns its digest."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.journal import Journal
-from helioc.runtime.log import IES, NOTE, PACKED, Damage, Entry, Log, read
+from helioc.runtime.log import IES, NOTE, PACKED, Damage, Entry, Log, open_new, read
 from helioc.runtime.outcome import Outcome
 from helioc.runtime.store import Kept, Snapshot, Store
 
@@ -134,6 +134,26 @@ def test_a_failing_disk_ends_all_writing(log: Log, monkeypatch: pytest.MonkeyPat
         patched.setattr(os, "fdatasync", fails)
         with pytest.raises(Refused, match="H0783"):
             log.durable()
+    with pytest.raises(Refused, match="H0783"):
+        log.durable()  # the kernel says it once for each descriptor: its silence means nothing
+    with pytest.raises(Refused, match="H0780"):
+        log.append(Entry(2, IES, b"x"))
+    assert log.pending
+
+
+def test_what_could_not_be_withdrawn_ends_all_writing(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append(Entry(1, IES, b"x"))
+
+    def fails(*_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "ftruncate", fails)
+        log.withdraw(0)
+    with pytest.raises(Refused, match="H0783"):
+        log.durable()
     with pytest.raises(Refused, match="H0780"):
         log.append(Entry(2, IES, b"x"))
 
@@ -196,6 +216,33 @@ def test_an_unloaded_pipeline_leaves_nothing(store: Store) -> None:
     store.remove("edge")
     assert not store.pipelines()
     assert not [path.name for path in store.directory.glob("*-*-*")]
+
+
+def test_a_pipeline_has_nothing_of_another_that_had_its_name(store: Store) -> None:
+    """That one's rules would be made in it."""
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    fold(journal, 0)
+    write(journal, 10)
+    journal.close()
+    again = Journal(store, store.begin("edge", "", b"another"), 0)
+    fold(again, 0)
+    assert store.entries(the(store)) == ([], 1)
+    again.close()
+
+
+def test_a_new_log_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"of who was here before")
+    os.close(open_new(path))
+    assert path.read_bytes() == b""
+
+
+def test_foreign_files_are_no_hindrance(store: Store) -> None:
+    for name in ("log-1-2-old", "log-x-1", "rules-1-", "log-99-7", "rules-99-1~"):
+        (store.directory / name).write_bytes(b"")
+    store.remove("edge")
+    left = {path.name for path in store.directory.glob("[lr]*-*")}
+    assert left == {"log-1-2-old", "log-x-1", "rules-1-"}
 
 
 # ---- a journal ------------------------------------------------------------------------------
