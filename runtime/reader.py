@@ -26,6 +26,7 @@ from ..compiler.manifest import (
 )
 from ..compiler.requests.rules import Rule
 from . import faults
+from .agent_faults import overtaken
 from .bulk import rows
 from .handles import BpfError, Map
 from .images import LIVE, ImageCodec
@@ -122,7 +123,8 @@ class Reader:
         return list(self.moment())
 
     def moment(self, kinds: Collection[str] = ()) -> Moment:
-        """A moment's rules, of these kinds (default: of all), while the writer goes on."""
+        """A moment's rules, of these kinds (default: of all), while the writer goes on. Raises
+        `Refused` where it is too fast."""
         control = self.map("control").mmap().cast("Q")
         try:
             for _ in range(_ATTEMPTS):
@@ -130,8 +132,8 @@ class Reader:
                 cells = {kind.name: self._cells(kind) for kind in self.manifest.rules}
                 found = self.moment_of(epoch, cells, kinds).detach()
                 if control[0] == epoch:
-                    break
-            return found
+                    return found
+            raise faults.refused(overtaken())
         finally:
             control.release()
 

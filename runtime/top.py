@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..compiler.requests.rule_text import format_rule
+from ..lang.diagnostics import Refused
 from ..lang.render import BOLD, ERROR, paint
 from . import faults
 from .card.reader import reader_of
@@ -105,7 +107,10 @@ def _busiest(reader: Reader, now: Sample, before: Sample, most: int) -> list[Bus
             found.append((packets, octets, kind, row))
     found.sort(key=lambda each: -each[0])
     few = found and sum(kind.rules for kind in now.kinds) <= _FEW_RULES
-    moment = reader.moment() if few else None
+    moment = None
+    if few:
+        with suppress(Refused):  # it is overtaken all the time: then rules go by their names
+            moment = reader.moment()
     rows = []
     for packets, octets, kind, row in found[:most]:
         rule = reader.rule_in(kind.kind, int(kind.cells[row]))

@@ -7,12 +7,15 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
+from helioc.lang.diagnostics import Refused
 from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client
-from helioc.runtime.moment import spoken_of
+from helioc.runtime.moment import Moment, spoken_of
+from helioc.runtime.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.tables import NoRoom, Pool
 from lab import Lab, until
@@ -122,6 +125,24 @@ def test_a_list_is_of_one_moment(here: World, agent: Client) -> None:
     ending.set()
     thread.join()
     assert not wrong and len(revisions) > 10
+
+
+def test_what_is_of_no_moment_is_not_shown(
+    here: World, agent: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Reader(here.name) as reader:
+        real = reader.moment_of
+        agent.apply("create FAR 1 [(action, u8, DROP)]")
+
+        def overtaken(*what: Any) -> Moment:
+            agent.apply("update FAR 1 [(action, u8, DROP)]")
+            return real(*what)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(reader, "moment_of", overtaken)
+            with pytest.raises(Refused, match="H0774"):
+                reader.rules()
+        assert len(reader.rules()) == 2
 
 
 def reader_of(agent_pid: int) -> int:
