@@ -184,6 +184,7 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
         "default": config.default,
         "mode": config.mode,
         "control": config.control,
+        "icmp": asdict(config.icmp) if config.icmp is not None else None,
         "namespace": this_namespace(),
         # Of this load: another one of the same bundle is another pipeline, with other rules.
         "incarnation": secrets.token_hex(8),

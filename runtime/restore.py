@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..compiler.interpreter.environment import Limit
 from ..compiler.requests.columns import load as unpack
 from ..compiler.requests.wire import Codecs, decode
 from ..lang.diagnostics import Diagnostic, Refused
@@ -96,7 +97,8 @@ class Restoration:
         about = json.loads(self.kept.config)
         ports = tuple(Wanted(**port) for port in about["ports"])
         control = tuple(about["control"]) if about["control"] else None
-        return Config(ports, about["default"], about["mode"], (), {}, control)
+        icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
+        return Config(ports, about["default"], about["mode"], (), {}, control, icmp)
 
     def prepare(self, maps: Mapping[str, Map]) -> None:
         try:
