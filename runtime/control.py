@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..lang.diagnostics import Diagnostic
+from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.request import Request
 from .outcome import Outcome, outcome_of
 from .report import Entry, Meant, Shown, Statistics
@@ -88,9 +88,9 @@ class Local:
         return self._opened
 
     def _open(self) -> Loaded | LoadedCard:
-        from .card.loaded import LoadedCard, on_card
+        from .card.loaded import LoadedCard
         from .loader import Loaded
-        from .releases import pick
+        from .releases import on_card, pick
 
         name = pick(self.name)
         return LoadedCard.open(name) if on_card(name) else Loaded.open(name)
@@ -130,11 +130,10 @@ class Local:
             return LoadedNow(loaded.name, ports, len(loaded.book), list(warnings.found))
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
-        from .card.loaded import on_card
         from .edge_yaml import read_source
         from .faults import refused
         from .loader import Loaded
-        from .releases import pick
+        from .releases import on_card, pick
         from .upgrade import upgrade, weigh
         from .upgrades.faults import not_on_card
         from .upgrades.mapping import read_mapping
@@ -270,8 +269,9 @@ class Remote:
 
 @dataclass(frozen=True)
 class Target:
-    """Whom `helioctl` speaks to. `agent`: an address; empty: the local agent if there is one.
-    `identity`: for TCP, see `certs.read_identity`."""
+    """Whom `helioctl` speaks to. `agent`: an address; empty: the local agent if there is one, but
+    not about pipelines on a card, of which it keeps nothing. `identity`: for TCP, see
+    `certs.read_identity`."""
 
     name: str = ""
     agent: str = ""
@@ -287,7 +287,7 @@ class Target:
 
             mend()
         address = self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")
-        if self.local or not address:
+        if self.local or not address or (not self.agent and self._on_card()):
             with closing(Local(self.name)) as control:
                 yield control
             return
@@ -295,6 +295,15 @@ class Target:
 
         with Client(address, self.name, identity=self.identity) as client:
             yield Remote(client)
+
+    def _on_card(self) -> bool:
+        from .handles import BpfError
+        from .releases import on_card, pick
+
+        try:
+            return on_card(pick(self.name))
+        except (Refused, BpfError):  # of others the agent says what there is to say
+            return False
 
 
 def agent_here(path: Path) -> bool:

@@ -14,6 +14,7 @@ from ..compiler.requests.rulebook import Plan, RuleBook
 from ..lang.request import Request
 from . import attach, faults
 from .bundle import Bundle
+from .card.faults import only_local
 from .config import Config
 from .grace import online_cpus_grace
 from .handles import BpfError, Map, Program, XdpMode
@@ -173,6 +174,8 @@ class Loaded:
                 about = read_about(name)
                 if about.get("namespace") != this_namespace():
                     raise faults.refused(faults.elsewhere(name))
+                if about["mode"] == "offload":
+                    raise faults.refused(only_local(name))
                 if releases_of(name) != [about["release"]]:
                     from .upgrade import finish
 

@@ -237,6 +237,11 @@ def read_about(name: str, release: int = 0) -> dict[str, Any]:
     return dict(about)
 
 
+def on_card(name: str) -> bool:
+    """Whether the loaded pipeline runs on a card. Raises `Refused`, BpfError."""
+    return bool(read_about(name)["mode"] == "offload")
+
+
 def about_id(name: str) -> int:
     """What is in force, told apart from what was. Raises BpfError."""
     with Map.open_pinned(ROOT / name / "about") as table:

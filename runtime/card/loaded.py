@@ -258,8 +258,3 @@ def _why(error: BpfError) -> str:
     """The driver's own words, where it said some."""
     said = [line.strip() for line in error.log.splitlines() if "[nfp]" in line]
     return said[0] if said else f"{error.operation}: {error.reason}"
-
-
-def on_card(name: str) -> bool:
-    """Whether the loaded pipeline runs on a card. Raises `Refused`."""
-    return bool(read_about(name)["mode"] == "offload")

@@ -13,8 +13,7 @@ from ..bulk import rows
 from ..images import LIVE
 from ..moment import Moment
 from ..reader import Reader
-from ..releases import pick
-from .loaded import on_card
+from ..releases import on_card, pick
 
 _FLAGS = 24  # of an image
 Array = npt.NDArray[Any]
