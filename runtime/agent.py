@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from threading import RLock
 
 from ..compiler.manifest import Manifest
 from ..lang.diagnostics import Diagnostic, Refused
+from ..lang.ending import diagnosed
 from ..lang.source import Source
 from . import store_faults
 from .attach import not_routing
@@ -20,7 +21,7 @@ from .edge_yaml import Host, read_config
 from .events import Event, Events, PipelineChanged
 from .faults import already_loaded, refused
 from .journal import Journal
-from .loader import Loaded
+from .loader import Loaded, released_on_failure
 from .netlink import Netlink
 from .owner import Owner
 from .ports import Port
@@ -70,26 +71,33 @@ class Agent:
         others."""
         if traces_left():
             mend()
-        kept = {k.name: k for k in self.store.pipelines()} if self.store is not None else {}
+        kept = self._kept()
         loaded = loaded_names(this_namespace())
         for name in sorted({*loaded, *kept}):
             try:
                 if name in loaded:
-                    self._adopt(name, kept.get(name))
+                    self._adopt(name)
                 else:
                     self._restore(kept[name])
-            except Refused as error:
+            except Exception as error:
                 found = [] if name in loaded else [store_faults.not_restored(name)]
-                self._findings[name] = found + error.diagnostics
+                self._findings[name] = found + diagnosed(error, "heliod")
         self.scribe.start()
         return {name: found for name, found in self._findings.items() if found}
 
-    def _adopt(self, name: str, kept: Kept | None = None) -> Owner:
-        loaded = Loaded.open(name)
+    def _kept(self) -> dict[str, Kept]:
+        return {k.name: k for k in self.store.pipelines()} if self.store is not None else {}
+
+    def _adopt(self, name: str) -> Owner:
+        """Own a pipeline that is loaded, with what the journal has of it."""
         journal, found = None, list[Diagnostic]()
-        if self.store is not None:
-            journal, found = reopen(self.store, loaded, kept)
-        return self._own(name, Owner(loaded, self.events, journal), found)
+        with released_on_failure() as owned:
+            loaded = owned.enter_context(Loaded.open(name))
+            if self.store is not None:
+                journal, found = reopen(self.store, loaded, self._kept().get(name))
+            if journal is not None:
+                owned.enter_context(closing(journal))
+            return self._own(name, Owner(loaded, self.events, journal), found)
 
     def _own(self, name: str, owner: Owner, found: list[Diagnostic]) -> Owner:
         owner.stir = self.scribe.stir
@@ -98,8 +106,15 @@ class Agent:
 
     def _restore(self, kept: Kept) -> None:
         assert self.store is not None
+        if kept.digest is None:  # killed while it was being loaded: nobody was told that it is
+            self.store.remove(kept.name)
+            return
         loaded, journal, found = restore(self.store, kept)
-        self._own(kept.name, Owner(loaded, self.events, journal), found).fold()
+        owner = self._own(kept.name, Owner(loaded, self.events, journal), found)
+        try:
+            owner.fold()
+        except Refused as error:  # it works all the same
+            found += error.diagnostics
 
     def owners(self) -> list[Owner]:
         return list(self._owners.values())
@@ -109,9 +124,10 @@ class Agent:
         owner = self._owners.get(name)
         if owner is not None:
             return owner
+        # Nobody waits for what is just loaded or unloaded.
+        if not name and len(owners := self.owners()) == 1:
+            return owners[0]
         with self._changing:
-            if not name and len(self._owners) == 1:
-                return next(iter(self._owners.values()))
             name = pick(name)
             return self._owners.get(name) or self._adopt(name)
 
@@ -156,7 +172,9 @@ class Agent:
     def unload(self, name: str = "") -> str:
         """Also what the journal has and could not be restored."""
         with self._changing:
-            if name not in self._findings or name in self._owners:
+            # What is loaded is to be unloaded, also where it could not be owned before.
+            loaded = {*self._owners, *loaded_names(this_namespace())}
+            if name in loaded or name not in self._findings:
                 owner = self.owner(name)
                 name = owner.name
                 owner.unload()

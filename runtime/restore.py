@@ -54,15 +54,17 @@ def reopen(
 
 def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]]:
     """Load a pipeline as the journal has it. Raises `Refused`."""
-    if kept.digest is None:  # killed while it was being loaded: nobody was told that it is
-        store.remove(kept.name)
-        raise refused(store_faults.not_restored(kept.name))
     traced = unpack_traced(kept.traced)
     bundle = make_bundle(kept.manifest, lambda _: kept.object, traced=traced)
     entries, number, found = _entries(store, kept)
     content = Restoration(kept, bundle, store.snapshot(kept), entries, found)
-    loaded = Loaded.load(bundle, content.config, kept.name, content=content)
-    return loaded, Journal(store, kept.id, number, entries), content.findings
+    journal = Journal(store, kept.id, number, entries)
+    try:
+        loaded = Loaded.load(bundle, content.config, kept.name, content=content)
+    except BaseException:
+        journal.close()
+        raise
+    return loaded, journal, content.findings
 
 
 def _entries(store: Store, kept: Kept) -> tuple[list[Entry], int, list[Diagnostic]]:

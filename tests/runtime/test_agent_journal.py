@@ -10,16 +10,27 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.source import Source
+from helioc.runtime import control
 from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.lock import Lock
 from helioc.runtime.reader import Reader
-from helioc.runtime.releases import ROOT, remove_pinned
+from helioc.runtime.releases import (
+    ROOT,
+    put_in_force,
+    read_about,
+    release_of,
+    remove_pinned,
+    write_about,
+)
+from helioc.runtime.store import Store
 from lab import Background, Lab, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -105,11 +116,105 @@ def test_what_refers_to_interfaces_by_number_is_restored(here: World, lab: Lab) 
 
 
 def test_a_load_that_was_killed_is_no_pipeline(here: World) -> None:
+    store = Store(here.state)
+    found = read_bundle(here.directory / "bundle")
+    store.begin(here.name, found.manifest.to_json(), found.object)
+    store.close()
+    for _ in range(2):
+        with here.agent() as process, here.client() as client:
+            assert not client.status().pipelines and "H0785" not in process.output
+
+
+def test_the_limit_of_icmp_errors_outlives_a_reboot(here: World) -> None:
+    with here.agent(), here.client() as client:
+        client.load(read_bundle(here.directory / "bundle"), EDGE + "icmp: {rate: 7, burst: 3}\n")
+        before = limit_of(here)
+    reboot(here)
+    for _ in range(2):
+        with here.agent():
+            assert limit_of(here) == before
+
+
+def limit_of(here: World) -> bytes:
+    """Of the ICMP errors: nanoseconds from one to the next, and how far ahead of time they are."""
+    with Reader(here.name) as reader:
+        return (reader.map("icmp_budget").lookup(bytes(4)) or b"")[:16]
+
+
+def test_a_pipeline_that_could_not_be_owned_has_its_journal_later(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client)
-        client.unload()
+    with ExitStack() as held:
+        held.enter_context(closing(Lock(here.name)))
+        with here.agent() as process, here.client() as client:
+            process.expect("H0709")
+            held.close()
+            assert client.apply("create FAR 1 [(action, u8, DROP)]").created_count == 1
+            kill(process)
+    reboot(here)
     with here.agent(), here.client() as client:
-        assert not client.status().pipelines
+        assert client.rule("FAR", 1)
+
+
+def test_a_pipeline_that_could_not_be_owned_is_unloaded_all_the_same(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+    with ExitStack() as held:
+        held.enter_context(closing(Lock(here.name)))
+        with here.agent() as process, here.client() as client:
+            process.expect("H0709")
+            held.close()
+            assert client.unload() == here.name and not (ROOT / here.name).exists()
+
+
+def test_a_journal_that_cannot_be_read_holds_nothing_up(here: World) -> None:
+    """The pipeline that it is of can be changed without the agent while that runs."""
+    with here.agent(), here.client() as client:
+        load(here, client)
+    (log,) = here.state.glob("log-*")
+    log.unlink()
+    log.mkdir()
+    with here.agent() as process:
+        process.expect("H0781")
+        here.ctl("--local", "create", "FAR 1 [(action, u8, DROP)]")
+    reboot(here)
+    with here.agent() as process:
+        process.expect("H0785")
+        here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+
+
+def test_a_restored_pipeline_is_not_said_to_be_lost(here: World) -> None:
+    """Where no other snapshot of it can be written."""
+    with here.agent(), here.client() as client:
+        load(here, client)
+    reboot(here)
+    (rules,) = here.state.glob("rules-*")
+    stem, _, number = rules.name.rpartition("-")
+    in_the_way = here.state / f"{stem}-{int(number) + 1}"
+    in_the_way.mkdir()
+    with here.agent(), here.client() as client:
+        (status,) = client.status().pipelines
+        assert [f.code for f in status.findings] == ["H0780"] and len(list(client.rules())) == 1
+        assert client.apply("create FAR 1 [(action, u8, DROP)]").created_count == 1
+        in_the_way.rmdir()
+
+
+def test_a_pipeline_on_a_card_is_left_alone(
+    here: World, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+    about = {**read_about(here.name), "mode": "offload"}
+    (ROOT / here.name / "release-1" / "about").unlink()
+    write_about(release_of(here.name, 1), about)
+    put_in_force(here.name, 1)
+    with here.agent(), here.client() as client:
+        assert [f.code for f in client.status().pipelines[0].findings] == ["H0756"]
+        with pytest.raises(Rejected, match="H0756"):
+            client.apply("create FAR 1 [(action, u8, DROP)]")
+    monkeypatch.setattr(control, "agent_here", lambda path: True)
+    with control.Target(here.name).open() as spoken_to:
+        assert isinstance(spoken_to, control.Local)
 
 
 def test_a_pipeline_that_cannot_be_restored_is_told_and_kept(here: World) -> None:
