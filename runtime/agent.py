@@ -24,11 +24,12 @@ from .journal import Journal
 from .loader import Loaded, released_on_failure
 from .netlink import Netlink
 from .owner import Owner
-from .ports import Port
+from .ports import Port, as_wanted
 from .releases import loaded_names, pick, this_namespace, traces_left
 from .restore import reopen, restore
 from .scribe import Scribe
 from .store import Kept, Store
+from .surveyor import Surveyor
 from .tracing.swap import mend
 
 
@@ -62,6 +63,7 @@ class Agent:
         self.events, self.store = Events(), store
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
+        self.surveyor = Surveyor(self.owners)
         self._changing = RLock()
         self.scribe = Scribe(self.owners)
 
@@ -83,6 +85,7 @@ class Agent:
                 found = [] if name in loaded else [store_faults.not_restored(name)]
                 self._findings[name] = found + diagnosed(error, "heliod")
         self.scribe.start()
+        self.surveyor.start()
         return {name: found for name, found in self._findings.items() if found}
 
     def _kept(self) -> dict[str, Kept]:
@@ -102,6 +105,7 @@ class Agent:
     def _own(self, name: str, owner: Owner, found: list[Diagnostic]) -> Owner:
         owner.stir = self.scribe.stir
         self._owners[name], self._findings[name] = owner, found
+        self.surveyor.stir()
         return owner
 
     def _restore(self, kept: Kept) -> None:
@@ -189,7 +193,10 @@ class Agent:
     def status(self) -> list[PipelineStatus]:
         """Of every pipeline, by name."""
         owners, findings = dict(self._owners), dict(self._findings)
-        found = [status_of(owner, findings.get(name, ())) for name, owner in owners.items()]
+        found = [
+            status_of(owner, [*findings.get(name, ()), *self.surveyor.findings(name)])
+            for name, owner in owners.items()
+        ]
         found += [
             PipelineStatus(name, None, 0, (), (), tuple(said))
             for name, said in findings.items() if name not in owners
@@ -199,6 +206,7 @@ class Agent:
     def close(self) -> None:
         """Let go of all pipelines; they go on working."""
         self.events.close()
+        self.surveyor.stop()
         self.scribe.stop()
         with self._changing:
             for owner in self._owners.values():
@@ -213,12 +221,7 @@ class Agent:
 def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStatus:
     """What there is to say of a pipeline."""
     loaded = owner.loaded
-    here = {port.number: port for port in loaded.ports}
-    ports = tuple(
-        here.get(w.number)
-        or Port(w.number, w.name, w.role, w.interface, 0, 0, b"", 0, 0, w.vlan, 0)
-        for w in loaded.wanted
-    )
+    ports = as_wanted(loaded.wanted, loaded.ports)
     kinds = tuple(
         KindCount(kind.name, loaded.book.count(kind.name), kind.capacity)
         for kind in loaded.manifest.rules

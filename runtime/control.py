@@ -204,6 +204,10 @@ class Local:
     def refresh(self) -> RefreshedNow:
         with self._open() as loaded:
             found = loaded.refresh()
+        if found.findings:
+            from .faults import refused
+
+            raise refused(*found.findings)
         return RefreshedNow(found.rules, found.attached, found.gone)
 
 

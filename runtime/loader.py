@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -54,7 +54,7 @@ from .transaction import Writer
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 if TYPE_CHECKING:
-    from .refresh import Refreshed
+    from .refresh import Refreshed, Surroundings
 
 
 class Content(Protocol):
@@ -88,6 +88,7 @@ class Loaded:
     netlink: Netlink
     grace: Callable[[], None]
     neighbourhood: Neighbourhood
+    seen: Surroundings | None = None  # what it was last brought up to date with
     writer: Writer
     book: RuleBook
 
@@ -153,8 +154,8 @@ class Loaded:
                 write_icmp_limit(loaded.maps, config.icmp)
             loaded.write_surroundings()
             content.fill(loaded)
-            entries = loaded.entry_programs()
-            attach.attach(ports, entries, mode, name, config.spans)
+            with loaded.entry_programs() as entries:
+                attach.attach(ports, entries, mode, name, config.spans)
             write_about(loaded.directory, about)
             put_in_force(name, loaded.release)
         except BaseException:
@@ -244,12 +245,12 @@ class Loaded:
         self.writer.try_apply(plan)
         self.book.commit(plan)
 
-    def refresh(self) -> Refreshed:
+    def refresh(self, seen: Surroundings | None = None) -> Refreshed:
         """Bring ports, addresses, neighbours and the next hops in rules to what the kernel says
-        now, and attach to interfaces that have come back. Raises `Refused`."""
+        now (or was seen to say), and attach to interfaces that have come back. Raises `Refused`."""
         from .refresh import refresh
 
-        return refresh(self)
+        return refresh(self, seen)
 
     # ---- surroundings -----------------------------------------------------------------------
 
@@ -257,12 +258,13 @@ class Loaded:
         """The ports as their interfaces are now."""
         return find_ports(self.wanted, self.netlink.links(), self.netlink.addresses())
 
-    def write_surroundings(self) -> None:
-        """Ports, the default verdict, the host's addresses and neighbours into the maps."""
+    def write_surroundings(self, host: Collection[bytes] | None = None) -> None:
+        """Ports, the default verdict, the host's addresses and neighbours into the maps. `host`:
+        the addresses, where they are known."""
         self.writer.control[1] = DEFAULT_VERDICTS[self.default]
         write_ports(self.maps, self.ports)
         write_queues(self.maps)
-        local = local_addresses(self.netlink.addresses())
+        local = set(local_addresses(self.netlink.addresses()) if host is None else host)
         if self.control:
             from ipaddress import ip_address  # slow to import, and most pipelines have none
 
@@ -270,13 +272,14 @@ class Loaded:
         write_local(self.maps, local)
         write_neighbours(self.maps, self.ports, self.neighbourhood.by_port())
 
-    def entry_programs(self) -> dict[int, Program]:
-        """By role number; owned by this."""
-        found = {}
-        for number, role in enumerate(self.manifest.roles):
-            path = self.directory / f"entry_{role}"
-            found[number] = self._owned.enter_context(Program.open_pinned(path))
-        return found
+    @contextmanager
+    def entry_programs(self) -> Iterator[dict[int, Program]]:
+        """By role number, open within the block."""
+        with ExitStack() as opened:
+            yield {
+                number: opened.enter_context(Program.open_pinned(self.directory / f"entry_{role}"))
+                for number, role in enumerate(self.manifest.roles)
+            }
 
     # ---- the end ----------------------------------------------------------------------------
 

@@ -22,12 +22,13 @@ from ..lang.diagnostics import Refused
 from ..lang.request import Request
 from . import agent_faults as faults
 from . import snapshot
-from .events import Event, Events, PipelineChanged, RulesChanged
+from .events import Event, Events, PipelineChanged, PortChanged, RulesChanged
 from .faults import refused
 from .journal import KEYS, Journal, config_of
 from .loader import Loaded
 from .outcome import MovedOn, Outcome, outcome_of
-from .refresh import Refreshed
+from .ports import Port, as_wanted
+from .refresh import Refreshed, Surroundings
 from .transaction import Writer
 
 #: Octets of an idempotency key.
@@ -128,9 +129,23 @@ class Owner:
                     self.journal.note(self.revision, self.loaded)
             return done, self.revision
 
-    def refresh(self, until: float | None = None) -> tuple[Refreshed, int]:
-        """Bring next hops, addresses and ports up to date."""
-        return self.change(lambda loaded: loaded.refresh(), until)
+    def refresh(
+        self, until: float | None = None, seen: Surroundings | None = None
+    ) -> tuple[Refreshed, int]:
+        """Bring next hops, addresses and ports up to date, with what was seen or what is to be
+        seen now."""
+
+        def work(loaded: Loaded) -> tuple[Refreshed, tuple[Port, ...]]:
+            before = as_wanted(loaded.wanted, loaded.ports)
+            done = loaded.refresh(seen)
+            now = as_wanted(loaded.wanted, loaded.ports)
+            return done, tuple(p for p, was in zip(now, before, strict=True) if p != was)
+
+        (done, changed), revision = self.change(work, until)
+        roles = self.loaded.manifest.roles
+        for port in changed:
+            self.events.tell(Event(self.name, revision, PortChanged(port, roles[port.role])))
+        return done, revision
 
     # ---- journal ----------------------------------------------------------------------------
 

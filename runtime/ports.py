@@ -188,20 +188,38 @@ def put(into: Map, wanted: Mapping[bytes, bytes]) -> None:
 
 
 class Neighbourhood:
-    """Next hops out of the kernel's routes and neighbour table, remembered until `refresh`."""
+    """Next hops out of the kernel's routes and neighbour table, remembered until `refresh`.
+    `complete`: all that rules have are among those that were given."""
 
     def __init__(self, netlink: Netlink, ports: Iterable[Port]) -> None:
         self._netlink = netlink
         self._routes: dict[tuple[int, bytes], bytes | None] = {}
-        self._known: dict[tuple[int, bytes], bytes] = {}
-        self.ports: dict[int, Port] = {}
-        self.refresh(ports)
-
-    def refresh(self, ports: Iterable[Port]) -> None:
-        """Ask the kernel anew."""
+        self._given: dict[tuple[int, bytes], bytes] = {}
         self.ports = {port.number: port for port in ports}
-        self._routes.clear()
-        self._known = self._netlink.neighbours()
+        self._known: Mapping[tuple[int, bytes], bytes] = netlink.neighbours()
+        self.complete = False
+
+    def refresh(
+        self, ports: Iterable[Port], neighbours: Mapping[tuple[int, bytes], bytes],
+        routes: Mapping[tuple[int, bytes], bytes | None],
+    ) -> frozenset[bytes] | None:  # fmt: skip
+        """What the kernel says now; routes that are not among these are asked for. Returns those
+        next hops that were given, and are others now; None where rules may have more than those."""
+        self.ports = {port.number: port for port in ports}
+        self._routes, self._known = dict(routes), neighbours
+        given, self._given = self._given, {}
+        stale = frozenset(was for wanted, was in given.items() if self.next_hop(*wanted) != was)
+        complete, self.complete = self.complete, False  # until rules have been brought up to date
+        return stale if complete else None
+
+    def asked(self) -> list[tuple[int, bytes]]:
+        """Ports and addresses that next hops were given for. From any thread."""
+        return list(self._given)
+
+    def vias(self) -> list[tuple[int, bytes]]:
+        """The neighbours that next hops lead to, by interface and address. From any thread."""
+        routes = list(self._routes.items())
+        return list({(index, via) for (index, _), via in routes if via is not None})
 
     def by_port(self) -> dict[tuple[int, bytes], bytes]:
         """Every neighbour by port number and address."""
@@ -216,6 +234,10 @@ class Neighbourhood:
 
     def next_hop(self, port: int, address: bytes) -> bytes:
         """Resolved where the neighbour is known; otherwise the kernel is made to look for it."""
+        found = self._given[port, address] = self._resolve(port, address)
+        return found
+
+    def _resolve(self, port: int, address: bytes) -> bytes:
         found = self.ports.get(port)
         if found is None:
             return bytes(_NEXT_HOP.size)
@@ -227,3 +249,13 @@ class Neighbourhood:
         if mac is None and via is not None:
             self._netlink.probe(index, via)
         return next_hop_octets(found, mac)
+
+
+def as_wanted(wanted: Iterable[Wanted], ports: Iterable[Port]) -> tuple[Port, ...]:
+    """All ports that are wanted; those whose interface is missing have the ifindex 0."""
+    here = {port.number: port for port in ports}
+    return tuple(
+        here.get(w.number)
+        or Port(w.number, w.name, w.role, w.interface, 0, 0, b"", 0, 0, w.vlan, 0)
+        for w in wanted
+    )

@@ -21,7 +21,7 @@ from .bundle import Bundle, make_bundle, unpack_traced
 from .config import Config
 from .faults import refused
 from .handles import Map
-from .journal import Journal, config_of
+from .journal import Journal, config_of, ifindexes_of
 from .loader import Loaded
 from .log import NOTE, PACKED, Damage, Entry
 from .ports import Wanted
@@ -42,10 +42,10 @@ def reopen(
     entries, number, found = _entries(store, kept)
     last = entries[-1].revision if entries else kept.revision
     if known and last > loaded.writer.epoch:
-        new = [entry for entry in entries if entry.revision > loaded.writer.epoch]
-        found += replay(loaded, new, json.loads(kept.config)["ifindexes"])
+        found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
     journal = Journal(store, kept.id, number, entries)
-    if not known or last != loaded.writer.epoch or found:
+    in_order = known and last == loaded.writer.epoch and not found
+    if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):
         descriptor, parts = journal.open_next(), snapshot.take(loaded.writer, loaded.manifest)
         epoch, config = loaded.writer.epoch, config_of(loaded)
         journal.fold(journal.turn_over(descriptor, epoch, parts, config))
@@ -76,6 +76,12 @@ def _entries(store: Store, kept: Kept) -> tuple[list[Entry], int, list[Diagnosti
         last = damage.entries[-1].revision if damage.entries else kept.revision
         said = store_faults.damaged_log(kept.name, last)
         return damage.entries, store.last_log(kept), [said]
+
+
+def _ifindexes(kept: Kept, entries: Iterable[Entry]) -> Any:
+    """The ports' as the journal knows them."""
+    notes = [entry.content for entry in entries if entry.form == NOTE]
+    return json.loads(notes[-1]) if notes else json.loads(kept.config)["ifindexes"]
 
 
 def _digest(kept: Kept) -> str:
@@ -118,15 +124,18 @@ class Restoration:
 def replay(
     loaded: Loaded, entries: Iterable[Entry], ifindexes: Mapping[str, int]
 ) -> list[Diagnostic]:
-    """Make requests again, each at its revision. Returns why some were not. `ifindexes`: the ports'
-    when the first was made."""
+    """Make those requests again that are not in force, each at its revision. Returns why some were
+    not. `ifindexes`: the ports' when the first was made."""
     findings: list[Diagnostic] = []
     codecs, book = Codecs(loaded.manifest, loaded.book.kinds), loaded.book
     now, book.ifindexes = book.ifindexes, _numbers(ifindexes)
+    made = loaded.writer.epoch
     for entry in entries:
         if entry.form == NOTE:
             book.ifindexes = _numbers(json.loads(entry.content))
             loaded.writer.skip_to(entry.revision)
+            continue
+        if entry.revision <= made:
             continue
         loaded.writer.skip_to(entry.revision - 1)
         try:

@@ -121,6 +121,8 @@ class Service:
 
     def Refresh(self, request: pb.RefreshRequest, context: Context) -> pb.RefreshReply:
         found, revision = self.agent.owner(request.pipeline).refresh(_until(context))
+        if found.findings:
+            raise refused(*found.findings)
         return pb.RefreshReply(
             rules=found.rules, attached=found.attached, gone=found.gone, revision=revision
         )
