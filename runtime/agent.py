@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import RLock
 
 from ..compiler.manifest import Manifest
+from ..compiler.requests.rules import Rule
 from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.ending import diagnosed
 from ..lang.source import Source
@@ -18,9 +19,11 @@ from .attach import not_routing
 from .bundle import Bundle
 from .config import Config
 from .edge_yaml import Host, read_config
-from .events import Event, Events, PipelineChanged
+from .events import Event, Events, OverlayChanged, PipelineChanged
 from .faults import already_loaded, refused
 from .journal import Journal
+from .liveness.health import Quality
+from .liveness.prober import Prober
 from .loader import Loaded, released_on_failure
 from .netlink import Netlink
 from .owner import Owner
@@ -45,7 +48,7 @@ class KindCount:
 @dataclass(frozen=True)
 class PipelineStatus:
     """`ports`: each as it is wanted; ifindex 0 where its interface is missing. `manifest`: None of
-    a pipeline that is only in the journal."""
+    a pipeline that is only in the journal. `overlays`: those that are probed."""
 
     name: str
     manifest: Manifest | None
@@ -53,6 +56,7 @@ class PipelineStatus:
     ports: tuple[Port, ...]
     kinds: tuple[KindCount, ...]
     findings: tuple[Diagnostic, ...] = ()
+    overlays: tuple[tuple[Rule, Quality], ...] = ()
 
 
 class Agent:
@@ -63,7 +67,7 @@ class Agent:
         self.events, self.store = Events(), store
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
-        self.surveyor = Surveyor(self.owners)
+        self.surveyor, self.prober = Surveyor(self.owners), Prober(self.owners, self._told)
         self._changing = RLock()
         self.scribe = Scribe(self.owners)
 
@@ -86,6 +90,7 @@ class Agent:
                 self._findings[name] = found + diagnosed(error, "heliod")
         self.scribe.start()
         self.surveyor.start()
+        self.prober.start()
         return {name: found for name, found in self._findings.items() if found}
 
     def _kept(self) -> dict[str, Kept]:
@@ -106,6 +111,7 @@ class Agent:
         owner.stir = self.scribe.stir
         self._owners[name], self._findings[name] = owner, found
         self.surveyor.stir()
+        self.prober.stir()
         return owner
 
     def _restore(self, kept: Kept) -> None:
@@ -194,7 +200,10 @@ class Agent:
         """Of every pipeline, by name."""
         owners, findings = dict(self._owners), dict(self._findings)
         found = [
-            status_of(owner, [*findings.get(name, ()), *self.surveyor.findings(name)])
+            replace(
+                status_of(owner, self._said(name, findings)),
+                overlays=tuple(self.prober.overlays(name)),
+            )
             for name, owner in owners.items()
         ]
         found += [
@@ -203,9 +212,17 @@ class Agent:
         ]  # fmt: skip
         return sorted(found, key=lambda status: status.name)
 
+    def _said(self, name: str, findings: Mapping[str, list[Diagnostic]]) -> list[Diagnostic]:
+        now = (*self.surveyor.findings(name), *self.prober.findings(name))
+        return [*findings.get(name, ()), *now]
+
+    def _told(self, name: str, revision: int, overlay: Rule, quality: Quality) -> None:
+        self.events.tell(Event(name, revision, OverlayChanged(overlay, quality)))
+
     def close(self) -> None:
         """Let go of all pipelines; they go on working."""
         self.events.close()
+        self.prober.stop()
         self.surveyor.stop()
         self.scribe.stop()
         with self._changing:

@@ -84,6 +84,11 @@ def overtaken() -> Diagnostic:
                       "ask again")  # fmt: skip
 
 
+def not_probed(why: str) -> Diagnostic:
+    return Diagnostic("H0775", f"overlays cannot be probed: {why}", (),
+                      "run `heliod` as root, or with CAP_NET_RAW")  # fmt: skip
+
+
 AGENT: dict[str, Explanation] = {
     "H0760": Explanation(
         "the rules are not those that a request was made for",
@@ -166,5 +171,11 @@ AGENT: dict[str, Explanation] = {
         "While rules are listed the agent keeps what the list shows of changed rules. Where so "
         "many change that there is no other room for them, or the agent's reading process has "
         "ended, the list is begun anew, and given up after the third time.",
+    ),
+    "H0775": Explanation(
+        "overlays cannot be probed",
+        "`liveness` in the edge's YAML asks for probes of overlays, and the agent may not open the "
+        "raw sockets that these leave and come back by. Packets are forwarded as if all overlays "
+        "were alive, or as they were found before. It is tried again all the time.",
     ),
 }

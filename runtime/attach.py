@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from errno import EBUSY, EEXIST, EOPNOTSUPP
+from contextlib import suppress
+from errno import EACCES, EBUSY, EEXIST, EOPNOTSUPP, EPERM
 from pathlib import Path
 
 from ..lang.diagnostics import Diagnostic, Refused
@@ -34,11 +35,19 @@ def check(
         link, span = by_index[port.ifindex], spans.get(port.number)
         if link.program:
             held = holder_of(link.program)
-            found.append(faults.another_program(link.name, link.program, span, held))
+            called = "" if held else _name_of(link.program)
+            found.append(faults.another_program(link.name, link.program, span, held, called))
         elif mode is XdpMode.NATIVE:
             found += unfit(port, link, span, forwards)
     if found:
         raise Refused(found)
+
+
+def _name_of(program: int) -> str:
+    """Empty where we may not know it, or it is gone by now."""
+    with suppress(BpfError), Program.open_id(program) as found:
+        return found.name
+    return ""
 
 
 def unfit(port: Port, link: Interface, span: Span | None, forwards: bool) -> list[Diagnostic]:
@@ -88,4 +97,6 @@ def _fault(error: BpfError, port: Port, mode: XdpMode, span: Span | None) -> Dia
         return faults.another_program(port.interface, 0, span)
     if error.errno == EOPNOTSUPP and mode is XdpMode.NATIVE:
         return faults.no_native(port.interface, span, "its driver has none")
+    if error.errno in (EPERM, EACCES):
+        return faults.no_privilege(f"attach to `{port.interface}`")
     return faults.not_attached(port.interface, span, error.reason, error.mend)

@@ -64,6 +64,16 @@ class KindCodec:
                 fields[i] = slots
         self._layout.pack_into(into, at, *fields)
 
+    def spread(
+        self, into: memoryview, at: int, members: tuple[Member, ...], cell_of: CellOf
+    ) -> None:
+        """Write the slots of a record anew, for other members than its rule's."""
+        assert self.kind.spread is not None
+        slots = self._spread(members, self.kind.spread.kind, cell_of)
+        for member in self._members:
+            if member.kind == "slots":
+                into[at + member.offset : at + member.offset + member.size] = slots
+
     def _give(self, fields: _Fields, name: str, value: int) -> None:
         for i, size in self._values.get(name, ()):
             fields[i] = value.to_bytes(size, "big") if size else 1

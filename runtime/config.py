@@ -9,13 +9,15 @@ from typing import Literal
 from ..compiler.interpreter.environment import Limit
 from ..lang.request import Request
 from ..lang.source import Span
+from .liveness.settings import Liveness
 from .ports import Wanted
 
 
 @dataclass(frozen=True)
 class Config:
     """What an edge YAML says. `requests`: rules that are there from the start. `spans`: where the
-    interface of each port's number is named. `icmp`: of the ICMP errors, if it is said."""
+    interface of each port's number is named. `icmp`: of the ICMP errors, if it is said; `liveness`:
+    of overlays, if they are to be probed."""
 
     ports: tuple[Wanted, ...]
     default: Literal["pass", "drop"] | None = None
@@ -24,3 +26,4 @@ class Config:
     spans: Mapping[int, Span] = field(default_factory=dict)
     control: tuple[str, str] | None = None
     icmp: Limit | None = None
+    liveness: Liveness | None = None

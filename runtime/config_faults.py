@@ -96,6 +96,24 @@ def bad_name(where: Span, name: str) -> Diagnostic:
                       "1 to 63 printable octets, not a number")  # fmt: skip
 
 
+def bad_time(where: Span, text: str, least: float, most: float) -> Diagnostic:
+    bounds = f"{least:g} s to {most:g} s"
+    return Diagnostic("H0617", f"`{text}` is no time", (Label(where, bounds),),
+                      f"write it as 1 s or 500 ms, {bounds}")  # fmt: skip
+
+
+def overlay_elsewhere(where: Span, name: str, known: Iterable[str]) -> Diagnostic:
+    help_ = did_you_mean(name, known) or "it counts once a request creates a rule of that name"
+    labels = (Label(where, "not among its rules"),)
+    return Diagnostic("H0618", f"this file has no overlay `{name}`", labels, help_, "warning")
+
+
+def no_such_source(where: Span, address: str, have: Iterable[str]) -> Diagnostic:
+    help_ = did_you_mean(address, have) or "answers to it would not come here"
+    return Diagnostic("H0619", f"the host does not have the address {address}",
+                      (Label(where, "not an address of it"),), help_)  # fmt: skip
+
+
 def control_is_port(where: Span, port: Span, name: str) -> Diagnostic:
     labels = (Label(where, "the control interface"), Label(port, "a port, too"))
     return Diagnostic(

@@ -15,6 +15,8 @@ from ..lang.source import Source, Span
 from . import config_faults as faults
 from .config import Config
 from .faults import refused, unreadable
+from .liveness.reading import read_liveness
+from .liveness.settings import shape_of
 from .netlink import Address, Link
 from .ports import Wanted
 from .reading import MIB, read_octets
@@ -73,7 +75,8 @@ class _Reader:
         nodes = self.nodes
         root_node = nodes.root()
         replies = any(c.reason == "icmp limit" for c in self.manifest.counters)
-        known = [*_FIXED, *named, *(["icmp"] if replies else [])]
+        shape = shape_of(self.manifest)
+        known = [*_FIXED, *named, *(["icmp"] if replies else []), *(["liveness"] if shape else [])]
         root = nodes.mapping(root_node, "the edge", known)
         ports = self._ports(root.get("ports"), nodes.span(root_node))
         default = nodes.word(root["default"].value, "verdict", ("pass", "drop")) if (
@@ -82,11 +85,17 @@ class _Reader:
             "mode" in root) else None  # fmt: skip
         control = self._control(root["control"]) if "control" in root else None
         icmp = self._icmp(root["icmp"]) if "icmp" in root else None
+        liveness = None
+        if shape is not None and "liveness" in root:
+            within = root.get(f"{self.manifest.rule(shape.kind).prefix}s")
+            overlays = nodes.mapping(within.value, "", None) if within else {}
+            own = {each.address for each in self.host.addresses}
+            liveness = read_liveness(nodes, root["liveness"], overlays, own)
         requests = [self._named(kind, root[key]) for key, kind in named.items() if key in root]
         requests += self._rules(root["rules"].value) if "rules" in root else []
         return Config(
             tuple(ports), default, mode or "native",  # type: ignore[arg-type]
-            tuple(r for r in requests if r.changes), self.spans, control, icmp,
+            tuple(r for r in requests if r.changes), self.spans, control, icmp, liveness,
         )  # fmt: skip
 
     # ---- ports ------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 from ..compiler.requests.rules import Reference
 
 if TYPE_CHECKING:
+    from ..compiler.requests.rules import Rule
+    from .liveness.health import Quality
     from .ports import Port
 
 #: Events that wait for one watcher, at most.
@@ -34,6 +36,14 @@ class PortChanged:
 
 
 @dataclass(frozen=True)
+class OverlayChanged:
+    """An overlay that is probed came into another state."""
+
+    overlay: Rule
+    quality: Quality
+
+
+@dataclass(frozen=True)
 class PipelineChanged:
     change: Literal["loaded", "upgraded", "unloaded"]
 
@@ -45,7 +55,7 @@ class Missed:
     count: int
 
 
-What = RulesChanged | PortChanged | PipelineChanged | Missed
+What = RulesChanged | PortChanged | OverlayChanged | PipelineChanged | Missed
 
 
 @dataclass(frozen=True)

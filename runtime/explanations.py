@@ -33,7 +33,8 @@ EDGE: dict[str, Explanation] = {
     ),
     "H0604": Explanation(
         "a key is unknown",
-        "The keys are `bundle`, `ports`, `rules`, `default`, `control`, `mode`, and for each "
+        "The keys are `bundle`, `ports`, `rules`, `default`, `control`, `mode`, `icmp` and "
+        "`liveness` where the pipeline has a use for them, and for each "
         "named rule kind its plural: `overlays` for OVERLAY. A port has `role`, `interface`, "
         "`vlan` and `number`; a rule its own elements and `id`.",
         "prots: {LAN: {role: lan, interface: eth1}}",
@@ -113,6 +114,23 @@ EDGE: dict[str, Explanation] = {
 }
 
 LOADING: dict[str, Explanation] = {
+    "H0617": Explanation(
+        "a time that cannot be used",
+        "Times have a unit: `500 ms`, `1 s`, `2 min`; a mere number is seconds. Overlays are "
+        "probed every 0.1 to 60 seconds; a dead one is held down for an hour at most.",
+        "liveness: {interval: 1 minute}",
+        "liveness: {interval: 1 min}",
+    ),
+    "H0618": Explanation(
+        "a probe's target for an overlay that the file does not have",
+        "`to` names overlays of the file or those that requests create later. If the name is "
+        "misspelt, the overlay that was meant is probed at its far end.",
+    ),
+    "H0619": Explanation(
+        "probes cannot come from this address",
+        "`from` is the address within the tunnel that probes come from and answers go to: one of "
+        "this host, such as that of the port to the site.",
+    ),
     "H0701": Explanation(
         "a directory is no bundle",
         "`helioc compile X.hp -o DIRECTORY` writes manifest.json and X.bpf.o; `helioctl load` "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from errno import E2BIG, EACCES, EINVAL, ENOMEM, ENOTDIR, EPERM
@@ -12,6 +13,8 @@ from ..compiler.manifest import RuleKind
 from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.source import Span
 
+#: What libxdp calls the program by which several share an interface.
+DISPATCHER = "xdp_dispatcher"
 REPORT = "please report this: what you did, and the bundle's directory"
 
 
@@ -112,8 +115,8 @@ def no_bpffs(mend: str) -> Diagnostic:
 
 
 def kernel_lacks(what: str, reason: str, mend: str = "") -> Diagnostic:
-    return Diagnostic("H0722", f"the kernel does not {what}: {reason}", (),
-                      mend or "Helio needs Linux 6.1 or newer with BPF and XDP")  # fmt: skip
+    needs = f"Helio needs Linux 6.1 or newer with BPF and XDP; this one is {os.uname().release}"
+    return Diagnostic("H0722", f"the kernel does not {what}: {reason}", (), mend or needs)
 
 
 def verifier(program: str, log: str) -> Diagnostic:
@@ -135,18 +138,31 @@ def verifier_place(log: str) -> tuple[str, str]:
     return (places[-1] if places else ""), last
 
 
-def another_program(interface: str, number: int, span: Span | None, holder: str = "") -> Diagnostic:
+def another_program(
+    interface: str, number: int, span: Span | None, holder: str = "", called: str = ""
+) -> Diagnostic:
+    """`number`, `called`: the program's id and name, where they are known."""
     if holder:
         return Diagnostic(
             "H0724", f"the pipeline `{holder}` is attached to `{interface}`",
             _at(span, "this interface is taken"),
             f"`helioctl --name {holder} unload` first: an interface has one pipeline at a time",
         )  # fmt: skip
-    return Diagnostic(
-        "H0724", f"another XDP program (id {number}) is attached to `{interface}`",
-        _at(span, "this interface is taken"),
+    known = [f"`{called}`"] if called else []
+    known += [f"id {number}"] if number else []
+    about = f" ({', '.join(known)})" if known else ""
+    help_ = (
         f"`ip link set dev {interface} xdp off` takes it away, unless its owner holds it by a link "
-        "(`bpftool net`)",
+        "(`bpftool net`)"
+    )
+    if called == DISPATCHER:
+        help_ = (
+            f"it is libxdp's: `xdp-loader status {interface}` shows whose programs it runs, and "
+            f"`xdp-loader unload {interface} --all` takes them away"
+        )
+    return Diagnostic(
+        "H0724", f"another XDP program{about} is attached to `{interface}`",
+        _at(span, "this interface is taken"), help_,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from .card.faults import only_local
 from .config import Config
 from .grace import online_cpus_grace
 from .handles import BpfError, Map, Program, XdpMode
+from .liveness.settings import from_json as liveness_of
 from .lock import Lock
 from .netlink import Netlink
 from .packed import keep
@@ -39,6 +40,7 @@ from .releases import (
     ROOT,
     about_of,
     install,
+    need_capabilities,
     need_privilege,
     pick,
     pick_to_remove,
@@ -103,6 +105,7 @@ class Loaded:
             self.wanted = tuple(Wanted(**port) for port in about["ports"])
             self.default = about["default"] or self.manifest.default
             self.mode, self.control = about["mode"], about["control"]
+            self.liveness = liveness_of(about.get("liveness"))
         except ManifestError as error:
             raise faults.refused(faults.damaged(name, str(error))) from None
 
@@ -123,6 +126,7 @@ class Loaded:
         if not _NAME.fullmatch(name):
             raise faults.refused(faults.bad_name(name))
         need_privilege()
+        need_capabilities()
         with released_on_failure() as owned:
             lock = owned.enter_context(closing(Lock(name)))
             if (ROOT / name / "about").exists():
@@ -215,6 +219,10 @@ class Loaded:
         ifindexes = {port.number: port.ifindex for port in self.ports}
         self.book = RuleBook(self.manifest, self.port_numbers, ifindexes)
         keep(self.book, self.writer)
+        if self.liveness is not None:
+            from .liveness.absence import left_out
+
+            self.writer.absent = left_out(self)
 
     @property
     def port_numbers(self) -> dict[str, int]:

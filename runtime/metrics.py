@@ -97,6 +97,7 @@ class Metrics(Collector):
             found.gauge("state_entries", "Entries of a state table.", labels, entries)
             found.gauge("state_capacity", "Entries that there is room for.", labels, state.capacity)
         _ports(found, now, of)
+        _overlays(found, now, of)
 
 
 def exposition(rules_of: Collection[str] = (), name: str = "") -> str:
@@ -196,6 +197,20 @@ def _ports(found: _Families, now: Sample, of: dict[str, str]) -> None:
         for name, field in _PORT.items():
             help_ = f"The kernel's {field} of the port's interface."
             found.counter(f"port_{name}", help_, labels, getattr(port.counts, field))
+
+
+def _overlays(found: _Families, now: Sample, of: dict[str, str]) -> None:
+    for kind, name, quality in now.overlays:
+        labels = {**of, "kind": kind, "overlay": name}
+        help_ = "1 unless the overlay is found dead, so that spreads leave it out."
+        found.gauge("overlay_up", help_, labels, int(quality.state != "dead"))
+        help_ = "The part of the last 100 probes that was not answered in time."
+        found.gauge("overlay_loss_ratio", help_, labels, quality.loss)
+        found.gauge("overlay_delay_seconds", "Round-trip time of probes, smoothed.", labels,
+                    quality.delay)  # fmt: skip
+        found.gauge("overlay_jitter_seconds", "Its mean deviation.", labels, quality.jitter)
+        found.counter("overlay_probes", "Probes sent.", labels, quality.sent)
+        found.counter("overlay_answers", "Probes answered in time.", labels, quality.answered)
 
 
 def busiest(values: Array, most: int) -> list[int]:

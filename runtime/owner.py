@@ -6,7 +6,7 @@ import gc
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -25,6 +25,7 @@ from . import snapshot
 from .events import Event, Events, PipelineChanged, PortChanged, RulesChanged
 from .faults import refused
 from .journal import KEYS, Journal, config_of
+from .liveness.absence import leave_out
 from .loader import Loaded
 from .outcome import MovedOn, Outcome, outcome_of
 from .ports import Port, as_wanted
@@ -146,6 +147,16 @@ class Owner:
         for port in changed:
             self.events.tell(Event(self.name, revision, PortChanged(port, roles[port.role])))
         return done, revision
+
+    def leave_out(self, dead: Collection[Reference]) -> tuple[int, int]:
+        """Let spreads leave out the members that lead to one of these rules, and no others."""
+        return self.change(lambda loaded: leave_out(loaded, dead))
+
+    @contextmanager
+    def still(self, until: float | None = None) -> Iterator[Loaded]:
+        """The pipeline, with no transaction going on."""
+        with self._turn(until):
+            yield self.loaded
 
     # ---- journal ----------------------------------------------------------------------------
 

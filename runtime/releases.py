@@ -38,6 +38,8 @@ from .ports import Wanted
 
 ROOT = BPFFS / "helio"
 FIRST = 1
+# linux/capability.h; the last stands for all of them.
+_CAPABILITIES, _SYS_ADMIN = {"CAP_BPF": 39, "CAP_NET_ADMIN": 12, "CAP_PERFMON": 38}, 21
 
 
 def loaded_names(namespace: int = 0) -> list[str]:
@@ -185,6 +187,7 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
         "mode": config.mode,
         "control": config.control,
         "icmp": asdict(config.icmp) if config.icmp is not None else None,
+        "liveness": config.liveness.to_json() if config.liveness else None,
         "namespace": this_namespace(),
         # Of this load: another one of the same bundle is another pipeline, with other rules.
         "incarnation": secrets.token_hex(8),
@@ -260,6 +263,7 @@ def _damage(about: Any) -> str:
         "default": about.get("default") in (None, "pass", "drop"),
         "mode": about.get("mode") in ("native", "generic", "offload"),
         "control": control is None or (isinstance(control, list) and len(control) == 2),
+        "liveness": isinstance(about.get("liveness"), dict | None),
         "namespace": isinstance(about.get("namespace"), int),
         "incarnation": isinstance(about.get("incarnation"), str),
     }
@@ -304,6 +308,16 @@ def holder_of(program: int) -> str:
                 if entry.info.id == program:
                     return name
     return ""
+
+
+def need_capabilities() -> None:
+    """Raises `Refused` where we lack what the kernel wants of who loads programs: said by it, that
+    may sound like a fault in them."""
+    status = Path("/proc/thread-self/status").read_text()
+    held = int(status.partition("CapEff:")[2].split()[0], 16)
+    lacking = [name for name, bit in _CAPABILITIES.items() if not held >> bit & 1]
+    if lacking and not held >> _SYS_ADMIN & 1:
+        raise faults.refused(faults.no_privilege(f"load: {' and '.join(lacking)} is missing"))
 
 
 def need_privilege() -> None:

@@ -22,6 +22,7 @@ from .config import Config
 from .faults import refused
 from .handles import Map
 from .journal import Journal, config_of, ifindexes_of
+from .liveness.settings import from_json as liveness_of
 from .loader import Loaded
 from .log import NOTE, PACKED, Damage, Entry
 from .ports import Wanted
@@ -106,7 +107,8 @@ class Restoration:
         ports = tuple(Wanted(**port) for port in about["ports"])
         control = tuple(about["control"]) if about["control"] else None
         icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
-        return Config(ports, about["default"], about["mode"], (), {}, control, icmp)
+        liveness = liveness_of(about.get("liveness"))
+        return Config(ports, about["default"], about["mode"], (), {}, control, icmp, liveness)
 
     def prepare(self, maps: Mapping[str, Map]) -> None:
         try:

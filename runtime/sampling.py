@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..compiler.manifest import Counter, RuleKind, State
+from .liveness.board import Posted, posted
 from .netlink import Counts, Netlink
 from .reader import Reader
 
@@ -56,7 +57,8 @@ class KindSample:
 @dataclass(frozen=True)
 class Sample:
     """`time` by the monotonic clock, in seconds; `build`: the digest of what is loaded; `states`:
-    entries of each state table; `ports`: none of a pipeline of another network namespace."""
+    entries of each state table; `ports`: none of a pipeline of another network namespace;
+    `overlays`: those that an agent probes."""
 
     time: float
     name: str
@@ -66,6 +68,7 @@ class Sample:
     kinds: list[KindSample]
     states: list[tuple[State, int]]
     ports: list[PortSample]
+    overlays: list[Posted] = field(default_factory=list)
 
 
 def sample(reader: Reader, netlink: Netlink) -> Sample:
@@ -81,6 +84,7 @@ def sample(reader: Reader, netlink: Netlink) -> Sample:
         [_kind(reader, kind, revision) for kind in reader.manifest.rules],
         [(state, reader.count_entries(state)) for state in reader.manifest.states],
         list(_ports(reader, netlink)),
+        posted(reader.name),
     )
 
 

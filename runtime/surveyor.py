@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterable
 
 from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.render import render
+from .faults import of_kernel
+from .handles import BpfError
 from .monitor import EVERYTHING, Monitor, Topic
 from .netlink import Netlink
 from .owner import Owner
@@ -112,6 +114,8 @@ class Surveyor:
             done, _ = owner.refresh(seen=seen)
         except Refused as error:
             findings = tuple(error.diagnostics)
+        except BpfError as error:  # what was there a moment ago is gone
+            findings = (of_kernel(error, "follow what changed around a pipeline"),)
         else:
             findings = done.findings
             for name in done.attached:

@@ -7,11 +7,11 @@ grace period or commits; transaction.py does.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from ..compiler.manifest import Manifest, RuleKind
-from ..compiler.requests.rules import Rule
+from ..compiler.requests.rules import Reference, Rule
 from .codec import CellOf, KindCodec, NextHopOf
 from .directory import Directory
 from .existence import Filter
@@ -184,6 +184,17 @@ class Table:
         """The rule's record and its image into a free slot. Raises TooLong."""
         self.codec.record(self.records, slot * self.record_stride, rule, cell_of, next_hop_of)
         self.image_codec.write(self.images, slot * self.image_stride, rule, cell, match)
+
+    def leave_out(
+        self, slot: int, rule: Rule, absent: Collection[Reference], cell_of: CellOf
+    ) -> None:
+        """Let a spread's record, just written, do without those of its members; unless it has no
+        others."""
+        assert self.kind.spread is not None
+        kind = self.kind.spread.kind
+        present = tuple(m for m in rule.members if Reference(kind, m.id) not in absent)
+        if 0 < len(present) < len(rule.members):
+            self.codec.spread(self.records, slot * self.record_stride, present, cell_of)
 
     def insert(self, matches: Matches, cell: int, staged: list[bytes]) -> None:
         """Insert a rule's keys, leading to a cell that is still empty. Appends each to `staged`

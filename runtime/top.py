@@ -15,6 +15,7 @@ from ..lang.render import BOLD, ERROR, paint
 from . import faults
 from .card.reader import reader_of
 from .handles import BpfError
+from .liveness.board import Posted
 from .metrics import busiest, gained
 from .netlink import Counts, Netlink
 from .reader import Reader
@@ -69,6 +70,11 @@ class Look:
         out = [Line("  ".join([now.name, f"revision {now.revision:,}", *verdicts]), BOLD), Line("")]
         if now.ports:
             out += _table(_PORTS, _port_rows(now.ports, before.ports, seconds), range(3, 9))
+        if now.overlays:
+            lines = _table(_OVERLAYS, [_overlay_row(each) for each in now.overlays], range(2, 5))
+            dead = [False, *(each.quality.state == "dead" for each in now.overlays)]
+            hued = zip(lines, dead, strict=True)
+            out += [Line(""), *(x._replace(hue=ERROR) if bad else x for x, bad in hued)]
         kinds = _kind_rows(now.kinds, before.kinds, seconds)
         out += [Line(""), *_table(_KINDS, kinds, range(1, 5))]
         if self.rules:
@@ -125,6 +131,7 @@ def _busiest(reader: Reader, now: Sample, before: Sample, most: int) -> list[Bus
 # ---- rows -----------------------------------------------------------------------------------
 
 _PORTS = ("port", "role", "interface", "in/s", "bits/s", "drops/s", "out/s", "bits/s", "drops/s")
+_OVERLAYS = ("overlay", "state", "loss", "delay", "jitter")
 _KINDS = ("kind", "packets/s", "bits/s", "rules", "masks")
 _RULES = ("packets/s", "bits/s", "busiest rules")
 _GRAVE = ("drop: ", "malformed: ")
@@ -153,6 +160,12 @@ def _port_rows(
         ]  # fmt: skip
         rows.append((port.name, port.role, interface, *cells))
     return rows
+
+
+def _overlay_row(now: Posted) -> Sequence[str]:
+    quality = now.quality
+    delays = (f"{seconds * 1000:.3g} ms" for seconds in (quality.delay, quality.jitter))
+    return now.name, quality.state, f"{quality.loss:.0%}", *delays
 
 
 def _kind_rows(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from ..compiler.manifest import Manifest
-from ..compiler.requests.rules import Rule
+from ..compiler.requests.rules import Reference, Rule
 from . import faults
 from .bulk import Staging
 from .directory import Directory, DirectoryFull, NoVersion, Retired
@@ -98,6 +98,8 @@ class Writer:
         self.control = maps["control"].mmap().cast("Q")
         self._directories = [(t, t.directory) for t in self.tables.values() if t.directory]
         self.next_hops = next_hops
+        #: Rules that spreads leave out in their records, though they are members.
+        self.absent: frozenset[Reference] = frozenset()
         self._grace = grace
         self._owed = _Owed()
         self._broken = False
@@ -216,6 +218,8 @@ class Writer:
             step.slot = slot = table.free_slots.take()
             matches = table.matches.of(rule)
             table.write(slot, rule, cell, matches.image, cell_of, next_hop_of)
+            if rule.members and self.absent:
+                table.leave_out(slot, rule, self.absent, cell_of)
             if not step.word:
                 table.insert(matches, cell, step.keys)
         for rule in work.removed:

@@ -157,6 +157,7 @@ def _build(running: Loaded, weighed: Weighed) -> Loaded:
         upgraded = Loaded.opened(running.name, about, owned, lock, netlink, running.grace)
         upgraded.write_surroundings()
         if weighed.rules:
+            upgraded.writer.absent = running.writer.absent
             upgraded.writer.try_apply(Changes(created=weighed.rules))
             upgraded.writer.settle()
         upgraded.read_book()

@@ -9,6 +9,11 @@ import struct
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import log
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 SLOTS = 256
 _INITIAL = 0xDEADBEEF
@@ -45,13 +50,15 @@ def slot(value: int) -> int:
 def spread_slots(members: Iterable[tuple[int, int]]) -> list[int]:
     """Fill the slots of a spread with the ids of its (id, weight) members: weighted rendezvous
     hashing, so that a change of members moves only the changed member's share. No members: []."""
+    import numpy as np  # slow to import, and most who know this module spread nothing
+
     ordered = sorted(members)
-    scores = [[weight / n for n in _negative_logarithms(id)] for id, weight in ordered]
-    # `max` keeps the first of equals: the lower id wins a tie.
-    best = (
-        max(range(len(ordered)), key=column.__getitem__) for column in zip(*scores, strict=True)
-    )
-    return [ordered[i][0] for i in best]
+    if not ordered:
+        return []
+    weights = np.array([[weight] for _, weight in ordered], np.float64)
+    scores = weights / np.array([_negative_logarithms(id) for id, _ in ordered])
+    # `argmax` keeps the first of equals: the lower id wins a tie.
+    return [ordered[i][0] for i in scores.argmax(axis=0).tolist()]
 
 
 def _rotate(word: int, by: int) -> int:
@@ -93,8 +100,10 @@ def _lane_step(x: int, y: int, by: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _negative_logarithms(id: int) -> tuple[float, ...]:
+def _negative_logarithms(id: int) -> npt.NDArray[np.float64]:
     """-ln((h + 0.5) / 2^32) for h = jhash2((id, slot)), for every slot. Always above zero."""
+    import numpy as np
+
     start = _INITIAL + 8
     a = _LANE_1 * ((start + id) & _WORD)
     b = (_LANE_1 * start + _LANE_SLOT) & _LANE_WORD
@@ -107,4 +116,4 @@ def _negative_logarithms(id: int) -> tuple[float, ...]:
     b = _lane_step(b, a, 14)
     c = _lane_step(c, b, 24)
     hashes = struct.unpack(f"<{SLOTS}Q", c.to_bytes(8 * SLOTS, "little"))
-    return tuple([-log((h + 0.5) / 4294967296.0) for h in hashes])
+    return np.array([-log((h + 0.5) / 4294967296.0) for h in hashes])

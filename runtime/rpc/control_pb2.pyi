@@ -236,20 +236,22 @@ class WatchRequest(_message.Message):
     def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("pipeline", "revision", "rules", "port", "changed", "missed")
+    __slots__ = ("pipeline", "revision", "rules", "port", "changed", "missed", "overlay")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     MISSED_FIELD_NUMBER: _ClassVar[int]
+    OVERLAY_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     revision: int
     rules: RulesChanged
     port: PortChanged
     changed: PipelineChanged
     missed: int
-    def __init__(self, pipeline: _Optional[str] = ..., revision: _Optional[int] = ..., rules: _Optional[_Union[RulesChanged, _Mapping]] = ..., port: _Optional[_Union[PortChanged, _Mapping]] = ..., changed: _Optional[_Union[PipelineChanged, _Mapping]] = ..., missed: _Optional[int] = ...) -> None: ...
+    overlay: Overlay
+    def __init__(self, pipeline: _Optional[str] = ..., revision: _Optional[int] = ..., rules: _Optional[_Union[RulesChanged, _Mapping]] = ..., port: _Optional[_Union[PortChanged, _Mapping]] = ..., changed: _Optional[_Union[PipelineChanged, _Mapping]] = ..., missed: _Optional[int] = ..., overlay: _Optional[_Union[Overlay, _Mapping]] = ...) -> None: ...
 
 class RulesChanged(_message.Message):
     __slots__ = ("created", "changed", "removed", "more")
@@ -385,7 +387,7 @@ class StatusReply(_message.Message):
     def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., started: _Optional[float] = ..., acknowledge: _Optional[str] = ..., pipelines: _Optional[_Iterable[_Union[PipelineStatus, _Mapping]]] = ...) -> None: ...
 
 class PipelineStatus(_message.Message):
-    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings")
+    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings", "overlays")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -393,6 +395,7 @@ class PipelineStatus(_message.Message):
     PORTS_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    OVERLAYS_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     program: str
     digest: str
@@ -400,23 +403,60 @@ class PipelineStatus(_message.Message):
     ports: _containers.RepeatedCompositeFieldContainer[Port]
     kinds: _containers.RepeatedCompositeFieldContainer[KindCount]
     findings: _containers.RepeatedCompositeFieldContainer[Finding]
-    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
+    overlays: _containers.RepeatedCompositeFieldContainer[Overlay]
+    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ...) -> None: ...
+
+class Overlay(_message.Message):
+    __slots__ = ("kind", "id", "name", "state", "since", "loss", "delay", "jitter", "sent", "answered")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN: _ClassVar[Overlay.State]
+        ALIVE: _ClassVar[Overlay.State]
+        DEAD: _ClassVar[Overlay.State]
+    UNKNOWN: Overlay.State
+    ALIVE: Overlay.State
+    DEAD: Overlay.State
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    DELAY_FIELD_NUMBER: _ClassVar[int]
+    JITTER_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    id: int
+    name: str
+    state: Overlay.State
+    since: float
+    loss: float
+    delay: float
+    jitter: float
+    sent: int
+    answered: int
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., state: _Optional[_Union[Overlay.State, str]] = ..., since: _Optional[float] = ..., loss: _Optional[float] = ..., delay: _Optional[float] = ..., jitter: _Optional[float] = ..., sent: _Optional[int] = ..., answered: _Optional[int] = ...) -> None: ...
 
 class Port(_message.Message):
-    __slots__ = ("name", "number", "role", "interface", "vlan", "ifindex")
+    __slots__ = ("name", "number", "role", "interface", "vlan", "ifindex", "mtu", "mac")
     NAME_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     INTERFACE_FIELD_NUMBER: _ClassVar[int]
     VLAN_FIELD_NUMBER: _ClassVar[int]
     IFINDEX_FIELD_NUMBER: _ClassVar[int]
+    MTU_FIELD_NUMBER: _ClassVar[int]
+    MAC_FIELD_NUMBER: _ClassVar[int]
     name: str
     number: int
     role: str
     interface: str
     vlan: int
     ifindex: int
-    def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ..., role: _Optional[str] = ..., interface: _Optional[str] = ..., vlan: _Optional[int] = ..., ifindex: _Optional[int] = ...) -> None: ...
+    mtu: int
+    mac: str
+    def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ..., role: _Optional[str] = ..., interface: _Optional[str] = ..., vlan: _Optional[int] = ..., ifindex: _Optional[int] = ..., mtu: _Optional[int] = ..., mac: _Optional[str] = ...) -> None: ...
 
 class SchemaRequest(_message.Message):
     __slots__ = ("pipeline",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...compiler.requests.rules import Reference
+from ...compiler.requests.rules import Reference, Rule
 from .. import events
 from ..outcome import Outcome
 from ..report import Entry, Shown
@@ -13,10 +13,14 @@ from .failures import diagnostics_of, finding
 
 if TYPE_CHECKING:
     from ..agent import PipelineStatus
+    from ..liveness.health import Quality
     from ..ports import Port
 
 #: Rules that an event names; of more only the fact is told.
 _NAMED = 1000
+_STATES = {
+    "unknown": pb.Overlay.UNKNOWN, "alive": pb.Overlay.ALIVE, "dead": pb.Overlay.DEAD,
+}  # fmt: skip
 _CHANGES = {
     "loaded": pb.PipelineChanged.LOADED,
     "upgraded": pb.PipelineChanged.UPGRADED,
@@ -62,7 +66,15 @@ def entry(found: pb.Entry) -> Entry:
 def port(found: Port, role: str) -> pb.Port:
     return pb.Port(
         name=found.name, number=found.number, role=role, interface=found.interface,
-        vlan=found.vlan, ifindex=found.ifindex,
+        vlan=found.vlan, ifindex=found.ifindex, mtu=found.mtu, mac=found.mac.hex(":"),
+    )  # fmt: skip
+
+
+def overlay(rule: Rule, quality: Quality) -> pb.Overlay:
+    return pb.Overlay(
+        kind=rule.kind, id=rule.id, name=rule.name, state=_STATES[quality.state],
+        since=quality.since, loss=quality.loss, delay=quality.delay, jitter=quality.jitter,
+        sent=quality.sent, answered=quality.answered,
     )  # fmt: skip
 
 
@@ -75,6 +87,7 @@ def status(found: PipelineStatus) -> pb.PipelineStatus:
         revision=found.revision, ports=[port(p, roles[p.role]) for p in found.ports],
         kinds=[pb.KindCount(kind=k.kind, rules=k.rules, capacity=k.capacity) for k in found.kinds],
         findings=map(finding, found.findings),
+        overlays=[overlay(rule, quality) for rule, quality in found.overlays],
     )  # fmt: skip
 
 
@@ -93,6 +106,8 @@ def event(told: events.Event) -> pb.Event:
             made.rules.SetInParent()
     elif isinstance(what, events.PortChanged):
         made.port.port.CopyFrom(port(what.port, what.role))
+    elif isinstance(what, events.OverlayChanged):
+        made.overlay.CopyFrom(overlay(what.overlay, what.quality))
     elif isinstance(what, events.PipelineChanged):
         made.changed.change = _CHANGES[what.change]
     else:

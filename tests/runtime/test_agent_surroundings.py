@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -124,6 +126,48 @@ def test_an_interface_by_another_name_is_another_one(
     rewire(lab, here, other)
     until(arrives(here, lan.wire("eth0"), other.wire("eth0"), 3), "packets take the new one")
     assert "xdp" not in here.edge.ip("link", "show", "old0")
+
+
+def test_what_goes_elsewhere_loses_nothing(
+    here: World, lab: Lab, lan: Namespace, wan: Namespace
+) -> None:
+    """While another port's interface goes and comes back ten times, and neighbours come and go."""
+    other, count = lab.namespace("wan-c"), 20_000
+    lab.wire(other, "eth0", here.edge, "wan1")
+    edge = EDGE.replace("overlays:", "  WAN2: {role: wan, interface: wan1}\noverlays:")
+    sender, receiver = lan.wire("eth0"), wan.wire("eth0")
+    octets = frame(here, mark=11)
+    got = list[bytes]()
+
+    def drain(seconds: float) -> None:
+        while (seen := receiver.receive(seconds)) is not None:
+            if tunnelled(11)(seen):
+                got.append(seen)
+
+    def traffic() -> None:
+        for number in range(count):
+            sender.send(octets)
+            if number % 50 == 0:
+                select.select([], [], [], 0.005)
+
+    with here.agent(), here.client() as client:
+        client.load(read_bundle(here.directory / "bundle"), edge)
+        client.apply(TO_TUNNEL)
+        thread = threading.Thread(target=traffic)
+        thread.start()
+        for last in range(10, 20):
+            here.edge.ip("link", "delete", "wan1")
+            until(lambda: port(client, "WAN2").ifindex == 0, "it is gone")
+            lab.wire(other, "eth0", here.edge, "wan1")
+            here.edge.neighbour("wan0", f"192.0.2.{last}", "02:00:00:00:00:09")
+            index = here.edge.ifindex("wan1")
+            until(lambda: port(client, "WAN2").ifindex == index, "it is back")  # noqa: B023
+            drain(0.001)
+        drain(0.001)
+        thread.join()
+        drain(0.5)
+        assert len(got) == count and len({octets[:18] + octets[26:] for octets in got}) == 1
+        client.unload()
 
 
 @pytest.mark.parametrize("end", ["killed", "rebooted"])

@@ -12,6 +12,7 @@ from helioc.lang.render import render_all
 from helioc.lang.source import Source
 from helioc.runtime.config import Config
 from helioc.runtime.edge_yaml import Host, bundle_of, read_config, read_source
+from helioc.runtime.liveness.settings import Liveness
 from helioc.runtime.netlink import Address, Link
 from helioc.runtime.ports import Wanted
 from hypothesis import example, given, settings
@@ -37,6 +38,8 @@ rules: |
 default: drop
 control: {interface: eth0, address: 192.0.2.10}
 icmp: {rate: 100}
+liveness:
+  {interval: 500 ms, multiplier: 5, hold_down: 2 min, from: 192.0.2.10, to: {GRE-WAN1: none}}
 mode: generic
 """
 BAD = {
@@ -61,6 +64,9 @@ BAD = {
     "control": "ports: {A: {role: lan, interface: eth1}}\n"
                "control: {interface: eth0, address: 192.0.2.11}\n",
     "icmp": "ports: {A: {role: lan, interface: eth1}}\nicmp: {rate: 0, burst: lots, per: 1}\n",
+    "liveness": "ports: {A: {role: wan, interface: eth1}}\nliveness:\n"
+                "  interval: 1 minute\n  multiplier: 0\n  hold_down: -1 s\n  from: 192.0.2.1\n"
+                "  hold-down: 3 s\n  to: {G: 10.0.0.1/24}\n",
     "control-address": "ports: {A: {role: lan, interface: eth1}}\n"
                        "control: {interface: eth0, address: 192.0.2.0/24}\n",
     "control-missing": "ports: {A: {role: lan, interface: eth1}}\ncontrol: {interface: eth0}\n",
@@ -98,6 +104,7 @@ def test_all_that_can_be_said() -> None:
         ("eth0", "192.0.2.10"),
     )
     assert config.icmp == Limit(100, 50)
+    assert config.liveness == Liveness(0.5, 5, 120, "192.0.2.10", {"GRE-WAN1": ""})
     overlay, rules = config.requests
     (item,) = overlay.changes[0].items
     assert item.kind == "OVERLAY" and item.name == "GRE-WAN1"  # type: ignore[union-attr]
@@ -123,6 +130,11 @@ def test_a_control_interface_that_is_a_port_is_warned_of() -> None:
         "control: {interface: eth0, address: 192.0.2.10}\n"
     )
     assert "H0616" in warnings
+
+
+def test_probes_of_an_overlay_that_comes_later_are_warned_of() -> None:
+    _, warnings = read(GOOD.replace("to: {GRE-WAN1: none}", "to: {GRE-WAN: 10.2.0.1}"))
+    assert "H0618" in warnings and "did you mean `GRE-WAN1`?" in warnings
 
 
 @pytest.mark.parametrize("name", BAD)

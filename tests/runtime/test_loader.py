@@ -15,7 +15,7 @@ from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime import attach, loader, lock, releases
+from helioc.runtime import attach, faults, loader, lock, releases
 from helioc.runtime.bundle import read_bundle
 from helioc.runtime.cli import cli
 from helioc.runtime.config import Config
@@ -207,7 +207,20 @@ def test_another_program_on_one_of_the_interfaces(edge: Namespace, name: str) ->
 
         found = edge.inside_thread(inside)
     assert [d.code for d in found] == ["H0724"] and "wan0" in found[0].title
+    assert "`dropper`, id " in found[0].title and "ip link set dev wan0 xdp off" in found[0].help
     assert attached(edge) == [0, 0]
+
+
+def test_libxdps_dispatcher_has_commands_of_its_own() -> None:
+    said = faults.another_program("eth1", 7, None, called=faults.DISPATCHER)
+    assert "`xdp_dispatcher`, id 7" in said.title and "xdp-loader unload eth1 --all" in said.help
+
+
+def test_a_kernel_that_is_too_old() -> None:
+    """EINVAL is what the kernel says to what it does not know."""
+    found = faults.of_kernel(BpfError("create the map `pdr_cells`", 22), "load the pipeline `p`")
+    assert found.code == "H0722" and "create the map `pdr_cells`" in found.title
+    assert f"Linux 6.1 or newer with BPF and XDP; this one is {os.uname().release}" in found.help
 
 
 def test_an_interface_that_loses_redirected_frames(edge: Namespace, lab: Lab, name: str) -> None:

@@ -19,6 +19,8 @@ from agent_world import EDGE, World, world
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
 from helioc.runtime.bundle import Bundle
+from helioc.runtime.liveness.board import Posted
+from helioc.runtime.liveness.health import Quality
 from helioc.runtime.metrics import Metrics, _Families, busiest, gained, render
 from helioc.runtime.metrics_server import MetricsServer
 from helioc.runtime.netlink import Counts
@@ -55,7 +57,8 @@ def made(manifest: Manifest, number: int) -> Sample:
         PortSample("A", "access", "eth1", True, Counts(*range(10, 18))),
         PortSample("B", "underlay", "eth2", False, None),
     ]
-    return Sample(1.0, "gateway", "d1", (3 << 16) + 2, events, kinds, states, ports)
+    overlays = [Posted("OVERLAY", "GRE-1", Quality("dead", 0.5, 0.02, 0.001, 10, 5))]
+    return Sample(1.0, "gateway", "d1", (3 << 16) + 2, events, kinds, states, ports, overlays)
 
 
 def rule_in(kind: Any, cell: int) -> Any:

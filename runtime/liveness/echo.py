@@ -1,0 +1,138 @@
+"""Probes: ICMP echoes (RFC 792) within GRE (RFC 2784, 2890), and what comes back of them.
+
+A probe leaves as the overlay's packets do: between its ends, by its port, with its key. Any peer
+opens it, and its kernel answers; whether through the tunnel or beside it is a matter of its routes.
+What comes through a known overlay and is the host's own is opened by the data path, so that answers
+either way come to one ICMP socket.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from errno import EAGAIN, EINTR
+
+_IPV4 = struct.Struct("!BBHHHBBH4s4s")
+_GRE, _GRE_KEYED, _KEY_PRESENT, _IPV4_IN_GRE = 4, 8, 0x2000, 0x0800
+_ICMP = struct.Struct("!BBHHH")
+_PAYLOAD = struct.Struct("!8sIQQ")  # ours: who, which overlay, number, when it was sent (ns)
+_ECHO_REPLY, _ECHO = 0, 8
+_CS6 = 0xC0  # internetwork control (RFC 2474): probes are not what queues are full of
+_TTL = 64
+_IP_PKTINFO, _SOL_RAW, _ICMP_FILTER, _SO_TIMESTAMPNS = 8, 255, 1, 35
+_PKTINFO = struct.Struct("=i4s4s")
+_TIMESPEC = struct.Struct("=qq")
+
+
+@dataclass(frozen=True)
+class Path:
+    """Where an overlay's probes go. Addresses are 4 octets each; `key`: None without one."""
+
+    ifindex: int
+    local: bytes
+    remote: bytes
+    key: int | None
+    source: bytes
+    target: bytes
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`delay` in seconds."""
+
+    which: int
+    number: int
+    delay: float
+
+
+class Echoes:
+    """Two sockets of the network namespace in which it was made. Raises OSError."""
+
+    def __init__(self) -> None:
+        kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+        self._out = socket.socket(socket.AF_INET, kind, socket.IPPROTO_RAW)
+        try:
+            self._in = socket.socket(socket.AF_INET, kind, socket.IPPROTO_ICMP)
+        except OSError:
+            self._out.close()
+            raise
+        only = struct.pack("=I", 0xFFFFFFFF ^ 1 << _ECHO_REPLY)
+        self._in.setsockopt(_SOL_RAW, _ICMP_FILTER, only)
+        self._in.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        # Nobody else can know it, so that an answer is one to a probe of ours.
+        self._token = secrets.token_bytes(8)
+        self._id = os.getpid() & 0xFFFF
+
+    def fileno(self) -> int:
+        """Readable when there may be answers."""
+        return self._in.fileno()
+
+    def close(self) -> None:
+        self._out.close()
+        self._in.close()
+
+    def send(self, path: Path, which: int, number: int) -> None:
+        """Send a probe of the overlay that the caller calls `which`. Raises OSError."""
+        payload = _PAYLOAD.pack(self._token, which, number, time.time_ns())
+        octets = packet(path, self._id, number & 0xFFFF, payload)
+        info = _PKTINFO.pack(path.ifindex, path.local, bytes(4))
+        to = socket.inet_ntoa(path.remote), 0
+        self._out.sendmsg([octets], [(socket.IPPROTO_IP, _IP_PKTINFO, info)], 0, to)
+
+    def answers(self) -> Iterator[Answer]:
+        """Those that have come; does not wait."""
+        while True:
+            try:
+                octets, about, _, _ = self._in.recvmsg(2048, 64)
+            except OSError as error:
+                if error.errno in (EAGAIN, EINTR):
+                    return
+                raise
+            if found := self._read(octets, about):
+                yield found
+
+    def _read(self, octets: bytes, about: list[tuple[int, int, bytes]]) -> Answer | None:
+        at = (octets[0] & 15) * 4 + _ICMP.size if octets else 0
+        if len(octets) < at + _PAYLOAD.size:
+            return None
+        token, which, number, sent = _PAYLOAD.unpack_from(octets, at)
+        if not secrets.compare_digest(token, self._token):
+            return None
+        came = time.time_ns()
+        for level, kind, value in about:
+            if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+                seconds, nanoseconds = _TIMESPEC.unpack_from(value)
+                came = seconds * 1_000_000_000 + nanoseconds
+        return Answer(which, number, max(0, came - sent) / 1e9)
+
+
+def packet(path: Path, id_: int, sequence: int, payload: bytes) -> bytes:
+    """A probe from its outer IPv4 header on; the kernel fills in that one's length, id and sum."""
+    head = _ICMP.pack(_ECHO, 0, 0, id_, sequence)
+    head = _ICMP.pack(_ECHO, 0, _sum(head + payload), id_, sequence)
+    inner = _ip(socket.IPPROTO_ICMP, path.source, path.target, head + payload)
+    gre = struct.pack("!HH", 0, _IPV4_IN_GRE)
+    if path.key is not None:
+        gre = struct.pack("!HHI", _KEY_PRESENT, _IPV4_IN_GRE, path.key)
+    return _ip(socket.IPPROTO_GRE, path.local, path.remote, gre + inner)
+
+
+def _ip(protocol: int, source: bytes, target: bytes, content: bytes) -> bytes:
+    size = _IPV4.size + len(content)
+    parts = [0x45, _CS6, size, 0, 0, _TTL, protocol, 0, source, target]
+    parts[7] = _sum(_IPV4.pack(*parts))
+    return _IPV4.pack(*parts) + content
+
+
+def _sum(octets: bytes) -> int:
+    """The Internet checksum (RFC 1071)."""
+    octets += bytes(len(octets) % 2)
+    total = sum(struct.unpack(f"!{len(octets) // 2}H", octets))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return int(~total & 0xFFFF)

@@ -1,0 +1,279 @@
+"""The thread that probes overlays, and has their owners leave out the dead ones.
+
+It sleeps until a probe is due or an answer comes. Before it judges it takes all answers that have
+come, so that a machine that stood still finds nobody dead for that.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+
+from ...compiler.requests.rules import Reference, Rule
+from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.render import render
+from ..agent_faults import not_probed
+from ..loader import Loaded
+from ..owner import Owner
+from .absence import overlays_of
+from .board import EVERY, Posted, post, take_down
+from .echo import Echoes, Path
+from .health import Health, Quality
+from .settings import Liveness, Shape, shape_of
+
+#: Seconds after which rules that changed are looked at; without pipelines whose overlays are
+#: probed, and at the most.
+_AGAIN, _IDLE = 0.2, 1.0
+#: Seconds that this waits for somebody else's transaction.
+_TURN = 0.02
+_log = logging.getLogger("heliod.liveness")
+
+
+@dataclass
+class _Probed:
+    """An overlay. `number`: by which its answers are told apart."""
+
+    number: int
+    rule: Rule
+    health: Health
+    path: Path | None  # None while its port is missing
+    due: float
+    since: float = field(default_factory=time.time)
+
+
+@dataclass
+class _Pipeline:
+    owner: Owner
+    loaded: Loaded | None = None
+    revision: int = -1
+    overlays: dict[Reference, _Probed] = field(default_factory=dict)
+    late: bool = True  # what is dead may not be what its records leave out
+    news: list[_Probed] = field(default_factory=list)  # nobody was told so far
+
+
+class Prober:
+    """Runs from `start` to `stop`."""
+
+    def __init__(
+        self, owners: Callable[[], Iterable[Owner]],
+        told: Callable[[str, int, Rule, Quality], None] = lambda *_: None,
+    ) -> None:  # fmt: skip
+        """`told` of each overlay that came into another state: pipeline, revision, rule."""
+        self._owners, self._told = owners, told
+        self._pipelines: dict[str, _Pipeline] = {}
+        self._by_number: dict[int, Health] = {}
+        self._next, self._stirred = 0, True
+        self._look_at = self._post_at = 0.0
+        self._fault: Diagnostic | None = None
+        self._ended = threading.Event()
+        self._woken = -1
+        self._thread = threading.Thread(target=self._run, name="prober", daemon=True)
+
+    def start(self) -> None:
+        self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._thread.start()
+
+    def stir(self) -> None:
+        """There is another pipeline. From any thread."""
+        self._stirred = True
+        if self._woken >= 0:
+            os.eventfd_write(self._woken, 1)
+
+    def stop(self) -> None:
+        """May be called again, also where it was never started."""
+        self._ended.set()
+        if self._woken >= 0:
+            self.stir()
+            self._thread.join()
+            os.close(self._woken)
+            self._woken = -1
+
+    def overlays(self, name: str) -> list[tuple[Rule, Quality]]:
+        """Of a pipeline, by id. From any thread."""
+        found = self._pipelines.get(name)
+        each = list(found.overlays.values()) if found is not None else []
+        return sorted(((p.rule, quality_of(p)) for p in each), key=lambda pair: pair[0].id)
+
+    def findings(self, name: str) -> tuple[Diagnostic, ...]:
+        """What keeps a pipeline's overlays from being probed."""
+        return (self._fault,) if self._fault is not None and name in self._pipelines else ()
+
+    # ---- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        echoes: Echoes | None = None
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        try:
+            while not self._ended.is_set():
+                if self._stirred or time.monotonic() >= self._look_at:
+                    self._look()
+                    if self._by_number and echoes is None and (echoes := self._open()):
+                        poll.register(echoes, select.POLLIN)
+                due = self._look_at
+                if echoes is not None:
+                    self._hear(echoes)
+                    due = min(due, self._probe(echoes))
+                self._post()
+                poll.poll(max(0.0, due - time.monotonic()) * 1000)
+                with suppress(BlockingIOError):
+                    os.eventfd_read(self._woken)
+        finally:
+            for name in self._pipelines:
+                take_down(name)
+            if echoes is not None:
+                echoes.close()
+
+    def _open(self) -> Echoes | None:
+        """None where we may not; it is tried again."""
+        try:
+            echoes = Echoes()
+        except OSError as error:
+            found = not_probed((error.strerror or str(error)).lower())
+            if self._fault is None:
+                _log.error("%s", render(found))
+            self._fault = found
+            return None
+        self._fault = None
+        return echoes
+
+    def _look(self) -> None:
+        """Find out which overlays there are to probe."""
+        self._stirred = False
+        owners = {owner.name: owner for owner in self._owners()}
+        for name in [n for n, p in self._pipelines.items() if owners.get(n) is not p.owner]:
+            take_down(name)
+            for probed in self._pipelines.pop(name).overlays.values():
+                self._by_number.pop(probed.number, None)
+        for name, owner in owners.items():
+            wanted, shape = owner.loaded.liveness, shape_of(owner.loaded.manifest)
+            if wanted is not None and shape is not None:
+                pipeline = self._pipelines.setdefault(name, _Pipeline(owner))
+                with suppress(Refused):
+                    self._enter(pipeline, wanted, shape)
+        self._look_at = time.monotonic() + (_AGAIN if self._pipelines else _IDLE)
+
+    def _enter(self, pipeline: _Pipeline, wanted: Liveness, shape: Shape) -> None:
+        """Bring what is probed up to date with the rules."""
+        owner = pipeline.owner
+        with owner.still(time.monotonic() + _TURN) as loaded:
+            revision = owner.revision
+            if (pipeline.loaded, pipeline.revision) == (loaded, revision):
+                return
+            rules = {
+                Reference(rule.kind, rule.id): rule
+                for rule in loaded.book.rules(shape.kind)
+                if wanted.targets.get(rule.name) != ""
+            }
+            dead = overlays_of(loaded.book, shape.kind, loaded.writer.absent)
+            paths = {to: _path(loaded, rule, wanted, shape) for to, rule in rules.items()}
+        now, overlays = time.monotonic(), dict[Reference, _Probed]()
+        for at, (to, rule) in enumerate(rules.items()):
+            known = pipeline.overlays.get(to)
+            if known is None or known.rule.sequence != rule.sequence:
+                self._next += 1
+                health = Health(wanted, to not in dead)
+                # Not all at once, and the first soon.
+                due = now + wanted.interval * at / len(rules)
+                known = _Probed(self._next, rule, health, None, due)
+            known.rule, known.path = rule, paths[to]
+            overlays[to] = known
+        for to, probed in pipeline.overlays.items():
+            if overlays.get(to) is not probed:
+                self._by_number.pop(probed.number, None)
+        pipeline.overlays = overlays
+        self._by_number.update({p.number: p.health for p in overlays.values()})
+        pipeline.loaded, pipeline.revision = loaded, revision
+        pipeline.late = pipeline.late or bool(loaded.writer.absent) or any(
+            not p.health.alive for p in overlays.values())  # fmt: skip
+
+    def _hear(self, echoes: Echoes) -> None:
+        for answer in echoes.answers():
+            health = self._by_number.get(answer.which)
+            if health is not None:
+                health.answer(answer.number, answer.delay, time.monotonic())
+
+    def _probe(self, echoes: Echoes) -> float:
+        """Send what is due, and judge. Returns when the next probe is."""
+        next_ = time.monotonic() + _IDLE
+        for pipeline in list(self._pipelines.values()):
+            for probed in pipeline.overlays.values():
+                now = time.monotonic()
+                if now >= probed.due:
+                    if probed.health.judge(now):
+                        self._changed(pipeline, probed)
+                    number = probed.health.probed(now)
+                    if probed.path is not None:
+                        with suppress(OSError):  # no route: it is lost, then
+                            echoes.send(probed.path, probed.number, number)
+                    # Of a machine that stood still no probes are made up for.
+                    probed.due = max(probed.due + probed.health.settings.interval, now)
+                next_ = min(next_, probed.due)
+            if pipeline.late:
+                self._leave_out(pipeline)
+        return next_
+
+    def _post(self) -> None:
+        """Tell who reads beside the agent."""
+        now = time.monotonic()
+        if now < self._post_at:
+            return
+        self._post_at = now + EVERY
+        for name, pipeline in self._pipelines.items():
+            each = pipeline.overlays.values()
+            with suppress(OSError):  # they do without
+                post(name, [Posted(p.rule.kind, p.rule.name, quality_of(p)) for p in each])
+
+    def _changed(self, pipeline: _Pipeline, probed: _Probed) -> None:
+        probed.since = time.time()
+        pipeline.late = True
+        pipeline.news.append(probed)
+        _log.warning("%s: the overlay %s is %s", pipeline.owner.name, probed.rule.name,
+                     probed.health.state)  # fmt: skip
+
+    def _leave_out(self, pipeline: _Pipeline) -> None:
+        dead = {to for to, p in pipeline.overlays.items() if not p.health.alive}
+        pipeline.late = False
+        try:
+            changed, revision = pipeline.owner.leave_out(dead)
+        except Refused as error:
+            pipeline.revision = -1  # then it is tried again at the next look
+            for found in error.diagnostics:
+                _log.error("%s: %s", pipeline.owner.name, render(found))
+            return
+        if changed:
+            _log.info("%s: %d spreads changed", pipeline.owner.name, changed)
+        news, pipeline.news = pipeline.news, []
+        for probed in news:
+            self._told(pipeline.owner.name, revision, probed.rule, quality_of(probed))
+
+
+def quality_of(probed: _Probed) -> Quality:
+    health = probed.health
+    return Quality(
+        health.state, health.loss, health.delay, health.jitter, health.sent, health.answered,
+        probed.since,
+    )  # fmt: skip
+
+
+def _path(loaded: Loaded, rule: Rule, wanted: Liveness, shape: Shape) -> Path | None:
+    """None where its port is not there."""
+    values: Mapping[str, int] = {**dict(rule.values), **{e: m.value for e, m in rule.match}}
+    to = dict(rule.references).get(shape.port)
+    port = next((p for p in loaded.ports if to is not None and p.number == to.id), None)
+    target = wanted.targets.get(rule.name)
+    if port is None or not {shape.local, shape.remote} <= values.keys():
+        return None
+    local, remote = (IPv4Address(values[end]).packed for end in (shape.local, shape.remote))
+    return Path(
+        port.neighbours_of, local, remote, values.get(shape.key),
+        IPv4Address(wanted.source).packed if wanted.source else local,
+        IPv4Address(target).packed if target else remote,
+    )  # fmt: skip

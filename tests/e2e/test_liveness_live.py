@@ -1,0 +1,196 @@
+"""Overlays that die and come back under an agent, with flows spread over them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from agent_world import World as Agent
+from edges import Edge
+from helioc.runtime.bundle import read_bundle
+from helioc.runtime.client import Client
+from helioc.runtime.loader import unload
+from helioc.runtime.releases import ROOT, remove_pinned
+from helioc.runtime.rpc import control_pb2 as pb
+from lab import Lab, Wire, until
+from linx.world import A, B, World, build
+from linx_live import meet_neighbours
+from traffic import udp_socket
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+FLOWS = 128
+#: Of each overlay: its path, its key (and number), its weight.
+OVERLAYS = (("wan1", 1, 3), ("wan1", 2, 1), ("wan2", 3, 2), ("wan2", 4, 2))
+ALIVE, DEAD = pb.Overlay.ALIVE, pb.Overlay.DEAD
+LIVENESS = "liveness: {interval: 100 ms, multiplier: 3, hold_down: 500 ms}\n"
+
+
+def edge_yaml(own: object, other: object) -> str:
+    lines = ["ports:", "  LAN: {role: lan, interface: lan0}"]
+    lines += [f"  {path.upper()}: {{role: wan, interface: {path}}}" for path in ("wan1", "wan2")]
+    lines.append("overlays:")
+    for path, key, _ in OVERLAYS:
+        local, remote = own.wan[path], other.wan[path]  # type: ignore[attr-defined]
+        lines.append(f"  GRE-{key}: {{id: {key}, local_ip: {local}, remote_ip: {remote}, "
+                     f"key: {key}, interface: {path.upper()}}}")  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def rules(to: str) -> str:
+    fars = ", ".join(f"FAR {key} [(action, u8, REDIRECT), (interface, u32, GRE-{key})]"
+                     for _, key, _ in OVERLAYS)  # fmt: skip
+    members = ", ".join(f"FAR {key} [(weight, u16, {weight})]" for _, key, weight in OVERLAYS)
+    return (
+        f"create {fars}; create LBR 9 [{members}], LBR 10 [FAR 1 [(weight, u16, 1)], "
+        f"FAR 3 [(weight, u16, 1)]]; create PDR [(dst_ip, u32, {to}), LBR 9]"
+    )
+
+
+@dataclass
+class Sites:
+    world: World
+    agent: Agent
+    other: Edge
+    wires: tuple[Wire, ...]
+    round: int = 0
+
+    def flows(self) -> dict[int, int]:
+        """The overlay that each flow takes, by its key."""
+        self.round += 1
+        mark = b"round %08d" % self.round
+        for flow in range(FLOWS):
+            with udp_socket(self.world.host_a, port=20000 + flow) as one:
+                one.sendto(mark, (B.host, 9))
+        found: dict[int, int] = {}
+        deadline = time.monotonic() + 0.5
+        for wire in self.wires:
+            while (frame := wire.receive(max(0, deadline - time.monotonic()))) is not None:
+                # GRE with a key, then IPv4 and UDP, behind outer IPv4; probes are none of these
+                if frame[23] == 47 and frame[51] == 17 and frame[70 : 70 + len(mark)] == mark:
+                    port = struct.unpack("!H", frame[62:64])[0]
+                    found[port - 20000] = int.from_bytes(frame[38:42], "big")
+                if len(found) == FLOWS:
+                    return found
+        return found
+
+    def takes(self, wanted: Callable[[dict[int, int]], bool], what: str) -> dict[int, int]:
+        return until(lambda: found if wanted(found := self.flows()) else {}, what)
+
+
+@pytest.fixture
+def sites(lab: Lab, bundle: Path, tmp_path: Path) -> Iterator[Sites]:
+    world = build(lab)
+    meet_neighbours(world)
+    (tmp_path / "edge.yaml").write_text(edge_yaml(A, B) + LIVENESS)
+    (tmp_path / "b.yaml").write_text(edge_yaml(B, A))
+    (tmp_path / "bundle").symlink_to(bundle)
+    agent = Agent(world.edge_a, f"{lab.prefix}live", tmp_path)
+    with ExitStack() as owned:
+        other = Edge(world.edge_b)
+        owned.callback(other.forget)
+        other.load(bundle, tmp_path / "b.yaml")
+        owned.callback(_forget, agent.name)
+        yield Sites(world, agent, other, (world.net.wire("a1"), world.net.wire("a2")))
+
+
+def _forget(name: str) -> None:
+    if (ROOT / name).exists():
+        unload(name)
+
+
+def load(sites: Sites, client: Client) -> None:
+    text = (sites.agent.directory / "edge.yaml").read_text()
+    client.load(read_bundle(sites.agent.directory / "bundle"), text)
+    client.apply(rules("10.2.0.0/16"))
+
+
+def states(client: Client) -> dict[str, int]:
+    return {o.name: o.state for o in client.status().pipelines[0].overlays}
+
+
+def until_states(client: Client, **wanted: int) -> None:
+    names = {name.replace("_", "-"): state for name, state in wanted.items()}
+    until(lambda: states(client).items() >= names.items(), f"{names}: {states(client)}")
+
+
+def until_alive(client: Client) -> None:
+    until_states(client, **{f"GRE_{key}": ALIVE for _, key, _ in OVERLAYS})
+
+
+def test_dead_overlays_are_left_out_and_come_back(sites: Sites) -> None:
+    with sites.agent.agent(), sites.agent.client() as client:
+        load(sites, client)
+        until_alive(client)
+        for overlay in client.status().pipelines[0].overlays:
+            assert overlay.loss == 0 and 0 < overlay.delay < 0.05 and overlay.answered
+        before = sites.takes(lambda f: len(f) == FLOWS, "all flows arrive")
+        counts = Counter(before.values())
+        assert set(counts) == {1, 2, 3, 4} and counts[1] > counts[2]
+        text, revision = client.rule("LBR", 9).text, client.status().pipelines[0].revision
+        with client.watch() as watch:
+            sites.other.control("delete", "OVERLAY 1")
+            event = next(event for event in watch if event.HasField("overlay"))
+        assert (event.overlay.name, event.overlay.state) == ("GRE-1", DEAD)
+        after = sites.takes(lambda f: len(f) == FLOWS and 1 not in f.values(), "nobody takes it")
+        assert all(after[flow] == key for flow, key in before.items() if key != 1)
+        assert len({after[flow] for flow, key in before.items() if key == 1}) == 3
+        # Both spreads in one transaction, and nobody's wishes changed.
+        assert client.status().pipelines[0].revision == revision + 1
+        assert client.rule("LBR", 9).text == text
+        # What is asked for now is made, but for what is dead.
+        client.apply("update LBR 10 [FAR 1 [(weight, u16, 60)]]; update LBR 9 "
+                     "[FAR 2 [(weight, u16, 1)]]")  # fmt: skip
+        assert sites.flows() == after
+        sites.other.control("create", f"OVERLAY 1 GRE-1 [(local_ip, u32, {B.wan['wan1']}), "
+                            f"(remote_ip, u32, {A.wan['wan1']}), (key, u32, 1), "
+                            "(interface, u32, WAN1)]")  # fmt: skip
+        until_states(client, GRE_1=ALIVE)
+        assert sites.takes(lambda f: f == before, "all is as it was")
+
+
+def test_a_path_that_breaks(sites: Sites) -> None:
+    with sites.agent.agent(), sites.agent.client() as client:
+        load(sites, client)
+        until_alive(client)
+        before = sites.flows()
+        sites.world.net.ip("link", "set", "b1", "down")
+        until_states(client, GRE_1=DEAD, GRE_2=DEAD, GRE_3=ALIVE, GRE_4=ALIVE)
+        after = sites.takes(lambda f: {*f.values()} == {3, 4}, "the other path takes all")
+        assert all(after[flow] == key for flow, key in before.items() if key > 2)
+        # The last resort: where all are dead, all are taken.
+        sites.world.net.ip("link", "set", "b2", "down")
+        until_states(client, GRE_3=DEAD, GRE_4=DEAD)
+        assert sites.takes(lambda f: f == before, "as if none was")
+
+
+@pytest.mark.parametrize("end", ["killed", "rebooted"])
+def test_what_is_dead_is_known_after_a_kill(sites: Sites, end: str) -> None:
+    """By what the records leave out; after a reboot it is found out again."""
+    with sites.agent.agent(), sites.agent.client() as client:
+        load(sites, client)
+        until_alive(client)
+        sites.other.control("delete", "OVERLAY 1")
+        until_states(client, GRE_1=DEAD)
+        after = sites.takes(lambda f: len(f) == FLOWS and 1 not in f.values(), "nobody takes it")
+        text = client.rule("LBR", 9).text
+        os.kill(client.status().pid, signal.SIGKILL)
+    assert sites.flows() == after
+    if end == "rebooted":
+        remove_pinned(sites.agent.name)
+    with sites.agent.agent(), sites.agent.client() as client:
+        if end == "killed":
+            assert sites.flows() == after
+            client.apply("update LBR 9 [FAR 2 [(weight, u16, 1)]]")
+            assert sites.flows() == after and states(client)["GRE-1"] == DEAD
+        until_states(client, GRE_1=DEAD, GRE_2=ALIVE)
+        assert sites.takes(lambda f: f == after, "nobody takes it again")
+        assert client.rule("LBR", 9).text == text
