@@ -241,6 +241,49 @@ class Scratch:
 
 
 @dataclass(frozen=True)
+class Layer:
+    """A node of the parse graph. `fields`: how many bits each has. `protocol`: see
+    `model.Header`."""
+
+    name: str
+    header: str
+    protocol: str
+    fields: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Step:
+    """An edge of the parse graph, taken where each field of `source` that is named lies in one of
+    its ranges. Whatever else the edge asks for is not told."""
+
+    source: str
+    target: str
+    when: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an element that `rule` matches is compared with: the first of these fields (node, name)
+    that a packet has, and 0 where it has none. The node "l4" is the TCP or UDP header behind the
+    innermost IP header."""
+
+    rule: str
+    element: str
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """What packets are made of, for whoever describes traffic by its headers. `entries`: the nodes
+    where packets start."""
+
+    layers: tuple[Layer, ...]
+    steps: tuple[Step, ...]
+    readings: tuple[Reading, ...]
+    entries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Manifest:
     """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them.
     Where `scratch` says that packets are steered, the ARRAY `queues` has the CPU (u32) of each of
@@ -268,6 +311,7 @@ class Manifest:
     atomic: Literal["request", "rule"] = "request"
     states: tuple[State, ...] = ()
     doc: str = ""
+    anatomy: Anatomy | None = None
 
     def rule(self, name: str) -> RuleKind:
         return next(r for r in self.rules if r.name == name)

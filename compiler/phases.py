@@ -12,6 +12,7 @@ from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ..lang.parser import parse, read
 from ..lang.writing import write_files
 from . import manifest as m
+from .anatomy import anatomy_of
 from .check import check
 from .layout import MAX_PORTS
 from .lower import Join, Target, lower
@@ -137,6 +138,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         atomic="request" if unit.target == "host" else "rule",
         forwards=any(isinstance(part, Forward | Bridge) for part in walk(stages)),
         doc=pipeline.doc,
+        anatomy=anatomy_of(pipeline),
     )
 
 

@@ -21,6 +21,8 @@ from .config import Config
 from .edge_yaml import Host, read_config
 from .events import Event, Events, OverlayChanged, PipelineChanged
 from .faults import already_loaded, refused
+from .intents.keeper import Keeper
+from .intents.kept import Kept as KeptIntents
 from .journal import Journal
 from .liveness.health import Quality
 from .liveness.prober import Prober
@@ -70,6 +72,7 @@ class Agent:
         self.surveyor, self.prober = Surveyor(self.owners), Prober(self.owners, self._told)
         self._changing = RLock()
         self.scribe = Scribe(self.owners)
+        self.intents = Keeper(self.owner, KeptIntents(store))
 
     def open_all(self) -> dict[str, list[Diagnostic]]:
         """Own every pipeline that is loaded, and restore those of the journal that are not. Returns
@@ -91,6 +94,7 @@ class Agent:
         self.scribe.start()
         self.surveyor.start()
         self.prober.start()
+        self.intents.start()
         return {name: found for name, found in self._findings.items() if found}
 
     def _kept(self) -> dict[str, Kept]:
@@ -192,6 +196,7 @@ class Agent:
             if self.store is not None:
                 self.store.remove(name)
             self._findings.pop(name, None)
+        self.intents.forget(name)
         return name
 
     # ---- looking ----------------------------------------------------------------------------
@@ -224,6 +229,7 @@ class Agent:
         self.events.close()
         self.prober.stop()
         self.surveyor.stop()
+        self.intents.stop()
         self.scribe.stop()
         with self._changing:
             for owner in self._owners.values():

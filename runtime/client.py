@@ -13,7 +13,7 @@ places in the caller's own text. What is wrong by itself raises `Refused` and is
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -217,6 +217,30 @@ class Client:
     def watch(self) -> Watch:
         """What changes from now on; of all pipelines if none was named."""
         return Watch(self)
+
+    # ---- intents ----------------------------------------------------------------------------
+
+    def apply_intent(self, text: str, name: str = "") -> pb.Intent:
+        """Tell an intent, in YAML or JSON (docs/intents.md). `name` is what diagnostics call it."""
+        wanted = pb.ApplyIntentRequest(pipeline=self.pipeline, text=text, name=name)
+        reply: pb.Intent = self._call("ApplyIntent", wanted)
+        return reply
+
+    def intents(self, *ids: str) -> list[pb.Intent]:
+        """All, or those that are named; of all pipelines if none was."""
+        wanted = pb.ListIntentsRequest(pipeline=self.pipeline, ids=ids)
+        return list(self._call("ListIntents", wanted).intents)
+
+    def remove_intent(self, id_: str) -> pb.Intent:
+        """End it now. Returns what it was."""
+        wanted = pb.RemoveIntentRequest(pipeline=self.pipeline, id=id_)
+        reply: pb.Intent = self._call("RemoveIntent", wanted)
+        return reply
+
+    def reports(self, *ids: str, period: float = 10.0) -> Generator[pb.IntentReports, None, None]:
+        """What came of intents, at once and every `period` seconds, until this is closed."""
+        wanted = pb.ReportIntentsRequest(pipeline=self.pipeline, ids=ids, period=period)
+        yield from self._parts("ReportIntents", wanted)
 
     # ---- pipelines --------------------------------------------------------------------------
 

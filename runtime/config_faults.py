@@ -12,9 +12,9 @@ def _listed(words: Iterable[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-def no_yaml(where: Span, problem: str) -> Diagnostic:
+def no_yaml(where: Span, problem: str, guide: str = "docs/edge-yaml.md") -> Diagnostic:
     return Diagnostic("H0601", f"this is no YAML: {problem}", (Label(where, "here"),),
-                      "docs/edge-yaml.md has an example")  # fmt: skip
+                      f"{guide} has an example")  # fmt: skip
 
 
 def wrong_shape(where: Span, wanted: str) -> Diagnostic:

@@ -290,15 +290,30 @@ class Target:
             from .tracing.swap import mend
 
             mend()
-        address = self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")
-        if self.local or not address or (not self.agent and self._on_card()):
+        if self.local or not self._address or (not self.agent and self._on_card()):
             with closing(Local(self.name)) as control:
                 yield control
             return
+        with self.need_agent() as client:
+            yield Remote(client)
+
+    @contextmanager
+    def need_agent(self) -> Iterator[Client]:
+        """The agent, for what needs it. Raises `Refused` where there is none."""
+        address = self._address
+        if self.local or not address:
+            from .faults import refused
+            from .intents.faults import needs_agent
+
+            raise refused(needs_agent())
         from .client import Client
 
         with Client(address, self.name, identity=self.identity) as client:
-            yield Remote(client)
+            yield client
+
+    @property
+    def _address(self) -> str:
+        return self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")
 
     def _on_card(self) -> bool:
         from .handles import BpfError

@@ -10,7 +10,7 @@ from typing import Any
 from ..compiler.interpreter.environment import Limit
 from ..compiler.manifest import ICMP_BURST, ICMP_RATE, Manifest, RuleKind
 from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
-from ..lang.request import IE, Change, Form, Request, RuleItem
+from ..lang.request import IE, Change, Request, RuleItem
 from ..lang.source import Source, Span
 from . import config_faults as faults
 from .config import Config
@@ -20,7 +20,7 @@ from .liveness.settings import shape_of
 from .netlink import Address, Link
 from .ports import Wanted
 from .reading import MIB, read_octets
-from .yaml_nodes import Entry, Nodes
+from .yaml_nodes import Entry, Nodes, spelled
 
 _FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
 _PORT = ("role", "interface", "vlan", "number")
@@ -245,13 +245,7 @@ class _Reader:
         if element in {e.name for e in self.manifest.elements if "port" in e.references}:
             ports = set(self.port_of.values())
             text = text if text in ports else self.port_of.get(text, text)
-        form: Form = "value"
-        value, other = text, ""
-        for separator, meant in (("..", "range"), ("/", "prefix"), ("&", "mask")):
-            first, found, second = text.partition(separator)
-            if found:
-                form, value, other = meant, first.strip(), second.strip()  # type: ignore[assignment]
-                break
+        form, value, other = spelled(text)
         key, whole = self.nodes.span(entry.key), self.nodes.span(entry.value)
         inner = (whole.start, whole.end)
         return IE(element, "", form, value, other,

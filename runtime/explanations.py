@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..lang.explain import Explanation
 from .agent_faults import AGENT
+from .intents.explanations import INTENTS
 from .store_faults import JOURNAL
 from .upgrades.faults import UPGRADES
 
@@ -290,5 +291,5 @@ TABLES: dict[str, Explanation] = {
 }
 
 RUNTIME: dict[str, Explanation] = {
-    **EDGE, **LOADING, **TABLES, **UPGRADES, **AGENT, **JOURNAL
+    **EDGE, **LOADING, **TABLES, **UPGRADES, **AGENT, **JOURNAL, **INTENTS
 }  # fmt: skip

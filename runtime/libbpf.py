@@ -196,6 +196,7 @@ _GENERAL: dict[str, tuple[Any, ...]] = {
     "bpf_link_create": (c_int, c_int, c_int, c_int, POINTER(LinkCreateOpts)),
     "bpf_link_update": (c_int, c_int, c_int, POINTER(LinkUpdateOpts)),
     "bpf_link_detach": (c_int, c_int),
+    "bpf_enable_stats": (c_int, c_int),
     "bpf_prog_test_run_opts": (c_int, c_int, POINTER(RunOpts)),
 }
 _ELEMENT: dict[str, tuple[Any, ...]] = {

@@ -6,7 +6,7 @@ import gc
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -16,7 +16,7 @@ from typing import TypeVar
 from ..compiler.requests.columns import Columns
 from ..compiler.requests.columns import load as unpack
 from ..compiler.requests.plan import Plan
-from ..compiler.requests.rules import Reference
+from ..compiler.requests.rules import Reference, Rule
 from ..compiler.requests.wire import Codecs, decode
 from ..lang.diagnostics import Refused
 from ..lang.request import Request
@@ -42,13 +42,15 @@ _Result = TypeVar("_Result")
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What a client asks for. `content`: a request as octets (`wire.py`), or with `packed` columns
-    (`columns.py`). `digest`: of the object that the client knows; empty: any."""
+    (`columns.py`). `digest`: of the object that the client knows; empty: any. `parsed`: the same
+    request, where it has places that its octets have not."""
 
     content: bytes
     packed: bool = False
     if_revision: int | None = None
     key: str = ""
     digest: str = ""
+    parsed: Request | None = None
 
 
 class Owner:
@@ -80,7 +82,7 @@ class Owner:
         """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
         any more. Returns when it may be acknowledged."""
         codecs = self.codecs
-        wanted = _read(wish, codecs)
+        wanted = wish.parsed or _read(wish, codecs)
         digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
         with self._turn(until):
             outcome = self._before(wish.key, digest) if wish.key else None
@@ -157,6 +159,18 @@ class Owner:
         """The pipeline, with no transaction going on."""
         with self._turn(until):
             yield self.loaded
+
+    def answer(self, key: str) -> Outcome | None:
+        """That to the request with this idempotency key, if it was made."""
+        with self._turn(None):
+            known = self._answered.get(key)
+        return known[1] if known is not None else None
+
+    def find(self, references: Iterable[Reference]) -> dict[Reference, Rule]:
+        """Those of these rules that there are."""
+        with self._turn(None):
+            found = {each: self.loaded.book.get(*each) for each in references}
+        return {each: rule for each, rule in found.items() if rule is not None}
 
     # ---- journal ----------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from .libbpf import BpfError
 from .pins import Descriptor, duplicate_fd, open_pin, require_kind
 
 _PROG_TYPE_XDP = 6
+_RUN_TIME = 0  # BPF_STATS_RUN_TIME
 _ETH_HLEN = 14  # linux/if_ether.h; the kernel runs no shorter packet
 _ABSENT = "there is no such interface in this network namespace"
 _ROOM = 4096  # what a program may add to a packet in a test run, at most
@@ -28,6 +29,13 @@ class RunResult:
     data: bytes
     duration_ns: int
     metadata: bytes = b""
+
+
+def count_runs() -> Descriptor:
+    """Have the kernel time every run of every program, as long as the descriptor is open: it looks
+    at the clock twice more for each. Raises BpfError, also before Linux 5.8."""
+    fd = libbpf.lib().bpf_enable_stats(_RUN_TIME)
+    return Descriptor(libbpf.check(fd, "have the kernel time programs"))
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,12 @@ class Program(Descriptor):
     def duplicate(self) -> Program:
         """A second owner of the same program, closed on its own."""
         return Program(duplicate_fd(self.fileno()), self.name, self.verifier_log)
+
+    def runs(self) -> tuple[int, int]:
+        """How often it ran while somebody `count_runs`, and nanoseconds of that, tail calls
+        included. Raises BpfError."""
+        described, _ = libbpf.program_info(self.fileno())
+        return described.run_cnt, described.run_time_ns
 
     @property
     def stats(self) -> VerifierStats | None:

@@ -21,6 +21,7 @@ from .owner import Wish
 from .rpc import control_pb2 as pb
 from .rpc import messages
 from .rpc.guard import Budget, failure_of
+from .rpc.intents import IntentMethods
 from .rpc.readers import Readers
 
 Context = grpc.ServicerContext
@@ -29,8 +30,8 @@ Context = grpc.ServicerContext
 LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
 
 
-class Service:
-    """`helio.control.v1.Control`. Close it."""
+class Service(IntentMethods):
+    """`helio.control.v1`: `Control` and `Intents`. Close it."""
 
     def __init__(self, agent: Agent, metrics: socket.socket | None = None) -> None:
         """`metrics`: see `Readers`."""

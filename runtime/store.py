@@ -17,7 +17,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -138,6 +138,10 @@ class Store:
                     with suppress(sqlite3.Error):
                         db.execute("ROLLBACK")
                 raise refused(faults.cannot_write(str(self.directory), str(error))) from None
+
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """The database, for what others keep in tables of their own."""
+        return self._using()
 
     # ---- pipelines --------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from ..lang.diagnostics import Diagnostics, Refused
+from ..lang.request import Form
 from ..lang.source import Source, Span
 from . import config_faults as faults
 
@@ -24,8 +25,11 @@ class Entry(NamedTuple):
 class Nodes:
     """Readers of one YAML text. They note what is wrong in `found`, and return None for it."""
 
-    def __init__(self, source: Source, found: Diagnostics) -> None:
-        self.source, self.found = source, found
+    def __init__(
+        self, source: Source, found: Diagnostics, guide: str = "docs/edge-yaml.md"
+    ) -> None:
+        """`guide`: where there is an example of what is read."""
+        self.source, self.found, self.guide = source, found, guide
 
     def root(self) -> Any:
         text = self.source.text
@@ -37,17 +41,17 @@ class Nodes:
             at = min(mark.index, len(text)) if mark else 0
             problem = error.problem or "unclear"
             if problem == "but found another document":
-                problem = "a second document begins, and an edge has one"
-            self.found.add(faults.no_yaml(self.source.span(at, at + 1), problem))
+                problem = "a second document begins, and there may be one"
+            self.found.add(faults.no_yaml(self.source.span(at, at + 1), problem, self.guide))
             raise Refused(self.found.found) from None
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             deep = isinstance(error, RecursionError)
             problem = "nested too deep" if deep else str(error).splitlines()[0]
-            self.found.add(faults.no_yaml(where, problem))
+            self.found.add(faults.no_yaml(where, problem, self.guide))
             raise Refused(self.found.found) from None
         if node is None or _too_deep(node):
             problem = "the file is empty" if node is None else "nested too deep"
-            self.found.add(faults.no_yaml(where, problem))
+            self.found.add(faults.no_yaml(where, problem, self.guide))
             raise Refused(self.found.found)
         return node
 
@@ -100,6 +104,16 @@ class Nodes:
             self.found.add(faults.unknown_word(self.span(node), text, what, known))
             return None
         return text
+
+
+def spelled(text: str) -> tuple[Form, str, str]:
+    """A value as requests have it: its form, what stands in front, what behind."""
+    separators: tuple[tuple[str, Form], ...] = (("..", "range"), ("/", "prefix"), ("&", "mask"))
+    for separator, form in separators:
+        first, found, second = text.partition(separator)
+        if found:
+            return form, first.strip(), second.strip()
+    return "value", text, ""
 
 
 def _too_deep(node: Any) -> bool:

@@ -474,6 +474,136 @@ class SchemaReply(_message.Message):
     ports: _containers.RepeatedCompositeFieldContainer[Port]
     def __init__(self, pipeline: _Optional[str] = ..., manifest: _Optional[str] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ...) -> None: ...
 
+class ApplyIntentRequest(_message.Message):
+    __slots__ = ("pipeline", "text", "name")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    text: str
+    name: str
+    def __init__(self, pipeline: _Optional[str] = ..., text: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class Intent(_message.Message):
+    __slots__ = ("pipeline", "id", "state", "begins", "ends", "rules", "why", "text")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATE_UNSPECIFIED: _ClassVar[Intent.State]
+        PENDING: _ClassVar[Intent.State]
+        ACTIVE: _ClassVar[Intent.State]
+        FAILED: _ClassVar[Intent.State]
+        EXPIRED: _ClassVar[Intent.State]
+        REMOVED: _ClassVar[Intent.State]
+    STATE_UNSPECIFIED: Intent.State
+    PENDING: Intent.State
+    ACTIVE: Intent.State
+    FAILED: Intent.State
+    EXPIRED: Intent.State
+    REMOVED: Intent.State
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    BEGINS_FIELD_NUMBER: _ClassVar[int]
+    ENDS_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    id: str
+    state: Intent.State
+    begins: float
+    ends: float
+    rules: _containers.RepeatedCompositeFieldContainer[Reference]
+    why: str
+    text: str
+    def __init__(self, pipeline: _Optional[str] = ..., id: _Optional[str] = ..., state: _Optional[_Union[Intent.State, str]] = ..., begins: _Optional[float] = ..., ends: _Optional[float] = ..., rules: _Optional[_Iterable[_Union[Reference, _Mapping]]] = ..., why: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+
+class ListIntentsRequest(_message.Message):
+    __slots__ = ("pipeline", "ids")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, pipeline: _Optional[str] = ..., ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ListIntentsReply(_message.Message):
+    __slots__ = ("intents",)
+    INTENTS_FIELD_NUMBER: _ClassVar[int]
+    intents: _containers.RepeatedCompositeFieldContainer[Intent]
+    def __init__(self, intents: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ...) -> None: ...
+
+class RemoveIntentRequest(_message.Message):
+    __slots__ = ("pipeline", "id")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    id: str
+    def __init__(self, pipeline: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
+
+class ReportIntentsRequest(_message.Message):
+    __slots__ = ("pipeline", "ids", "period")
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    PERIOD_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    period: float
+    def __init__(self, pipeline: _Optional[str] = ..., ids: _Optional[_Iterable[str]] = ..., period: _Optional[float] = ...) -> None: ...
+
+class IntentReports(_message.Message):
+    __slots__ = ("time", "seconds", "intents", "host")
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    INTENTS_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    time: float
+    seconds: float
+    intents: _containers.RepeatedCompositeFieldContainer[IntentReport]
+    host: HostReport
+    def __init__(self, time: _Optional[float] = ..., seconds: _Optional[float] = ..., intents: _Optional[_Iterable[_Union[IntentReport, _Mapping]]] = ..., host: _Optional[_Union[HostReport, _Mapping]] = ...) -> None: ...
+
+class IntentReport(_message.Message):
+    __slots__ = ("id", "state", "packets", "octets", "new_packets", "new_octets", "sizes", "cpu", "not_measured")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_FIELD_NUMBER: _ClassVar[int]
+    OCTETS_FIELD_NUMBER: _ClassVar[int]
+    NEW_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    NEW_OCTETS_FIELD_NUMBER: _ClassVar[int]
+    SIZES_FIELD_NUMBER: _ClassVar[int]
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    NOT_MEASURED_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    state: Intent.State
+    packets: int
+    octets: int
+    new_packets: int
+    new_octets: int
+    sizes: _containers.RepeatedCompositeFieldContainer[SizeCount]
+    cpu: float
+    not_measured: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[Intent.State, str]] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., new_packets: _Optional[int] = ..., new_octets: _Optional[int] = ..., sizes: _Optional[_Iterable[_Union[SizeCount, _Mapping]]] = ..., cpu: _Optional[float] = ..., not_measured: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SizeCount(_message.Message):
+    __slots__ = ("octets", "packets")
+    OCTETS_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_FIELD_NUMBER: _ClassVar[int]
+    octets: int
+    packets: int
+    def __init__(self, octets: _Optional[int] = ..., packets: _Optional[int] = ...) -> None: ...
+
+class HostReport(_message.Message):
+    __slots__ = ("softnet_drops", "port_drops", "cpus", "nanoseconds")
+    SOFTNET_DROPS_FIELD_NUMBER: _ClassVar[int]
+    PORT_DROPS_FIELD_NUMBER: _ClassVar[int]
+    CPUS_FIELD_NUMBER: _ClassVar[int]
+    NANOSECONDS_FIELD_NUMBER: _ClassVar[int]
+    softnet_drops: int
+    port_drops: int
+    cpus: _containers.RepeatedScalarFieldContainer[float]
+    nanoseconds: float
+    def __init__(self, softnet_drops: _Optional[int] = ..., port_drops: _Optional[int] = ..., cpus: _Optional[_Iterable[float]] = ..., nanoseconds: _Optional[float] = ...) -> None: ...
+
 class Status(_message.Message):
     __slots__ = ("code", "message", "details")
     CODE_FIELD_NUMBER: _ClassVar[int]

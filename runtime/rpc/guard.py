@@ -30,9 +30,11 @@ _Message = TypeVar("_Message")
 #: The least role that a method takes; what is not named here is for administrators.
 NEEDED: dict[str, Role] = {
     **dict.fromkeys(("Get", "List", "Entries", "Stats", "Watch", "Status", "GetSchema"), "read"),
+    **dict.fromkeys(("ListIntents", "ReportIntents"), "read"),
     **dict.fromkeys(("Apply", "Stream", "BulkApply", "Refresh"), "rules"),
+    **dict.fromkeys(("ApplyIntent", "RemoveIntent"), "rules"),
 }
-_LASTING = ("Stream", "Watch")
+_LASTING = ("Stream", "Watch", "ReportIntents")
 #: Calls that end by themselves if the client lets them, and are ended after a while.
 _TIMED = ("List", "Entries", "BulkApply")
 

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
-from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 from . import control_pb2 as pb
 
-SERVICE = pb.DESCRIPTOR.services_by_name["Control"]
-METHODS: Mapping[str, MethodDescriptor] = SERVICE.methods_by_name
+SERVICES = tuple(pb.DESCRIPTOR.services_by_name.values())
+#: No two services have a method of one name.
+METHODS: Mapping[str, MethodDescriptor] = {
+    name: method for service in SERVICES for name, method in service.methods_by_name.items()
+}
 
 _KINDS = {
     (False, False): "unary_unary", (False, True): "unary_stream",
@@ -22,16 +25,23 @@ _KINDS = {
 
 def path(name: str) -> str:
     """`/helio.control.v1.Control/Apply`"""
-    return f"/{SERVICE.full_name}/{name}"
+    return f"/{METHODS[name].containing_service.full_name}/{name}"
 
 
 def handlers(
     service: object, guard: Callable[[str, Callable[..., Any]], Callable[..., Any]]
-) -> grpc.GenericRpcHandler:
+) -> list[grpc.GenericRpcHandler]:
     """The methods that `service` has, each within `guard(name, method)`. What a method gives back
     is a message or its octets."""
+    return [_handler(described, service, guard) for described in SERVICES]
+
+
+def _handler(
+    of: ServiceDescriptor, service: object,
+    guard: Callable[[str, Callable[..., Any]], Callable[..., Any]],
+) -> grpc.GenericRpcHandler:  # fmt: skip
     made: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
-    for name, described in METHODS.items():
+    for name, described in of.methods_by_name.items():
         method = getattr(service, name, None)
         if method is None:
             continue
@@ -41,7 +51,7 @@ def handlers(
             request_deserializer=GetMessageClass(described.input_type).FromString,
             response_serializer=_octets,
         )
-    return grpc.method_handlers_generic_handler(SERVICE.full_name, made)
+    return grpc.method_handlers_generic_handler(of.full_name, made)
 
 
 def calls(channel: grpc.Channel) -> dict[str, Callable[..., Any]]:

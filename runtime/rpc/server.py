@@ -21,7 +21,7 @@ from ..certs import read_identity
 from ..faults import refused
 from ..service import Service
 from .guard import Guard, Limits
-from .methods import SERVICE, handlers
+from .methods import SERVICES, handlers
 
 #: Octets of a message, either way.
 LARGEST = 16 << 20
@@ -46,10 +46,11 @@ class Server:
         # Streams and watches hold a thread each: there are always some for the others.
         threads = ThreadPoolExecutor(limits.all_lasting + 32, "rpc")
         self._server = grpc.server(threads, options=_OPTIONS)
-        self._server.add_generic_rpc_handlers((handlers(service, Guard(limits)),))
+        self._server.add_generic_rpc_handlers(handlers(service, Guard(limits)))
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        names = (SERVICE.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        own = [service.full_name for service in SERVICES]
+        names = (*own, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self._sockets: list[Path] = []
 
@@ -95,7 +96,7 @@ class Server:
         self._say(health_pb2.HealthCheckResponse.SERVING)
 
     def _say(self, status: int) -> None:
-        for name in ("", SERVICE.full_name):
+        for name in ("", *(service.full_name for service in SERVICES)):
             self._health.set(name, status)
 
     def stop(self, grace: float) -> None:

@@ -1,0 +1,198 @@
+"""A flow's headers followed through the parse graph, and what is known of its packets then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from ...compiler.manifest import Anatomy, Layer, Manifest, Step
+from ...compiler.requests.ie_values import fold
+from ...lang.diagnostics import Diagnostics
+from ..yaml_nodes import Entry, Nodes
+from . import faults
+from .document import Said
+
+#: Headers that have ports, and those behind which they are looked for.
+_PORTS, _NETWORK = ("tcp", "udp"), ("ipv4", "ipv6")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A header of a flow: `said` as it is written."""
+
+    layer: Layer
+    said: Said
+
+
+@dataclass
+class Flow:
+    """Headers from the outermost in. `follows`: the edges between them. `used`: fields that
+    somebody has asked for. `words`: numbers that have names, by node and field."""
+
+    words: Mapping[tuple[str, str], Mapping[str, int]]
+    places: list[Place] = field(default_factory=list)
+    follows: list[Step] = field(default_factory=list)
+    used: set[tuple[str, str]] = field(default_factory=set)
+
+    def at(self, node: str) -> Place | None:
+        """The header at a node of the parse graph; "l4": that which has the ports."""
+        if node == "l4":
+            return self._ports()
+        return next((p for p in self.places if p.layer.name == node), None)
+
+    def _ports(self) -> Place | None:
+        for place in reversed(self.places):
+            if place.layer.protocol in _PORTS:
+                return place
+            if place.layer.protocol in _NETWORK:
+                return None
+        return None
+
+    def entry(self, node: str, name: str) -> Entry | None:
+        """A field as it is written."""
+        place = self.at(node)
+        found = place.said.fields.get(name) if place is not None else None
+        if place is not None and found is not None:
+            self.used.add((place.layer.name, name))
+        return found
+
+    def number(self, node: str, name: str) -> int | None:
+        """A field's value, as it is written or as what follows has it; None: any, or a word."""
+        place = self.at(node)
+        if place is None:
+            return None
+        node = place.layer.name
+        written = place.said.fields.get(name)
+        if written is None:
+            return self.implied(node, name)
+        text = str(written.value.value)
+        return self.words.get((node, name), {}).get(fold(text), number_of(text))
+
+    def implied(self, node: str, name: str) -> int | None:
+        """What a field must be so that this header follows its own."""
+        for step in self.follows:
+            if step.source == node:
+                for wanted, ranges in step.when:
+                    if wanted == name and len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+                        return ranges[0][0]
+        return None
+
+    def unused(self) -> Iterator[tuple[Place, str, Entry]]:
+        """Fields that are written, that nobody asked for, and that do not follow from the rest."""
+        for place in self.places:
+            for name, entry in place.said.fields.items():
+                implied = self.implied(place.layer.name, name)
+                if (place.layer.name, name) not in self.used and implied is None:
+                    yield place, name, entry
+
+
+def number_of(text: str) -> int | None:
+    """Of what is written as a number or an address."""
+    try:
+        if text[:1].isdigit() and "." not in text and ":" not in text:
+            return int(text, 0)
+        return int(ip_address(text))
+    except ValueError:
+        return None
+
+
+class Follower:
+    """Follows flows; what is wrong with them is noted."""
+
+    def __init__(self, nodes: Nodes, manifest: Manifest, anatomy: Anatomy) -> None:
+        self.nodes, self.anatomy = nodes, anatomy
+        self.found: Diagnostics = nodes.found
+        self.layers = {layer.name: layer for layer in anatomy.layers}
+        symbols = {e.name: {fold(n): v for n, v in e.symbols.items()} for e in manifest.elements}
+        self.words = {place: symbols[r.element] for r in anatomy.readings for place in r.fields}
+
+    def follow(self, said: Sequence[Said]) -> Flow | None:
+        """None where the headers are not those of a packet of this pipeline."""
+        flow = Flow(self.words)
+        names: Sequence[str] = self.anatomy.entries
+        for number, each in enumerate(said, 1):
+            place = self._place(each, names, flow, said[number : number + 1])
+            if place is None:
+                return None
+            flow.places.append(place)
+            names = self.behind(place.layer.name)
+        for place in flow.places:
+            self._fields(place, flow)
+        return flow
+
+    def behind(self, node: str) -> list[str]:
+        return list(dict.fromkeys(s.target for s in self.anatomy.steps if s.source == node))
+
+    def _called(self, name: str, nodes: Iterable[str]) -> list[str]:
+        """Nodes by their own name or their header's."""
+        nodes = list(nodes)
+        return [n for n in nodes if n == name] or [
+            n for n in nodes if self.layers[n].header == name
+        ]
+
+    def _place(
+        self, said: Said, names: Sequence[str], flow: Flow, then: Sequence[Said]
+    ) -> Place | None:
+        fitting = self._called(said.name, names)
+        before = flow.places[-1] if flow.places else None
+        if before is not None and len(fitting) > 1:
+            fitting = [n for n in fitting if self._steps(before, n, flow)] or fitting
+        for next_ in then if len(fitting) > 1 else ():
+            fitting = [n for n in fitting if self._called(next_.name, self.behind(n))] or fitting
+        if not fitting:
+            after = before.said.name if before is not None else ""
+            headers = [self.layers[n].header for n in names]
+            wanted = [
+                h if headers.count(h) == 1 else n for n, h in zip(names, headers, strict=True)
+            ]
+            self.found.add(faults.not_next(said.span, said.name, after, wanted))
+            return None
+        if len(fitting) > 1:
+            self.found.add(faults.several(said.span, said.name, fitting))
+            return None
+        if before is not None:
+            steps = self._steps(before, fitting[0], flow) or [
+                s for s in self.anatomy.steps
+                if (s.source, s.target) == (before.layer.name, fitting[0])
+            ]  # fmt: skip
+            flow.follows.append(steps[0])
+        return Place(self.layers[fitting[0]], said)
+
+    def _steps(self, before: Place, to: str, flow: Flow) -> list[Step]:
+        """Edges that what is known of the header before does not rule out."""
+        between = (s for s in self.anatomy.steps if (s.source, s.target) == (before.layer.name, to))
+        return [s for s in between if taken(s, flow) is not False]
+
+    def _fields(self, place: Place, flow: Flow) -> None:
+        layer = place.layer
+        following = {s.source: dict(s.when) for s in flow.follows}.get(layer.name, {})
+        for name, entry in place.said.fields.items():
+            if name not in layer.fields:
+                where = self.nodes.span(entry.key)
+                self.found.add(
+                    faults.unknown_field(where, name, place.said.name, list(layer.fields))
+                )
+                continue
+            text, value = str(entry.value.value), flow.number(layer.name, name)
+            where, bits = self.nodes.span(entry.value), layer.fields[name]
+            if value is not None and value >> bits:
+                why = f"it has {bits} bits"
+                self.found.add(faults.bad_value(where, text, place.said.name, name, why))
+            ranges = following.get(name)
+            if value is not None and ranges and not any(low <= value <= up for low, up in ranges):
+                wanted = " | ".join(f"{a}" if a == b else f"{a}..{b}" for a, b in ranges)
+                why = f"what follows comes where it is {wanted}"
+                self.found.add(faults.bad_value(where, text, place.said.name, name, why))
+
+
+def taken(step: Step, flow: Flow) -> bool | None:
+    """Whether what is known of a flow has the edge taken; None: not enough is."""
+    verdict: bool | None = True if step.when else None
+    for name, ranges in step.when:
+        value = flow.number(step.source, name)
+        if value is None:
+            verdict = None
+        elif not any(low <= value <= up for low, up in ranges):
+            return False
+    return verdict

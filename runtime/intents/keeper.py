@@ -1,0 +1,287 @@
+"""Begins intents and ends them, each at its time: a thread that sleeps until the next is due.
+
+What is to be is in the journal before it is done, and a request has the intent's own idempotency
+key: an agent that was killed in between knows what it had done.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from hashlib import blake2b
+
+from ...compiler.requests.rule_text import canonical
+from ...compiler.requests.rules import Reference, Rule
+from ...compiler.requests.wire import encode
+from ...lang.diagnostics import Refused
+from ...lang.request import Change, Request, RuleItem
+from ...lang.source import Source
+from ..faults import refused
+from ..owner import Owner, Wish
+from . import faults
+from .document import Document, read_document
+from .kept import Intent, Kept, Made
+from .meaning import Surroundings, meaning
+
+#: Intents that are due some day, and of those that are not how many are remembered.
+MOST, REMEMBERED = 16_384, 1_000
+#: Seconds until what failed for the moment is tried again; and after which the thread looks at the
+#: clock, lest somebody has set it.
+_AGAIN, _LONGEST = 10.0, 10.0
+#: Whatever failed so may go well later: nobody owns the pipeline, it is busy, the disk is full.
+_PASSING = ("H0706", "H0709", "H0766", "H0768", "H0780", "H0782", "H0783")
+_Key = tuple[str, str]
+_log = logging.getLogger("heliod.intents")
+
+
+class Keeper:
+    """Intents by pipeline and name. Methods may be called from any thread and raise `Refused`."""
+
+    def __init__(
+        self, owner: Callable[[str], Owner], kept: Kept, now: Callable[[], float] = time.time
+    ) -> None:
+        """`owner`: of the pipeline of a name."""
+        self._owner, self._kept, self._now = owner, kept, now
+        self._intents = {(i.pipeline, i.id): i for i in kept.all()}
+        self._later: dict[int, float] = {}  # by serial: not before
+        self._changed = threading.Condition(threading.RLock())
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name="intents", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """May be called again, also where it was never started."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    # ---- asking -----------------------------------------------------------------------------
+
+    def apply(self, source: Source, pipeline: str) -> Intent:
+        """Take an intent, in the place of another of its name; what is due at once is begun when
+        this returns. One that is there already, word for word, stays as it is."""
+        document = read_document(source, self._now)
+        owner = self._owner(pipeline)
+        with self._changed:
+            now = self._now()
+            begins = document.start if document.start is not None else now
+            ends = begins + document.duration if document.duration is not None else None
+            if ends is not None and ends <= now:
+                raise refused(faults.over(document.duration_at))
+            wanted = Intent(owner.name, document.id, source.name, source.text, begins, ends)
+            before = self._intents.get((owner.name, document.id))
+            if before is not None and before.going and before.text == source.text:
+                return self._seen(before)
+            self._allowed(document, owner, before, begins > now)
+            rules = before.rules if before is not None and before.state == "active" else ()
+            taken = self._kept.add(replace(wanted, rules=rules))
+            if begins <= now:
+                try:
+                    taken = self._begin(taken, owner)
+                except Refused:
+                    self._undo(taken, before)
+                    raise
+            self._set(taken)
+            self._changed.notify_all()
+        return taken
+
+    def _allowed(
+        self, document: Document, owner: Owner, before: Intent | None, later: bool
+    ) -> None:
+        meaning(document, owner.loaded.manifest, around(owner))
+        if before is not None and before.state == "active" and later:
+            raise refused(faults.in_force(before.id))
+        if sum(intent.going for intent in self._intents.values()) >= MOST:
+            raise refused(faults.too_many(MOST))
+
+    def _undo(self, taken: Intent, before: Intent | None) -> None:
+        """What could not begin was never taken."""
+        if before is not None:
+            self._set(self._kept.add(before))
+        else:
+            self._kept.remove(taken)
+
+    def told(self, pipeline: str = "", ids: Iterable[str] = ()) -> list[Intent]:
+        """By pipeline and name; without a pipeline, of all."""
+        wanted = set(ids)
+        found = [
+            intent for intent in list(self._intents.values())
+            if (not pipeline or intent.pipeline == pipeline)
+            and (not wanted or intent.id in wanted)
+        ]  # fmt: skip
+        return [self._seen(i) for i in sorted(found, key=lambda i: (i.pipeline, i.id))]
+
+    def remove(self, name: str, pipeline: str) -> Intent:
+        """End an intent at once, and forget it. Returns what it was."""
+        with self._changed:
+            intent = self._one(name, pipeline)
+            if intent.rules:
+                with passing_over("H0706"):
+                    self._delete(intent, self._owner(intent.pipeline))
+            self._kept.remove(intent)
+            self._drop(intent)
+        return intent
+
+    def _one(self, name: str, pipeline: str) -> Intent:
+        found = [i for (of, each), i in self._intents.items()
+                 if each == name and (not pipeline or of == pipeline)]  # fmt: skip
+        if len(found) == 1:
+            return found[0]
+        if found:  # of several pipelines: which one is meant?
+            return self._intents[self._owner(pipeline).name, name]
+        raise refused(faults.unknown(name, [each for _, each in self._intents]))
+
+    def forget(self, pipeline: str) -> None:
+        """Its pipeline was unloaded."""
+        with self._changed:
+            gone = [i for i in self._intents.values() if i.pipeline == pipeline]
+            self._kept.remove(*gone)
+            for intent in gone:
+                self._drop(intent)
+
+    # ---- beginning and ending ---------------------------------------------------------------
+
+    def _begin(self, intent: Intent, owner: Owner) -> Intent:
+        """Its rules into force, those of its predecessor out of it, at one moment."""
+        key = f"intent {intent.serial}"
+        done = owner.answer(key)
+        if done is None:
+            document = read_document(Source(intent.name, intent.text), self._now)
+            made = meaning(document, owner.loaded.manifest, around(owner)).request
+            gone = self._still(intent, owner)
+            asked = Request((*_deletion(gone), *made.changes), made.source)
+            octets = encode(canonical(asked, owner.codecs.kinds), owner.codecs)
+            done = owner.apply(Wish(octets, key=key, parsed=asked))
+        rules = owner.find(done.created).values()
+        own = tuple(Made(r.kind, r.id, digest_of(r)) for r in rules if not r.owner)
+        begun = replace(intent, state="active", rules=own, why="")
+        with passing_over("H0780"):  # the log has it: a restart finds the answer by its key
+            self._kept.put(begun)
+        _log.info("%s: intent %s is active", intent.pipeline, intent.id)
+        return begun
+
+    def _end(self, intent: Intent, owner: Owner) -> Intent:
+        self._delete(intent, owner)
+        ended = replace(intent, state="expired", rules=(), why="")
+        self._kept.put(ended)
+        _log.info("%s: intent %s has expired", intent.pipeline, intent.id)
+        return ended
+
+    def _delete(self, intent: Intent, owner: Owner) -> None:
+        asked = Request(_deletion(self._still(intent, owner)))
+        if asked.changes:
+            octets = encode(canonical(asked, owner.codecs.kinds), owner.codecs)
+            owner.apply(Wish(octets))
+
+    def _still(self, intent: Intent, owner: Owner) -> list[Made]:
+        """Those of its rules that are there, and still its own."""
+        found = owner.find(Reference(made.kind, made.id) for made in intent.rules)
+        digests = {Made(r.kind, r.id, digest_of(r)) for r in found.values()}
+        return [made for made in intent.rules if made in digests]
+
+    def _seen(self, intent: Intent) -> Intent:
+        """As it is told: one whose rules somebody else has deleted has failed."""
+        if intent.state == "active":
+            with suppress(Refused):
+                lost = len(intent.rules) - len(self._still(intent, self._owner(intent.pipeline)))
+                if lost:
+                    return replace(intent, state="failed", why=faults.gone(lost).title)
+        return intent
+
+    # ---- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        with self._changed:
+            while not self._ended:
+                now = self._now()
+                for intent in [i for i in self._intents.values() if self._due(i) <= now]:
+                    self._advance(intent, now)
+                soonest = min(
+                    (self._due(i) for i in self._intents.values()), default=now + _LONGEST
+                )
+                self._changed.wait(max(0.0, min(soonest - self._now(), _LONGEST)))
+
+    def _due(self, intent: Intent) -> float:
+        never = float("inf")
+        ends = intent.ends if intent.ends is not None else never
+        due = {"pending": intent.begins, "active": ends}.get(intent.state, never)
+        return max(due, self._later.get(intent.serial, due))
+
+    def _advance(self, intent: Intent, now: float) -> None:
+        """Whatever is due to it."""
+        try:
+            owner = self._owner(intent.pipeline)
+            if intent.state == "active" or self._missed(intent, owner, now):
+                self._set(self._end(intent, owner))
+            else:
+                self._set(self._begin(intent, owner))
+            self._later.pop(intent.serial, None)
+        except Refused as error:
+            self._failed(intent, error, now)
+
+    def _missed(self, intent: Intent, owner: Owner, now: float) -> bool:
+        """It ended while nobody looked, and had never begun."""
+        over = intent.ends is not None and intent.ends <= now
+        return over and owner.answer(f"intent {intent.serial}") is None
+
+    def _failed(self, intent: Intent, error: Refused, now: float) -> None:
+        why = "; ".join(f"{found.code}: {found.title}" for found in error.diagnostics)
+        _log.error("%s: intent %s: %s", intent.pipeline, intent.id, why)
+        passing = intent.state == "active" or error.diagnostics[0].code in _PASSING
+        failed = replace(intent, state=intent.state if passing else "failed", why=why)
+        self._set(failed)
+        self._later[intent.serial] = now + _AGAIN
+        with suppress(Refused):
+            self._kept.put(failed)
+
+    # ---- what is known ----------------------------------------------------------------------
+
+    def _set(self, intent: Intent) -> None:
+        known = self._intents
+        known[intent.pipeline, intent.id] = intent
+        if not intent.going:
+            past = sorted((i for i in known.values() if not i.going), key=lambda i: i.serial)
+            for old in past[: max(0, len(past) - REMEMBERED)]:
+                self._drop(old)
+                with suppress(Refused):
+                    self._kept.remove(old)
+
+    def _drop(self, intent: Intent) -> None:
+        self._intents.pop((intent.pipeline, intent.id), None)
+        self._later.pop(intent.serial, None)
+
+
+def around(owner: Owner) -> Surroundings:
+    """What a pipeline runs in."""
+    loaded = owner.loaded
+    return Surroundings(
+        tuple(port.interface for port in loaded.wanted), loaded.mode, loaded.port_numbers
+    )
+
+
+def digest_of(rule: Rule) -> str:
+    """Of what it matches."""
+    return blake2b(repr((rule.match, rule.priority)).encode(), digest_size=12).hexdigest()
+
+
+def _deletion(rules: Iterable[Made]) -> tuple[Change, ...]:
+    items = tuple(RuleItem(made.kind, made.id, None, (), False) for made in rules)
+    return (Change("delete", items),) if items else ()
+
+
+@contextmanager
+def passing_over(*codes: str) -> Iterator[None]:
+    """Refusals with one of these codes end the block, and are no matter."""
+    try:
+        yield
+    except Refused as error:
+        if error.diagnostics[0].code not in codes:
+            raise

@@ -1,0 +1,118 @@
+"""What the traffic of intents came to, period by period."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+
+from ...compiler.requests.rules import Reference
+from .. import host
+from ..handles import BpfError
+from ..owner import Owner
+from ..programs import Program, count_runs
+from .kept import Intent
+
+Counts = Mapping[Reference, tuple[int, int]]
+"""Packets and octets of rules since they were made."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Of one intent: `packets` and `octets` since it began, `new_…` since the last report. `cpu`:
+    of one CPU's time, 0 to 1, what programs took for its packets, were each of them average."""
+
+    intent: Intent
+    packets: int
+    octets: int
+    new_packets: int
+    new_octets: int
+    cpu: float | None
+
+
+@dataclass(frozen=True)
+class Reports:
+    """`time` of the Unix epoch; `seconds` since the last, 0 for the first. `nanoseconds` that a
+    packet took on average, None where it was not measured. `cpus`: how busy each was, 0 to 1."""
+
+    time: float
+    seconds: float
+    intents: Sequence[Report]
+    softnet_drops: int
+    port_drops: int
+    cpus: Sequence[float]
+    nanoseconds: float | None
+
+
+class Reporter:
+    """Reports of a pipeline's intents. While it is open the kernel times programs. Close it."""
+
+    def __init__(self, owner: Owner, now: Callable[[], float] = time.monotonic) -> None:
+        self.owner, self._now = owner, now
+        self._owned = ExitStack()
+        self._timed = False
+        with suppress(BpfError):
+            self._owned.enter_context(count_runs())
+            self._timed = True
+        self._then: float | None = None
+        self._known: dict[int, tuple[int, int]] = {}  # by serial
+        self._runs: dict[int, tuple[int, int]] = {}  # by the program's id
+        self._host: host.Sample | None = None
+
+    def close(self) -> None:
+        """May be called again."""
+        self._owned.close()
+
+    def report(self, intents: Sequence[Intent], counts: Counts) -> Reports:
+        """What is so far. An intent that has ended is told by what it last came to."""
+        now = self._now()
+        seconds = now - self._then if self._then is not None else 0.0
+        nanoseconds, fares = self._nanoseconds(), self._sample()
+        before, self._host, self._then = self._host or fares, fares, now
+        reports = [self._one(each, counts, seconds, nanoseconds) for each in intents]
+        return Reports(
+            time.time(), seconds, reports,
+            host.since(before.softnet, fares.softnet), host.since(before.ports, fares.ports),
+            [host.load(before.cpus.get(cpu), busy) for cpu, busy in sorted(fares.cpus.items())],
+            nanoseconds,
+        )  # fmt: skip
+
+    def _one(
+        self, intent: Intent, counts: Counts, seconds: float, nanoseconds: float | None
+    ) -> Report:
+        before = self._known.get(intent.serial, (0, 0))
+        found = [counts[each] for made in intent.rules
+                 if (each := Reference(made.kind, made.id)) in counts]  # fmt: skip
+        now = before
+        if intent.state == "active" and found:
+            now = sum(packets for packets, _ in found), sum(octets for _, octets in found)
+        self._known[intent.serial] = now
+        packets, octets = (max(0, now[i] - before[i]) if seconds else 0 for i in range(2))
+        cpu = None
+        if nanoseconds is not None and seconds:
+            cpu = packets * nanoseconds / 1e9 / seconds
+        return Report(intent, *now, packets, octets, cpu)
+
+    def _nanoseconds(self) -> float | None:
+        """Of a packet on average, since this was last asked."""
+        runs = time_ = 0
+        if not self._timed:
+            return None
+        loaded = self.owner.loaded
+        for role in loaded.manifest.roles:
+            with (
+                suppress(BpfError),
+                Program.open_pinned(loaded.directory / f"entry_{role}") as program,
+            ):
+                now = program.runs()
+                before = self._runs.get(program.id, now)
+                self._runs[program.id] = now
+                runs, time_ = runs + now[0] - before[0], time_ + now[1] - before[1]
+        return time_ / runs if runs > 0 else None
+
+    def _sample(self) -> host.Sample:
+        try:
+            return host.sample([port.interface for port in self.owner.loaded.wanted])
+        except OSError:
+            return host.Sample({}, {}, {})
