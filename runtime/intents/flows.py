@@ -83,7 +83,8 @@ class Flow:
         for place in self.places:
             for name, entry in place.said.fields.items():
                 implied = self.implied(place.layer.name, name)
-                if (place.layer.name, name) not in self.used and implied is None:
+                known = name in place.layer.fields  # or that was said already
+                if known and (place.layer.name, name) not in self.used and implied is None:
                     yield place, name, entry
 
 

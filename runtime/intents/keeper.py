@@ -34,7 +34,7 @@ MOST, REMEMBERED = 16_384, 1_000
 _AGAIN, _LONGEST = 10.0, 10.0
 #: Whatever failed so may go well later: nobody owns the pipeline, it is busy, the disk is full.
 _PASSING = ("H0706", "H0709", "H0766", "H0768", "H0780", "H0782", "H0783")
-_Key = tuple[str, str]
+_NEVER = float("inf")
 _log = logging.getLogger("heliod.intents")
 
 
@@ -124,6 +124,7 @@ class Keeper:
         with self._changed:
             intent = self._one(name, pipeline)
             if intent.rules:
+                self._kept.put(replace(intent, ends=self._now()))  # whatever becomes of us
                 with passing_over("H0706"):
                     self._delete(intent, self._owner(intent.pipeline))
             self._kept.remove(intent)
@@ -201,18 +202,20 @@ class Keeper:
     def _run(self) -> None:
         with self._changed:
             while not self._ended:
-                now = self._now()
-                for intent in [i for i in self._intents.values() if self._due(i) <= now]:
-                    self._advance(intent, now)
-                soonest = min(
-                    (self._due(i) for i in self._intents.values()), default=now + _LONGEST
-                )
-                self._changed.wait(max(0.0, min(soonest - self._now(), _LONGEST)))
+                seconds = self.advance() - self._now()
+                self._changed.wait(max(0.0, min(seconds, _LONGEST)))
+
+    def advance(self) -> float:
+        """Begin and end whatever is due. Returns when the next is."""
+        with self._changed:
+            now = self._now()
+            for intent in [i for i in self._intents.values() if self._due(i) <= now]:
+                self._advance(intent, now)
+            return min(map(self._due, self._intents.values()), default=_NEVER)
 
     def _due(self, intent: Intent) -> float:
-        never = float("inf")
-        ends = intent.ends if intent.ends is not None else never
-        due = {"pending": intent.begins, "active": ends}.get(intent.state, never)
+        ends = intent.ends if intent.ends is not None else _NEVER
+        due = {"pending": intent.begins, "active": ends}.get(intent.state, _NEVER)
         return max(due, self._later.get(intent.serial, due))
 
     def _advance(self, intent: Intent, now: float) -> None:

@@ -87,8 +87,8 @@ class Kept:
         """One that is there, as it is now."""
         if self._store is not None:
             with self._store.transaction() as db:
-                db.execute("UPDATE intents SET state = ?, rules = ?, why = ? WHERE serial = ?",
-                           (*_row(intent)[-3:], intent.serial))  # fmt: skip
+                db.execute("UPDATE intents SET ends = ?, state = ?, rules = ?, why = ? "
+                           "WHERE serial = ?", (*_row(intent)[-4:], intent.serial))  # fmt: skip
 
     def remove(self, *intents: Intent) -> None:
         if self._store is not None:

@@ -1,0 +1,411 @@
+"""Intents without a kernel: what they come to, what is said about mistakes, and when they go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from conftest import Golden
+from helioc.compiler.manifest import Manifest, from_json
+from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.rules import Reference, Rule
+from helioc.compiler.requests.wire import Codecs, decode
+from helioc.lang.diagnostics import Refused
+from helioc.lang.render import render_all
+from helioc.lang.request import item_text
+from helioc.lang.source import Source
+from helioc.runtime import agent_faults
+from helioc.runtime.faults import refused
+from helioc.runtime.intents.document import read_document, seconds
+from helioc.runtime.intents.keeper import Keeper
+from helioc.runtime.intents.kept import Intent, Kept
+from helioc.runtime.intents.meaning import Surroundings, meaning
+from helioc.runtime.outcome import Outcome, outcome_of
+from helioc.runtime.owner import Wish
+from helioc.runtime.store import Store
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slice_world import intent
+
+PIPELINES = Path(__file__).parents[2] / "pipelines"
+AROUND = Surroundings(("nic0", "nic1"), "native", {})
+GOOD = intent()
+FLOW = "[ethernet, ipv4, udp, vxlan: {vni: 7}, ethernet, ipv4, udp, gtpu: {teid: 100}, ipv4: "
+ENDS = {
+    "ICMP": FLOW + "{src: 10.45.0.2, dst: 198.51.100.9, protocol: ICMP}]",
+    "open": FLOW + "{src: 10.45.0.2, dst: 198.51.100.9}]",
+    "UDP without ports": FLOW + "{src: 10.45.0.2, dst: 198.51.100.9, protocol: 17}]",
+    "one port": FLOW + "{src: 10.45.0.2, dst: 198.51.100.9}, tcp: {src: 80}]",
+}
+
+
+@cache
+def manifest(name: str) -> Manifest:
+    pipeline = check_file(PIPELINES / f"{name}.hp")
+    return manifest_of(pipeline, lower_pipeline(pipeline))
+
+
+def rules(text: str, pipeline: str = "slice") -> list[str]:
+    document = read_document(Source("intent.yaml", text), lambda: 0.0)
+    request = meaning(document, manifest(pipeline), AROUND).request
+    return [item_text(item) for change in request.changes for item in change.items]
+
+
+def flow(resources: str, action: str = "{queue: 3}") -> str:
+    return f"resourceId: a\nresources: {resources}\naction: {action}\n"
+
+
+# ---- what they come to ----------------------------------------------------------------------
+
+
+def test_headers_are_a_rule() -> None:
+    assert rules(GOOD) == [
+        "SERVICE video-17 [(tunnel, , 4789), (tenant, , 7), (teid, , 100), (src_ip, , 10.45.0.2), "
+        "(dst_ip, , 198.51.100.9), (protocol, , 17), (src_port, , 4000), (dst_port, , 5004), "
+        "(queue, , 0), (overloaded, , 0)]"
+    ]
+
+
+def test_json_says_the_same() -> None:
+    assert rules(json.dumps(yaml.safe_load(GOOD))) == rules(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "means"),
+    [
+        ("udp, geneve: {vni: 8}", "(tunnel, , 6081), (tenant, , 8)"),
+        ("gre: {key: 9}", "(tunnel, , 47), (tenant, , 9)"),
+        ("udp: {dst: 4789}, vxlan: {vni: 0x7}", "(tunnel, , 4789), (tenant, , 0x7)"),
+        ("host_udp, vxlan: {vni: 7}", "(tunnel, , 4789), (tenant, , 7)"),
+    ],
+)
+def test_the_tenant_layer_may_be_any(tunnel: str, means: str) -> None:
+    (rule,) = rules(flow(ENDS["ICMP"].replace("udp, vxlan: {vni: 7}", tunnel, 1)))
+    assert means in rule
+
+
+def test_what_has_no_ports_has_ports_0() -> None:
+    (rule,) = rules(flow(ENDS["ICMP"]))
+    assert "(protocol, , ICMP), (src_port, , 0), (dst_port, , 0)" in rule
+
+
+def test_several_flows_are_several_rules() -> None:
+    two = f"[{ENDS['ICMP']}, {ENDS['ICMP'].replace('100}', '101}')}]"
+    assert [text[: text.index("[")] for text in rules(flow(two))] == [
+        "SERVICE a-1 ",
+        "SERVICE a-2 ",
+    ]
+
+
+def test_other_pipelines_understand_them_too() -> None:
+    pair = "[ethernet, ipv4: {src: 10.0.0.1, dst: 10.0.0.2}, tcp: {dst: 80}]"
+    assert rules(flow(pair, "{action: PASS, queue: 3}"), "linx_offload") == [
+        "PDR [(src_ip, , 10.0.0.1), (dst_ip, , 10.0.0.2), (protocol, , 6), (dst_port, , 80), "
+        "FAR [(action, , PASS), (queue, , 3)]]"
+    ]
+    net = "[ethernet, vlan: {id: 5}, ipv4: {dst: 10.2.0.0/16}, udp: {dst: 80..90}]"
+    (rule,) = rules(flow(net, "{rule: PDR, action: DROP}"), "linx")
+    assert "(dst_ip, , 10.2.0.0/16)" in rule and "(dst_port, , 80..90)" in rule
+
+
+def test_manifests_tell_what_packets_are_made_of() -> None:
+    for path in PIPELINES.glob("*.hp"):
+        found = manifest(path.stem)
+        assert from_json(found.to_json()) == found
+        anatomy = found.anatomy
+        assert anatomy is not None
+        nodes = {layer.name for layer in anatomy.layers}
+        assert {s.source for s in anatomy.steps} | {s.target for s in anatomy.steps} <= nodes
+        assert {n for r in anatomy.readings for n, _ in r.fields} <= {*nodes, "l4"}
+
+
+# ---- mistakes -------------------------------------------------------------------------------
+
+BAD = {
+    "no-yaml": "resourceId: [\n",
+    "nothing": "{}\n",
+    "keys": GOOD.replace("action", "actoin"),
+    "id": GOOD.replace("video-17", "video 17"),
+    "resources": flow("{ipv4: {src: 10.0.0.1}}"),
+    "layers": flow("[ethernet, {ipv4: {}, udp: {}}, [udp]]"),
+    "order": flow("[ethernet, udp, vxlan]"),
+    "spelling": flow("[ethernet, ipv4, upd]"),
+    "fields": flow(ENDS["ICMP"].replace("vni", "vnii")),
+    "bits": flow(ENDS["ICMP"].replace("vni: 7", "vni: 16777216")),
+    "implied": flow(ENDS["ICMP"].replace("udp, gtpu", "udp: {dst: 2153}, gtpu")),
+    "useless": flow(ENDS["ICMP"].replace("ipv4, udp, vxlan", "ipv4: {ttl: 9}, udp, vxlan")),
+    "open": flow(ENDS["open"]),
+    "no-ports": flow(ENDS["UDP without ports"]),
+    "one-port": flow(ENDS["one port"]),
+    "too-short": flow("[ethernet, ipv4, udp, vxlan: {vni: 7}]"),
+    "no-action": flow(ENDS["ICMP"], "{}"),
+    "action": flow(ENDS["ICMP"], "{que: 3}"),
+    "rule": flow(ENDS["ICMP"], "{rule: SERVCE}"),
+    "value": flow(ENDS["ICMP"].replace("10.45.0.2", "10.45.0.256"), "{queue: 256}"),
+    "parameters": GOOD.replace("{}", "{interface: nic, mode: offload, until: tomorrow}"),
+    "mode": GOOD.replace("{}", "{interface: nic0, mode: ofload}"),
+    "moments": GOOD.replace("{}", "{start: 2027-01-31T12:00:00, duration: 0}"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_mistakes(name: str, golden: Golden) -> None:
+    with pytest.raises(Refused) as error:
+        rules(BAD[name])
+    golden(f"intents/{name}.txt", f"{BAD[name]}\n{render_all(error.value.diagnostics)}")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_whatever_is_written_is_answered(data: st.DataObject) -> None:
+    pieces = [
+        *GOOD.split(),
+        ": ",
+        "\n",
+        "{",
+        "}",
+        "[",
+        "]",
+        "- ",
+        "&a ",
+        "*a",
+        "~",
+        "\t",
+        "0x",
+        "é",
+    ]
+    at = data.draw(st.integers(0, len(GOOD)))
+    end = data.draw(st.integers(at, min(len(GOOD), at + 30)))
+    text = (
+        GOOD[:at] + "".join(data.draw(st.lists(st.sampled_from(pieces), max_size=4))) + GOOD[end:]
+    )
+    try:
+        rules(text)
+    except Refused as error:
+        assert render_all(error.diagnostics)
+
+
+def test_durations() -> None:
+    texts = ["90", "90s", "1.5h", "7d", "250ms", "2m", "2min", "", "s", "-1s", "1e9", "1 week"]
+    assert [seconds(text) for text in texts] == [
+        90.0, 90.0, 5400.0, 604800.0, 0.25, 120.0, 120.0, None, None, None, None, None
+    ]  # fmt: skip
+
+
+# ---- when they go ---------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """The agent's process ends here."""
+
+
+@dataclass
+class Maps:
+    """What outlives an agent: the rules in force and the answers, with `kill` before or behind the
+    next transaction."""
+
+    book: RuleBook = field(default_factory=lambda: RuleBook(manifest("slice")))
+    answers: dict[str, Outcome] = field(default_factory=dict)
+    kill: str = ""
+    refuse: bool = False
+
+
+class FakeOwner:
+    """As `Owner`, over a rule book alone."""
+
+    name = "slice"
+
+    def __init__(self, maps: Maps) -> None:
+        self.maps, book = maps, maps.book
+        self.codecs = Codecs(book.manifest, book.kinds)
+        port = SimpleNamespace(interface="nic0")
+        self.loaded = SimpleNamespace(
+            manifest=book.manifest, wanted=[port], mode="native", port_numbers={}
+        )
+
+    def answer(self, key: str) -> Outcome | None:
+        return self.maps.answers.get(key)
+
+    def find(self, references: Iterable[Reference]) -> dict[Reference, Rule]:
+        found = {each: self.maps.book.get(*each) for each in references}
+        return {each: rule for each, rule in found.items() if rule is not None}
+
+    def apply(self, wish: Wish) -> Outcome:
+        maps = self.maps
+        if maps.kill == "before":
+            raise Killed
+        if maps.refuse:
+            raise refused(agent_faults.late(1.0))
+        plan = maps.book.plan(decode(wish.content, self.codecs))
+        maps.book.commit(plan)
+        outcome = outcome_of(plan, maps.book.revision)
+        if wish.key:
+            maps.answers[wish.key] = outcome
+        if maps.kill == "behind":
+            raise Killed
+        return outcome
+
+
+@dataclass
+class Edge:
+    """An agent's keeper over a journal and rules that outlive it, with a clock of its own."""
+
+    directory: Path
+    maps: Maps = field(default_factory=Maps)
+    clock: float = 1000.0
+    store: Store | None = None
+
+    def start(self) -> Keeper:
+        if self.store is not None:
+            self.store.close()
+        self.maps.kill = ""
+        self.store = Store(self.directory)
+        owner: Any = FakeOwner(self.maps)
+        return Keeper(lambda _: owner, Kept(self.store), lambda: self.clock)
+
+    def names(self) -> set[str]:
+        return {rule.name for rule in self.maps.book.rules("SERVICE")}
+
+
+@contextmanager
+def edge() -> Iterator[Edge]:
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        made = Edge(Path(folder))
+        try:
+            yield made
+        finally:
+            if made.store is not None:
+                made.store.close()
+
+
+def tell(keeper: Keeper, text: str) -> Intent:
+    return keeper.apply(Source("intent.yaml", text), "slice")
+
+
+def state(keeper: Keeper, name: str) -> str:
+    return next((each.state for each in keeper.told() if each.id == name), "none")
+
+
+def test_states() -> None:
+    with edge() as made:
+        keeper = made.start()
+        assert tell(keeper, intent("a", start="+10s", duration="10s")).state == "pending"
+        assert keeper.advance() == 1010 and made.names() == set()
+        made.clock = 1010
+        assert keeper.advance() == 1020 and made.names() == {"a"} and state(keeper, "a") == "active"
+        made.clock = 1025
+        assert keeper.advance() == float("inf") and made.names() == set()
+        assert state(keeper, "a") == "expired"
+        keeper.remove("a", "")
+        with pytest.raises(Refused, match="H0832"):
+            keeper.remove("a", "slice")
+        with pytest.raises(Refused, match="H0823"):
+            tell(keeper, intent("b", start="1970-01-01T00:00:00Z", duration="10s"))
+
+
+def test_an_agent_that_was_down_misses_nothing() -> None:
+    with edge() as made:
+        keeper = made.start()
+        tell(keeper, intent("a", teid=1, duration="10s"))
+        tell(keeper, intent("b", teid=2, start="+5s", duration="10s"))
+        tell(keeper, intent("c", teid=3, start="+5s"))
+        made.clock = 1030
+        keeper = made.start()
+        keeper.advance()
+        assert made.names() == {"c"}
+        assert [state(keeper, name) for name in "abc"] == ["expired", "expired", "active"]
+
+
+def test_what_fails_for_the_moment_is_tried_again() -> None:
+    with edge() as made:
+        keeper = made.start()
+        tell(keeper, intent("a", start="+1s", duration="100s"))
+        made.clock, made.maps.refuse = 1001, True
+        assert keeper.advance() == 1011 and state(keeper, "a") == "pending"
+        assert "H0766" in keeper.told()[0].why
+        made.clock, made.maps.refuse = 1011, False
+        keeper.advance()
+        assert made.names() == {"a"} and keeper.told()[0].why == ""
+
+
+def test_what_can_never_be_fails() -> None:
+    with edge() as made:
+        keeper = made.start()
+        tell(keeper, intent("a"))
+        tell(keeper, intent("twin", start="+1s"))
+        made.clock = 1001
+        keeper.advance()
+        (twin,) = keeper.told(ids=["twin"])
+        assert twin.state == "failed" and twin.why and made.names() == {"a"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_killed_anywhere_it_goes_on(data: st.DataObject) -> None:
+    """Whenever the agent is killed: once the next has looked, those rules are in force that are
+    due, and no others."""
+    due: dict[str, tuple[float, float | None]] = {}
+    with edge() as made:
+        keeper = made.start()
+        for step in range(data.draw(st.integers(1, 12))):
+            name = data.draw(st.sampled_from("abc"))
+            what = data.draw(st.sampled_from(["tell", "tell", "wait", "remove", "restart"]))
+            made.maps.kill = data.draw(st.sampled_from(["", "", "before", "behind"]))
+            before, wanted = due.get(name), None
+            try:
+                if what == "tell":
+                    start = data.draw(st.integers(0, 5))
+                    duration = data.draw(st.none() | st.integers(1, 20))
+                    said: dict[str, object] = {"start": f"+{start}s"}
+                    if duration is not None:
+                        said["duration"] = duration
+                    begins = made.clock + start
+                    wanted = begins, begins + duration if duration is not None else None
+                    text = intent(name, teid="abc".index(name) + 1, port=step + 1, **said)
+                    tell(keeper, text)
+                    due[name] = wanted
+                elif what == "remove":
+                    keeper.remove(name, "slice")
+                    due.pop(name, None)  # one that has ended is told, too
+                elif what == "wait":
+                    made.clock += data.draw(st.integers(1, 10))
+                else:
+                    raise Killed
+                keeper.advance()
+            except Refused:
+                pass
+            except Killed:
+                keeper = made.start()
+                keeper.advance()
+                if what == "tell" and due.get(name) == before:
+                    _whole_or_absent(keeper, name, due, wanted)
+                elif (
+                    what == "remove" and name in due and state(keeper, name) in ("none", "expired")
+                ):
+                    del due[name]
+            made.maps.kill = ""
+            keeper.advance()
+            now = made.clock
+            assert made.names() == {
+                n for n, (b, e) in due.items() if b <= now and (e is None or now < e)
+            }
+
+
+def _whole_or_absent(
+    keeper: Keeper, name: str, due: dict[str, tuple[float, float | None]],
+    wanted: tuple[float, float | None] | None,
+) -> None:  # fmt: skip
+    """What nobody was told of is there or not."""
+    found = keeper.told(ids=[name])
+    if wanted is not None and found and (found[0].begins, found[0].ends) == wanted:
+        due[name] = wanted
