@@ -366,7 +366,7 @@ def test_killed_anywhere_it_goes_on(data: st.DataObject) -> None:
                 if what == "tell":
                     start = data.draw(st.integers(0, 5))
                     duration = data.draw(st.none() | st.integers(1, 20))
-                    said: dict[str, object] = {"start": f"+{start}s"}
+                    said: dict[str, Any] = {"start": f"+{start}s"}
                     if duration is not None:
                         said["duration"] = duration
                     begins = made.clock + start

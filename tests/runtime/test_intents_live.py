@@ -48,10 +48,13 @@ def test_what_an_intent_names_is_counted_for_it(here: tuple[World, Wire, str]) -
             sent = [frame(mac), frame(mac, size=500), frame(mac, teid=101), frame(mac, teid=102)]
             for octets in sent:
                 wire.send(octets)
-            found = until(
-                lambda: (r := {i.id: i for i in next(reports).intents})["video-17"].packets == 2
-                and r["other"].packets == 1 and r, "three packets in reports",
-            )  # fmt: skip
+            found: dict[str, pb.IntentReport] = {}
+
+            def counted() -> bool:
+                found.update((each.id, each) for each in next(reports).intents)
+                return [found[name].packets for name in ("video-17", "other")] == [2, 1]
+
+            until(counted, "three packets in reports")
         assert found["video-17"].octets == len(sent[0]) + len(sent[1])
         assert found["other"].octets == len(sent[2])
         assert "loss" in found["other"].not_measured
@@ -74,6 +77,7 @@ def test_programs_are_timed_for_reports(here: tuple[World, Wire, str]) -> None:
                 return found if found.intents[0].new_packets else None
 
             found = until(timed, "a report with a packet")
+        assert found is not None
         each, host = found.intents[0], found.host
         assert host.nanoseconds > 0 and host.cpus and all(0 <= cpu <= 1 for cpu in host.cpus)
         assert each.cpu == pytest.approx(
