@@ -196,7 +196,8 @@ def _maps(running: Loaded, change: SchemaChange) -> dict[str, Map]:
     for kind in change.kinds.values():
         pairs += _pairs(kind) if kind.kept else []
     if any(counter.reason == "icmp limit" for counter in change.new.counters):
-        pairs.append(("icmp_budget", "icmp_budget"))  # the limit is the edge's, not the build's
+        # the limit is the edge's, not the build's
+        pairs += [("icmp_budget", "icmp_budget"), ("icmp_taker", "icmp_taker")]
     new = {state.name: state for state in change.new.states}
     for name, was in change.states.items():
         if change.state_kept(name):

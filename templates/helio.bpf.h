@@ -297,7 +297,7 @@ __noinline u64 sum_tail(struct xdp_md *ctx, u32 at, u32 length, u32 sum)
 #define MOST_SUMMED 64 /* chunks of 512 octets: all that an offset can reach */
 
 /* The ones' complement sum of `length` octets of the frame from octet `at` on. */
-__noinline u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
+ALWAYS u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	u64 sum = 0;
@@ -711,11 +711,16 @@ ALWAYS void swap_macs(void *frame)
 	PUT16(frame, 10, c);
 }
 
-/* Write IPv4 and ICMP at octet `at` of the frame, which ends with the quoted octets. */
-ALWAYS int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 from, u32 quoted, u32 type_code, u32 mtu)
+/* Write IPv4 and ICMP, from the address of the port that the packet came in by, at octet `at` of the frame,
+ * which ends with the quoted octets. `place`: `at` in the lower half, how many are quoted in the upper;
+ * `about`: type and code, and above them the MTU. A function of its own, so that what it keeps on the stack
+ * does not stand beside what its callers keep: to Linux 6.1 each call of a chain counts 32 octets or a
+ * multiple of them, and 512 is all there is. */
+__noinline int put_icmp_at(struct xdp_md *ctx, u32 place, u32 to, u32 about)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	void *ip = packet_at(data, at), *p;
+	u32 from = arrival_address(ctx), quoted = place >> 16, mtu = about >> 16, type_code = (u16)about;
+	void *ip = packet_at(data, (u16)place), *p;
 	u64 sum;
 
 	if (ip + 28 > end)
@@ -728,8 +733,8 @@ ALWAYS int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 from, u32 quoted, u3
 	PUT32(ip, 16, to);
 	PUT16(ip, 10, fold((u64)RAW16(ip, 0) + RAW16(ip, 2) + RAW32(ip, 4) + RAW16(ip, 8) + from + to));
 	PUT16(ip, 20, bpf_htons(type_code));
-	PUT32(ip, 24, bpf_htonl(mtu & 0xffff));
-	sum = bpf_htons(type_code) + (u64)bpf_htonl(mtu & 0xffff);
+	PUT32(ip, 24, bpf_htonl(mtu));
+	sum = bpf_htons(type_code) + (u64)bpf_htonl(mtu);
 	p = ip + 28;
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < 34; i++, p += 2) {
@@ -741,6 +746,11 @@ ALWAYS int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 from, u32 quoted, u3
 		sum += RAW8(p, 0);
 	PUT16(ip, 22, fold(sum));
 	return 1;
+}
+
+ALWAYS int put_icmp(struct xdp_md *ctx, u32 at, u32 to, u32 quoted, u32 type_code, u32 mtu)
+{
+	return put_icmp_at(ctx, at | quoted << 16, to, (u16)type_code | mtu << 16);
 }
 
 /* ---- ICMPv6 errors (RFC 4443) ------------------------------------------------------------------- */
@@ -827,10 +837,11 @@ ALWAYS u128 arrival_address6(struct xdp_md *ctx)
 	return port ? port->address6 : 0;
 }
 
-/* Write IPv6 and ICMPv6 at octet `at` of the frame, which ends with the quoted octets. An MTU below
+/* Likewise IPv6 and ICMPv6. An MTU below
  * MIN_MTU6 would not be believed (RFC 8201 section 4). */
-ALWAYS int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u128 from, u32 quoted, u32 type_code, u32 mtu)
+ALWAYS int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u32 quoted, u32 type_code, u32 mtu)
 {
+	u128 from = arrival_address6(ctx);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	void *ip = packet_at(data, at);
 

@@ -32,9 +32,9 @@ def _reply(site: Site, front: str) -> None:
     with w.nest(f"if (!may_answer{family}(ctx, {told})) {{"):
         w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
     w.put(
-        f"u{bits} sender = RAW{bits}({x}, {version.source}), asker = arrival_address{family}(ctx);",
+        f"u{bits} sender = RAW{bits}({x}, {version.source});",
         f"u32 quoted = quote{family}({x}), where = {site.offset(front)};",
-        "if (!asker)",
+        f"if (!arrival_address{family}(ctx))",
         f"\treturn verdict({site.events('verdict', 'drop')}, XDP_DROP);",
     )
     with w.nest("if (!take_answer()) {"):
@@ -80,7 +80,7 @@ def _answer(site: Site, version: Version, back: tuple[HeaderOut, ...], size: int
     w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
     w.put("swap_macs(data);")
     put_headers(w, back, size, f"{added} + quoted")
-    w.never(f"!put_icmp{family}(ctx, {size} + again, sender, asker, quoted, a, b)")
+    w.never(f"!put_icmp{family}(ctx, {size} + again, sender, quoted, a, b)")
     seal_headers(w, back, size, f"{added} + quoted")
     w.put(f"return verdict({site.events('verdict', 'tx')}, XDP_TX);")
 

@@ -665,27 +665,34 @@ struct icmp_budget {
 
 ARRAY_MAP(icmp_budget, struct icmp_budget, 1, BPF_F_MMAPABLE);
 
+/* By who takes from the bucket: a map that can be mapped has no room for a lock, and there is no compare
+ * and swap before Linux 5.12. */
+struct icmp_taker {
+	struct bpf_spin_lock lock;
+};
+
+ARRAY_MAP(icmp_taker, struct icmp_taker, 1, 0);
+
 /* Whether an answer may be sent now; if so, it is taken out of the bucket. */
 static __noinline int take_answer(void)
 {
 	u32 zero = 0;
 	struct icmp_budget *b = bpf_map_lookup_elem(&icmp_budget, &zero);
-	u64 now = bpf_ktime_get_ns(), interval, ahead;
+	struct icmp_taker *taker = bpf_map_lookup_elem(&icmp_taker, &zero);
+	u64 now = bpf_ktime_get_ns(), interval, ahead, from;
+	int taken;
 
-	if (!b)
+	if (!b || !taker)
 		return 0;
 	interval = b->interval ? b->interval : 1000000;
 	ahead = b->interval ? b->ahead : 49000000;
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < 8; i++) { /* others may be taking, too */
-		u64 full = *(volatile u64 *)&b->full, from = (long)(full - now) > 0 ? full : now;
-
-		if (from - now > ahead)
-			return 0;
-		if (__sync_val_compare_and_swap(&b->full, full, from + interval) == full)
-			return 1;
-	}
-	return 0;
+	bpf_spin_lock(&taker->lock);
+	from = (long)(b->full - now) > 0 ? b->full : now;
+	taken = from - now <= ahead;
+	if (taken)
+		b->full = from + interval;
+	bpf_spin_unlock(&taker->lock);
+	return taken;
 }
 
 /* ---- stages ----------------------------------------------------------------------------------- */
@@ -704,9 +711,9 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
-	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx);
+	u32 sender = RAW32(st->user_h, 12);
 	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
-	if (!asker)
+	if (!arrival_address(ctx))
 		return verdict(1, XDP_DROP);
 	if (!take_answer()) {
 		count_event(39);
@@ -730,7 +737,7 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 		PUT32(data, 8, link_2);
 		PUT16(data, 12, link_3);
 		swap_macs(data);
-		if (SELDOM(!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)))
+		if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 			return internal();
 		return verdict(3, XDP_TX);
 	}
@@ -750,7 +757,7 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 		PUT64(data, 8, link_5);
 		PUT16(data, 16, link_6);
 		swap_macs(data);
-		if (SELDOM(!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)))
+		if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 			return internal();
 		return verdict(3, XDP_TX);
 	}
@@ -1354,9 +1361,9 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	if (!may_answer(ctx, st->user_h)) {
 		return verdict(1, XDP_DROP);
 	}
-	u32 sender = RAW32(st->user_h, 12), asker = arrival_address(ctx);
+	u32 sender = RAW32(st->user_h, 12);
 	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
-	if (!asker)
+	if (!arrival_address(ctx))
 		return verdict(1, XDP_DROP);
 	if (!take_answer()) {
 		count_event(39);
@@ -1413,7 +1420,7 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 				return internal();
 			PUT32(group_11, 0, back_3);
 		}
-		if (SELDOM(!put_icmp(ctx, 14 + again, sender, asker, quoted, a, b)))
+		if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 			return internal();
 		return verdict(3, XDP_TX);
 	}
@@ -1453,7 +1460,7 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 				return internal();
 			PUT32(group_17, 0, back_3);
 		}
-		if (SELDOM(!put_icmp(ctx, 18 + again, sender, asker, quoted, a, b)))
+		if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 			return internal();
 		return verdict(3, XDP_TX);
 	}
