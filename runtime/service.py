@@ -103,7 +103,8 @@ class Service(IntentMethods):
     def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
         name = self.agent.owner(request.pipeline).name if request.pipeline else ""
         with self.agent.events.watch(name) as watcher:
-            context.add_callback(watcher.close)
+            if not context.add_callback(watcher.close):
+                return  # it has ended already: nobody would call that
             context.send_initial_metadata(())  # from here on nothing is missed
             for event in watcher:
                 yield messages.event(event)

@@ -14,6 +14,8 @@ from threading import Lock, Timer
 from typing import Any, NoReturn, TypeVar
 
 import grpc
+from google.protobuf.descriptor import MethodDescriptor
+from grpc_reflection.v1alpha import reflection_pb2
 
 from ...lang.ending import diagnosed
 from .. import agent_faults as faults
@@ -27,24 +29,31 @@ from .methods import METHODS
 Context = grpc.ServicerContext
 _Message = TypeVar("_Message")
 
+_SERVICE: Any = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
+#: The one method of the reflection service.
+REFLECTION: MethodDescriptor = _SERVICE.methods[0]
+
 #: The least role that a method takes; what is not named here is for administrators.
 NEEDED: dict[str, Role] = {
     **dict.fromkeys(("Get", "List", "Entries", "Stats", "Watch", "Status", "GetSchema"), "read"),
     **dict.fromkeys(("ListIntents", "ReportIntents"), "read"),
+    REFLECTION.name: "read",
     **dict.fromkeys(("Apply", "Stream", "BulkApply", "Refresh"), "rules"),
     **dict.fromkeys(("ApplyIntent", "RemoveIntent"), "rules"),
 }
-_LASTING = ("Stream", "Watch", "ReportIntents")
+_LASTING = ("Stream", "Watch", "ReportIntents", REFLECTION.name)
 #: Calls that end by themselves if the client lets them, and are ended after a while.
 _TIMED = ("List", "Entries", "BulkApply")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """`calls` of one client at a time, `lasting` of them streams and watches, `all_lasting` of all
-    clients; `rate`: requests a second of one client, as many at once; `seconds`: see `_TIMED`."""
+    """`calls` of one client at a time, `timed` of them see `_TIMED` (fewer than the reader has
+    slots), `lasting` streams and watches, `all_lasting` of all clients; `rate`: requests a second
+    of one client, as many at once; `seconds`: of what is timed."""
 
     calls: int = 32
+    timed: int = 6
     lasting: int = 8
     all_lasting: int = 64
     rate: float = 10_000.0
@@ -54,6 +63,7 @@ class Limits:
 @dataclass
 class _Client:
     calls: int = 0
+    timed: int = 0
     lasting: int = 0
     tokens: float = 0.0
     filled: float = field(default_factory=time.monotonic)
@@ -68,27 +78,25 @@ class Guard:
         self._lasting = 0
         self._lock = Lock()
 
-    def __call__(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method for those who may call it; errors are told as control.proto describes."""
-        described = METHODS[name]
+    def __call__(
+        self, name: str, method: Callable[..., Any], described: MethodDescriptor | None = None
+    ) -> Callable[..., Any]:
+        """The method for those who may call it; errors are told as control.proto describes.
+        `described`: where it is another's."""
+        described = described or METHODS[name]
+        paced = self._paced if described.client_streaming else self._paced_once
 
         def once(request: Any, context: Context) -> Any:
             try:
                 with self._call(name, context) as client:
-                    if described.client_streaming:
-                        request = self._paced(request, client)
-                    else:
-                        self._take(client)
-                    return method(request, context)
+                    return method(paced(request, client), context)
             except Exception as error:
                 _abort(error, context)
 
         def many(request: Any, context: Context) -> Iterator[Any]:
             try:
                 with self._call(name, context) as client:
-                    if described.client_streaming:
-                        request = self._paced(request, client)
-                    yield from method(request, context)
+                    yield from method(paced(request, client), context)
             except Exception as error:
                 _abort(error, context)
 
@@ -100,9 +108,9 @@ class Guard:
         needed = NEEDED.get(name, "admin")
         if role is None or ROLES.index(role) < ROLES.index(needed):
             raise refused(faults.not_allowed(name, role or "", needed))
-        lasting = int(name in _LASTING)
-        client = self._enter(who, lasting)
-        timer = Timer(self.limits.seconds, context.cancel) if name in _TIMED else None
+        timed, lasting = int(name in _TIMED), int(name in _LASTING)
+        client = self._enter(who, timed, lasting)
+        timer = Timer(self.limits.seconds, context.cancel) if timed else None
         try:
             if timer is not None:
                 timer.daemon = True
@@ -111,9 +119,9 @@ class Guard:
         finally:
             if timer is not None:
                 timer.cancel()
-            self._leave(who, client, lasting)
+            self._leave(who, client, timed, lasting)
 
-    def _enter(self, who: str, lasting: int) -> _Client:
+    def _enter(self, who: str, timed: int, lasting: int) -> _Client:
         limits = self.limits
         with self._lock:
             client = self._clients.get(who)
@@ -122,17 +130,22 @@ class Guard:
             if client.calls >= limits.calls or client.lasting + lasting > limits.lasting:
                 title = f"this client has {client.calls} calls at a time already"
                 raise refused(faults.too_much(title, "end some, or send requests on one stream"))
+            if client.timed + timed > limits.timed:
+                title = f"this client has {client.timed} lists and bulk requests at a time already"
+                raise refused(faults.too_much(title, "read one to its end, then ask for the next"))
             if self._lasting + lasting > limits.all_lasting:
                 title = f"the agent has {self._lasting} streams and watches already"
                 raise refused(faults.too_much(title, "try again later"))
             client.calls += 1
+            client.timed += timed
             client.lasting += lasting
             self._lasting += lasting
         return client
 
-    def _leave(self, who: str, client: _Client, lasting: int) -> None:
+    def _leave(self, who: str, client: _Client, timed: int, lasting: int) -> None:
         with self._lock:
             client.calls -= 1
+            client.timed -= timed
             client.lasting -= lasting
             self._lasting -= lasting
             if len(self._clients) > 1000 and not client.calls:
@@ -142,8 +155,11 @@ class Guard:
 
     def _paced(self, requests: Iterable[_Message], client: _Client) -> Iterator[_Message]:
         for request in requests:
-            self._take(client)
-            yield request
+            yield self._paced_once(request, client)
+
+    def _paced_once(self, request: _Message, client: _Client) -> _Message:
+        self._take(client)
+        return request
 
     def _take(self, client: _Client) -> None:
         """One request more of this client: wait where it asks too fast."""
@@ -193,7 +209,7 @@ def identity(context: Context) -> tuple[str, Role | None]:
     found: Any = context.auth_context()
     if found.get("transport_security_type") == [b"ssl"]:
         name = b"".join(found.get("x509_common_name", ())).decode(errors="replace")
-        return name, role_of(list(found.get("x509_subject_alternative_name", ())))
+        return name, role_of(list(found.get("peer_uri", ())))
     return context.peer().rpartition(":")[0], "admin"
 
 

@@ -23,6 +23,16 @@ _KINDS = {
 }  # fmt: skip
 
 
+_LARGEST = 16 << 20
+#: Octets of a message and of metadata, in clients and servers.
+SIZES = (
+    ("grpc.max_receive_message_length", _LARGEST),
+    ("grpc.max_send_message_length", _LARGEST),
+    ("grpc.max_metadata_size", 32 << 10),
+    ("grpc.absolute_max_metadata_size", 64 << 10),
+)
+
+
 def path(name: str) -> str:
     """`/helio.control.v1.Control/Apply`"""
     return f"/{METHODS[name].containing_service.full_name}/{name}"

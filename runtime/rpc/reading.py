@@ -23,7 +23,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import numpy as np
 from google.protobuf.message import Message
@@ -41,8 +41,9 @@ PART, END, FAILED, COPIED = range(4)
 METHODS = ("List", "Get", "Stats", "Entries")
 FRAME = struct.Struct("<BI")
 DIGEST = 64
-#: Listings at a time; others wait.
-_LISTINGS = 8
+#: Calls that may last at a time, as their clients read; others wait. More than one client may have
+#: (guard.py).
+_LASTING, _LISTINGS = ("List", "Entries"), 8
 
 
 def send(to: socket.socket, kind: int, octets: bytes = b"") -> None:
@@ -102,7 +103,7 @@ class _Call:
         with self.call, suppress(OSError, EOFError):  # by which the agent's client went away
             _, asked = receive(self.call)
             try:
-                with self._slots:
+                with self._slots if self.method in _LASTING else nullcontext():
                     for part in self._parts(asked[:DIGEST].decode(), asked[DIGEST:]):
                         send(self.call, PART, part.SerializeToString())
                 send(self.call, END)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -13,21 +13,18 @@ from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from ...lang.diagnostics import Refused
 from .. import agent_faults as faults
 from ..certs import read_identity
 from ..faults import refused
 from ..service import Service
-from .guard import Guard, Limits
-from .methods import SERVICES, handlers
+from .guard import REFLECTION, Guard, Limits
+from .methods import SERVICES, SIZES, handlers
 
-#: Octets of a message, either way.
-LARGEST = 16 << 20
 _OPTIONS = (
-    ("grpc.max_receive_message_length", LARGEST),
-    ("grpc.max_send_message_length", LARGEST),
+    *SIZES,
     ("grpc.so_reuseport", 0),
     ("grpc.max_concurrent_streams", 64),
     # Who does not finish a handshake, or has gone without a word, holds nothing for long.
@@ -46,13 +43,22 @@ class Server:
         # Streams and watches hold a thread each: there are always some for the others.
         threads = ThreadPoolExecutor(limits.all_lasting + 32, "rpc")
         self._server = grpc.server(threads, options=_OPTIONS)
-        self._server.add_generic_rpc_handlers(handlers(service, Guard(limits)))
+        guard = Guard(limits)
+        self._server.add_generic_rpc_handlers(handlers(service, guard))
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         own = [service.full_name for service in SERVICES]
         names = (*own, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
+        self._reflect(names, guard)
         self._sockets: list[Path] = []
+
+    def _reflect(self, names: Iterable[str], guard: Guard) -> None:
+        """Tell which services there are. A call of it holds a thread, as a stream does."""
+        told = reflection.ReflectionServicer(names)
+        method = guard(REFLECTION.name, told.ServerReflectionInfo, REFLECTION)
+        setattr(told, REFLECTION.name, method)
+        add: Callable[..., None] = reflection_pb2_grpc.add_ServerReflectionServicer_to_server
+        add(told, self._server)
 
     def listen_tcp(self, address: str, identity: Path) -> None:
         """At `HOST:PORT` for clients with certificates. `identity`: see `certs.read_identity`; the

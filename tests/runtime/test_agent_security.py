@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import socket
 import stat
 import subprocess
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -21,15 +23,20 @@ from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.diagnostics import Refused
+from helioc.lang.source import Source
+from helioc.runtime.agent import Agent
 from helioc.runtime.bundle import read_bundle
 from helioc.runtime.certs import ROLES, issue, make_authority, read_identity, role_of
 from helioc.runtime.cli import cli
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.rpc import control_pb2 as pb
-from helioc.runtime.rpc.guard import NEEDED, Budget, Guard, Limits
+from helioc.runtime.rpc.guard import NEEDED, Budget, Guard, Limits, identity
 from helioc.runtime.rpc.methods import METHODS
-from lab import Lab
+from helioc.runtime.service import Service
+from lab import Lab, until
 
 FAR = "create FAR [(action, u8, DROP)]"
 PORT = 50051
@@ -175,9 +182,7 @@ def test_who_stalls_stands_in_nobodys_way(secure: World, certs: Path) -> None:
         silent = secure.edge.inside_thread(connect)
         streams = [client.stream() for _ in range(8)]
         unread = client._calls["List"](pb.ListRequest(pipeline=secure.name))
-        deadline = time.monotonic() + 10
-        while not refused_one_more(client) and time.monotonic() < deadline:
-            pass
+        until(lambda: refused_one_more(client), "all streams are open")
         with secure.client() as other:
             begun = time.monotonic()
             for _ in range(50):
@@ -193,6 +198,58 @@ def test_who_stalls_stands_in_nobodys_way(secure: World, certs: Path) -> None:
 
     spent = within(secure, certs, "a-admin", go)
     assert isinstance(spent, float) and spent < 5
+
+
+@pytest.mark.usefixtures("kernel")
+def test_who_reads_no_lists_stands_in_nobodys_way(secure: World, certs: Path) -> None:
+    with secure.client() as client:
+        client.apply("create FAR 1 [(action, u8, DROP)]")
+        lines = "".join(f"10.{i >> 8}.{i & 255}.0/24,1\n" for i in range(60_000))
+        columns = read_csv(Source("pdr.csv", "dst_ip,FAR\n" + lines), client.schema().kinds["PDR"])
+        client.bulk(columns)
+    wanted = pb.ListRequest(pipeline=secure.name, form=pb.FORM_TEXT)
+
+    def go(client: Client) -> None:
+        unread = [client._calls["List"](wanted) for _ in range(Limits().timed)]
+        for call in unread:
+            next(call)
+        assert code_of(lambda: list(client.rules(kinds=["FAR"]))) is (
+            grpc.StatusCode.RESOURCE_EXHAUSTED
+        )
+        with secure.client() as other:
+            assert other.stats().revision
+            assert other.rule("FAR", 1) and len(list(other.rules(kinds=["FAR"]))) == 1
+        for call in unread:
+            call.cancel()
+
+    within(secure, certs, "a-read", go)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_reflection_is_behind_the_same_door(secure: World, certs: Path) -> None:
+    def ask(client: Client) -> grpc.StatusCode | None:
+        asked: queue.Queue[reflection_pb2.ServerReflectionRequest | None] = queue.Queue()
+        asked.put(reflection_pb2.ServerReflectionRequest(list_services=""))
+        stub: Any = reflection_pb2_grpc.ServerReflectionStub(client._channel)
+        call = stub.ServerReflectionInfo(iter(asked.get, None))
+        calls.append((asked, call))
+        try:
+            assert next(call).list_services_response.service
+        except grpc.RpcError:
+            return call.code()  # type: ignore[no-any-return]
+        return None
+
+    def ask_often(client: Client) -> list[grpc.StatusCode | None]:
+        found = [ask(client) for _ in range(Limits().lasting + 1)]
+        for asked, call in calls:
+            asked.put(None)
+            call.cancel()
+        return found
+
+    calls = list[Any]()
+    assert within(secure, certs, "nobody", ask) is grpc.StatusCode.PERMISSION_DENIED
+    found = within(secure, certs, "a-read", ask_often)
+    assert found == [*[None] * Limits().lasting, grpc.StatusCode.RESOURCE_EXHAUSTED]
 
 
 def refused_one_more(client: Client) -> bool:
@@ -239,7 +296,8 @@ class Caller:
         if not self.role:
             return {}
         return {"transport_security_type": [b"ssl"], "x509_common_name": [b"me"],
-                "x509_subject_alternative_name": [f"urn:helio:role:{self.role}".encode()]
+                "peer_uri": [f"urn:helio:role:{self.role}".encode()],
+                "x509_subject_alternative_name": [b"urn:helio:role:admin", b"edge.example"]
                 }  # fmt: skip
 
     def peer(self) -> str:
@@ -277,13 +335,31 @@ def test_calls_of_a_client_are_counted_and_let_go() -> None:
     assert method(None, Caller("read")) == "done"
 
 
-def test_who_asks_too_fast_waits() -> None:
+@pytest.mark.parametrize("name", ["Status", "Watch"])
+def test_who_asks_too_fast_waits(name: str) -> None:
     guard = Guard(Limits(rate=200))
-    method = guard("Status", lambda request, context: "done")
+    method = guard(name, lambda request, context: ["done"])
     begun = time.monotonic()
     for _ in range(240):  # 200 at once, 40 at their rate
-        method(None, Caller("read"))
+        assert list(method(None, Caller("read"))) == ["done"]
     assert 0.15 < time.monotonic() - begun < 2
+
+
+def test_a_role_is_taken_from_no_other_kind_of_name() -> None:
+    """An authority may let anybody have a DNS name."""
+    assert identity(cast(Any, Caller("read"))) == ("me", "read")
+
+
+def test_a_watch_that_was_ended_at_once_holds_nothing() -> None:
+    class Ended:
+        def add_callback(self, _: object) -> bool:
+            return False
+
+    service = Service(Agent())
+    assert not list(service.Watch(pb.WatchRequest(), cast(Any, Ended())))
+    assert not service.agent.events
+    service.readers.close()
+    service.agent.close()
 
 
 def test_a_certificate_with_another_role_is_none() -> None:
