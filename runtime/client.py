@@ -38,7 +38,7 @@ from .report import Entry, Shown
 from .rpc import control_pb2 as pb
 from .rpc import messages
 from .rpc.failures import diagnostics_of, failure_of
-from .rpc.methods import calls
+from .rpc.methods import SIZES, calls
 
 if TYPE_CHECKING:
     from ..compiler.requests.columns import Columns
@@ -48,8 +48,7 @@ SOCKET = "unix:/run/helio/heliod.sock"
 TIMEOUT = 30.0
 _PART = 1 << 20
 _OPTIONS = (
-    ("grpc.max_receive_message_length", 16 << 20),
-    ("grpc.max_send_message_length", 16 << 20),
+    *SIZES,
     # An agent that ended is soon back: each connection tries by itself, and often.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.initial_reconnect_backoff_ms", 100),

@@ -35,8 +35,10 @@ _CODES = {
     "H9": Code.INTERNAL,
 }  # fmt: skip
 _TRAILER = "grpc-status-details-bin"
-#: Characters of a text that are sent whole.
-_LONG = 16_384
+#: Characters of a text that are sent whole, and where room is short on each side of what is meant.
+_LONG, _AROUND = 16_384, 200
+#: Octets of a trailer: gRPC's own clients take 8 KiB of metadata for sure.
+_ROOM = 6_000
 _PACKED_ROW = re.compile(r"\w+, rule (\d+)(?:, (\w+))?")
 
 Item = RuleItem | IE
@@ -60,8 +62,40 @@ def failure(diagnostics: Iterable[Diagnostic], revision: int = 0) -> pb.Failure:
 def trailer(failed: pb.Failure, code: grpc.StatusCode, said: str) -> tuple[tuple[str, bytes], ...]:
     """The trailing metadata of a call that failed so."""
     status = pb.Status(code=code.value[0], message=said)
-    status.details.add().Pack(failed)
+    status.details.add().Pack(_fitting(failed))
     return ((_TRAILER, status.SerializeToString()),)
+
+
+def _fitting(failed: pb.Failure) -> pb.Failure:
+    """What a trailer has room for: of texts what is around the places; of many findings the first,
+    and how many there are more."""
+    if failed.ByteSize() <= _ROOM:
+        return failed
+    short = pb.Failure(status=failed.status, revision=failed.revision)
+    for number, found in enumerate(failed.findings):
+        made = short.findings.add()
+        made.CopyFrom(found)
+        for label in made.labels:
+            _narrow(label)
+        if short.ByteSize() > _ROOM and number:
+            del short.findings[number:]
+            left = len(failed.findings) - number
+            title = f"{left} more finding{'s' * (left > 1)} of the same request"
+            short.findings.add(code=found.code, title=title, warning=found.warning)
+            break
+    return short
+
+
+def _narrow(label: pb.Label) -> None:
+    """Of its text whole lines around what is meant, if those are not too long."""
+    text, start, end = label.text, label.start, label.end
+    line = text.rfind("\n", 0, start) + 1
+    begin = max(line, start - _AROUND)
+    if begin > 0:
+        label.line = max(1, label.line) + text.count("\n", 0, begin)
+    stop = text.find("\n", end)
+    stop = min(len(text) if stop < 0 else stop, max(start, end) + _AROUND, begin + 3 * _AROUND)
+    label.text, label.start, label.end = text[begin:stop], start - begin, min(end, stop) - begin
 
 
 def finding(diagnostic: Diagnostic) -> pb.Finding:
@@ -152,7 +186,7 @@ def diagnostics_of(failed: pb.Failure, request: Request | None = None) -> list[D
 
 def diagnostic_of(found: pb.Finding, request: Request | None = None) -> Diagnostic:
     sources: dict[tuple[str, str], Source] = {}
-    labels = []
+    labels = list[Label]()
     for label in found.labels:
         # Lines that were left out are empty, so that the others have their numbers.
         before = "\n" * max(0, label.line - 1)
@@ -160,7 +194,11 @@ def diagnostic_of(found: pb.Finding, request: Request | None = None) -> Diagnost
             (label.source, label.text), Source(label.source, before + label.text)
         )
         span = source.span(len(before) + label.start, len(before) + label.end)
-        labels.append(Label(_own(span, request) or span, label.says))
+        # Of a part of a text nobody knows what stood before it.
+        own = _own(span, request) if not label.line else None
+        if own is None and not labels:
+            own = _item(found, request)
+        labels.append(Label(own or span, label.says))
     severity: Severity = "warning" if found.warning else "error"
     return Diagnostic(found.code, found.title, tuple(labels), found.help, severity)
 
@@ -183,7 +221,15 @@ def _own(span: Span, request: Request | None) -> Span | None:
     return request.span(start, end)
 
 
-def _follow(request: Request, path: list[int]) -> Item | None:
+def _item(found: pb.Finding, request: Request | None) -> Span | None:
+    """The word that begins the item at fault, where the agent did not send the text whole."""
+    if request is None or request.source is None:
+        return None
+    item = _follow(request, found.path)
+    return request.span(item.at[0], item.at[1]) if item is not None else None
+
+
+def _follow(request: Request, path: Iterable[int]) -> Item | None:
     steps: Iterator[int] = iter(path)
     items: tuple[Item, ...] = ()
     item: Item | None = None

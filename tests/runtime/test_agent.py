@@ -29,6 +29,8 @@ from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loader import Loaded
 from helioc.runtime.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rpc.failures import failure_of
+from helioc.runtime.rpc.methods import calls
 from lab import Lab, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -135,6 +137,31 @@ def test_a_failure_on_the_wire_is_structured(here: World, agent: Client) -> None
     with pytest.raises(grpc.RpcError) as error:
         call(pb.ApplyRequest(pipeline=here.name, request=octets[:-3]))
     assert "H0480" in str(error.value.details())
+
+
+def test_many_findings_fit_what_carries_them(here: World, agent: Client) -> None:
+    text = "create\n" + ",\n".join(f"  FAR {i} [(action, u8, DROP)]" for i in range(1, 31))
+    agent.apply(text)
+    found = refused(agent, text).diagnostics
+    assert {d.code for d in found} == {"H0451"}
+    *all_, last = found
+    assert last.title.endswith("more findings of the same request")
+    assert len(all_) + int(last.title.split()[0]) == 20  # more nobody looks for
+    spans = [d.span for d in all_ if d.span is not None]
+    assert [(s.line, s.text) for s in spans] == [(i + 2, f"FAR {i + 1}") for i in range(len(all_))]
+    assert len(all_) > 5
+    plain = grpc.insecure_channel(here.address)  # a client with gRPC's own limits
+    with plain as channel, pytest.raises(grpc.RpcError) as error:
+        calls(channel)["Apply"](agent.message(text), timeout=10)
+    failed = failure_of(error.value)
+    assert failed is not None and len(failed.findings) == len(found)
+
+
+def test_of_a_long_line_the_part_that_is_meant_is_told(agent: Client) -> None:
+    agent.apply("create FAR 900 [(action, u8, DROP)]")
+    text = "create " + ", ".join(f"FAR {i} [(action, u8, DROP)]" for i in range(1, 1001))
+    (found,) = refused(agent, text).diagnostics
+    assert found.code == "H0451" and found.span is not None and found.span.text == "FAR 900"
 
 
 def test_a_request_for_another_build_is_refused(here: World, agent: Client) -> None:
