@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -41,6 +40,7 @@ from .releases import (
     about_of,
     install,
     need_capabilities,
+    need_name,
     need_privilege,
     pick,
     pick_to_remove,
@@ -54,7 +54,6 @@ from .releases import (
 )
 from .transaction import Writer
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 if TYPE_CHECKING:
     from .refresh import Refreshed, Surroundings
 
@@ -123,8 +122,7 @@ class Loaded:
         """Load, fill (with the configuration's rules or other `content`), attach. Raises `Refused`;
         then nothing of it is left."""
         name = name or bundle.manifest.pipeline
-        if not _NAME.fullmatch(name):
-            raise faults.refused(faults.bad_name(name))
+        need_name(name)
         need_privilege()
         need_capabilities()
         with released_on_failure() as owned:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import zlib
 from collections.abc import Mapping
@@ -40,6 +41,7 @@ ROOT = BPFFS / "helio"
 FIRST = 1
 # linux/capability.h; the last stands for all of them.
 _CAPABILITIES, _SYS_ADMIN = {"CAP_BPF": 39, "CAP_NET_ADMIN": 12, "CAP_PERFMON": 38}, 21
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def loaded_names(namespace: int = 0) -> list[str]:
@@ -175,6 +177,12 @@ def check_object(manifest: Manifest, found: Object) -> None:
     if missing:
         path = Path(f"{manifest.pipeline}.bpf.o")
         raise faults.refused(faults.foreign_object(path, f"no {', '.join(missing)}"))
+
+
+def need_name(name: str) -> None:
+    """Raises `Refused` where it is no name for a folder and its pins."""
+    if not _NAME.fullmatch(name):
+        raise faults.refused(faults.bad_name(name))
 
 
 def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:

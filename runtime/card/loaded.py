@@ -38,6 +38,7 @@ from ..refresh import Refreshed
 from ..releases import (
     ROOT,
     about_of,
+    need_name,
     need_privilege,
     put_in_force,
     read_about,
@@ -73,6 +74,7 @@ class LoadedCard:
     def load(cls, bundle: Bundle, config: Config, name: str = "") -> LoadedCard:
         """Load, fill, attach. Raises `Refused`; then nothing of it is left."""
         name = name or bundle.manifest.pipeline
+        need_name(name)
         need_privilege()
         with ExitStack() as owned:
             lock = owned.enter_context(closing(Lock(name)))
@@ -91,9 +93,12 @@ class LoadedCard:
                 loaded._attach(config)
                 write_about(loaded.directory, about)
                 put_in_force(name, about["release"])
-            except BaseException:
+            except BaseException as error:
                 remove_pinned(name)
                 lock.remove()
+                if isinstance(error, BpfError):
+                    doing = f"load the pipeline `{name}` onto its card"
+                    raise common.refused(common.of_kernel(error, doing)) from error
                 raise
             loaded._owned = owned.pop_all()
             return loaded
@@ -157,6 +162,13 @@ class LoadedCard:
         meets one of the two. Raises `Refused` where the rules are kept otherwise."""
         if bundle.manifest.rules != self.manifest.rules:
             raise common.refused(faults.other_rules(self.name))
+        try:
+            self._replace(bundle)
+        except BpfError as error:
+            doing = f"replace the programs of `{self.name}`"
+            raise common.refused(common.of_kernel(error, doing)) from error
+
+    def _replace(self, bundle: Bundle) -> None:
         bound = self._bound(bundle.manifest)
         with Object.open(bundle.object, name=bundle.manifest.pipeline) as loaded:
             loaded.bind(bound)

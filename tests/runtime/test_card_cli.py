@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.phases import check_file, compile_for_card, compile_pipeline, write_bundle
-from helioc.runtime.loader import unload
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.bundle import read_bundle
+from helioc.runtime.card import loaded
+from helioc.runtime.card.loaded import LoadedCard
+from helioc.runtime.config import Config
+from helioc.runtime.handles import BpfError
+from helioc.runtime.loader import Loaded, unload
 from helioc.runtime.releases import ROOT
 from lab import Lab, Namespace
 
@@ -51,6 +57,27 @@ def ctl(lab: Lab, tmp_path: Path) -> Iterator[Ctl]:
     yield found
     if (ROOT / found.name).exists():
         unload(found.name)
+
+
+def test_a_name_is_no_path(ctl: Ctl, pins: Path) -> None:
+    """What is there by it would be removed."""
+    kept = pins / "kept"
+    kept.mkdir()
+    bundle = read_bundle(ctl.directory / "bundle")
+    for load in (LoadedCard.load, Loaded.load):
+        with pytest.raises(Refused, match="H0707"):
+            load(bundle, Config(()), f"../{pins.name}")
+    assert kept.exists()
+    kept.rmdir()
+
+
+def test_what_the_kernel_refuses_is_told(ctl: Ctl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> dict[str, object]:
+        raise BpfError("look at the ports", 22)
+
+    monkeypatch.setattr(loaded, "find_ports", fails)
+    with pytest.raises(Refused, match="look at the ports"):
+        LoadedCard.load(read_bundle(ctl.directory / "bundle"), Config(()), ctl.name)
 
 
 def test_without_a_card(ctl: Ctl) -> None:
