@@ -127,7 +127,9 @@ class Writer:
                 self.settle()
         finally:
             self._broken = True
-            self.control.release()
+            # Whoever asks for the revision at this moment is told the last one.
+            control, self.control = self.control, memoryview(bytes(self.control)).cast("Q")
+            control.release()
             for table in self.tables.values():
                 table.close()
 

@@ -44,6 +44,15 @@ def test_what_is_told_is_in_the_maps() -> None:
         assert not any(hash_keys(rules.writer).values())
 
 
+def test_who_asks_a_closed_writer_is_told_the_last_revision() -> None:
+    with bare_maps() as maps, told(maps) as rules:
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        last = rules.writer.epoch
+        rules.writer.close()
+        assert rules.writer.epoch == last > 0 and rules.writer.broken
+        rules.writer.close()
+
+
 def test_every_cell_is_settled_after_grace_and_nothing_dead_is_left() -> None:
     with bare_maps() as maps, told(maps) as rules:
         rules.tell("create FAR 1 [(action, u8, DROP)], FAR 2 [(action, u8, PASS)]")
