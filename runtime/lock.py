@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from . import faults
@@ -17,6 +18,42 @@ from . import faults
 RUN = Path("/run/helio")
 #: Seconds: how long a second writer waits, and between two of its attempts.
 PATIENCE, PAUSE = 5.0, 0.01
+
+
+class Exclusive:
+    """A file that one process at a time holds. Raises BlockingIOError where another does, and other
+    `OSError`s."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        while not self._taken():
+            os.close(self._fd)  # its last holder removed the file just now: take the new one
+
+    def _taken(self) -> bool:
+        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._fd)
+            raise
+        return is_at(self._fd, self.path)
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Exclusive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether the file that is open is the one that is there by this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 class Lock:
@@ -43,10 +80,7 @@ class Lock:
             holder = os.pread(self._fd, 16, 0).decode(errors="replace").strip()
             self.close()
             raise faults.refused(faults.busy(name, holder)) from None
-        try:
-            return os.path.samestat(os.fstat(self._fd), self.path.stat())
-        except FileNotFoundError:
-            return False
+        return is_at(self._fd, self.path)
 
     def _locked(self) -> bool:
         while True:
@@ -65,8 +99,12 @@ class Lock:
         return made
 
     def remove(self) -> None:
-        """The pipeline is gone, and with it the need for the file."""
+        """The pipeline is gone, and with it the need for its files. Whoever traces it now removes
+        the other one."""
         self.path.unlink(missing_ok=True)
+        if (trace := self.path.with_suffix(".trace")).exists():
+            with suppress(OSError), Exclusive(trace) as held:
+                held.remove()
 
     def close(self) -> None:
         """May be called again."""

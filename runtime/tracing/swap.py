@@ -8,8 +8,6 @@ the plain ones (they tell nothing once nobody listens), until `mend` puts the pl
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,9 +21,10 @@ from .. import faults as general
 from ..attach import link_of
 from ..grace import online_cpus_grace
 from ..handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs
-from ..lock import RUN
+from ..lock import RUN, Exclusive
 from ..pins import remove_directory
 from ..releases import (
+    ROOT,
     join_stages,
     pick,
     prepare_object,
@@ -197,15 +196,15 @@ def _alone(name: str) -> Iterator[None]:
     however that ends."""
     try:
         RUN.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(RUN / f"{name}.trace", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        held = Exclusive(RUN / f"{name}.trace")
+    except BlockingIOError:
+        raise general.refused(faults.traced_already(name)) from None
     except OSError as error:
         what = f"trace the pipeline `{name}`: {error.strerror}"
         raise general.refused(general.no_privilege(what)) from None
-    try:
+    with held:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise general.refused(faults.traced_already(name)) from None
-        yield
-    finally:
-        os.close(fd)
+            yield
+        finally:
+            if not (ROOT / name / "about").exists():  # it was unloaded meanwhile
+                held.remove()

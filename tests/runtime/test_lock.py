@@ -1,0 +1,45 @@
+"""The files in /run/helio: who holds them, and that they go with their pipeline."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from helioc.runtime.lock import RUN, Exclusive, Lock
+from helioc.runtime.tracing.swap import _alone
+
+pytestmark = pytest.mark.usefixtures("kernel")
+NAME = f"ht{os.getpid()}-lock"
+
+
+def left() -> list[Path]:
+    return list(RUN.glob(f"{NAME}*"))
+
+
+def test_what_a_trace_left_goes_with_the_pipeline() -> None:
+    with _alone(NAME):
+        pass
+    with closing(Lock(NAME)) as lock:
+        (RUN / f"{NAME}.trace").touch()
+        lock.remove()
+    assert not left()
+
+
+def test_a_trace_keeps_its_file_while_it_goes_on() -> None:
+    """Another one would remove what it has pinned."""
+    with closing(Lock(NAME)) as lock, _alone(NAME):
+        lock.remove()
+        assert left() == [RUN / f"{NAME}.trace"]
+        with pytest.raises(BlockingIOError):
+            Exclusive(left()[0])
+    assert not left()
+
+
+def test_who_holds_a_file_that_was_removed_takes_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "held"
+    with Exclusive(path) as first:
+        first.remove()
+        with Exclusive(path):
+            assert path.exists()
