@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import signal
 import statistics
 import subprocess
@@ -25,6 +26,7 @@ from helioc.lang.source import Source
 from helioc.runtime import bundle as bundles
 from helioc.runtime.certs import make_authority
 from helioc.runtime.client import Client
+from helioc.runtime.loader import unload
 from helioc.runtime.releases import remove_pinned
 from lab import Background, Lab
 
@@ -126,8 +128,12 @@ class Edge:
         return Client(f"unix:{self.socket}", self.name)
 
     def unload(self) -> None:
-        with suppress(Refused), self.client() as client:
-            client.unload()
+        try:
+            with self.client() as client:
+                client.unload()
+        except Refused:  # the agent is no more
+            with suppress(Refused):
+                unload(self.name)
 
     def by_tls(self, what: str) -> Background:
         """A process of ours in the namespace, as the administrator by TCP: see `main`."""
@@ -140,7 +146,8 @@ class Edge:
 def edge(bundle: Bundle, acknowledge: str) -> Iterator[Edge]:
     with ExitStack() as owned:
         directory = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-bench-")))
-        made = Edge(bundle, owned.enter_context(Lab("hb-")), directory, acknowledge)
+        lab = owned.enter_context(Lab(f"hb{os.getpid()}-"))
+        made = Edge(bundle, lab, directory, acknowledge)
         owned.callback(made.unload)
         made.fill()
         yield made
