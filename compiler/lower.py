@@ -192,22 +192,16 @@ def _in_memory(pipeline: Pipeline, role: str, join: Join, target: Target) -> boo
 def _programs(pipeline: Pipeline, functions: list[Function], join: Join) -> list[Program]:
     programs = []
     for role in pipeline.roles:
-        mine = [f for f in functions if f.role == role and f.stage]
+        mine = tuple(f for f in functions if f.role == role and f.stage)
         if join == "fused":
-            name = f"{pipeline.name}_{role}"
-            programs.append(Program(name, role, "all", tuple(mine), None, None))
+            programs.append(Program(f"{pipeline.name}_{role}", role, "all", mine, None, None))
             continue
-        for i, f in enumerate(mine):
-            programs.append(
-                Program(
-                    f"{pipeline.name}_{role}_{f.stage}",
-                    role,
-                    f.stage,
-                    (f,),
-                    i if i else None,
-                    i + 1 if i + 1 < len(mine) else None,
-                )
-            )
+        # the first stage goes on where the parser ends: every packet that is parsed gets there
+        joined = (mine[:2], *((f,) for f in mine[2:]))
+        for i, some in enumerate(joined):
+            stage, after = some[-1].stage, i + 1 if i + 1 < len(joined) else None
+            name = f"{pipeline.name}_{role}_{stage}"
+            programs.append(Program(name, role, stage, some, i or None, after))
     return programs
 
 

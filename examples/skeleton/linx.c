@@ -21,7 +21,7 @@
 #include "linx.skel.h"
 
 /* Written down in manifest.json beside the skeleton: "programs" has the slots, "counters" the rest. */
-enum { CLASSIFIER = 1, FORWARDER = 2, BALANCER = 3 };
+enum { FORWARDER = 1, BALANCER = 2 };
 static const struct {
 	__u32 index;
 	const char *name;
@@ -64,10 +64,8 @@ static int join_stages(struct linx *linx)
 		__u32 slot;
 		struct bpf_program *program;
 	} joints[] = {
-		{ linx->maps.lan_stages, CLASSIFIER, linx->progs.linx_lan_classifier },
 		{ linx->maps.lan_stages, FORWARDER, linx->progs.linx_lan_forwarder },
 		{ linx->maps.lan_stages, BALANCER, linx->progs.linx_lan_balancer },
-		{ linx->maps.wan_stages, CLASSIFIER, linx->progs.linx_wan_classifier },
 		{ linx->maps.wan_stages, FORWARDER, linx->progs.linx_wan_forwarder },
 		{ linx->maps.wan_stages, BALANCER, linx->progs.linx_wan_balancer },
 	};
@@ -117,8 +115,8 @@ static int print_counters(struct linx *linx)
 
 static int run(struct linx *linx, const char *role, int ifindex, const sigset_t *end)
 {
-	struct bpf_program *entry = strcmp(role, "wan") ? linx->progs.linx_lan_parser :
-							  linx->progs.linx_wan_parser;
+	struct bpf_program *entry = strcmp(role, "wan") ? linx->progs.linx_lan_classifier :
+							  linx->progs.linx_wan_classifier;
 	struct bpf_link *link;
 	int signal;
 

@@ -30,8 +30,8 @@ def test_it_counts_what_passes(built: Path, lab: Lab) -> None:
     host.address("eth0", "10.1.0.10/24")
     edge.address("lan0", "10.1.0.1/24")
     program = edge.start(str(built / "linx-skeleton"), "lan", "lan0")
-    said = program.expect("attached linx_lan_parser")
-    for stage in ("parser", "classifier", "forwarder", "balancer"):
+    said = program.expect("attached linx_lan_classifier")
+    for stage in ("classifier", "forwarder", "balancer"):
         assert re.search(rf"^program linx_wan_{stage} +\d+ instructions$", said, re.M)
     assert re.search(r"^map +pdr_cells +4 octets a key, +8 a value", said, re.M)
     assert "xdp" in edge.ip("link", "show", "lan0")
@@ -50,7 +50,7 @@ def test_its_counters_are_the_manifests(built: Path) -> None:
     assert shown
     assert {int(index): name for index, name in shown}.items() <= known.items()
     stages = {p["stage"]: p["slot"] for p in manifest["programs"] if p["slot"] is not None}
-    assert stages == {"classifier": 1, "forwarder": 2, "balancer": 3}
+    assert stages == {"forwarder": 1, "balancer": 2}
 
 
 def test_it_says_what_is_wrong(built: Path, lab: Lab) -> None:

@@ -2163,10 +2163,10 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 }
 /* ---- programs --------------------------------------------------------------------------------- */
 
-STAGES_MAP(lan_stages, 4);
-STAGES_MAP(wan_stages, 4);
+STAGES_MAP(lan_stages, 3);
+STAGES_MAP(wan_stages, 3);
 SEC("xdp")
-int linx_lan_parser(struct xdp_md *ctx)
+int linx_lan_classifier(struct xdp_md *ctx)
 {
 	struct state st = {};
 	int result;
@@ -2177,22 +2177,10 @@ int linx_lan_parser(struct xdp_md *ctx)
 	result = stage_lan_parser(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	bpf_tail_call_static(ctx, &lan_stages, 1);
-	return XDP_ABORTED;
-}
-SEC("xdp")
-int linx_lan_classifier(struct xdp_md *ctx)
-{
-	struct state st = {};
-	int result;
-
-	st.scratch = scratch_of();
-	if (!st.scratch)
-		return XDP_ABORTED;
 	result = stage_lan_classifier(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	bpf_tail_call_static(ctx, &lan_stages, 2);
+	bpf_tail_call_static(ctx, &lan_stages, 1);
 	return XDP_ABORTED;
 }
 SEC("xdp")
@@ -2207,7 +2195,7 @@ int linx_lan_forwarder(struct xdp_md *ctx)
 	result = stage_lan_forwarder(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	bpf_tail_call_static(ctx, &lan_stages, 3);
+	bpf_tail_call_static(ctx, &lan_stages, 2);
 	return XDP_ABORTED;
 }
 SEC("xdp")
@@ -2225,7 +2213,7 @@ int linx_lan_balancer(struct xdp_md *ctx)
 	return XDP_ABORTED;
 }
 SEC("xdp")
-int linx_wan_parser(struct xdp_md *ctx)
+int linx_wan_classifier(struct xdp_md *ctx)
 {
 	struct state st = {};
 	int result;
@@ -2236,22 +2224,10 @@ int linx_wan_parser(struct xdp_md *ctx)
 	result = stage_wan_parser(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	bpf_tail_call_static(ctx, &wan_stages, 1);
-	return XDP_ABORTED;
-}
-SEC("xdp")
-int linx_wan_classifier(struct xdp_md *ctx)
-{
-	struct state st = {};
-	int result;
-
-	st.scratch = scratch_of();
-	if (!st.scratch)
-		return XDP_ABORTED;
 	result = stage_wan_classifier(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	bpf_tail_call_static(ctx, &wan_stages, 2);
+	bpf_tail_call_static(ctx, &wan_stages, 1);
 	return XDP_ABORTED;
 }
 SEC("xdp")
@@ -2266,7 +2242,7 @@ int linx_wan_forwarder(struct xdp_md *ctx)
 	result = stage_wan_forwarder(ctx, &st);
 	if (result != CONTINUE)
 		return result;
-	bpf_tail_call_static(ctx, &wan_stages, 3);
+	bpf_tail_call_static(ctx, &wan_stages, 2);
 	return XDP_ABORTED;
 }
 SEC("xdp")
