@@ -9,7 +9,8 @@ from .appends import put_appended
 from .headers_out import put_headers, seal_headers
 from .reads import walk
 from .shape import Unsupported, announcing, constant_size, pushed_size, writable
-from .values import Site, value
+from .stores import put_value
+from .values import Site, constant, value
 
 
 def drop(site: Site, reason: str) -> None:
@@ -116,7 +117,8 @@ def announce(site: Site, last: str, first: str, size: int) -> None:
     start = size - header.fixed // 8
     for name, number in writable(site, last, first).writes or ():
         field = header.field(name)
-        site.writer.put(f"PUT16(data, {start + field.offset // 8}, bpf_htons({number:#x}));")
+        there = replace(field, offset=start * 8 + field.offset)
+        put_value(site.writer, "data", there, constant(number, field.width))
 
 
 def link_paths(site: Site) -> list[tuple[tuple[str, ...], int, str]]:
@@ -137,7 +139,7 @@ def link_paths(site: Site) -> list[tuple[tuple[str, ...], int, str]]:
 
 def _begins(site: Site, chain: tuple[str, ...], size: int, sizes: list[int]) -> str:
     """Another chain may have as many octets: its last node tells them apart."""
-    last = f" && {site.pointer(chain[-1])}" if sizes.count(size) > 1 else ""
+    last = f" && there({site.pointer(chain[-1])})" if sizes.count(size) > 1 else ""
     return f"{site.state('link')} == {size}{last}"
 
 

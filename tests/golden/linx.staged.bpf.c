@@ -1334,7 +1334,7 @@ __noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 		PUT64(data, 0, link_1);
 		PUT32(data, 8, link_2);
 		PUT16(data, 12, link_3);
-		PUT16(data, 12, bpf_htons(0x800));
+		PUT16(data, 12, bpf_ntohs(0x800));
 	}
 	if (st->scratch->link == 18) {
 		void *start = (void *)(long)ctx->data;
@@ -1351,7 +1351,7 @@ __noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 		PUT64(data, 0, link_4);
 		PUT64(data, 8, link_5);
 		PUT16(data, 16, link_6);
-		PUT16(data, 16, bpf_htons(0x800));
+		PUT16(data, 16, bpf_ntohs(0x800));
 	}
 	return XDP_PASS;
 	return XDP_ABORTED;
