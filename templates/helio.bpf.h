@@ -315,10 +315,13 @@ ALWAYS u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
 	return sum_tail(ctx, at, length & 511, sum);
 }
 
+#define OF_IPV6 0x8000
+
 /* Write the checksum over `length` octets from octet `at` on into octets `field` and on, which are 0
  * so far. `pseudo`: in its lower half the octet at which the IP header starts whose addresses are
- * covered too (0: none), in its upper half the protocol that its pseudo header names (0: as the IP
- * header says). RFC 1071, RFC 9293 section 3.1, RFC 8200 section 8.1. */
+ * covered too (0: none), with OF_IPV6 if it is one of IPv6, whatever version it says; in its upper
+ * half the protocol that its pseudo header names (0: as the IP header says). RFC 1071, RFC 9293
+ * section 3.1, RFC 8200 section 8.1. */
 __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 field)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p;
@@ -330,7 +333,7 @@ __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 fiel
 		p = packet_at(data, pseudo);
 		if (p + 20 > end)
 			return 0;
-		if (RAW8(p, 0) >> 4 == 4) {
+		if (!(pseudo & OF_IPV6)) {
 			if (!protocol)
 				protocol = RAW8(p, 9);
 			sum += (u64)RAW32(p, 12) + RAW32(p, 16) + bpf_htons(length);
@@ -857,7 +860,7 @@ ALWAYS int put_icmp6(struct xdp_md *ctx, u32 at, u128 to, u32 quoted, u32 type_c
 	PUT16(ip, 40, bpf_htons(type_code));
 	PUT16(ip, 42, 0);
 	PUT32(ip, 44, bpf_htonl(mtu));
-	return seal(ctx, at | 58 << 16, at + 40, 8 + quoted, at + 42);
+	return seal(ctx, at | OF_IPV6 | 58 << 16, at + 40, 8 + quoted, at + 42);
 }
 
 /* ---- TCP MSS (RFC 9293 section 3.7.1) --------------------------------------------------------- */

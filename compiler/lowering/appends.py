@@ -14,7 +14,7 @@ from ..graph import surely_present
 from ..model import Derived, Field, Header
 from ..sums import NETWORK, UPPER_LAYER, is_checksum, is_sum_of_header
 from . import groups
-from .headers_out import put_headers, seal_headers
+from .headers_out import put_headers, seal_headers, told_network
 from .shape import Unsupported, constant_size, in_front
 from .stores import put_value, sum_of, words_of
 from .values import Site, Value
@@ -168,11 +168,12 @@ def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
 
 
 def _network(outer: list[_Front]) -> str:
-    """C text of where the nearest IP header in front is that the packet has."""
+    """C text of where the nearest IP header in front is that the packet has, as `seal` asks."""
     text = ""
     for front in outer:
         if front.header.protocol in NETWORK:
-            text += front.at if front.sure else f"{front.at} ? {front.at} : "
+            at = told_network(front.header, front.at)
+            text += at if front.sure else f"{front.at} ? {at} : "
             if front.sure:
                 return text
     return f"{text}0"
