@@ -25,14 +25,24 @@ def worked_out(header: Header) -> set[str]:
     return {name for name in (first_field(e) for e in said if e is not None) if name}
 
 
-def first_field(expr: Expr) -> str:
-    """The first field that the expression reads; empty if it reads none."""
+def reckoned_from(header: Header) -> set[str]:
+    """All fields that these are reckoned from."""
+    said = [header.size, *(g.count for g in header.groups)]
+    return {name for e in said if e is not None for name in _fields(e)}
+
+
+def _fields(expr: Expr) -> list[str]:
     match expr:
         case Own(name):
-            return name
+            return [name]
         case Arithmetic(_, left, right):
-            return first_field(left) or first_field(right)
-    return ""
+            return _fields(left) + _fields(right)
+    return []
+
+
+def first_field(expr: Expr) -> str:
+    """The first field that the expression reads; empty if it reads none."""
+    return next(iter(_fields(expr)), "")
 
 
 def _evaluated(expr: Expr, values: dict[str, int]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..model import Header
-from ..sizes import worked_out
+from ..sizes import reckoned_from
 from ..sums import zero_checksum
 from .build_packet import Heading, build
 from .environment import Port, is_broadcast, is_group, is_multicast
@@ -172,7 +172,7 @@ def _returned(packet: Rewriting, layer: Layer, following: str, outer: Sequence[H
     """A popped header on the way back: what has no default stays, addresses are exchanged."""
     heading = packet.heading(layer.name, {}, following)
     header, octets = layer.header, layer.octets
-    derived = {name for name, _ in heading.writes} | header.flags | worked_out(header)
+    derived = {name for name, _ in heading.writes} | header.flags | reckoned_from(header)
     kept: dict[str, Value] = {"checksum": 0} if zero_checksum(header, outer) else {}
     for field in header.fields:
         if field.default is not None or field.part_of or field.name.startswith("_"):

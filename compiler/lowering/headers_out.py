@@ -9,7 +9,8 @@ from ..lowered import Writer
 from ..model import TAIL, Derived, Field, Group, Header
 from ..sizes import first_field, solved
 from ..sums import UPPER_LAYER, is_checksum, nearest_network
-from .stores import is_known, stores
+from .padding import Padding, put_padding
+from .stores import is_known, pieces, stores
 from .values import Value, constant
 
 
@@ -17,7 +18,8 @@ from .values import Value, constant
 class HeaderOut:
     """A header to be written: `given` are values by field, `writes` what the edge to the next
     header says. Fields not named take their defaults. `computed`: checksums that are asked for, so
-    that their group is there. `listed`: what the array holds, if the header has one."""
+    that their group is there. `listed`: what the array holds, if the header has one. `padded`: what
+    its `size` clause asks for where that is not known yet."""
 
     node: str
     header: Header
@@ -25,6 +27,7 @@ class HeaderOut:
     writes: tuple[tuple[str, int], ...]
     computed: frozenset[str] = frozenset()
     listed: ListOut | None = None
+    padded: Padding | None = None
 
     @property
     def variable(self) -> bool:
@@ -50,6 +53,24 @@ class HeaderOut:
         return self.listed is not None and group.count is not None
 
     @property
+    def exact(self) -> bool:
+        """Whether nothing but the array decides how many octets it has."""
+        unknown = [g for g in self.header.groups if self.condition(g.name) not in ("0", "1")]
+        return not unknown and not self.header.tail
+
+    @property
+    def possible(self) -> set[int]:
+        """How many octets it may have without padding, and numbers between them."""
+        found = {self.header.fixed // 8}
+        for group in self.header.groups:
+            octets, condition = group.width // 8, self.condition(group.name)
+            most = self.listed.most if self.listed and self._is_listed(group) else 1
+            counts = range(condition == "1" and not self._is_listed(group), most + 1)
+            if condition != "0":
+                found = {n + octets * count for n in found for count in counts}
+        return found
+
+    @property
     def padding(self) -> int:
         """Octets of zeros that the `size` clause asks for, in front of the tail."""
         field, _, size = self.sized
@@ -58,7 +79,7 @@ class HeaderOut:
     @cached_property
     def sized(self) -> tuple[str, int, int]:
         """The field that says the size, its value, and the size: the least that has room."""
-        if self.header.size is None or self.listed is not None:
+        if self.header.size is None or self.variable:
             return "", 0, self.plain
         return solved(self.header, self.header.size, lambda size: size >= self.plain)
 
@@ -72,6 +93,8 @@ class HeaderOut:
                 parts.append(f"{self.listed.count} * {octets}")
             elif c != "0":
                 parts.append(str(octets) if c == "1" else f"({c} ? {octets} : 0)")
+        if self.padded is not None and self.padded.most:
+            parts.append(self.padded.octets)
         return " + ".join(parts)
 
     def condition(self, name: str) -> str:
@@ -113,6 +136,8 @@ class HeaderOut:
             return Value(self.flag(f.name), 1)
         if f.name in self.given:
             return self._given(f)
+        if self.padded is not None and f.name == self.padded.field:
+            return Value(self.padded.number, f.width)
         if self.listed is not None and (number_of := self._follows(f.name)) is not None:
             return Value(self.listed.text(number_of), f.width)
         field, number, _ = self.sized
@@ -122,21 +147,21 @@ class HeaderOut:
             return None
         if isinstance(f.default, Derived):
             return Value("0x0", f.width)  # until it is summed up
-        return constant(self._untold(f), f.width)
+        return constant(self.untold(f), f.width)
 
     def _given(self, f: Field) -> Value:
         """The value that the push says; of one that a rule may leave out, what it is else."""
         said = self.given[f.name]
         if not said.given or (f.group is not None and self.condition(f.group) == said.given):
             return said
-        otherwise = constant(self._untold(f), f.width).text
+        otherwise = constant(self.untold(f), f.width).text
         if f.part_of in self.given:
             whole = self.header.field(f.part_of)
             shift = whole.offset + whole.width - f.offset - f.width
             otherwise = f"({self._given(whole).host()} >> {shift} & {(1 << f.width) - 1:#x})"
         return Value(f"({said.given} ? {said.host()} : {otherwise})", f.width)
 
-    def _untold(self, f: Field) -> int:
+    def untold(self, f: Field) -> int:
         """The value of a field of which the push says nothing."""
         written = dict(self.writes)
         if f.name in written:
@@ -145,7 +170,7 @@ class HeaderOut:
             return f.default if isinstance(f.default, int) else 0
         whole = self.header.field(f.part_of)
         shift = whole.offset + whole.width - f.offset - f.width
-        return self._untold(whole) >> shift & (1 << f.width) - 1
+        return self.untold(whole) >> shift & (1 << f.width) - 1
 
     def _follows(self, name: str) -> list[int] | None:
         """The values of a field that follows from how many elements the array has, by that; None of
@@ -198,7 +223,8 @@ class HeaderOut:
                 at += f" + {self.listed.count} * {group.width // 8}"
                 continue
             at += f" + ({self.condition(group.name)} ? {group.width // 8} : 0)"
-        return at if f.group != TAIL else f"{at} + {self.padding}"
+        padding = self.padded.octets if self.padded is not None else str(self.padding)
+        return at if f.group != TAIL else f"{at} + {padding}"
 
 
 @dataclass(frozen=True)
@@ -224,11 +250,10 @@ class ListOut:
 
     def put(self, w: Writer, where: str, octets: int) -> None:
         """Write the values one behind the other from `where` on."""
-        bits = octets * 8
         for i in range(self.most):
             with w.nest(f"if ({self.count} > {i}) {{"):
                 w.never(f"{where} + {(i + 1) * octets} > end")
-                at = str(i * octets)
+                at = f"{i * octets}"
                 if self.backwards:
                     at = w.fresh("at")
                     w.put(f"u64 {at} = {self.count} - {i + 1};")
@@ -236,8 +261,9 @@ class ListOut:
                     w.never(f"{at} >= {self.most}")
                     w.put(f"OPAQUE({at}); /* reckoned with only here, where it is bounded */")
                     at = f"{at} * {octets}"
-                value = f"RAW{bits}({self.first}, {at})"
-                w.put(f"PUT{bits}({where}, {i * octets}, {value});")
+                for done, size in pieces(octets):
+                    value = f"RAW{size * 8}({self.first}, {at} + {done})"
+                    w.put(f"PUT{size * 8}({where}, {i * octets + done}, {value});")
 
 
 def put_headers(
@@ -276,7 +302,7 @@ def _put_header(w: Writer, out: HeaderOut, pointer: str, payload: str) -> None:
         if condition == "0":
             continue
         if group.name == TAIL:
-            at = _pad(w, out, pointer, at)
+            at = put_padding(w, out, pointer, at)
         octets = group.width // 8
         where = w.fresh("group")
         if out.listed is not None and group.count is not None:
@@ -291,21 +317,12 @@ def _put_header(w: Writer, out: HeaderOut, pointer: str, payload: str) -> None:
                 w.put(f"PUT{s.octets * 8}({where}, {s.at}, {s.text});")
         at = f"{at} + {octets}" if condition == "1" else f"{at} + ({condition} ? {octets} : 0)"
     if not out.header.tail:
-        _pad(w, out, pointer, at)
+        put_padding(w, out, pointer, at)
 
 
-def _pad(w: Writer, out: HeaderOut, pointer: str, at: str) -> str:
-    """Zeros up to the size that the header says, in front of its tail. Returns where they end."""
-    if not out.padding:
-        return at
-    where, done = w.fresh("padding"), 0
-    w.put(f"void *{where} = {pointer} + {at};")
-    w.never(f"{where} + {out.padding} > end")
-    while done < out.padding:
-        piece = next(n for n in (8, 4, 2, 1) if n <= out.padding - done)
-        w.put(f"PUT{piece * 8}({where}, {done}, 0);")
-        done += piece
-    return f"{at} + {out.padding}"
+def told_network(header: Header, at: str) -> str:
+    """C text of where an IP header starts, as `seal` asks."""
+    return f"(({at}) | OF_IPV6)" if header.protocol == "ipv6" else f"({at})"
 
 
 def seal_headers(
@@ -331,7 +348,7 @@ def seal_headers(
             pseudo = "0"
             if "pseudo" in over and network is not None:
                 upper = UPPER_LAYER.get(out.header.protocol, 0)
-                pseudo = f"({places[network]}) | {upper} << 16"
+                pseudo = f"{told_network(headers[network].header, places[network])} | {upper} << 16"
             field = f"{places[i]} + {out.octet_of(f)}"
             call = f"seal(ctx, {pseudo}, {at}, {' + '.join(covered)}, {field})"
             present = "1" if f.group is None else out.condition(f.group)

@@ -4,12 +4,13 @@ came."""
 from __future__ import annotations
 
 from ..model import Header
-from ..sizes import worked_out
+from ..sizes import reckoned_from
 from ..sums import zero_checksum
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
 from .lists import returned_list
+from .padding import padded
 from .shape import Unsupported, constant_size, writable
 from .values import Site, Value, field_value
 from .verdicts import drop, link_paths, save
@@ -98,7 +99,8 @@ def _back(site: Site, popped: tuple[str, ...]) -> tuple[HeaderOut, ...]:
         if zero_checksum(header, [h.header for h in out]):
             given["checksum"] = Value("0x0", 16)
         listed = returned_list(site, node, taken)
-        out.append(HeaderOut(node, header, given, edge.writes or (), listed=listed))
+        written = HeaderOut(node, header, given, edge.writes or (), listed=listed)
+        out.append(padded(site.writer, written))
         taken = site.kept.words if listed is not None else taken
     return tuple(out)
 
@@ -106,7 +108,7 @@ def _back(site: Site, popped: tuple[str, ...]) -> tuple[HeaderOut, ...]:
 def _exchanged(site: Site, node: str, header: Header, written: set[str]) -> dict[str, Value]:
     w, pointer = site.writer, site.node(node)
     given: dict[str, Value] = {}
-    follows = header.flags | worked_out(header)
+    follows = header.flags | reckoned_from(header)
     for f in header.fields:
         if f.default is not None or f.name in written or not f.width or f.part_of:
             continue

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from ...lang.source import Span
 from ..model import Group, Header, PushElement
-from ..sizes import solved
 from .groups import group_pointer
 from .headers_out import ListOut
 from .shape import Unsupported
+from .stores import pieces
 from .values import Site, value
 
 KEPT = "st->scratch->kept"  # words that later stages find
@@ -24,7 +24,6 @@ def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | N
         raise Unsupported(f"{what}: nothing is said of what its array holds", w.span)
     ((_, items),) = element.lists
     most, octets = items.most - items.skip, array.width // 8
-    _refuse_padding(header, array, most, what, w.span)
     count, first = w.fresh("count"), w.fresh("list")
     record = value(site, items.source).text
     w.put(
@@ -46,7 +45,6 @@ def returned_list(site: Site, node: str, at: int) -> ListOut | None:
     if array is None:
         return None
     assert array.count is not None
-    _refuse_padding(header, array, array.most, what, w.span)
     count, elements, octets = w.fresh("count"), w.fresh("list"), array.width // 8
     first = group_pointer(site, header, array.name, pointer)
     said = value(site, array.count, (pointer, header)).host()
@@ -89,30 +87,14 @@ def _take(site: Site, at: int, octets: int) -> None:
 
 
 def _copy(site: Site, source: str, target: str, at: int, octets: int) -> None:
-    done = 0
-    while done < octets:
-        size = next(n for n in (16, 8, 4, 2, 1) if n <= octets - done)
+    for done, size in pieces(octets):
         read = f"RAW{size * 8}({source}, {at + done})"
         site.writer.put(f"PUT{size * 8}({target}, {at + done}, {read});")
-        done += size
 
 
 def _array(header: Header, what: str, span: Span | None) -> Group | None:
     """The array of a header that can be written."""
     arrays = [g for g in header.groups if g.count is not None]
-    if header.size is not None and (header.flags or (arrays and header.tail)):
-        raise Unsupported(f"{what}: its size is not that of its fields, which may be absent", span)
     if len(arrays) > 1:
         raise Unsupported(f"{what}: it has more arrays than one", span)
     return arrays[0] if arrays else None
-
-
-def _refuse_padding(header: Header, array: Group, most: int, what: str, span: Span | None) -> None:
-    """A size clause must know sizes of exactly the elements' octets."""
-    if header.size is None:
-        return
-    least = header.fixed + sum(g.width for g in header.groups if g is not array)
-    for n in range(most + 1):
-        size = (least + n * array.width) // 8
-        if solved(header, header.size, lambda found, size=size: found >= size)[2] != size:  # type: ignore[misc]
-            raise Unsupported(f"{what}: {n} elements are none of its sizes", span)

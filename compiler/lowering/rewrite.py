@@ -10,6 +10,7 @@ from . import trace
 from .headers_out import HeaderOut
 from .ip import VERSIONS, version_of
 from .lists import KEPT, carried_list, pushed_list
+from .padding import kept_padding, padded
 from .shape import Appended, Shape, Unsupported, fronts_behind, ways_to, writable
 from .stores import is_known
 from .values import Site, Value, value
@@ -101,7 +102,8 @@ def header_out(site: Site, element: PushElement, following: str) -> HeaderOut:
     listed = pushed_list(site, header, element)
     writes = (writable(site, element.node, following).writes or ()) if following else ()
     given = {name: captured(site, value(site, v)) for name, v in element.values}
-    return HeaderOut(element.node, header, given, writes, frozenset(element.computed), listed)
+    computed = frozenset(element.computed)
+    return padded(site.writer, HeaderOut(element.node, header, given, writes, computed, listed))
 
 
 def carried_over(site: Site, shape: Shape) -> Shape:
@@ -130,7 +132,11 @@ def carried_over(site: Site, shape: Shape) -> Shape:
         return replace(v, text=f"((u128){high} << 64 | {low})", given=given)
 
     pushed = tuple(
-        replace(h, given={n: v if is_known(v) else kept(v) for n, v in h.given.items()})
+        replace(
+            h,
+            given={n: v if is_known(v) else kept(v) for n, v in h.given.items()},
+            padded=h.padded and kept_padding(h.padded, keep),
+        )
         for h in shape.pushed
     )
     site.kept.words = max(site.kept.words, taken)

@@ -102,6 +102,16 @@ def _joined(bits: list[tuple[Value, int, int]], full: int) -> str:
     return " | ".join(texts)
 
 
+def pieces(octets: int) -> list[tuple[int, int]]:
+    """(octet, octets) of the integers that so many octets are moved by."""
+    found, at = [], 0
+    while at < octets:
+        size = next(n for n in (16, 8, 4, 2, 1) if n <= octets - at)
+        found.append((at, size))
+        at += size
+    return found
+
+
 def put_value(w: Writer, pointer: str, f: Field, value: Value) -> None:
     """Write a field of the fixed part of a header that is there; its neighbours stay."""
     first, last = f.offset // 8, (f.offset + f.width - 1) // 8

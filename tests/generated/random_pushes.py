@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from helioc.compiler.checking.pushes import own_fields
 from helioc.compiler.graph import ethertypes, writable
-from helioc.compiler.model import Derived, Edge, Field, Group, Header
+from helioc.compiler.model import Derived, Edge, Field, Header
 from helioc.compiler.sizes import solved
 from helioc.compiler.sums import is_checksum
 from places import Ground, Lines, Place
@@ -87,12 +87,10 @@ class Pushes:
         return True
 
     def can_write(self, place: Place, header: Header) -> bool:
-        if header.size is not None and header.flags:
-            return False
         arrays = [g for g in header.groups if g.count is not None]
         if arrays and not self.lists(place, header):
             return False
-        if header.size is not None and not _has_size(header, arrays):
+        if header.size is not None and not _has_size(header):
             return False
         return not any(
             f.kind == "bytes" and f.width and f.default is None
@@ -111,9 +109,9 @@ class Pushes:
                     continue
                 text, most = f"{name}.{element.name}", element.most
                 for said, count in ((text, most), (f"rest({text})", most - 1)):
-                    if 0 < count <= array.most and _has_sizes(header, array, count):
+                    if 0 < count <= array.most:
                         found += [said, f"reversed({said})"]
-        return found if field.width in (8, 16, 32, 64, 128) and not header.tail else []
+        return found if field.width in (8, 16, 32, 64, 128) else []
 
     # ---- what --------------------------------------------------------------------------------
 
@@ -189,21 +187,8 @@ class Pushes:
         return [f"{f.name} = {self.values.fitting(place, f.kind, f.width, optional=True)}"]
 
 
-def _has_size(header: Header, arrays: list[Group]) -> bool:
-    """Whether the header can say how long it is."""
-    if arrays:
-        return True  # asked for each list
-    least = header.minimum
+def _has_size(header: Header) -> bool:
+    """Whether the header can say how long it is, with all that it may have."""
     assert header.size is not None
-    return bool(solved(header, header.size, lambda size: size >= least)[0])
-
-
-def _has_sizes(header: Header, array: Group, most: int) -> bool:
-    """Whether it can say so of up to so many elements."""
-    if header.size is None:
-        return True
-    for n in range(most + 1):
-        size = (header.fixed + n * array.width) // 8
-        if solved(header, header.size, lambda s, size=size: s >= size)[2] != size:  # type: ignore[misc]
-            return False
-    return True
+    most = header.fixed + sum(g.width * g.most for g in header.groups)
+    return solved(header, header.size, lambda size: size * 8 >= most)[0] != ""
