@@ -14,13 +14,14 @@ from control import bulk, commands, requests
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import Bundle, check_file, compile_pipeline
 from measure import HERE, Dispatcher, Times, build, compare, one_cpu, self_test
+from overlays import overlays
 from programs import by_hand, compiled
 from sessions import ROWS, SESSIONS, Row
 from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
-PARTS = ("packets", "sessions", "requests", "bulk", "commands", "agent")
+PARTS = ("packets", "sessions", "requests", "bulk", "overlays", "commands", "agent")
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -154,7 +155,8 @@ def main() -> None:
         agent.print_rows(staged, given.requests, say, given.cdf)
         say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
-                       ("commands", commands(LINX, 5)), ("agent", agent.figures())):  # fmt: skip
+                       ("overlays", overlays(staged)), ("commands", commands(LINX, 5)),
+                       ("agent", agent.figures())):  # fmt: skip
         if part in parts:
             for row in rows:
                 say(row)

@@ -69,7 +69,8 @@ class Agent:
         self.events, self.store = Events(), store
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
-        self.surveyor, self.prober = Surveyor(self.owners), Prober(self.owners, self._told)
+        self.prober = Prober(self.owners, self._told)
+        self.surveyor = Surveyor(self.owners, self.prober.stir)
         self._changing = RLock()
         self.scribe = Scribe(self.owners)
         self.intents = Keeper(self.owner, KeptIntents(store))

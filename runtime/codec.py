@@ -6,9 +6,11 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..compiler import manifest as m
 from ..compiler.requests.rules import Member, Rule
-from ..compiler.requests.spread import spread_slots
+from ..compiler.requests.spread import winners
 
 #: The cell of a rule of a kind that is no group, by its id.
 CellOf = Callable[[str, int], int]
@@ -64,25 +66,15 @@ class KindCodec:
                 fields[i] = slots
         self._layout.pack_into(into, at, *fields)
 
-    def spread(
-        self, into: memoryview, at: int, members: tuple[Member, ...], cell_of: CellOf
-    ) -> None:
-        """Write the slots of a record anew, for other members than its rule's."""
-        assert self.kind.spread is not None
-        slots = self._spread(members, self.kind.spread.kind, cell_of)
-        for member in self._members:
-            if member.kind == "slots":
-                into[at + member.offset : at + member.offset + member.size] = slots
-
     def _give(self, fields: _Fields, name: str, value: int) -> None:
         for i, size in self._values.get(name, ()):
             fields[i] = value.to_bytes(size, "big") if size else 1
 
     @staticmethod
     def _spread(members: tuple[Member, ...], kind: str, cell_of: CellOf) -> bytes:
-        cells = {member.id: cell_of(kind, member.id) for member in members}
-        ids = spread_slots(members)
-        return struct.pack(f"<{len(ids)}I", *[cells[i] for i in ids])
+        ordered = tuple(sorted(members))
+        cells = np.array([cell_of(kind, member.id) for member in ordered], "<u4")
+        return cells[winners(ordered)].tobytes()
 
     def direct(self, kind: str) -> bool:
         """Whether references to this kind are ids, not cells."""

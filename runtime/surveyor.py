@@ -40,8 +40,11 @@ _log = logging.getLogger("heliod.world")
 class Surveyor:
     """Runs from `start` to `stop`, and sleeps while nothing changes."""
 
-    def __init__(self, owners: Callable[[], Iterable[Owner]]) -> None:
-        self._owners = owners
+    def __init__(
+        self, owners: Callable[[], Iterable[Owner]], stir: Callable[[], None] = lambda: None
+    ) -> None:
+        """`stir`: called when something was brought up to date."""
+        self._owners, self._stir = owners, stir
         self._findings: dict[str, tuple[Diagnostic, ...]] = {}
         self._monitor: Monitor | None = None
         self._ended = threading.Event()
@@ -125,6 +128,7 @@ class Surveyor:
         for new in (found for found in findings if found not in self.findings(owner.name)):
             _log.error("%s: %s", owner.name, render(new))
         self._findings[owner.name] = findings
+        self._stir()
 
     def _ask_again(self, netlink: Netlink) -> None:
         """Let the kernel verify the neighbours that next hops lead to, and look for those that are

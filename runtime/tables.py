@@ -179,22 +179,19 @@ class Table:
 
     def write(
         self, slot: int, rule: Rule, cell: int, match: bytes, cell_of: CellOf,
-        next_hop_of: NextHopOf,
+        next_hop_of: NextHopOf, seen: Rule,
     ) -> None:  # fmt: skip
-        """The rule's record and its image into a free slot. Raises TooLong."""
-        self.codec.record(self.records, slot * self.record_stride, rule, cell_of, next_hop_of)
+        """The rule's image into a free slot, and its record: what packets see of it, as that of
+        `seen`. Raises TooLong."""
+        self.codec.record(self.records, slot * self.record_stride, seen, cell_of, next_hop_of)
         self.image_codec.write(self.images, slot * self.image_stride, rule, cell, match)
 
-    def leave_out(
-        self, slot: int, rule: Rule, absent: Collection[Reference], cell_of: CellOf
-    ) -> None:
-        """Let a spread's record, just written, do without those of its members; unless it has no
-        others."""
+    def without(self, rule: Rule, absent: Collection[Reference]) -> Rule:
+        """A spread without those of its members; as it is if it has no others."""
         assert self.kind.spread is not None
         kind = self.kind.spread.kind
-        present = tuple(m for m in rule.members if Reference(kind, m.id) not in absent)
-        if 0 < len(present) < len(rule.members):
-            self.codec.spread(self.records, slot * self.record_stride, present, cell_of)
+        present = tuple(member for member in rule.members if (kind, member.id) not in absent)
+        return rule._replace(members=present) if present else rule
 
     def insert(self, matches: Matches, cell: int, staged: list[bytes]) -> None:
         """Insert a rule's keys, leading to a cell that is still empty. Appends each to `staged`

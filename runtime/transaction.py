@@ -214,14 +214,13 @@ class Writer:
             table = tables[new.kind]
             cell = table.sequences[old.sequence]
             steps.append(_Step(table, new, cell, table.cells[cell]))
-        cell_of, next_hop_of = self._cell_of, self.next_hops.next_hop
+        cell_of, next_hop_of, absent = self._cell_of, self.next_hops.next_hop, self.absent
         for step in steps:  # by now all ids lead to cells
             table, rule, cell = step.table, step.rule, step.cell
             step.slot = slot = table.free_slots.take()
             matches = table.matches.of(rule)
-            table.write(slot, rule, cell, matches.image, cell_of, next_hop_of)
-            if rule.members and self.absent:
-                table.leave_out(slot, rule, self.absent, cell_of)
+            seen = table.without(rule, absent) if absent and rule.members else rule
+            table.write(slot, rule, cell, matches.image, cell_of, next_hop_of, seen)
             if not step.word:
                 table.insert(matches, cell, step.keys)
         for rule in work.removed:

@@ -50,15 +50,19 @@ def slot(value: int) -> int:
 def spread_slots(members: Iterable[tuple[int, int]]) -> list[int]:
     """Fill the slots of a spread with the ids of its (id, weight) members: weighted rendezvous
     hashing, so that a change of members moves only the changed member's share. No members: []."""
+    ordered = tuple(sorted(members))
+    return [ordered[i][0] for i in winners(ordered).tolist()] if ordered else []
+
+
+@lru_cache(maxsize=4096)
+def winners(ordered: tuple[tuple[int, int], ...]) -> npt.NDArray[np.intp]:
+    """For each slot, which of the members it goes to: at least one of them, lowest id first."""
     import numpy as np  # slow to import, and most who know this module spread nothing
 
-    ordered = sorted(members)
-    if not ordered:
-        return []
     weights = np.array([[weight] for _, weight in ordered], np.float64)
     scores = weights / np.array([_negative_logarithms(id) for id, _ in ordered])
-    # `argmax` keeps the first of equals: the lower id wins a tie.
-    return [ordered[i][0] for i in scores.argmax(axis=0).tolist()]
+    found: npt.NDArray[np.intp] = scores.argmax(axis=0)  # of equals the first: the lower id
+    return found
 
 
 def _rotate(word: int, by: int) -> int:

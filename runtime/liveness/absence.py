@@ -26,8 +26,8 @@ def leave_out(loaded: Loaded, dead: Collection[Reference]) -> int:
         return 0
     concerned = [
         (rule, rule)
-        for rule in _spreads(loaded.book)
-        if any(member in other for member in _members(loaded.book, rule))
+        for kind, rule in _spreads(loaded.book)
+        if any((kind, member.id) in other for member in rule.members)
     ]
     writer.absent = absent
     try:
@@ -50,8 +50,8 @@ def _leading(book: RuleBook, dead: Collection[Reference]) -> frozenset[Reference
             known[to] = rule is not None and any(map(leads, _refers(rule)))
         return known[to]
 
-    members = {m for rule in _spreads(book) for m in _members(book, rule)}
-    return frozenset(member for member in members if leads(member))
+    members = {(kind, m.id) for kind, rule in _spreads(book) for m in rule.members}
+    return frozenset(to for member in members if leads(to := Reference(*member)))
 
 
 def overlays_of(book: RuleBook, kind: str, members: Collection[Reference]) -> set[Reference]:
@@ -73,16 +73,12 @@ def _refers(rule: Rule) -> list[Reference]:
     return [*(to for _, to in rule.references), *target]
 
 
-def _spreads(book: RuleBook) -> Iterator[Rule]:
+def _spreads(book: RuleBook) -> Iterator[tuple[str, Rule]]:
+    """Each with the kind of its members."""
     for name, kind in book.kinds.items():
         if kind.spread is not None:
-            yield from book.rules(name)
-
-
-def _members(book: RuleBook, rule: Rule) -> list[Reference]:
-    spread = book.kinds[rule.kind].spread
-    assert spread is not None
-    return [Reference(spread.kind, member.id) for member in rule.members]
+            for rule in book.rules(name):
+                yield kind.spread.kind, rule
 
 
 # ---- as the records have it ---------------------------------------------------------------------
@@ -91,15 +87,13 @@ def _members(book: RuleBook, rule: Rule) -> list[Reference]:
 def left_out(loaded: Loaded) -> frozenset[Reference]:
     """Those that the records leave out: whoever wrote them found their overlays dead."""
     found = set[Reference]()
-    for rule in _spreads(loaded.book):
-        table = loaded.writer.tables[rule.kind]
-        members = table.kind.spread and loaded.writer.tables[table.kind.spread.kind]
-        assert members
-        here = _slots(table, rule)
-        gone = [m for m in rule.members if members.ids.get(m.id) not in here]
+    for kind, rule in _spreads(loaded.book):
+        cells = loaded.writer.tables[kind].ids
+        here = _slots(loaded.writer.tables[rule.kind], rule)
+        gone = [m for m in rule.members if cells.get(m.id) not in here]
         if gone:  # but one of little weight may have no slot anyway
             due = set(spread_slots(rule.members))
-            found |= {Reference(members.kind.name, m.id) for m in gone if m.id in due}
+            found |= {Reference(kind, m.id) for m in gone if m.id in due}
     return frozenset(found)
 
 

@@ -63,6 +63,12 @@ class Health:
         if self._good_since is None:
             self._good_since = now
 
+    def cut(self) -> bool:
+        """There is no way at all: dead at once. Whether its state changed."""
+        was, self.state, self.alive = self.state, "dead", False
+        self._lost_last, self._good_since = self.sent, None
+        return was != "dead"
+
     def judge(self, now: float) -> bool:
         """Whether its state changed, by what was not answered in time."""
         while self._waiting:

@@ -43,7 +43,7 @@ class _Probed:
     number: int
     rule: Rule
     health: Health
-    path: Path | None  # None while its port is missing
+    path: Path | None  # None while its port is missing: dead, without waiting for probes
     due: float
     since: float = field(default_factory=time.time)
 
@@ -185,6 +185,8 @@ class Prober:
                 known = _Probed(self._next, rule, health, None, due)
             known.rule, known.path = rule, paths[to]
             overlays[to] = known
+            if known.path is None and known.health.cut():
+                self._changed(pipeline, known)
         for to, probed in pipeline.overlays.items():
             if overlays.get(to) is not probed:
                 self._by_number.pop(probed.number, None)

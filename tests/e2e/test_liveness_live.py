@@ -172,6 +172,20 @@ def test_a_path_that_breaks(sites: Sites) -> None:
         assert sites.takes(lambda f: f == before, "as if none was")
 
 
+def test_an_interface_that_goes(sites: Sites) -> None:
+    """Probes would not find that out in the time that is waited for here."""
+    path = sites.agent.directory / "edge.yaml"
+    path.write_text(edge_yaml(A, B) + "liveness: {interval: 5 s, hold_down: 0 s}\n")
+    with sites.agent.agent(), sites.agent.client() as client:
+        load(sites, client)
+        sites.takes(lambda f: len(f) == FLOWS, "all flows arrive")
+        sites.world.edge_a.ip("link", "delete", "wan1")
+        until_states(client, GRE_1=DEAD, GRE_2=DEAD)
+        wires, sites.wires = sites.wires, sites.wires[1:]  # the other end went, too
+        sites.takes(lambda f: {*f.values()} == {3, 4}, "the other path takes all")
+        sites.wires = wires
+
+
 @pytest.mark.parametrize("end", ["killed", "rebooted"])
 def test_what_is_dead_is_known_after_a_kill(sites: Sites, end: str) -> None:
     """By what the records leave out; after a reboot it is found out again."""

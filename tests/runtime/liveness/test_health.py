@@ -52,6 +52,13 @@ def test_it_is_held_down() -> None:
     assert run(Health(Liveness(1, 3, 0), alive=False), "---+++") == [(4, "alive")]
 
 
+def test_no_way_at_all() -> None:
+    health = Health(SETTINGS)
+    assert run(health, "+++") == [(1, "alive")]
+    assert health.cut() and not health.cut() and not health.alive
+    assert run(health, "-" + "+" * 7, 3) == [(10, "alive")]
+
+
 def test_a_long_way_is_not_taken_for_a_dead_one() -> None:
     """Answers that take two and a half intervals, every one of them."""
     health, changes = Health(SETTINGS), []
