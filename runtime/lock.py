@@ -102,6 +102,7 @@ class Lock:
         """The pipeline is gone, and with it the need for its files. Whoever traces it now removes
         the other one."""
         self.path.unlink(missing_ok=True)
+        self.path.with_suffix(".overlays").unlink(missing_ok=True)  # of an agent that was killed
         if (trace := self.path.with_suffix(".trace")).exists():
             with suppress(OSError), Exclusive(trace) as held:
                 held.remove()

@@ -6,7 +6,6 @@ A file a pipeline, of JSON, written anew once a second. It says nothing any more
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -33,7 +32,7 @@ def post(pipeline: str, overlays: Iterable[Posted]) -> None:
     """Raises OSError."""
     content = [[o.kind, o.name, asdict(o.quality)] for o in overlays]
     path = _path(pipeline)
-    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh = FOLDER / f".{pipeline}.overlays"
     fresh.write_text(json.dumps(content))
     fresh.rename(path)
 

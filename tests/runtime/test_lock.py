@@ -23,6 +23,7 @@ def test_what_a_trace_left_goes_with_the_pipeline() -> None:
         pass
     with closing(Lock(NAME)) as lock:
         (RUN / f"{NAME}.trace").touch()
+        (RUN / f"{NAME}.overlays").touch()  # of an agent that was killed
         lock.remove()
     assert not left()
 
