@@ -16,6 +16,7 @@ from pathlib import Path
 
 from helioc.runtime.client import Client
 from helioc.runtime.loader import unload
+from helioc.runtime.lock import RUN
 from helioc.runtime.releases import ROOT
 from lab import Background, Lab, Namespace
 from linx_maps import write
@@ -144,7 +145,8 @@ def _pass_on(selector: selectors.BaseSelector, one: socket.socket, other: socket
 
 @contextmanager
 def world(lab: Lab, directory: Path) -> Iterator[World]:
-    """An edge to run an agent at; its pipeline is unloaded at the end."""
+    """An edge to run an agent at; its pipeline is unloaded at the end, and what a reboot that was
+    only played left of it is removed."""
     write(directory / "bundle")
     (directory / "edge.yaml").write_text(EDGE)
     made = World(make_edge(lab), f"ht{os.getpid()}-a{next(_numbers)}", directory)
@@ -153,3 +155,5 @@ def world(lab: Lab, directory: Path) -> Iterator[World]:
     finally:
         if (ROOT / made.name).exists():
             unload(made.name)
+        else:
+            (RUN / f"{made.name}.lock").unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lab import LabError, command, namespaces, remove_namespace
 
-BPFFS = Path("/sys/fs/bpf")
+BPFFS, RUN = Path("/sys/fs/bpf"), Path("/run/helio")
 PREFIX = f"ht{os.getpid()}-"
 
 # What stays open for good reasons: the standard streams' files, and what pytest itself captures to.
@@ -35,6 +35,7 @@ class Snapshot:
     pins: frozenset[str]
     namespaces: frozenset[str]
     links: frozenset[str]
+    files: frozenset[str]
     children: frozenset[int]
 
     def leaks_since(self, before: Snapshot) -> list[str]:
@@ -53,6 +54,7 @@ class Snapshot:
             "pin": self.pins - before.pins,
             "network namespace": self.namespaces - before.namespaces,
             "network device": self.links - before.links,
+            "file": self.files - before.files,
         }
         return [f"{kind} {name}" for kind, names in kinds.items() for name in sorted(names)]
 
@@ -64,6 +66,7 @@ def snapshot(prefix: str = PREFIX) -> Snapshot:
         pins=frozenset(_pins(prefix)),
         namespaces=frozenset(namespaces(prefix)),
         links=frozenset(path.name for path in Path("/sys/class/net").glob(f"{prefix}*")),
+        files=frozenset(str(path) for path in RUN.glob(f"{prefix}*")),
         children=frozenset(_children()),
     )
 
@@ -88,6 +91,8 @@ def sweep(before: Snapshot) -> None:
     for name in now.links - before.links:
         with contextlib.suppress(LabError):  # the other end of a pair that went just now
             command("ip", "link", "delete", name)
+    for name in now.files - before.files:
+        Path(name).unlink(missing_ok=True)
     for name in sorted(now.pins - before.pins, reverse=True):
         remove_pins(Path(name))
 

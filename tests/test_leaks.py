@@ -14,7 +14,7 @@ from leaks import Snapshot, leaked, snapshot
 
 HERE = Path(__file__).parent
 
-NOTHING = Snapshot(Counter(), frozenset(), frozenset(), frozenset(), frozenset())
+NOTHING = Snapshot(Counter(), frozenset(), frozenset(), frozenset(), frozenset(), frozenset())
 
 
 def _run(folder: Path, **environment: str) -> tuple[str, int]:
@@ -33,7 +33,7 @@ import os, socket, subprocess
 from pathlib import Path
 import pytest
 from lab import command
-from leaks import BPFFS, PREFIX
+from leaks import BPFFS, PREFIX, RUN
 
 kept = []
 
@@ -56,6 +56,10 @@ def test_namespace(kernel):
 def test_device(kernel):
     command("ip", "link", "add", PREFIX + "d", "type", "veth", "peer", "name", PREFIX + "e")
 
+def test_lock(kernel):
+    RUN.mkdir(mode=0o700, exist_ok=True)
+    (RUN / (PREFIX + "left.lock")).touch()
+
 def test_pin(kernel):
     (BPFFS / (PREFIX + "left") / "below").mkdir(parents=True)
 
@@ -75,6 +79,7 @@ LEAVES = {
     "test_child": "tail -f /dev/null",
     "test_namespace": "network namespace ht",
     "test_device": "network device ht",
+    "test_lock": "file /run/helio/ht",
     "test_pin": "pin /sys/fs/bpf/ht",
     "test_pin_in_its_own_folder": "pins left behind by this test:",
 }
@@ -83,8 +88,8 @@ LEAVES = {
 def test_every_kind_of_leak_fails_its_test(kernel: None, tmp_path: Path) -> None:
     (tmp_path / "test_leaky.py").write_text(LEAKY)
     said, _ = _run(tmp_path)
-    # Eight at teardown, and once more all that stayed to the end.
-    assert "1 failed, 8 passed, 9 errors" in said, said
+    # Nine at teardown, and once more all that stayed to the end.
+    assert "1 failed, 9 passed, 10 errors" in said, said
     for test, leaves in LEAVES.items():
         report = said.split(f"_ ERROR at teardown of {test} _")[1].split("_ ERROR at ")[0]
         assert leaves in report, said
