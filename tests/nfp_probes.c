@@ -182,10 +182,10 @@ BODY(NEED(34); __u32 l = (*(__u8 *)(data + 14) & 15) * 4; void *q = data + 14 + 
 static __noinline int f(void *data, void *end, int x) { if (data + 34 > end) return x; return *(__u8 *)(data + 20) + x; }
 BODY(return f(data, end, 1) + f(data, end, 3) > 5 ? XDP_TX : XDP_PASS;)
 #elif defined(CASE_stack_448)
-BODY(volatile __u32 a[110]; for (int i = 0; i < 110; i++) a[i] = i; return a[3] == 3 ? XDP_TX : XDP_PASS;)
+BODY(__u32 a[110]; a[0] = bpf_get_prandom_u32(); asm volatile("" : "+m"(a)); return a[0] == 3 ? XDP_TX : XDP_PASS;)
 #elif defined(CASE_stack_subprog)	/* 248 + 256: fits the host, not the NFP, which adds the return address and rounds each to 64 */
-static __noinline int f(int x) { volatile __u32 a[64]; for (int i = 0; i < 64; i++) a[i] = x; return a[3]; }
-BODY(volatile __u32 a[62]; for (int i = 0; i < 62; i++) a[i] = i; return f(a[1]) == 3 ? XDP_TX : XDP_PASS;)
+static __noinline int f(int x) { __u32 a[64]; a[0] = x; asm volatile("" : "+m"(a)); return a[0]; }
+BODY(__u32 a[62]; a[0] = 3; asm volatile("" : "+m"(a)); return f(a[0]) == 3 ? XDP_TX : XDP_PASS;)
 #elif defined(CASE_loop)
 BODY(__u32 s = 0; 
 	for (int i = 0; i < 40; i++) { asm volatile("" : "+r"(i)); if (data + i + 1 > end) break; s += *(__u8 *)(data + i); }

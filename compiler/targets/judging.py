@@ -23,6 +23,8 @@ def judged(octets: bytes, pipeline: Pipeline) -> tuple[Report, ...]:
     for report in reports:
         if report.instructions > limits.INSTRUCTIONS:
             found.append(_too_long(pipeline, report))
+        if report.stack > limits.STACK:
+            found.append(faults.too_much_stack(pipeline.span, report.stack))
     if found:
         raise Refused(found)
     return reports

@@ -8,7 +8,7 @@ import pytest
 from helioc.compiler.targets import limits
 from helioc.compiler.targets.conform import check_object, check_program
 from helioc.compiler.targets.object_file import read_object
-from nfp_probes import EXPECTED, TOO_LONG, build
+from nfp_probes import EXPECTED, REACH, STACK, TOO_LONG, build
 
 
 @pytest.mark.parametrize("case", EXPECTED)
@@ -23,6 +23,14 @@ def test_says_what_is_wrong(case: str, tmp_path: Path) -> None:
 def test_counts_what_is_around_every_program(tmp_path: Path) -> None:
     read = read_object(build("ret_99", tmp_path / "case.o"))
     assert check_program(read, "prog").instructions == 26
+
+
+@pytest.mark.parametrize("case", STACK | REACH)
+def test_measures_stack_and_reach(case: str, tmp_path: Path) -> None:
+    read = read_object(build(case, tmp_path / "case.o"))
+    report = check_program(read, "prog")
+    assert report.stack == STACK.get(case, 0)
+    assert report.reach == REACH.get(case, 0)
 
 
 def test_newer_instructions_are_refused(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from helioc.compiler.explanations import all_explanations
 from helioc.compiler.phases import check_file, compile_for_card
+from helioc.compiler.targets.judging import judged
 from helioc.lang.diagnostics import Refused
+from nfp_probes import build
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"
 
@@ -118,6 +120,14 @@ def test_too_long(tmp_path: Path) -> None:
     (found,) = refused.value.diagnostics
     assert found.code == "H0359" and len(found.labels) == 4, found
     assert any("hash(" in label.span.text for label in found.labels[1:]), found
+
+
+def test_too_much_stack(tmp_path: Path) -> None:
+    pipeline = check_file(PIPELINES / "slice.hp")
+    with pytest.raises(Refused) as refused:
+        judged(build("stack_subprog", tmp_path / "case.o"), pipeline)
+    (found,) = refused.value.diagnostics
+    assert found.code == "H0359" and "576 octets of stack" in found.title, found
 
 
 def test_linx_says_all_at_once() -> None:
