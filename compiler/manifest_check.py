@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from .manifest import NEXT_HOP_SIZE, SPREAD_SLOTS
 from .requests.lists import octets_of
 
 if TYPE_CHECKING:
@@ -16,10 +17,13 @@ _U32 = (1 << 32) - 1
 #: Octets of a map's key and of a record: beyond these the kernel has no room on its stack, and the
 #: programs none to look at.
 _KEY, _RECORD = 512, 1 << 16
-_PORTS, _MEMBERS = 1 << 16, 255
+_PORTS = 1 << 16
 #: Values of an element that holds several.
 MOST_LISTED = 8
-_SIZES = {"present": 1, "tag": 1, "reference": 4, "next_hop": 24, "slots": 1024}
+#: Members of a spread: a rule's image counts them in an octet.
+MOST_MEMBERS = 255
+_SIZES = {"present": 1, "tag": 1, "reference": 4, "next_hop": NEXT_HOP_SIZE,
+          "slots": 4 * SPREAD_SLOTS}  # fmt: skip
 _WIDTHS = {"ip4": (32,), "ip6": (128,), "mac": (48,), "uint": range(1, 129)}
 
 
@@ -108,8 +112,8 @@ def _counts(rule: RuleKind) -> Iterator[str]:
     if rule.grouped != (rule.group_position is not None):
         yield "`group_position` must be there exactly where `grouped` is true"
     spread = rule.spread
-    if spread is not None and not 0 < spread.least <= spread.most <= _MEMBERS:
-        yield f"it spreads over {spread.least} to {spread.most}, not within 1 to {_MEMBERS}"
+    if spread is not None and not 0 < spread.least <= spread.most <= MOST_MEMBERS:
+        yield f"it spreads over {spread.least} to {spread.most}, not within 1 to {MOST_MEMBERS}"
 
 
 def _used(rule: RuleKind) -> Iterator[str]:

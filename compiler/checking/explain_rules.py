@@ -14,7 +14,7 @@ RULES: dict[str, Explanation] = {
     "H0251": Explanation(
         "a number is out of bounds",
         "Elements have the numbers 1 to 65535, rule kinds a capacity of 1 to 4M, and a spread "
-        "1 to 256 members, the lower bound first.",
+        "1 to 255 members, the lower bound first.",
         "rule CLASS [0] {\n  gives weight\n}",
         "rule CLASS [16] {\n  gives weight\n}",
     ),

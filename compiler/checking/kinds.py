@@ -9,6 +9,7 @@ from ...lang import tree
 from ...lang.diagnostics import Diagnostics
 from ...lang.source import Span
 from .. import model
+from ..manifest_check import MOST_MEMBERS
 from . import faults_files
 from . import faults_rules as faults
 from .edges import CheckedGraph
@@ -21,7 +22,6 @@ from .values import WIDEST, Expressions
 Kind = Literal["exact", "lpm", "optional", "ternary", "range"]
 MATCH_KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_RULES = 4 << 20
-MOST_MEMBERS = 256
 
 
 class Rules:

@@ -92,6 +92,15 @@ def test_what_ships_is_read(pipeline: Path) -> None:
     assert from_json(manifest.to_json()) == manifest
 
 
+def test_a_spread_over_as_many_as_may_be_is_read(tmp_path: Path) -> None:
+    text = (PIPELINES[0].parent / "linx.hp").read_text()
+    (tmp_path / "linx.hp").write_text(text.replace("FAR[1..16]", "FAR[1..255]"))
+    checked = check_file(tmp_path / "linx.hp")
+    manifest = manifest_of(checked, lower_pipeline(checked))
+    assert [r.spread.most for r in manifest.rules if r.spread] == [255]
+    assert from_json(manifest.to_json()) == manifest
+
+
 @settings(max_examples=400, deadline=None)
 @given(
     st.sampled_from(PLACES),
