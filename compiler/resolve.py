@@ -38,6 +38,7 @@ HOMES = {
     "vxlan": "std.vxlan",
     "geneve": "std.geneve",
     "gtpu": "std.gtpu",
+    "gtpu_recovery": "std.gtpu",
     "gtpu_extension": "std.gtpu",
     "pdu_session": "std.gtpu",
     "mpls": "std.mpls",

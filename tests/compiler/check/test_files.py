@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from check_frame import checked, framed
 from helioc.compiler.check import check_headers
-from helioc.compiler.resolve import load_file
+from helioc.compiler.resolve import HOMES, STANDARD, load_file
 from helioc.lang.diagnostics import Diagnostic, Refused
 
 PIPELINE = """import std.ethernet, std.ip
@@ -36,6 +36,12 @@ def check_files(tmp_path: Path) -> Check:
         return checked(main.read_text(), main)[1]
 
     return run
+
+
+def test_every_standard_header_has_its_home() -> None:
+    files = sorted(STANDARD.glob("*.hp"))
+    homes = {h.name.text: f"std.{path.stem}" for path in files for h in load_file(path).headers}
+    assert homes == HOMES
 
 
 def codes(found: list[Diagnostic]) -> list[str]:
