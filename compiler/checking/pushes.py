@@ -217,16 +217,12 @@ def element_of(
     computed: list[str] = []
     for assign in element.fields:
         if _is_computed(assign, node):
-            name = assign.target.parts[0]
-            given.setdefault(name.text, name.span)
-            computed.append(name.text)
+            _note(program, assign.target.parts[0], given)
+            computed.append(assign.target.text)
             continue
-        array = _array(program, assign, node)
+        array = _array(assign, node)
         if array is not None:
-            name = assign.target.parts[0]
-            first = given.setdefault(name.text, name.span)
-            if first is not name.span:
-                program.report(faults_files.declared_twice("the value of", name, first))
+            _note(program, assign.target.parts[0], given)
             items = StageNames(program, state, scope).items(assign.value)
             if items is not None and _fits_array(program, items, array, node):
                 lists.append((array.name, items.items))
@@ -244,7 +240,14 @@ def element_of(
     return model.PushElement(node.name, tuple(values), tuple(computed), tuple(lists))
 
 
-def _array(program: Program, assign: tree.Assign, node: model.Node) -> model.Field | None:
+def _note(program: Program, name: tree.Name, given: dict[str, Span]) -> None:
+    """A field is given: each at most once."""
+    first = given.setdefault(name.text, name.span)
+    if first is not name.span:
+        program.report(faults_files.declared_twice("the value of", name, first))
+
+
+def _array(assign: tree.Assign, node: model.Node) -> model.Field | None:
     """The array that is given, if it is one."""
     if len(assign.target.parts) != 1:
         return None
@@ -299,9 +302,7 @@ def _assign(
         return None
     name = assign.target.parts[0]
     field = PacketNames(program.checked, program.found).field_of(node, name)
-    first = given.setdefault(name.text, name.span)
-    if first is not name.span:
-        program.report(faults_files.declared_twice("the value of", name, first))
+    _note(program, name, given)
     bare = isinstance(assign.value, tree.Path)
     use = StageNames(program, state, scope, "group" if bare and field and field.group else "value")
     value = use.expressions.value(assign.value)
