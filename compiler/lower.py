@@ -11,7 +11,7 @@ from .layout import Table, states, tables
 from .lowered import Function, Member, NodeState, Program, Record, Traced, Unit, Writer, c_name
 from .lowering import trace
 from .lowering.parser import lower_parser
-from .lowering.reads import reads, walk
+from .lowering.reads import asks_local, reads, walk
 from .lowering.rewrite import carried_over
 from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.stages import lower_block
@@ -19,7 +19,7 @@ from .lowering.tell import places
 from .lowering.values import Binding, Kept, Site
 from .lowering.verdicts import steers
 from .manifest import State
-from .model import Choose, Find, IsLocal, Pipeline, Stage, Tell
+from .model import Choose, Find, Pipeline, Stage, Tell
 from .targets.tables import offloaded
 
 Join = Literal["staged", "fused"]
@@ -83,7 +83,7 @@ def lower(
         replies=pipeline.replies,
         steers=steers(pipeline),
         kept_plain=tuple(sorted(used & {"length", "l4", "link", "queue"})),
-        asks_local=tuple(sorted(_asks_local(pipeline))),
+        asks_local=tuple(sorted(asks_local(pipeline))),
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,
         traced=Traced(trace.schema_nodes(pipeline.graph), points.all) if traced else None,
     )
@@ -95,12 +95,6 @@ def _refuse_long_keys(laid_out: tuple[Table, ...]) -> None:
         if t.key is not None and t.key.size > LONGEST_KEY:
             title = f"`{t.rule.name}` matches too much: its key has {t.key.size} octets"
             raise Unsupported(f"{title}, and {LONGEST_KEY} is the most", t.rule.span)
-
-
-def _asks_local(pipeline: Pipeline) -> set[str]:
-    """Kinds of addresses that are asked whether they are the host's."""
-    parts = walk(tuple(stage.body for stage in pipeline.stages))
-    return {part.address.kind for part in parts if isinstance(part, IsLocal)}
 
 
 def _tells(pipeline: Pipeline) -> bool:

@@ -1,4 +1,4 @@
-"""What the stages take from rules: the layout of records follows from it."""
+"""What the stages take from rules, from which the layout of records follows; and of the host."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ..layout import Reads
-from ..model import Attribute, Forward, MatchReference, MatchValue, Pipeline, PortOf
+from ..model import Attribute, Forward, IsLocal, MatchReference, MatchValue, Pipeline, PortOf
 
 
 def reads(pipeline: Pipeline) -> Reads:
     """Collect every attribute that a stage reads, by rule kind."""
     elements, presence = set(), set()
     references, next_hops = set(), set()
-    for part in walk(tuple(stage.body for stage in pipeline.stages)):
+    for part in walk(pipeline.stages):
         match part:
             case MatchReference(subject):
                 references.add((subject.rule, subject.element))
@@ -33,6 +33,11 @@ def reads(pipeline: Pipeline) -> Reads:
     return Reads(
         frozenset(elements), frozenset(presence), frozenset(references), frozenset(next_hops)
     )
+
+
+def asks_local(pipeline: Pipeline) -> set[str]:
+    """Kinds of addresses that are asked whether they are the host's."""
+    return {p.address.kind for p in walk(pipeline.stages) if isinstance(p, IsLocal)}
 
 
 def walk(part: Any) -> Iterator[Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...lang.diagnostics import Diagnostic
+from ..events import Events
 from ..fixed import FIXED_MOST
 from ..layout import Table, tables
-from ..lowering.reads import reads, walk
+from ..lowering.reads import asks_local, reads, walk
+from ..manifest import LOCAL_ADDRESSES
 from ..model import (
     Append,
     Arrival,
@@ -44,7 +46,7 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
 
 def _statements(pipeline: Pipeline) -> Iterator[Diagnostic]:
     seen = set()
-    for part in walk(tuple(stage.body for stage in pipeline.stages)):
+    for part in walk(pipeline.stages):
         found = _statement(part)
         if found is not None and found.span not in seen:
             seen.add(found.span)
@@ -96,12 +98,19 @@ def _sizes(pipeline: Pipeline, laid_out: tuple[Table, ...]) -> Iterator[Diagnost
         octets = limits.element_octets(key, value)
         if octets > limits.ELEMENT or key > limits.KEY or value > limits.VALUE:
             yield faults.element(table.rule.span, table.rule.name, key, value)
-    total = sum(entries for *_, entries in maps)
+    own = own_maps(pipeline)
+    total = sum(entries for *_, entries in maps) + sum(own)
     if total > limits.ENTRIES:
         largest = max(maps, key=lambda m: m[4])[0].rule
         yield faults.entries(largest.span, largest.name, total)
-    if len(maps) + 3 > limits.MAPS:
-        yield faults.maps(pipeline.span, len(maps) + 3)
+    if len(maps) + len(own) > limits.MAPS:
+        yield faults.maps(pipeline.span, len(maps) + len(own))
+
+
+def own_maps(pipeline: Pipeline) -> list[int]:
+    """Entries of the maps that hold no rules: control, events, the host's addresses."""
+    local = [LOCAL_ADDRESSES for _ in asks_local(pipeline)]
+    return [1, len(Events(pipeline).counters), *local]
 
 
 # ---- depth ----------------------------------------------------------------------------------

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.explanations import all_explanations
+from helioc.compiler.layout import tables
+from helioc.compiler.lowering.reads import reads
 from helioc.compiler.phases import check_file, compile_for_card
 from helioc.compiler.targets.judging import judged
+from helioc.compiler.targets.nfp import own_maps
+from helioc.compiler.targets.object_file import read_object
+from helioc.compiler.targets.tables import maps_of, offloaded
 from helioc.lang.diagnostics import Refused
 from nfp_probes import build
 
@@ -135,6 +140,14 @@ def test_linx_says_all_at_once() -> None:
         compile_for_card(check_file(PIPELINES / "linx.hp"))
     codes = [d.code for d in refused.value.diagnostics]
     assert {"H0350", "H0351", "H0353"} <= set(codes) and len(codes) > 8
+
+
+@pytest.mark.parametrize("name", ["slice", "linx_offload"])
+def test_counts_the_maps_that_come_out(name: str) -> None:
+    pipeline = check_file(PIPELINES / f"{name}.hp")
+    counted = [entries for *_, entries in maps_of(offloaded(tables(pipeline, reads(pipeline))))]
+    made = read_object(compile_for_card(pipeline).object).maps.values()
+    assert sorted([*counted, *own_maps(pipeline)]) == sorted(spec.entries for spec in made)
 
 
 def test_slice_fits() -> None:
