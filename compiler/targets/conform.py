@@ -30,7 +30,7 @@ from .flow import (
     analyse,
     operand,
 )
-from .frames import stack_octets
+from .frames import frames_of, stack_octets
 from .object_file import CALL, LOAD_WIDE, Instruction, ObjectFile
 from .values import Number, Pointer
 
@@ -93,8 +93,9 @@ def check_program(program: ObjectFile, name: str) -> Report:
     checked = _Checked(program)
     for function in facts.values():
         checked.function(function, function.function.name == name)
-    instructions, counted = count(facts, name)
-    stack = stack_octets(facts, name)
+    frames = frames_of(facts, name)
+    instructions, counted = count(frames)
+    stack = stack_octets(frames, name)
     unique = tuple(dict.fromkeys(checked.found))
     return Report(name, unique, instructions, stack, checked.reach, _by_line(facts, counted))
 

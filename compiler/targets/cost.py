@@ -8,8 +8,8 @@ the longer translation.
 from __future__ import annotations
 
 from . import values as v
-from .flow import ALU, ALU64, ATOMIC, EXIT, JMP, JMP32, LDX, OPERATIONS, SIZES, Facts, operand
-from .frames import FRAME, Frame, frame_of, saves
+from .flow import ALU, ALU64, ATOMIC, EXIT, JMP, JMP32, LDX, OPERATIONS, SIZES, operand
+from .frames import Frame, saves
 from .object_file import CALL, LOAD_WIDE, Instruction
 from .values import Number, Pointer
 
@@ -20,9 +20,8 @@ _UNRESTRICTED, _RESTRICTED = 0xFF, 0x7F  # immediates that fit an operand
 _ADJUST_HEAD, _ADJUST_TAIL, _RANDOM = 44, 65, 7
 
 
-def count(facts: dict[str, Facts], program: str) -> tuple[int, dict[str, dict[int, int]]]:
+def count(frames: dict[str, Frame]) -> tuple[int, dict[str, dict[int, int]]]:
     """NFP instructions of a program in all, and by function and BPF instruction."""
-    frames = {name: frame_of(f, name == program) for name, f in facts.items()}
     counted = {name: _count(frame, frames) for name, frame in frames.items()}
     whole = AROUND + sum(sum(each.values()) for each in counted.values())
     if any(saves(frame) for frame in frames.values() if not frame.main):
@@ -82,7 +81,7 @@ def _alu(frame: Frame, at: int, i: Instruction) -> int:
         if not register:
             return _load(i.imm & v.MOST32) + (_load(i.imm >> 32 & v.MOST32) if wide else 1)
         if wide and i.src == 10:
-            return 2 + _any((frame.depth + 3) // 4 * 4)
+            return 2 + _any(frame.words)
         return 2
     if operation == "swap":
         return {16: 3, 32: 3, 64: 5}[i.imm]
@@ -90,9 +89,7 @@ def _alu(frame: Frame, at: int, i: Instruction) -> int:
         return _shift(frame, at, i, wide) + (0 if wide else extend)
     if operation in ("*", "/"):
         return _multiply(frame, at, i, operation)
-    if operation == "neg":
-        return 2 if wide else 1 + extend
-    if register:
+    if operation == "neg" or register:
         return 2 if wide else 1 + extend
     return _immediate(operation, i.imm, wide) + (0 if wide else extend)
 
@@ -148,9 +145,7 @@ def _jump(i: Instruction) -> int:
         return 1
     low, high = i.imm & v.MOST32, i.imm >> 32 & v.MOST32
     if i.code & 8:
-        if test in (0x50, 0x40):  # not equal, bits set
-            return 4 if wide else 2
-        if test == 0x10:
+        if test in (0x10, 0x50, 0x40):  # equal, not equal, bits set
             return 4 if wide else 2
         return 3 if wide else 2
     if test == 0x10:
@@ -175,8 +170,8 @@ def _memory(frame: Frame, at: int, i: Instruction) -> int:
     kind = pointer.kind if isinstance(pointer, Pointer) else "packet"
     if kind == "ctx":
         return 2 if loads else 5
-    if kind == "stack":
-        return _stack(frame, pointer, i, size, loads) + extend
+    if isinstance(pointer, Pointer) and kind == "stack":
+        return _stack(frame, pointer, i.off, size) + extend
     words = 2 if size == 8 else 1
     if kind == "value":
         return (2 + _any(i.off, _RESTRICTED) if i.off else 0) + 1 + words + extend
@@ -198,19 +193,17 @@ def _packet(frame: Frame, at: int, i: Instruction, size: int) -> int:
     return cost + (2 if size <= 4 else 4)
 
 
-def _stack(frame: Frame, pointer: v.Value, i: Instruction, size: int, loads: bool) -> int:
-    if not isinstance(pointer, Pointer) or pointer.at is None:
+def _stack(frame: Frame, pointer: Pointer, off: int, size: int) -> int:
+    if pointer.at is None:
         return 12
-    depth = (frame.depth + 3) // 4 * 4
-    off = depth + i.off + pointer.at
+    off += frame.words + pointer.at
     cost, stepping = 0, False
     if off + size > _NEAR:
         stepping = off // _WINDOW != (off + size - 1) // _WINDOW
         base = off // 4 * 4 if stepping else off // _WINDOW * _WINDOW
         cost += 2 + _any(base) + 3
         off = off % _WINDOW if not stepping else off
-    pieces = _pieces(off, size)
-    return cost + pieces
+    return cost + _pieces(off, size)
 
 
 def _pieces(off: int, size: int) -> int:
@@ -238,10 +231,8 @@ def _add(frame: Frame, at: int, i: Instruction) -> int:
 
 def _call(frame: Frame, at: int, i: Instruction, frames: dict[str, Frame]) -> int:
     if i.calls:
-        callee = frames[i.refers]
-        depth = (frame.depth + FRAME - 1) // FRAME * FRAME
-        around = 2 * (2 + _any(depth)) + 3 if depth else 0
-        return around + (3 if saves(callee) else 2)
+        around = 2 * (2 + _any(frame.octets)) + 3 if frame.octets else 0
+        return around + (3 if saves(frames[i.refers]) else 2)
     if i.imm == _ADJUST_HEAD:
         return 16
     if i.imm == _ADJUST_TAIL:
@@ -249,6 +240,5 @@ def _call(frame: Frame, at: int, i: Instruction, frames: dict[str, Frame]) -> in
     if i.imm == _RANDOM:
         return 3
     key = frame.facts.states[at].registers[2]
-    depth = (frame.depth + 3) // 4 * 4
-    lowest = isinstance(key, Pointer) and key.kind == "stack" and depth + (key.at or 0) == 0
+    lowest = isinstance(key, Pointer) and key.kind == "stack" and -(key.at or 0) == frame.words
     return 3 if lowest else 8

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from . import values as v
-from .btf import MapSpec
 from .object_file import CALL, LOAD_WIDE, Function, Instruction, ObjectFile
 from .values import Number, Pointer, Value
 
@@ -50,8 +49,8 @@ class State:
 
 @dataclass
 class Facts:
-    """What is known of a function: the state in front of each instruction that can be reached, and
-    for each of several callers."""
+    """What is known of a function: the state in front of each instruction that can be reached, of
+    all callers joined, and what it returns."""
 
     function: Function
     states: dict[int, State] = field(default_factory=dict)
@@ -122,7 +121,7 @@ def _steps(
     if kind in (JMP, JMP32):
         return _jump(at, insn, state)
     if insn.code == LOAD_WIDE:
-        value = _wide(program.maps, insn, function.instructions[at + 1])
+        value = _wide(insn, function.instructions[at + 1])
         return [(at + 2, state.with_register(insn.dst, value))]
     if kind in (ALU, ALU64):
         return [(at + 1, state.with_register(insn.dst, _computed(function, at, insn, state)))]
@@ -138,7 +137,7 @@ def _steps(
     return [(at + 1, state)]
 
 
-def _wide(maps: dict[str, MapSpec], insn: Instruction, upper: Instruction) -> Value:
+def _wide(insn: Instruction, upper: Instruction) -> Value:
     if insn.refers:
         return Pointer("map", insn.refers)
     return v.number((insn.imm & v.MOST32) | (upper.imm & v.MOST32) << 32)

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from . import values as v
 from .flow import ALU, ALU64, EXIT, JMP, JMP32, LDX, OPERATIONS, SIZES, ST, STX, Facts
 from .object_file import CALL, LOAD_WIDE, Instruction
 from .values import Pointer
-
-FRAME = 64  # frames are rounded up to so many octets of the stack
 
 
 @dataclass
@@ -24,6 +23,21 @@ class Frame:
     targets: frozenset[int]
     extends: frozenset[int]  # 32-bit results whose upper half somebody reads
     caches: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
+
+    @property
+    def words(self) -> int:
+        """Octets of the stack that are used, in whole words."""
+        return (self.depth + 3) // 4 * 4
+
+    @property
+    def octets(self) -> int:
+        """Octets of the stack that are taken."""
+        return (self.depth + 63) // 64 * 64
+
+
+def frames_of(facts: dict[str, Facts], program: str) -> dict[str, Frame]:
+    """Of a program and all that it calls, by function."""
+    return {name: frame_of(each, name == program) for name, each in facts.items()}
 
 
 def frame_of(facts: Facts, main: bool) -> Frame:
@@ -55,16 +69,17 @@ def _depth(facts: Facts) -> int:
         state = facts.states.get(at)
         if state is None:
             continue
-        pointer = state.registers[i.src if i.code & 7 == LDX else i.dst]
-        if i.code & 7 in (LDX, STX, ST) and _on_stack(pointer):
-            deepest = max(deepest, -(pointer.at or 0) - i.off)  # type: ignore[union-attr]
-        if i.code == CALL and _on_stack(state.registers[2]):
-            deepest = max(deepest, -(state.registers[2].at or 0))  # type: ignore[union-attr]
+        if i.code & 7 in (LDX, STX, ST):
+            pointer = state.registers[i.src if i.code & 7 == LDX else i.dst]
+            deepest = max(deepest, _below(pointer, i.off))
+        if i.code == CALL:
+            deepest = max(deepest, _below(state.registers[2]))
     return (deepest + 7) // 8 * 8
 
 
-def _on_stack(value: v.Value) -> bool:
-    return isinstance(value, Pointer) and value.kind == "stack"
+def _below(value: v.Value, off: int = 0) -> int:
+    """How far under the stack's top a pointer leads; 0 of one to something else."""
+    return -(value.at or 0) - off if _is(value, "stack") else 0
 
 
 # ---- upper halves ---------------------------------------------------------------------------
@@ -161,7 +176,6 @@ def _caches(frame: Frame) -> dict[int, tuple[int, int, bool]]:
         if not _is(pointer, "packet"):
             close()
             continue
-        assert isinstance(pointer, Pointer)
         here = (pointer.base, pointer.at)
         low, high = min(first, i.off), max(last, i.off + size)
         if not group or here != place or high - low > 64:
@@ -173,20 +187,19 @@ def _caches(frame: Frame) -> dict[int, tuple[int, int, bool]]:
     return found
 
 
-def _is(value: v.Value, kind: str) -> bool:
+def _is(value: v.Value, kind: str) -> TypeGuard[Pointer]:
     return isinstance(value, Pointer) and value.kind == kind
 
 
 # ---- the stack ------------------------------------------------------------------------------
 
 
-def stack_octets(facts: dict[str, Facts], program: str) -> int:
+def stack_octets(frames: dict[str, Frame], program: str) -> int:
     """Of the deepest chain of calls."""
-    frames = {name: frame_of(f, name == program) for name, f in facts.items()}
 
     def deepest(name: str) -> int:
-        called = {i.refers for i in facts[name].function.instructions if i.calls}
-        own = (frames[name].depth + FRAME - 1) // FRAME * FRAME
-        return own + max((deepest(each) for each in called if each in facts), default=0)
+        frame = frames[name]
+        called = {i.refers for i in frame.facts.function.instructions if i.calls}
+        return frame.octets + max((deepest(each) for each in called if each in frames), default=0)
 
     return deepest(program)

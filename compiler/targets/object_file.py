@@ -14,12 +14,11 @@ _INSTRUCTION = struct.Struct("<BBhi")
 PSEUDO_CALL = 1  # src_reg of a call to another function
 CALL = 0x85
 LOAD_WIDE = 0x18
-_CALL_RELOCATION = 10  # R_BPF_64_32
 
 
 class Instruction(NamedTuple):
-    """One of BPF. `refers` is the map that a wide load leads to, or the place (by `where`) of the
-    function that a call does."""
+    """One of BPF. `refers` is the name of the map that a wide load leads to, or of the function
+    that a call does."""
 
     code: int
     dst: int

@@ -39,8 +39,6 @@ class Pointer:
 class Mixed:
     """Different things by the way that was taken; nothing can be done with it but copy it."""
 
-    kinds: frozenset[str] = frozenset()
-
 
 Value = Number | Pointer | Mixed
 
@@ -76,18 +74,12 @@ def join(a: Value, b: Value, where: object) -> Value:
         return replace(a, at=None)
     for pointer, other in ((a, b), (b, a)):  # null, until it is tested
         if isinstance(pointer, Pointer) and isinstance(other, Number):
-            return pointer if other.constant == 0 else Mixed(frozenset({pointer.kind, "number"}))
-    return Mixed(_kinds(a) | _kinds(b))
+            return pointer if other.constant == 0 else UNSET
+    return UNSET
 
 
 def _reach(pointer: Pointer) -> int:
     return pointer.reach + max(pointer.at or 0, 0)
-
-
-def _kinds(value: Value) -> frozenset[str]:
-    if isinstance(value, Mixed):
-        return value.kinds
-    return frozenset({value.kind if isinstance(value, Pointer) else "number"})
 
 
 def widened(old: Value, new: Value) -> Value:
