@@ -103,9 +103,7 @@ def _tells(pipeline: Pipeline) -> bool:
 
 def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
     """Kinds that a stage binds under their own name."""
-    found = {
-        p.rule for p in walk(tuple(s.body for s in pipeline.stages)) if isinstance(p, Find | Choose)
-    }
+    found = {p.rule for p in walk(pipeline.stages) if isinstance(p, Find | Choose)}
     return [t for name, t in by_name.items() if name in found]
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ..lang.parser import parse, read
@@ -20,8 +22,10 @@ from .lowered import Unit
 from .lowering.reads import walk
 from .lowering.shape import Unsupported
 from .model import Bridge, Forward, Pipeline
-from .targets.conform import Report
 from .tracing.schema import FORMAT, Schema, TracedBuild
+
+if TYPE_CHECKING:
+    from .targets.conform import Report
 
 
 def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
@@ -67,8 +71,8 @@ def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = F
     units = [lower_pipeline(pipeline, join, tracing) for tracing in (False, True)[: 1 + traced]]
     with ThreadPoolExecutor() as pool:  # clang is a process of its own
         built = list(pool.map(partial(_build, pipeline), units))
-    digests = [hashlib.sha256(each).hexdigest() for each in built]
-    manifest = replace(manifest_of(pipeline, units[0]), digest=digests[0])
+    digests = [_digest(each) for each in built]
+    manifest = manifest_of(pipeline, units[0], digests[0])
     told = units[-1].traced
     tracing = None
     if told is not None:
@@ -77,18 +81,17 @@ def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = F
     return Bundle(manifest, emit(units[0], lines=False), built[0], tracing)
 
 
-def _build(pipeline: Pipeline, unit: Unit) -> bytes:
+def _build(pipeline: Pipeline, unit: Unit, flags: Sequence[str] = ()) -> bytes:
     from .clang import compile_c
     from .emit import emit
 
-    return compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
+    return compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
 
 
 def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     """Programs for a Netronome NIC. What it cannot do is refused before anything is lowered; what
     was compiled is held against it again. `on_host`: the same for the host's kernel, to be tested
     there. Raises `Refused`."""
-    from .clang import compile_c
     from .emit import emit
     from .targets.judging import judged
     from .targets.nfp import FLAGS, refusals
@@ -97,20 +100,23 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
         raise Refused(found)
     unit = lower_pipeline(pipeline, target="nfp")
     flags = [*FLAGS, "-DON_HOST"] if on_host else FLAGS
-    built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
+    built = _build(pipeline, unit, flags)
     reports = () if on_host else judged(built, pipeline)
-    manifest = replace(manifest_of(pipeline, unit), digest=hashlib.sha256(built).hexdigest())
+    manifest = manifest_of(pipeline, unit, _digest(built))
     return Bundle(manifest, emit(unit, lines=False), built, reports=reports)
 
 
-def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
-    """The contract for the runtime; the digest is filled in when the object is built."""
-    stages = tuple(stage.body for stage in pipeline.stages)
+def _digest(built: bytes) -> str:
+    return hashlib.sha256(built).hexdigest()
+
+
+def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
+    """The contract for the runtime; `digest` is that of the object, where it is built."""
     return m.Manifest(
         format=m.FORMAT,
         pipeline=pipeline.name,
         source=unit.source,
-        digest="",
+        digest=digest,
         join=unit.join,
         roles=pipeline.roles,
         default=pipeline.default,
@@ -136,7 +142,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit) -> m.Manifest:
         states=unit.states,
         target=unit.target,
         atomic="request" if unit.target == "host" else "rule",
-        forwards=any(isinstance(part, Forward | Bridge) for part in walk(stages)),
+        forwards=any(isinstance(part, Forward | Bridge) for part in walk(pipeline.stages)),
         doc=pipeline.doc,
         anatomy=anatomy_of(pipeline),
     )
