@@ -189,7 +189,7 @@ def _parse(source: Source, found: Tokens, start: int, end: int) -> _Recipe | Dia
     try:
         tree = parse_change(found, start, end)
     except SyntaxFault as fault:
-        return _syntax(source, found, start, end, fault.index, fault.rule, fault.expected)
+        return _syntax(source, found, end, fault.index, fault.rule, fault.expected)
     return tuple(_list_recipe(tree.list_()))
 
 
@@ -320,7 +320,7 @@ _HELP = {
 
 
 def _syntax(
-    source: Source, found: Tokens, start: int, end: int, index: int, rule: str, expected: str
+    source: Source, found: Tokens, end: int, index: int, rule: str, expected: str
 ) -> Diagnostic:
     at_end = index >= end
     place = _span(source, found, end - 1 if at_end else index)

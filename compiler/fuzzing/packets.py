@@ -154,7 +154,7 @@ def _values(draw: st.DrawFn, header: Header, edge: Edge | None, world: World) ->
     values |= dict.fromkeys(sorted(flags), 1)
     for test in tests:
         values = _without_parts(header, test.field, values)
-        values[test.field] = draw(_passing(test, header.field(test.field), world))
+        values[test.field] = draw(_passing(test, header.field(test.field)))
     _mend(header, values, bool(edge), kept | tested)
     return values
 
@@ -203,7 +203,7 @@ def _value(header: Header, field: Field, world: World) -> st.SearchStrategy[Valu
     return st.one_of(*([st.sampled_from(near)] if near else []), *choices)
 
 
-def _passing(test: Test, field: Field, world: World) -> st.SearchStrategy[int]:
+def _passing(test: Test, field: Field) -> st.SearchStrategy[int]:
     """Values that the test lets through, at the ends of its ranges or within; the bits that it
     ignores as they come."""
     ranges = st.sampled_from(test.ranges)

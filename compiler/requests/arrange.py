@@ -202,13 +202,13 @@ class Arranger:
             and item.name is None
             and (not item.block)
         ):
-            self._stand_for(holder, node)
+            self._stand_for(node)
         node.parent = holder
         holder.children.append(node)
         if node.same is None and item.id is None:
             self.last[node.kind.name] = node
 
-    def _stand_for(self, holder: Node, node: Node) -> None:
+    def _stand_for(self, node: Node) -> None:
         """A bare `FAR` in an LBR, unless elements follow: the one before it in the request."""
         before = self.last.get(node.kind.name)
         if before is None or before.operation != node.operation:

@@ -57,7 +57,7 @@ class Draft:
             number = parts.values.get(companion[0])
             if number is not None and companion[1] not in parts.references:
                 # The number alone names the interface.
-                self._by_number(kind, number, parts, references, companion[1])
+                self._by_number(kind, number, references, companion[1])
             elif number is None and companion[1] in parts.references:
                 values.pop(companion[0], None)
         for index, (raw, ie) in parts.references.items():
@@ -84,7 +84,7 @@ class Draft:
         return Fault("H0443", title, "rule", "", "leave the ifindex out, or make them agree")
 
     def _by_number(
-        self, kind: Kind, number: int, parts: Parts, references: dict[int, Reference], index: int
+        self, kind: Kind, number: int, references: dict[int, Reference], index: int
     ) -> None:
         now = references.get(index)
         if now is not None and self._agrees(now, number):

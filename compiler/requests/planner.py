@@ -6,8 +6,6 @@ what it said earlier, and a refused request leaves nothing behind.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.request import IE, Request, RuleItem, request_text
 from ...lang.source import Source
@@ -18,9 +16,6 @@ from .plan import Plan
 from .rulecheck import decode, diagnostic, every_fault
 from .rulekinds import Parts
 from .rules import Rule
-
-if TYPE_CHECKING:
-    from .rulebook import RuleBook
 
 _ERRORS_SHOWN = 20
 
@@ -42,7 +37,7 @@ class Planner(Changer):
             raise self._refused(request)
         warnings: tuple[Diagnostic, ...] = ()
         if self.warnings:
-            located = _located(request, self.book)
+            located = _located(request)
             if located is request:
                 warnings = tuple(diagnostic(f, i, request, "warning") for f, i in self.warnings)
         return self._plan(warnings)
@@ -241,7 +236,7 @@ class Planner(Changer):
     def _refused(self, request: Request) -> Refused:
         if request.source is None:
             try:
-                Planner(self.book).plan(_located(request, self.book))
+                Planner(self.book).plan(_located(request))
             except Refused as refused:
                 return refused
         found = [diagnostic(fault, item, request) for fault, item in self.errors]
@@ -249,7 +244,7 @@ class Planner(Changer):
         return Refused(list(dict.fromkeys(found))[:_ERRORS_SHOWN])
 
 
-def _located(request: Request, book: RuleBook) -> Request:
+def _located(request: Request) -> Request:
     """The request with places: its text, where it came without one."""
     if request.source is not None:
         return request

@@ -83,15 +83,6 @@ class RuleBook:
         id_ = self.tables[kind].names.get(fold(name))
         return None if id_ is None else self.get(kind, id_)
 
-    def by_match(self, rule: Rule) -> Rule | None:
-        """The live rule with the match (and priority, and id in a grouped kind) of this one."""
-        table = self.tables[rule.kind]
-        if not table.kind.keyed:
-            return None
-        key = table.kind.key_of(rule)
-        handle = key if table.kind.grouped else table.keys.get(key)
-        return None if handle is None else table.get(handle)
-
     def owner(self, rule: Rule) -> Rule | None:
         """The rule that owns this one."""
         if not rule.owner:

@@ -13,7 +13,6 @@ from .schema import EGRESS, EVENT, HEAD, SNAP, WORDS, Node, Point, Schema, Slot,
 from .steps import Bound, Step, Told, Trace
 
 VERDICTS = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
-_WORD = 1 << 64
 
 #: A rule's name by kind, record slot and sequence; "" where it has none, or is there no more.
 NameOf = Callable[[str, int, int], str]
