@@ -18,7 +18,7 @@ values, so much for each. An absent IE means any.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from struct import Struct, error, pack
+from struct import Struct, error
 from typing import Any
 
 from ...lang.diagnostics import Diagnostic, Label, Refused
@@ -72,10 +72,10 @@ def encode(request: Request, codecs: Codecs) -> bytes:
     """The request as octets. Raises `Refused` where it says what has none: unknown rules, elements
     and symbols, values that do not fit. References by name stay names."""
     request = canonical(request, codecs.kinds)
-    out = bytearray(pack("!BI", VERSION, len(request.changes)))
+    out = bytearray(_REQUEST.pack(VERSION, len(request.changes)))
     faults: list[tuple[Fault, RuleItem | IE]] = []
     for change in request.changes:
-        out += pack("!BH", _OPERATIONS.index(change.operation) + 1, _count(change.items))
+        out += _CHANGE.pack(_OPERATIONS.index(change.operation) + 1, _count(change.items))
         for item in change.items:
             assert isinstance(item, RuleItem)
             _put_rule(out, item, None, codecs, faults)
@@ -95,16 +95,16 @@ def _put_rule(
     kind = codecs.kinds[fold(item.kind)]
     name = (item.name or "").encode()
     flags = _BLOCK * item.block | _ID * (item.id is not None) | _NAMED * (item.name is not None)
-    out += pack("!BHB", 2, kind.number, flags)
+    out += _RULE.pack(2, kind.number, flags)
     if item.id is not None:
         if item.id >> 32:
             faults.append((Fault("H0458", f"{item.id} is no id", "id", "out of range"), item))
-        out += pack("!I", item.id & 0xFFFFFFFF)
+        out += _U32.pack(item.id & 0xFFFFFFFF)
     if item.name is not None:
         if len(name) > 255:
             faults.append((Fault("H0459", "the name is too long", "id", "63 octets at most"), item))
-        out += pack("!B", len(name[:255])) + name[:255]
-    out += pack("!H", _count(item.items))
+        out += _U8.pack(len(name[:255])) + name[:255]
+    out += _U16.pack(_count(item.items))
     for inner in item.items:
         if isinstance(inner, RuleItem):
             _put_rule(out, inner, kind, codecs, faults)
@@ -122,18 +122,18 @@ def _put_ie(out: bytearray, ie: IE, field: Field, codecs: Codecs) -> None:
     named = isinstance(ie.value, str) and not ie.value[:1].isdigit()
     if field.role == REFERENCE and named:
         name = unquoted(str(ie.value)).encode()[:255]
-        out += pack("!BHBB", 1, number, _NAME, len(name)) + name
+        out += _IE.pack(1, number, _NAME, len(name)) + name
         return
     size = LENGTHS[ie.length.lower() or codec.lengths[0]] // 8
     value = codec.number(ie.value, enumerated=ie.form == "value")
     if isinstance(codec, ListCodec):
         octets = b"".join(each.to_bytes(size, "big") for each in codec.values_of(value))
-        out += pack("!BHBB", 1, number, 0, len(octets)) + octets
+        out += _IE.pack(1, number, 0, len(octets)) + octets
         return
-    out += pack("!BHBB", 1, number, _FORMS.index(ie.form), size) + value.to_bytes(size, "big")
+    out += _IE.pack(1, number, _FORMS.index(ie.form), size) + value.to_bytes(size, "big")
     if ie.form == "prefix":
         length = codec.prefix_length(ie.other)
-        out += pack("!B", length)
+        out += _U8.pack(length)
     elif ie.form != "value":
         out += codec.number(ie.other, "other", enumerated=False).to_bytes(size, "big")
 
