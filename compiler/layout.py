@@ -8,7 +8,7 @@ chooses the bits. Operands in the same container (`tos` and `dscp`) share it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import manifest as m
 from .fixed import fixed_masks
@@ -127,12 +127,8 @@ def _alignment(size: int) -> int:
 
 
 def _match(pipeline: Pipeline, key: Key, match: Match) -> m.Match:
-    node, group, offset, size = span_of(pipeline, match)
-    container = next(
-        c
-        for c in key.containers
-        if (c.node, c.group, c.offset, c.size) == (node, group, offset, size)
-    )
+    node, group, offset, size = place = span_of(pipeline, match)
+    container = next(c for c in key.containers if c.place == place)
     low = (key.size - container.at - container.size) * 8
     if not isinstance(match.operand, Packet):
         shift, width = 0, match.operand.width
@@ -157,27 +153,25 @@ class _Record:
     def add(
         self,
         name: str,
-        kind: str,
+        kind: m.MemberKind,
         element: str,
         size: int,
         align: int,
         choices: tuple[str, ...] = (),
     ) -> None:
-        member = m.Member(name, kind, element, 0, size, choices)  # type: ignore[arg-type]
+        member = m.Member(name, kind, element, 0, size, choices)
         self.members.append((align, member))
 
     def laid_out(self) -> tuple[tuple[m.Member, ...], int]:
         at, placed = 0, []
         for align, member in sorted(self.members, key=lambda pair: -pair[0]):
             at = (at + align - 1) // align * align
-            placed.append(
-                m.Member(member.name, member.kind, member.element, at, member.size, member.choices)
-            )
+            placed.append(replace(member, offset=at))
             at += member.size
         return tuple(placed), max(8, (at + 7) // 8 * 8)
 
 
-def _record(pipeline: Pipeline, rule: RuleKind, reads: Reads) -> tuple[tuple[m.Member, ...], int]:
+def _record(rule: RuleKind, reads: Reads) -> tuple[tuple[m.Member, ...], int]:
     record = _Record()
     ways = [f"{port} via {to}" for kind, port, to in sorted(reads.next_hops) if kind == rule.name]
     for i, way in enumerate(ways):
@@ -271,7 +265,7 @@ def _filter(entries: int) -> int:
 
 def _table(pipeline: Pipeline, rule: RuleKind, number: int, reads: Reads) -> Table:
     key = _key(pipeline, rule) if rule.match or rule.grouped else None
-    record, record_size = _record(pipeline, rule, reads)
+    record, record_size = _record(rule, reads)
     matches = tuple(_match(pipeline, key, match) for match in rule.match) if key else ()
     group = (key.size - 4) * 8 if key and key.group_at is not None else None
     fixed = fixed_masks(matches, group, key.size) if key and not rule.priority else ()

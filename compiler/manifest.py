@@ -60,6 +60,9 @@ class Match:
     presence: int | None
 
 
+MemberKind = Literal["value", "present", "tag", "reference", "next_hop", "slots"]
+
+
 @dataclass(frozen=True)
 class Member:
     """A piece of a record. `kind`:
@@ -74,7 +77,7 @@ class Member:
     """
 
     name: str
-    kind: Literal["value", "present", "tag", "reference", "next_hop", "slots"]
+    kind: MemberKind
     element: str
     offset: int
     size: int

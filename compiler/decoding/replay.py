@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from ..captures.faults import link_name
 from ..captures.packets import ETHERNET, Captured
@@ -30,17 +31,13 @@ class EveryNeighbour(Mapping[tuple[int, int], bytes]):
 
 
 def surroundings(
-    ports: tuple[Port, ...], local: frozenset[int], local6: frozenset[int], default: str | None
+    ports: tuple[Port, ...],
+    local: frozenset[int],
+    local6: frozenset[int],
+    default: Literal["pass", "drop"] | None,
 ) -> Environment:
     """Those ports, and next hops that are all known."""
-    return Environment(
-        ports,
-        local,
-        EveryNeighbour(),
-        default,  # type: ignore[arg-type]
-        local6,
-        EveryNeighbour(),
-    )
+    return Environment(ports, local, EveryNeighbour(), default, local6, EveryNeighbour())
 
 
 @dataclass(frozen=True)

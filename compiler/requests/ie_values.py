@@ -222,9 +222,7 @@ class Codec:
         return None if low == 0 and high == self.full else Matcher("range", low, high)
 
     def prefix_length(self, other: str | int) -> int:
-        length = other if isinstance(other, int) else _OCTETS.get(other)
-        if length is None:
-            length = literal_number(other, "uint")  # type: ignore[arg-type]
+        length = other if isinstance(other, int) else literal_number(other, "uint")
         if length is None or not 0 <= length <= self.width:
             help_ = f"a prefix of `{self.name}` has 0 to {self.width} bits"
             title = f"/{_short(other)} is no prefix length"
@@ -315,12 +313,9 @@ def literal_number(text: str, kind: str) -> int | None:
         return None
 
 
-#: Octets as they must be spelled: without leading zeros, which some read as octal.
-_OCTETS = {str(octet): octet for octet in range(256)}
-
-
 def _ip4(text: str) -> int | None:
-    """Of four octets, each as it must be spelled."""
+    """Of four octets, each as it must be spelled: without leading zeros, which some read as
+    octal."""
     try:
         return int.from_bytes(inet_pton(AF_INET, text), "big")
     except (OSError, ValueError):

@@ -48,6 +48,8 @@ def quick_plan(book: RuleBook, request: Request) -> Plan | None:
     try:
         if operation == "create":
             return _create(book, kind, id_, within)
+        if id_ is None:
+            return None
         if operation == "update":
             return _update(book, kind, id_, within)
     except Fault:
@@ -130,7 +132,8 @@ def _count(pointed: dict[int, int], id_: int, by: int) -> None:
 
 def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
     """None where the planner must look. Raises `Fault` likewise."""
-    bits, priority = 0, None
+    bits = 0
+    priority: int | None = None
     match: list[Pair | None] = [None] * len(kind.match)
     values: dict[str, int] = {}
     references: dict[str, Reference] = {}
@@ -148,7 +151,7 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
         if role == MATCH:
             if match[nth] is not None:
                 return None
-            match[nth] = payload  # type: ignore[assignment]
+            match[nth] = payload
             bits |= more
             continue
         if role == PRIORITY and priority is None:
@@ -160,13 +163,13 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
         if name in values or name in references:
             return None
         if role == VALUE:
-            values[name] = payload  # type: ignore[assignment]
+            values[name] = payload
             continue
         reference = _resolve(book, field.references, payload)
         if reference is None:
             return None
         references[name] = reference
-    return bits, match, priority, values, references  # type: ignore[return-value]
+    return bits, match, priority, values, references
 
 
 def _resolve(book: RuleBook, kinds: tuple[str, ...], raw: object) -> Reference | None:
@@ -202,8 +205,8 @@ def _complete(kind: Kind, values: dict[str, int], references: dict[str, Referenc
     return True
 
 
-def _update(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan | None:
-    old = book.tables[kind.name].get(id_)  # type: ignore[arg-type]
+def _update(book: RuleBook, kind: Kind, id_: int, items: _Items) -> Plan | None:
+    old = book.tables[kind.name].get(id_)
     said = None if old is None else _said(book, kind, items)
     if old is None or said is None:
         return None
@@ -231,9 +234,9 @@ def _update(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan 
     return Plan((), ((old, new),), (), (), (), (), effects, book.revision, book.sequence)
 
 
-def _delete(book: RuleBook, kind: Kind, id_: int | None) -> Plan | None:
+def _delete(book: RuleBook, kind: Kind, id_: int) -> Plan | None:
     table = book.tables[kind.name]
-    rule = table.get(id_)  # type: ignore[arg-type]
+    rule = table.get(id_)
     if rule is None or id_ in table.pointed:
         return None
     for reference in kind.owned_by(rule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE
@@ -36,7 +36,7 @@ class Field(NamedTuple):
     references: tuple[str, ...] = ()
 
 
-Hit = tuple[int, int, Pair | int | str | None, int, Field]
+Hit = tuple[int, int, Any, int, Field]
 """A decoded IE: its role, which of that role, what it says, the bits that this adds to the match
 image, its field. It says (element, matcher), or nothing where it matches ANY; a number; or an
 unresolved reference, a number or a name."""
@@ -242,23 +242,23 @@ class Kind:
             if not parts.named & bit:
                 parts.named |= bit
                 if role == MATCH:
-                    parts.pairs[index] = payload  # type: ignore[assignment]
+                    parts.pairs[index] = payload
                     parts.bits |= bits
                 return
         elif role == VALUE:
             if index not in parts.values:
-                parts.values[index] = payload  # type: ignore[assignment]
+                parts.values[index] = payload
                 return
         elif role == REFERENCE:
             if index not in parts.references:
-                parts.references[index] = (payload, ie)  # type: ignore[assignment]
+                parts.references[index] = (payload, ie)
                 return
         elif role == PRIORITY:
             if parts.priority is None:
-                parts.priority = payload  # type: ignore[assignment]
+                parts.priority = payload
                 return
         elif parts.weight is None:
-            parts.weight = payload  # type: ignore[assignment]
+            parts.weight = payload
             return
         title = f"`{field.codec.name}` is given twice"
         raise Fault("H0413", title, "ie", "the second time", "leave one of them out")
