@@ -23,7 +23,7 @@ from .events import Event, Events, OverlayChanged, PipelineChanged
 from .faults import already_loaded, refused
 from .intents.keeper import Keeper
 from .intents.kept import Kept as KeptIntents
-from .journal import Journal
+from .journal import Journal, build_of
 from .liveness.health import Quality
 from .liveness.prober import Prober
 from .loader import Loaded, released_on_failure
@@ -59,6 +59,16 @@ class PipelineStatus:
     kinds: tuple[KindCount, ...]
     findings: tuple[Diagnostic, ...] = ()
     overlays: tuple[tuple[Rule, Quality], ...] = ()
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """`difference`: of the builds, as a table. `rewritten`: of the `rules`, those written anew."""
+
+    status: PipelineStatus
+    difference: str
+    rules: int
+    rewritten: int
 
 
 class Agent:
@@ -167,9 +177,7 @@ class Agent:
     def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
         store, journal = self.store, None
         if store is not None:
-            traced = bundle.traced.pack() if bundle.traced else b""
-            manifest = bundle.manifest.to_json()
-            journal = Journal(store, store.begin(name, manifest, bundle.object, traced), 0)
+            journal = Journal(store, store.begin(name, *build_of(bundle)), 0)
         try:
             owner = Owner(Loaded.load(bundle, config, name), self.events, journal)
             try:
@@ -183,6 +191,15 @@ class Agent:
                 store.remove(name)
             raise
         return self._own(name, owner, [])
+
+    def upgrade(
+        self, bundle: Bundle, mapping: Source | None = None, name: str = "",
+        if_revision: int | None = None, dry_run: bool = False, until: float | None = None,
+    ) -> Upgraded:  # fmt: skip
+        """Put a new build in a loaded pipeline's place (docs/upgrades.md)."""
+        owner = self.owner(name)
+        weighed, rules = owner.upgrade(bundle, mapping, if_revision, dry_run, until)
+        return Upgraded(status_of(owner), weighed.difference, rules, len(weighed.rules))
 
     def unload(self, name: str = "") -> str:
         """Also what the journal has and could not be restored."""

@@ -136,16 +136,12 @@ class Local:
         from .releases import on_card, pick
         from .upgrade import upgrade, weigh
         from .upgrades.faults import not_on_card
-        from .upgrades.mapping import read_mapping
 
         name = pick(self.name)
         if on_card(name):
             raise refused(not_on_card(name))
         with Loaded.open(name) as running:
-            builds = running.manifest, bundle.manifest
-            answers = None
-            if mapping is not None:
-                answers = read_mapping(read_source(mapping), *builds, running.port_numbers)
+            answers = read_source(mapping) if mapping is not None else None
             weighed = weigh(running, bundle, answers)
             if not dry_run:
                 upgrade(running, weighed).close()
@@ -228,10 +224,12 @@ class Remote:
         return LoadedNow(status.pipeline, ports, rules, list(map(diagnostic_of, status.findings)))
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
-        from .faults import refused
-        from .upgrades.faults import only_local
+        from .edge_yaml import read_source
 
-        raise refused(only_local())
+        answers = read_source(mapping) if mapping is not None else None
+        done = self.client.upgrade(bundle, answers, dry_run=dry_run)
+        difference = "\n".join(done.differences)
+        return UpgradedNow(done.status.pipeline, difference, done.rules, done.rewritten)
 
     def unload(self) -> str:
         return self.client.unload()

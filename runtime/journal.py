@@ -13,10 +13,11 @@ from dataclasses import replace
 
 from ..compiler.requests.rules import Reference
 from . import log
+from .bundle import Bundle
 from .loader import Loaded
 from .log import IES, NOTE, PACKED, Entry, Log
 from .outcome import Outcome
-from .store import Snapshot, Store
+from .store import Build, Snapshot, Store
 
 #: Idempotency keys that are remembered.
 KEYS = 65_536
@@ -99,8 +100,14 @@ class Journal:
         keyed, self._keyed = self._keyed, []
         return Snapshot(revision, parts, config, keyed)
 
-    def fold(self, made: Snapshot, build: tuple[str, bytes, bytes] | None = None) -> None:
-        """Let a snapshot take the place of the logs before. If that fails they stay."""
+    def prepare(self, build: Build) -> None:
+        """An upgrade is about to put a build in the place of the one that is kept: whatever it is
+        killed in the middle of, the journal has the one that is in force."""
+        self.store.prepare(self.pipeline, build)
+
+    def fold(self, made: Snapshot, build: Build | None = None) -> None:
+        """Let a snapshot take the place of the logs before; `build`: what is in force now, if it is
+        another. If that fails they stay."""
         try:
             self.store.fold(self.pipeline, self.number, replace(made, build=build), KEYS)
         except BaseException:
@@ -121,6 +128,11 @@ def _answer(outcome: Outcome) -> bytes:
     created = [list(reference) for reference in outcome.created]
     counts = [outcome.created_count, outcome.changed_count, outcome.removed_count]
     return json.dumps([created, *counts]).encode()
+
+
+def build_of(bundle: Bundle) -> Build:
+    traced = bundle.traced.pack() if bundle.traced is not None else b""
+    return bundle.manifest.to_json(), bundle.object, traced
 
 
 def config_of(loaded: Loaded) -> str:

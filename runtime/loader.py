@@ -293,6 +293,10 @@ class Loaded:
         """Settle and let go; the pipeline runs on. May be called again."""
         self._owned.close()
 
+    @property
+    def closed(self) -> bool:
+        return not self.lock.held
+
     def unload(self) -> None:
         """Detach and remove everything; this is closed then."""
         remove_pinned(self.name)

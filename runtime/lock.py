@@ -98,6 +98,11 @@ class Lock:
         made.path, made._fd = self.path, os.dup(self._fd)
         return made
 
+    @property
+    def held(self) -> bool:
+        """Whether this one has not been closed."""
+        return self._fd >= 0
+
     def remove(self) -> None:
         """The pipeline is gone, and with it the need for its files. Whoever traces it now removes
         the other one."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from threading import Lock
@@ -20,17 +19,21 @@ from ..compiler.requests.rules import Reference, Rule
 from ..compiler.requests.wire import Codecs, decode
 from ..lang.diagnostics import Refused
 from ..lang.request import Request
+from ..lang.source import Source
 from . import agent_faults as faults
-from . import snapshot
+from . import snapshot, store_faults
+from .bundle import Bundle
 from .events import Event, Events, PipelineChanged, PortChanged, RulesChanged
 from .faults import refused
-from .journal import KEYS, Journal, config_of
+from .held import Held
+from .journal import KEYS, Journal, build_of, config_of
 from .liveness.absence import leave_out
 from .loader import Loaded
 from .outcome import MovedOn, Outcome, outcome_of
 from .ports import Port, as_wanted
 from .refresh import Refreshed, Surroundings
-from .transaction import Writer
+from .store import Build, Snapshot
+from .upgrade import Weighed, upgrade, weigh
 
 #: Octets of an idempotency key.
 LONGEST_KEY = 64
@@ -62,6 +65,10 @@ class Owner:
         #: Called when something was written: somebody is to `look_after` it.
         self.stir: Callable[[], None] = lambda: None
         self._lock = Lock()
+        #: One snapshot after the other; taken before a turn, if both are.
+        self._folding = Lock()
+        #: What is in force, where the journal does not have it yet.
+        self._unkept: Build | None = None
         self._ended = False
         self._answered = journal.answered() if journal is not None else OrderedDict()
         self._take(loaded)
@@ -82,12 +89,15 @@ class Owner:
         """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
         any more. Returns when it may be acknowledged."""
         codecs = self.codecs
-        wanted = wish.parsed or _read(wish, codecs)
+        # In the numbers of another build it may say nothing, but may have been answered before.
+        wanted = wish.parsed or (_read(wish, codecs) if self._is_for(wish) else None)
         digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
         with self._turn(until):
             outcome = self._before(wish.key, digest) if wish.key else None
             if outcome is None:
-                if codecs is not self.codecs:  # upgraded since it was read
+                if not self._is_for(wish):
+                    raise refused(faults.other_build())
+                if wanted is None or codecs is not self.codecs:  # upgraded since it was read
                     wanted = _read(wish, self.codecs)
                 outcome = self._make(wish, wanted, digest)
         if self.journal is not None:
@@ -95,11 +105,12 @@ class Owner:
             self.journal.acknowledged()
         return outcome
 
+    def _is_for(self, wish: Wish) -> bool:
+        return wish.digest in ("", self.digest)
+
     def _make(self, wish: Wish, wanted: Request | Columns, digest: bytes) -> Outcome:
-        if wish.digest and wish.digest != self.loaded.manifest.digest:
-            raise refused(faults.other_build())
-        if wish.if_revision is not None and wish.if_revision != self.revision:
-            raise MovedOn(self.revision, wish.if_revision)
+        self._expect(wish.if_revision)
+        self._need_journal()
         plan = self.loaded.plan(wanted)
         outcome = outcome_of(plan, self.revision + 1)
         journal = self.journal
@@ -172,23 +183,77 @@ class Owner:
             found = {each: self.loaded.book.get(*each) for each in references}
         return {each: rule for each, rule in found.items() if rule is not None}
 
+    def _expect(self, revision: int | None) -> None:
+        if revision is not None and revision != self.revision:
+            raise MovedOn(self.revision, revision)
+
+    # ---- upgrades ---------------------------------------------------------------------------
+
+    def upgrade(
+        self, bundle: Bundle, mapping: Source | None = None, if_revision: int | None = None,
+        dry_run: bool = False, until: float | None = None,
+    ) -> tuple[Weighed, int]:  # fmt: skip
+        """Put a new build in the place of the running one. Returns what that comes to, and how many
+        rules there are. No request is carried out meanwhile."""
+        with self._folding, self._turn(until):
+            self._expect(if_revision)
+            weighed = weigh(self.loaded, bundle, mapping)
+            if not dry_run:
+                self._need_journal()
+                self._replace(weighed)
+            return weighed, len(self.loaded.book)
+
+    def _replace(self, weighed: Weighed) -> None:
+        running, journal, build = self.loaded, self.journal, build_of(weighed.bundle)
+        if journal is not None:
+            journal.prepare(build)
+        try:
+            self._take(upgrade(running, weighed))
+        except BaseException:
+            if not running.closed:
+                raise
+            self._take(Loaded.open(self.name))  # which ends what was begun
+            if self.loaded.release == running.release:
+                raise
+        self.events.tell(Event(self.name, self.revision, PipelineChanged("upgraded")))
+        if journal is not None:
+            self._unkept = build
+            try:
+                self._write_down(journal, self._turn_over(journal, journal.open_next()))
+            except Refused as error:
+                raise Refused([store_faults.not_kept_yet(self.name), *error.diagnostics]) from None
+
+    def _need_journal(self) -> None:
+        """What is asked of a build must not be written behind what was asked of another."""
+        if self._unkept is not None:
+            self.stir()  # which tries again
+            raise refused(store_faults.not_kept_yet(self.name))
+
     # ---- journal ----------------------------------------------------------------------------
 
-    def fold(self, build: tuple[str, bytes, bytes] | None = None) -> None:
+    def fold(self) -> None:
         """Let a snapshot take the place of what was written so far."""
         journal = self.journal
         if journal is None:
             return
-        descriptor = journal.open_next()
-        with self._turn(None):
-            loaded = self.loaded
-            parts = snapshot.take(loaded.writer, loaded.manifest)
-            made = journal.turn_over(descriptor, self.revision, parts, config_of(loaded))
-        journal.fold(made, build)
+        with self._folding:
+            descriptor = journal.open_next()
+            with self._turn(None):
+                made = self._turn_over(journal, descriptor)
+            self._write_down(journal, made)
+
+    def _turn_over(self, journal: Journal, descriptor: int) -> Snapshot:
+        loaded = self.loaded
+        parts = snapshot.take(loaded.writer, loaded.manifest)
+        return journal.turn_over(descriptor, self.revision, parts, config_of(loaded))
+
+    def _write_down(self, journal: Journal, made: Snapshot) -> None:
+        journal.fold(made, self._unkept)
+        self._unkept = None
 
     def settle_journal(self) -> None:
         """A snapshot, if anything was written since the last: then restoring is quick."""
-        if self.journal is not None and not self.journal.clean:
+        if self.journal is not None and not (self.journal.clean and self._unkept is None):
             self.fold()
 
     def look_after(self) -> None:
@@ -197,7 +262,7 @@ class Owner:
         if journal is not None:
             if journal.log.pending:
                 journal.log.durable()
-            if journal.due(len(self.loaded.book)):
+            if journal.due(len(self.loaded.book)) or self._unkept is not None:
                 self.fold()
 
     @contextmanager
@@ -209,6 +274,8 @@ class Owner:
         try:
             if self._ended:
                 raise refused(faults.ended())
+            if self.loaded.closed:  # it could not be opened again when it had to be
+                self._take(Loaded.open(self.name))
             yield
         finally:
             self._lock.release()
@@ -257,7 +324,7 @@ class Owner:
     def hold(self) -> Iterator[Held]:
         """The rules of this moment, for somebody else to read at leisure."""
         with self._turn(None):
-            held = Held(self.loaded.writer, self._turn)
+            held = Held(self, self._turn)
         try:
             yield held
         finally:
@@ -281,44 +348,6 @@ class Owner:
             if self.journal is not None:
                 self.journal.close()
         self.events.tell(Event(self.name, revision, PipelineChanged("unloaded")))
-
-
-class Held:
-    """Rules that stay as they are until `let_go`. `descriptor`: a memory file with the epoch and
-    the cells of this moment: see rpc/reading.py."""
-
-    def __init__(
-        self, writer: Writer, turn: Callable[[float | None], AbstractContextManager[None]]
-    ) -> None:
-        self._writer, self._turn = writer, turn
-        self._holding = False
-        self.descriptor = os.memfd_create("cells", os.MFD_CLOEXEC)
-        try:
-            os.write(self.descriptor, writer.epoch.to_bytes(8, "little"))
-            for table in writer.tables.values():
-                os.write(self.descriptor, table.cells)
-        except BaseException:
-            os.close(self.descriptor)
-            raise
-        writer.hold()
-        self._holding = True
-
-    def let_go(self) -> bool:
-        """They have been read: whether they stayed as they were."""
-        if not self._holding:
-            return False
-        with self._turn(None):
-            self._holding = False
-            return self._writer.let_go()
-
-    def close(self) -> None:
-        """May be called again."""
-        if self._holding:
-            with suppress(Refused):
-                self.let_go()
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
 
 
 def _read(wish: Wish, codecs: Codecs) -> Request | Columns:

@@ -3,6 +3,9 @@
 A request is written before it is made, so that of two revisions the higher tells what happened: the
 journal's, where the agent was killed in between (then the request is made now; nobody was told that
 it is); the maps', where somebody changed them without the agent (then a snapshot of them is taken).
+
+A build that is to replace another is written down before it does, too, and no request is taken
+until the journal says that it has. If the agent was killed in between, the maps are in force.
 """
 
 from __future__ import annotations
@@ -35,21 +38,25 @@ def reopen(
 ) -> tuple[Journal | None, list[Diagnostic]]:
     """The journal of a pipeline that is loaded, brought in line with it; None where it has none.
     Raises `Refused`."""
-    if kept is None or _digest(kept) != loaded.manifest.digest:
+    build = None
+    if kept is not None and _digest(kept.manifest) != loaded.manifest.digest:
+        build = store.prepared(kept.id)  # an upgrade may have been killed
+        kept = kept if build and _digest(build[0]) == loaded.manifest.digest else None
+    if kept is None:
         return None, [store_faults.not_kept(loaded.name)]
     known = kept.digest is not None and (
         json.loads(kept.config)["incarnation"] == loaded.about["incarnation"]
     )
     entries, number, found = _entries(store, kept)
     last = entries[-1].revision if entries else kept.revision
-    if known and last > loaded.writer.epoch:
+    if known and build is None and last > loaded.writer.epoch:
         found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
     journal = Journal(store, kept.id, number, entries)
-    in_order = known and last == loaded.writer.epoch and not found
+    in_order = known and build is None and last == loaded.writer.epoch and not found
     if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):
         descriptor, parts = journal.open_next(), snapshot.take(loaded.writer, loaded.manifest)
         epoch, config = loaded.writer.epoch, config_of(loaded)
-        journal.fold(journal.turn_over(descriptor, epoch, parts, config))
+        journal.fold(journal.turn_over(descriptor, epoch, parts, config), build)
     return journal, found
 
 
@@ -85,8 +92,8 @@ def _ifindexes(kept: Kept, entries: Iterable[Entry]) -> Any:
     return json.loads(notes[-1]) if notes else json.loads(kept.config)["ifindexes"]
 
 
-def _digest(kept: Kept) -> str:
-    digest: str = json.loads(kept.manifest)["digest"]
+def _digest(manifest: str) -> str:
+    digest: str = json.loads(manifest)["digest"]
     return digest
 
 

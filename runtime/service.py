@@ -14,7 +14,7 @@ from ..lang.diagnostics import Refused
 from ..lang.source import Source
 from . import agent_faults as faults
 from .agent import Agent, status_of
-from .bundle import make_bundle, unpack_traced
+from .bundle import Bundle, make_bundle, unpack_traced
 from .faults import refused
 from .outcome import Outcome
 from .owner import Wish
@@ -112,11 +112,20 @@ class Service(IntentMethods):
     # ---- pipelines --------------------------------------------------------------------------
 
     def Load(self, request: pb.LoadRequest, context: Context) -> pb.PipelineStatus:
-        asked = request.bundle
-        traced = unpack_traced(asked.traced)
-        bundle = make_bundle(asked.manifest, lambda _: asked.object, traced=traced)
         source = Source(request.config_name or "<config>", request.config)
-        return messages.status(self.agent.load(bundle, source, request.pipeline))
+        return messages.status(self.agent.load(_bundle(request.bundle), source, request.pipeline))
+
+    def Upgrade(self, request: pb.UpgradeRequest, context: Context) -> pb.UpgradeReply:
+        mapping = Source(request.mapping_name or "<mapping>", request.mapping)
+        wanted = request.if_revision if request.HasField("if_revision") else None
+        done = self.agent.upgrade(
+            _bundle(request.bundle), mapping if request.mapping else None, request.pipeline,
+            wanted, request.dry_run, _until(context),
+        )  # fmt: skip
+        return pb.UpgradeReply(
+            status=messages.status(done.status), differences=done.difference.splitlines(),
+            rules=done.rules, rewritten=done.rewritten,
+        )  # fmt: skip
 
     def Unload(self, request: pb.UnloadRequest, context: Context) -> pb.UnloadReply:
         return pb.UnloadReply(pipeline=self.agent.unload(request.pipeline))
@@ -139,12 +148,19 @@ class Service(IntentMethods):
 
     def GetSchema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaReply:
         owner = self.agent.owner(request.pipeline)
-        found, manifest = status_of(owner), owner.loaded.manifest
+        found = status_of(owner)
+        manifest = found.manifest
+        assert manifest is not None
         roles = manifest.roles
         return pb.SchemaReply(
             pipeline=found.name, manifest=manifest.to_json(),
             ports=[messages.port(p, roles[p.role]) for p in found.ports],
         )  # fmt: skip
+
+
+def _bundle(asked: pb.Bundle) -> Bundle:
+    traced = unpack_traced(asked.traced)
+    return make_bundle(asked.manifest, lambda _: asked.object, traced=traced)
 
 
 def _until(context: Context) -> float | None:

@@ -30,6 +30,8 @@ from .log import Entry
 
 FORMAT = 1
 Acknowledge = Literal["before", "after"]
+#: A bundle: manifest, object, packed traced build (empty: it has none).
+Build = tuple[str, bytes, bytes]
 _DIGEST = 16
 _FILE = re.compile(r"(rules|log)-(\d+)-(\d+)(~?)")
 _SCHEMA = """
@@ -41,6 +43,10 @@ CREATE TABLE pipelines (
 CREATE TABLE answers (
   pipeline INTEGER NOT NULL, revision INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
   answer BLOB NOT NULL, PRIMARY KEY (pipeline, revision)) WITHOUT ROWID;
+"""
+_PREPARED = """
+CREATE TABLE IF NOT EXISTS prepared (
+  pipeline INTEGER PRIMARY KEY, manifest TEXT NOT NULL, object BLOB NOT NULL, traced BLOB NOT NULL)
 """
 
 
@@ -64,13 +70,13 @@ class Kept:
 @dataclass(frozen=True)
 class Snapshot:
     """What takes the place of a log. `answered`: entries whose answers are to be remembered.
-    `build`: manifest, object and packed traced build, where they are others now."""
+    `build`: where it is another now."""
 
     revision: int
     parts: Sequence[bytes]
     config: str
     answered: Sequence[Entry] = ()
-    build: tuple[str, bytes, bytes] | None = None
+    build: Build | None = None
 
 
 class Store:
@@ -107,6 +113,7 @@ class Store:
                     _sync_directory(self.directory)
                 if db.execute("SELECT format FROM about").fetchone() != (FORMAT,):
                     raise refused(faults.damaged(str(path), "another release wrote it"))
+                db.execute(_PREPARED)
             except BaseException:
                 db.close()
                 raise
@@ -168,6 +175,20 @@ class Store:
                 ).fetchone()
         return int(row[0])
 
+    def prepare(self, pipeline: int, build: Build) -> None:
+        """Note what is about to take the place of the build that is kept. `fold` with it says that
+        it has, without it that it has not."""
+        with self._using() as db:
+            db.execute("INSERT OR REPLACE INTO prepared VALUES (?, ?, ?, ?)", (pipeline, *build))
+
+    def prepared(self, pipeline: int) -> Build | None:
+        """What may have taken the place of the build that is kept."""
+        with self._using() as db:
+            row: Build | None = db.execute(
+                "SELECT manifest, object, traced FROM prepared WHERE pipeline = ?", (pipeline,)
+            ).fetchone()
+        return row
+
     def remove(self, name: str) -> None:
         """Forget a pipeline and all its rules."""
         with self._folding:
@@ -177,7 +198,8 @@ class Store:
 
     def _forget(self, db: sqlite3.Connection, name: str) -> None:
         mine = "(SELECT id FROM pipelines WHERE name = ?)"
-        db.execute(f"DELETE FROM answers WHERE pipeline IN {mine}", (name,))
+        for table in ("answers", "prepared"):
+            db.execute(f"DELETE FROM {table} WHERE pipeline IN {mine}", (name,))
         db.execute("DELETE FROM pipelines WHERE name = ?", (name,))
 
     # ---- rules ------------------------------------------------------------------------------
@@ -234,6 +256,7 @@ class Store:
             if made.build is not None:
                 db.execute("UPDATE pipelines SET manifest = ?, object = ?, traced = ? "
                            "WHERE id = ?", (*made.build, pipeline))  # fmt: skip
+            db.execute("DELETE FROM prepared WHERE pipeline = ?", (pipeline,))
             db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
             db.execute("DELETE FROM answers WHERE pipeline = ? AND revision <= (SELECT revision "
                        "FROM answers WHERE pipeline = ? ORDER BY revision DESC LIMIT 1 OFFSET ?)",

@@ -55,6 +55,13 @@ def damaged_log(name: str, revision: int) -> Diagnostic:
                       "for after that is: tell it again, and look after the disk")  # fmt: skip
 
 
+def not_kept_yet(name: str) -> Diagnostic:
+    title = f"the new build of `{name}` is in force, but not in the journal"
+    help_ = ("a reboot would bring back the one before. Rules cannot be changed until the journal "
+             "can be written: make room, or mend the disk")  # fmt: skip
+    return Diagnostic("H0788", title, (), help_)
+
+
 JOURNAL: dict[str, Explanation] = {
     "H0780": Explanation(
         "the journal cannot be written",
@@ -100,5 +107,12 @@ JOURNAL: dict[str, Explanation] = {
         "Each record of the log has a checksum, and one does not fit. What comes before it was "
         "made again. While the machine runs all rules are in the kernel's maps, and the journal is "
         "written anew from those.",
+    ),
+    "H0788": Explanation(
+        "an upgrade is in force that the journal could not be told",
+        "The journal had room for the new build when the upgrade began, and none for its rules "
+        "when it was in force. The data path goes on. The agent tries again by itself, and before "
+        "each change; until then it refuses changes, so that a reboot finds the build before with "
+        "all rules that it had. `heliod`, started again, tries first of all.",
     ),
 }

@@ -23,6 +23,7 @@ from typing import Any
 from ..compiler.manifest import from_json
 from ..compiler.requests.rules import Rule
 from ..lang.diagnostics import Refused
+from ..lang.source import Source
 from . import attach
 from . import faults as runtime_faults
 from .bundle import Bundle
@@ -38,6 +39,7 @@ from .sums import before_of
 from .upgrades import faults
 from .upgrades.carry import carry, make_before
 from .upgrades.compare import compare
+from .upgrades.mapping import read_mapping
 from .upgrades.schema import ALWAYS, Answers, Concern, KindChange, SchemaChange, Usage
 from .upgrades.translate import translate, usage_of
 
@@ -59,9 +61,13 @@ class Weighed:
         return faults.difference(self.change, self.usage)
 
 
-def weigh(running: Loaded, bundle: Bundle, answers: Answers | None = None) -> Weighed:
-    """What an upgrade of a running pipeline comes to. Raises `Refused` where the new build has no
-    place for something that is in force. Changes nothing."""
+def weigh(running: Loaded, bundle: Bundle, answers: Answers | Source | None = None) -> Weighed:
+    """What an upgrade of a running pipeline comes to; `answers`: those of a mapping file, or its
+    text. Raises `Refused` where the new build has no place for something that is in force. Changes
+    nothing."""
+    if isinstance(answers, Source):
+        builds = running.manifest, bundle.manifest
+        answers = read_mapping(answers, *builds, running.port_numbers)
     change = compare(running.manifest, bundle.manifest, answers)
     usage = dict(_usage(running, change))
     if change.obstacles(usage):
@@ -96,7 +102,7 @@ def _usage(running: Loaded, change: SchemaChange) -> Iterator[tuple[Concern, int
 def upgrade(running: Loaded, weighed: Weighed) -> Loaded:
     """Carry out what was weighed, with nothing applied since; returns the pipeline as it is then,
     and closes `running`. Raises `Refused` with the running release in force as before and `running`
-    open. If the kernel fails after the switch `running` is closed: open the pipeline anew."""
+    open. If it fails after the switch `running` is closed: open the pipeline anew."""
     running.writer.settle()
     with ExitStack() as owned:
         upgraded = owned.enter_context(closing(_built(running, weighed)))
@@ -106,9 +112,11 @@ def upgrade(running: Loaded, weighed: Weighed) -> Loaded:
         except _NotSwitched as error:
             _put_back(running, upgraded)
             raise runtime_faults.refused(faults.put_back(error.reason, error.mend)) from error
-        except BpfError as error:
+        except BaseException as error:
             running.close()
-            raise _refused(error, running) from error
+            if isinstance(error, BpfError):
+                raise _refused(error, running) from error
+            raise
         owned.pop_all()
     running.close()
     return upgraded

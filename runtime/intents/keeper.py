@@ -33,7 +33,7 @@ MOST, REMEMBERED = 16_384, 1_000
 #: clock, lest somebody has set it.
 _AGAIN, _LONGEST = 10.0, 10.0
 #: Whatever failed so may go well later: nobody owns the pipeline, it is busy, the disk is full.
-_PASSING = ("H0706", "H0709", "H0766", "H0768", "H0780", "H0782", "H0783")
+_PASSING = ("H0706", "H0709", "H0765", "H0766", "H0768", "H0780", "H0782", "H0783", "H0788")
 _NEVER = float("inf")
 _log = logging.getLogger("heliod.intents")
 
@@ -159,8 +159,7 @@ class Keeper:
             made = meaning(document, owner.loaded.manifest, around(owner)).request
             gone = self._still(intent, owner)
             asked = Request((*_deletion(gone), *made.changes), made.source)
-            octets = encode(canonical(asked, owner.codecs.kinds), owner.codecs)
-            done = owner.apply(Wish(octets, key=key, parsed=asked))
+            done = owner.apply(replace(_wish(asked, owner), key=key, parsed=asked))
         rules = owner.find(done.created).values()
         own = tuple(Made(r.kind, r.id, digest_of(r)) for r in rules if not r.owner)
         begun = replace(intent, state="active", rules=own, why="")
@@ -179,8 +178,7 @@ class Keeper:
     def _delete(self, intent: Intent, owner: Owner) -> None:
         asked = Request(_deletion(self._still(intent, owner)))
         if asked.changes:
-            octets = encode(canonical(asked, owner.codecs.kinds), owner.codecs)
-            owner.apply(Wish(octets))
+            owner.apply(_wish(asked, owner))
 
     def _still(self, intent: Intent, owner: Owner) -> list[Made]:
         """Those of its rules that are there, and still its own."""
@@ -260,6 +258,11 @@ class Keeper:
     def _drop(self, intent: Intent) -> None:
         self._intents.pop((intent.pipeline, intent.id), None)
         self._later.pop(intent.serial, None)
+
+
+def _wish(asked: Request, owner: Owner) -> Wish:
+    digest, codecs = owner.digest, owner.codecs  # so that an upgrade in between is seen
+    return Wish(encode(canonical(asked, codecs.kinds), codecs), digest=digest)
 
 
 def around(owner: Owner) -> Surroundings:

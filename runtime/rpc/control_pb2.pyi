@@ -310,33 +310,32 @@ class Bundle(_message.Message):
     def __init__(self, manifest: _Optional[str] = ..., object: _Optional[bytes] = ..., traced: _Optional[bytes] = ...) -> None: ...
 
 class UpgradeRequest(_message.Message):
-    __slots__ = ("pipeline", "bundle", "if_revision", "dry_run", "mapping")
-    class MappingEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: str
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    __slots__ = ("pipeline", "bundle", "if_revision", "dry_run", "mapping", "mapping_name")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     BUNDLE_FIELD_NUMBER: _ClassVar[int]
     IF_REVISION_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     MAPPING_FIELD_NUMBER: _ClassVar[int]
+    MAPPING_NAME_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     bundle: Bundle
     if_revision: int
     dry_run: bool
-    mapping: _containers.ScalarMap[str, str]
-    def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., if_revision: _Optional[int] = ..., dry_run: _Optional[bool] = ..., mapping: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    mapping: str
+    mapping_name: str
+    def __init__(self, pipeline: _Optional[str] = ..., bundle: _Optional[_Union[Bundle, _Mapping]] = ..., if_revision: _Optional[int] = ..., dry_run: _Optional[bool] = ..., mapping: _Optional[str] = ..., mapping_name: _Optional[str] = ...) -> None: ...
 
 class UpgradeReply(_message.Message):
-    __slots__ = ("status", "differences")
+    __slots__ = ("status", "differences", "rules", "rewritten")
     STATUS_FIELD_NUMBER: _ClassVar[int]
     DIFFERENCES_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    REWRITTEN_FIELD_NUMBER: _ClassVar[int]
     status: PipelineStatus
     differences: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, status: _Optional[_Union[PipelineStatus, _Mapping]] = ..., differences: _Optional[_Iterable[str]] = ...) -> None: ...
+    rules: int
+    rewritten: int
+    def __init__(self, status: _Optional[_Union[PipelineStatus, _Mapping]] = ..., differences: _Optional[_Iterable[str]] = ..., rules: _Optional[int] = ..., rewritten: _Optional[int] = ...) -> None: ...
 
 class UnloadRequest(_message.Message):
     __slots__ = ("pipeline",)

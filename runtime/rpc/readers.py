@@ -12,7 +12,8 @@ from contextlib import suppress
 from ...lang.diagnostics import Refused
 from .. import agent_faults as faults
 from ..faults import refused
-from ..owner import Held, Owner
+from ..held import Held
+from ..owner import Owner
 from . import control_pb2 as pb
 from .failures import diagnostics_of
 from .reading import COPIED, DIGEST, END, FAILED, METHODS, PART, receive, send
@@ -96,15 +97,17 @@ class Readers:
             with theirs:
                 more = [held.descriptor] if held is not None else []
                 self._begin(METHODS.index(method), [theirs.fileno(), *more])
-            said = False
+            said, digest = False, owner.digest
             try:
-                send(mine, PART, owner.digest.encode().ljust(DIGEST)[:DIGEST] + octets)
+                send(mine, PART, digest.encode().ljust(DIGEST)[:DIGEST] + octets)
                 while True:
                     kind, content = receive(mine)
                     if kind == COPIED:
                         if held is not None and not held.let_go():
                             raise _Overtaken
                     elif kind == FAILED:
+                        if not said and owner.digest != digest:  # upgraded meanwhile
+                            raise _Overtaken
                         raise Relayed(pb.Failure.FromString(content))
                     elif kind == END:
                         return

@@ -56,12 +56,6 @@ def put_back(reason: str, mend: str) -> Diagnostic:
     return Diagnostic("H0792", title, (), f"{mend}; {back}" if mend else back)
 
 
-def only_local() -> Diagnostic:
-    title = "an upgrade does not go through the agent"
-    help_ = "end the agent, `helioctl --local upgrade …`, and start it again: packets go on"
-    return Diagnostic("H0795", title, (), help_)
-
-
 def not_on_card(name: str) -> Diagnostic:
     title = f"the pipeline `{name}` runs on a network card"
     help_ = f"`helioctl --name {name} load --offload --replace BUNDLE` replaces its programs"
@@ -113,12 +107,6 @@ UPGRADES: dict[str, Explanation] = {
         "The kernel refused to put the new build's program in the place of the running one on an "
         "interface. Ports that had it were switched back, and no packet was lost. What packets "
         "counted in the new build meanwhile is not counted.",
-    ),
-    "H0795": Explanation(
-        "an upgrade does not go through the agent",
-        "The agent is the only writer of its pipelines while it runs. `helioctl --local upgrade` "
-        "works on the kernel's maps itself, so it needs the agent to have ended; the pipeline goes "
-        "on without one, and the agent takes it up again as it is then.",
     ),
     "H0796": Explanation(
         "upgrades are for pipelines that the host carries out",

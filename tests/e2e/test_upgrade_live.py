@@ -1,5 +1,5 @@
 """Upgrades under traffic in both directions: every packet is numbered, and each of the two stages
-that it meets writes into it which build that was."""
+that it meets writes into it which build that was. On the maps, and by the agent beside requests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,15 +16,18 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import TypeVar
 
+import agent_world
 import numpy as np
 import pytest
 import relay
+from helioc.runtime.bundle import Bundle
+from helioc.runtime.client import Client, Rejected
 from helioc.runtime.handles import Link, Program
-from helioc.runtime.loader import Loaded
+from helioc.runtime.loader import Loaded, unload
 from helioc.runtime.reader import Reader
 from helioc.runtime.releases import ROOT, releases_of, remains
 from helioc.runtime.upgrade import upgrade, weigh
-from lab import Lab
+from lab import Background, Lab, until
 from leaks import PREFIX
 from numbered import Flow, Journey, flow, sender
 from relay import CONFIG, World, built, marked
@@ -175,19 +179,139 @@ def test_killed_at_any_moment(edge: Edge, tmp_path: Path) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes], release: int, chance: random.Random) -> bool:
-    """At some moment; half of the times soon after a second release is there."""
-    seconds = chance.uniform(0.05, 0.4)
-    if chance.random() < 0.5:
-        while process.poll() is None and releases_of(NAME) == [release]:
-            _wait(process, 0.002)
-        seconds = chance.uniform(0.0, 0.1)
-    _wait(process, seconds)
+    def over(seconds: float) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        return process.returncode is not None
+
+    _moment(over, release, chance)
     process.kill()
     said, _ = process.communicate()
     assert b"Traceback" not in said and b"error[" not in said, said
     return process.returncode == -signal.SIGKILL
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
+def _moment(over: Callable[[float], bool], release: int, chance: random.Random) -> None:
+    """Wait for some moment of an upgrade; half of the times soon after a second release is there.
+    `over`: waits so many seconds at most, and says whether it has ended."""
+    seconds = chance.uniform(0.05, 0.4)
+    if chance.random() < 0.5:
+        while not over(0.002) and releases_of(NAME) == [release]:
+            pass
+        seconds = chance.uniform(0.0, 0.1)
+    over(seconds)
+
+
+# ---- by the agent ---------------------------------------------------------------------------
+
+PORTS = """\
+ports:
+  IN:  {role: inside, interface: in0}
+  OUT: {role: outside, interface: out0}
+"""
+
+
+@pytest.fixture
+def agents(world: World, tmp_path: Path) -> Iterator[agent_world.World]:
+    """Where an agent runs."""
+    yield agent_world.World(world.edge, NAME, tmp_path)
+    if (ROOT / NAME).exists():
+        unload(NAME)
+
+
+def route(id_: int) -> str:
+    return f"create ROUTE {id_} [(dst_ip, u32, 10.9.{id_}.0/24), (way, u8, BACK)]"
+
+
+def test_beside_requests_to_the_agent(
+    world: World, agents: agent_world.World, tmp_path: Path, pins: Path
+) -> None:
+    """Who sends requests notices nothing but that some wait."""
+    edge = Edge(world, sender(tmp_path), pins)
+    over, made = threading.Event(), list[int]()
+
+    def controller() -> None:
+        with agents.client() as client:
+            while not over.is_set():
+                client.apply(route(9), key=f"create {len(made)}")
+                made.append(client.apply("delete ROUTE 9").revision)
+
+    with agents.agent(), agents.client() as client:
+        client.load(built(BUILDS[0]), PORTS)
+        client.apply(relay.RULES)
+        asking = threading.Thread(target=controller)
+        asking.start()
+        sent = [0, 0]
+        try:
+            have = 1
+            for wanted in batched(cycle((1, 2, 3, 4, 0)), UPGRADES):
+                with edge.traffic() as flows:
+                    for number in wanted:
+                        client.upgrade(built(BUILDS[number]))
+                        before = len(made)
+                        until(lambda b=before: len(made) > b + 2, "requests")  # type: ignore[misc]
+                        for each in flows:
+                            each.until(100)
+                met = [have, *(number + 1 for number in wanted)]
+                assert [check(each.journey) for each in flows] == [met, met]
+                have = met[-1]
+                sent = [n + each.journey.sent for n, each in zip(sent, flows, strict=True)]
+        finally:
+            over.set()
+            asking.join()
+        assert made == sorted(set(made)) and client.status().pipelines[0].revision == made[-1]
+        counted = {rule.id: rule.packets for rule in client.rules() if rule.packets}
+        assert [counted[1], counted[2]] == sent
+
+
+def test_the_agent_killed_at_any_moment(
+    world: World, agents: agent_world.World, tmp_path: Path, pins: Path
+) -> None:
+    """`kill -9` while it upgrades: all packets pass, and the next agent has one build, with every
+    rule that was acknowledged."""
+    edge, chance = Edge(world, sender(tmp_path), pins), random.Random(11)
+    with agents.agent(), agents.client() as client:
+        client.load(built(BUILDS[0]), PORTS)
+        client.apply(relay.RULES)
+    have, rules, switched = {built(BUILDS[0]).manifest.digest}, 2, 0
+    for wanted in batched(cycle((1, 2, 3, 4, 0)), KILLS):
+        with edge.traffic() as flows:
+            for number in wanted:
+                with agents.agent() as process, agents.client() as client:
+                    (status,) = client.status().pipelines
+                    assert status.digest in have and not status.findings
+                    assert len(list(client.rules())) == rules
+                    client.apply(route(rules + 1))
+                    rules += 1
+                    bundle, (release,) = built(BUILDS[number]), releases_of(NAME)
+                    _kill_agent(process, client, bundle, release, chance)
+                    have = {status.digest, bundle.manifest.digest}
+                    switched += max(releases_of(NAME)) > release
+                for each in flows:
+                    each.until(100)
+        for each in flows:
+            check(each.journey)
+    assert switched
+    with agents.agent(), agents.client() as client:
+        assert client.status().pipelines[0].digest in have
+        assert len(list(client.rules())) == rules
+
+
+def _kill_agent(
+    process: Background, client: Client, bundle: Bundle, release: int, chance: random.Random
+) -> None:
+    def upgrade() -> None:
+        with suppress(Rejected):
+            client.upgrade(bundle)
+
+    asking = threading.Thread(target=upgrade)
+    asking.start()
+
+    def over(seconds: float) -> bool:
+        asking.join(seconds)
+        return not asking.is_alive()
+
+    _moment(over, release, chance)
+    os.kill(process.pid, signal.SIGKILL)
+    until(lambda: not process.running, "it is killed")
+    asking.join()

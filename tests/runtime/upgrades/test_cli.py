@@ -1,4 +1,4 @@
-"""`helioctl upgrade`, as a user runs it."""
+"""`helioctl upgrade`, as a user runs it, on the maps and through the agent."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
+import agent_world
 import pytest
 import relay
 from helioc.runtime.loader import unload
@@ -31,12 +33,14 @@ SOURCE = (
 Ctl = Callable[..., str]
 
 
-@pytest.fixture
-def ctl(world: World, name: str, tmp_path: Path) -> Iterator[Ctl]:
+@pytest.fixture(params=["local", "agent"])
+def ctl(request: pytest.FixtureRequest, world: World, name: str, tmp_path: Path) -> Iterator[Ctl]:
     """`helioctl` in the edge; the relay is loaded, and `bundle` is one that matches more."""
+    here = agent_world.World(world.edge, name, tmp_path)
+    how = ["--local"] if request.param == "local" else ["--agent", here.address]
 
     def run(*words: str, status: int = 0) -> str:
-        program = [sys.executable, "-m", "helioc.runtime.cli", "--local", "--name", name]
+        program = [sys.executable, "-m", "helioc.runtime.cli", *how, "--name", name]
         done = subprocess.run(
             world.edge.inside(*program, *words), capture_output=True, text=True, cwd=tmp_path,
             timeout=60,
@@ -47,8 +51,9 @@ def ctl(world: World, name: str, tmp_path: Path) -> Iterator[Ctl]:
     (tmp_path / "edge.yaml").write_text(EDGE)
     relay.write(marked(1), tmp_path / "first")
     relay.write(marked(2, *SOURCE), tmp_path / "bundle")
-    run("load", "first", "--config", "edge.yaml")
-    yield run
+    with here.agent() if request.param == "agent" else nullcontext():
+        run("load", "first", "--config", "edge.yaml")
+        yield run
     if (ROOT / name).exists():
         unload(name)
 
