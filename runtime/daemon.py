@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from .privileges import AGENT, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
+
 if TYPE_CHECKING:
     from .store import Acknowledge
 
@@ -78,11 +80,13 @@ def _run() -> int:
               help="Serve Prometheus' /metrics here, over HTTP: whoever reaches it may read them.")
 @click.option("--rate", default=10_000.0, type=click.FloatRange(1), show_default=True,
               help="Requests a second of one client; whoever asks faster waits.")
+@click.option("--program-times", "times", is_flag=True, help="Keep CAP_SYS_ADMIN, which the kernel "
+              "wants for timing programs: reports of intents then tell CPU time.")
 @click.option("--cpu", type=click.IntRange(0), help="Run on this CPU alone: handing work from "
               "one thread to the next is quicker, and only one works at a time anyway.")
 def serve(
     path: Path, state: Path, acknowledge: Acknowledge, address: str, identity: Path | None,
-    insecure: str, scraped: str, rate: float, cpu: int | None,
+    insecure: str, scraped: str, rate: float, times: bool, cpu: int | None,
 ) -> None:
     """Own the pipelines of this network namespace, and take requests for them over gRPC.
 
@@ -95,6 +99,8 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(name)s: %(levelname)s: %(message)s")
     if cpu is not None:
         _run_on(cpu)
+    low = any(port_of(each) < FIRST_OPEN_PORT for each in (address, insecure, scraped) if each)
+    confine((*AGENT, *[LOW_PORT] * low, *[TIMES] * times))
     # Of two threads that want to run none waits longer than this for the other.
     sys.setswitchinterval(0.0005)
     from ..lang.render import render

@@ -456,6 +456,25 @@ def membarrier_global() -> int:
     )
 
 
+def prctl(option: int, *arguments: int) -> int:
+    """prctl(2). Raises OSError."""
+    words = [c_long(each) for each in (*arguments, 0, 0, 0, 0)[:4]]
+    result: int = _libc().prctl(c_int(option), *words)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "prctl")
+    return result
+
+
+def set_capabilities(mask: int) -> None:
+    """capset(2): this thread may do that, by a bit for each capability, and programs that it starts
+    get nothing from it. Raises OSError."""
+    header = (c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3
+    low, high = mask & 0xFFFFFFFF, mask >> 32
+    sets = (c_uint32 * 6)(low, low, 0, high, high, 0)  # effective, permitted, inheritable
+    if _libc().capset(byref(header), byref(sets)):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "capset")
+
+
 def filesystem_magic(path: str) -> int:
     """`statfs.f_type` of the file system that holds `path`. Raises OSError."""
     result = (c_uint64 * 32)()

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -63,9 +63,9 @@ class World:
         return f"unix:{self.socket}"
 
     @contextmanager
-    def agent(self, *options: str) -> Iterator[Background]:
-        """`heliod`, ready; ended with SIGTERM unless it has ended."""
-        words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
+    def agent(self, *options: str, by: Sequence[str] = ()) -> Iterator[Background]:
+        """`heliod`, ready; ended with SIGTERM unless it has ended. `by`: what runs it."""
+        words = [*by, sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
                  "--state", str(self.state)]  # fmt: skip
         process = Background((*self.edge.inside(*words, *options),))
         try:

@@ -148,7 +148,7 @@ class Readers:
                 inherited = [theirs.fileno()]
                 if self._metrics is not None:
                     inherited.append(self._metrics.fileno())
-                words = [sys.executable, "-m", "helioc.runtime.rpc.reading", *map(str, inherited)]
+                words = [sys.executable, "-m", "helioc.runtime.rpc", *map(str, inherited)]
                 self._process = subprocess.Popen(
                     words, pass_fds=inherited, stdin=subprocess.DEVNULL
                 )

@@ -162,7 +162,3 @@ def read_cells(descriptor: int, reader: Reader) -> tuple[int, dict[str, Array]]:
         found[kind.name] = words[at : at + kind.cells]
         at += kind.cells
     return int(words[0]), found
-
-
-if __name__ == "__main__":
-    main()

@@ -165,15 +165,23 @@ def _lead_back(name: str, release: Path) -> None:
         pin = release / "trace" / plain.name
         if not pin.exists():
             continue
-        with Program.open_pinned(pin) as traced, link.program() as present:
-            if present.tag != traced.tag:
+        with Program.open_pinned(pin) as traced, Program.open_pinned(plain) as wanted:
+            if link.info().program_id == wanted.id:
                 continue
-            with Program.open_pinned(plain) as wanted:
+            with _present(link, traced) as present:
+                if present.tag != traced.tag:
+                    continue
                 try:
                     link.update(wanted, expected=present)
                 except BpfError as error:
                     if error.errno not in (ENOLINK, EPERM):  # gone; led elsewhere just now
                         raise
+
+
+def _present(link: Link, traced: Program) -> Program:
+    """What the link leads to. Only what is not pinned is opened by its id: that takes
+    CAP_SYS_ADMIN, which the agent has given up."""
+    return traced.duplicate() if link.info().program_id == traced.id else link.program()
 
 
 def _links(name: str, release: Path) -> Iterator[tuple[str, Path, Link]]:

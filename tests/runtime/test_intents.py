@@ -227,7 +227,7 @@ class FakeOwner:
 
     def __init__(self, maps: Maps) -> None:
         self.maps, book = maps, maps.book
-        self.codecs = Codecs(book.manifest, book.kinds)
+        self.codecs, self.digest = Codecs(book.manifest, book.kinds), book.manifest.digest
         port = SimpleNamespace(interface="nic0")
         self.loaded = SimpleNamespace(
             manifest=book.manifest, wanted=[port], mode="native", port_numbers={}

@@ -65,7 +65,7 @@ def test_what_an_intent_names_is_counted_for_it(here: tuple[World, Wire, str]) -
 
 def test_programs_are_timed_for_reports(here: tuple[World, Wire, str]) -> None:
     world, wire, mac = here
-    with world.agent(), world.client() as client:
+    with world.agent("--program-times"), world.client() as client:
         load(world, client)
         client.apply_intent(intent())
         with closing(client.reports("video-17", period=0.2)) as reports:

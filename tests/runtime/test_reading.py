@@ -149,7 +149,7 @@ def reader_of(agent_pid: int) -> int:
     """The process id of an agent's reader."""
     for task in Path(f"/proc/{agent_pid}/task").iterdir():
         for child in (task / "children").read_text().split():
-            if b"rpc.reading" in Path(f"/proc/{child}/cmdline").read_bytes():
+            if b"helioc.runtime.rpc" in Path(f"/proc/{child}/cmdline").read_bytes():
                 return int(child)
     return 0
 

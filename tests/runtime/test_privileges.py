@@ -1,0 +1,130 @@
+"""What the agent may do to its host, and that this is enough for it; the unit for systemd."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+
+import helioc
+import pytest
+import sandbox
+from agent_world import EDGE, World, world
+from helioc.runtime.bundle import read_bundle
+from helioc.runtime.privileges import AGENT, LOW_PORT, NUMBERS, READER, TIMES
+from lab import Lab, until
+
+UNIT = Path(helioc.__file__).parent / "runtime" / "heliod.service"
+PAGE = Path(__file__).parents[2] / "docs" / "agent.md"
+SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path, kernel: None) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+def mask(*names: str) -> int:
+    return reduce(int.__or__, (1 << NUMBERS[name] for name in names), 0)
+
+
+def threads(pid: int) -> set[tuple[int, ...]]:
+    """Inheritable, permitted, effective, bounding and ambient capabilities of its threads, and
+    whether programs that they start can get more."""
+    found = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        said = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+        found.add((*(int(said[name], 16) for name in SETS), int(said["NoNewPrivs"])))
+    return found
+
+
+def children(pid: int) -> list[int]:
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(word) for text in texts for word in text.split()]
+
+
+def work(here: World) -> None:
+    """A little of everything."""
+    bundle = read_bundle(here.directory / "bundle")
+    with here.client() as client:
+        client.load(bundle, EDGE)
+        client.apply("create FAR 1 [(action, u8, DROP)], PDR 1 [(dst_port, u16, 7), FAR 1]")
+        assert client.upgrade(bundle).rules == 3
+        assert client.refresh().gone == []
+        assert len(list(client.rules())) == 3 and client.stats().events
+        client.unload()
+
+
+def test_all_threads_have_what_they_need_and_no_more(here: World) -> None:
+    agent, reader = mask(*AGENT), mask(*READER)
+    with here.agent() as process:
+        work(here)
+        assert threads(process.pid) == {(0, agent, agent, agent, 0, 1)}
+        (child,) = until(lambda: children(process.pid), "the reader")
+        # what is bounding is no way to more: nothing that it starts gets more than it has
+        assert threads(child) == {(0, reader, reader, agent, 0, 1)}
+
+
+def test_a_low_port_takes_one_more(here: World) -> None:
+    here.edge.ip("link", "set", "lo", "up")
+    with here.agent("--metrics", "127.0.0.1:94") as process:
+        ((_, permitted, *_),) = threads(process.pid)
+        assert permitted == mask(*AGENT, LOW_PORT)
+
+
+def test_times_of_programs_take_one_more(here: World) -> None:
+    with here.agent("--program-times") as process:
+        ((_, permitted, *_),) = threads(process.pid)
+        assert permitted == mask(*AGENT, TIMES)
+
+
+def test_the_page_tells_them() -> None:
+    rows = re.findall(r"^\| `(CAP_\w+)` \| (.*?) \| (.*?) \|", PAGE.read_text(), re.M)
+    assert [name for name, agent, _ in rows if agent == "yes"] == list(AGENT)
+    assert [name for name, _, reader in rows if reader == "yes"] == list(READER)
+    assert [name for name, agent, _ in rows if agent != "yes"] == [TIMES, LOW_PORT]
+
+
+# ---- the unit -------------------------------------------------------------------------------
+
+
+def settings() -> dict[str, list[str]]:
+    found = re.findall(r"^(\w+)=(.*)$", UNIT.read_text(), re.M)
+    return {name: text.split() for name, text in found}
+
+
+def test_the_unit_has_the_same_capabilities() -> None:
+    told = settings()
+    assert told["CapabilityBoundingSet"] == list(AGENT)
+    assert told["NoNewPrivileges"] == ["yes"] and told["Type"] == ["notify"]
+    assert told["RuntimeDirectory"] == told["StateDirectory"] == ["helio"]
+
+
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        assert all(" " not in name for name in settings())  # at least it is one
+        return
+    made = tmp_path / UNIT.name
+    made.write_text(UNIT.read_text().replace("/usr/local/bin/heliod", sys.executable))
+    words = [analyze, "verify", "--man=no", str(made)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    words = [analyze, "security", "--offline=yes", "--threshold=30", "--no-pager", str(made)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+def test_it_works_as_the_unit_runs_it(here: World) -> None:
+    """And with no system call that the unit's filter would refuse."""
+    analyze = shutil.which("systemd-analyze")
+    calls = sandbox.calls_of(settings()["SystemCallFilter"], analyze) if analyze else []
+    with here.agent(by=sandbox.words(here.directory, calls)) as process:
+        work(here)
+        assert process.running
+        assert not calls or "Seccomp:\t2" in Path(f"/proc/{process.pid}/status").read_text()
