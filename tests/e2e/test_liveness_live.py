@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_world import World as Agent
@@ -21,8 +22,11 @@ from helioc.runtime.loader import unload
 from helioc.runtime.releases import ROOT, remove_pinned
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, Wire, until
-from linx.world import A, B, World, build
+from linx.peer import KEY, Peer
+from linx.world import PEER, PEER_LAN_HOST, A, B, World, build
 from linx_live import meet_neighbours
+from scapy.layers.inet import ICMP
+from scapy.layers.l2 import GRE
 from traffic import udp_socket
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -184,6 +188,34 @@ def test_an_interface_that_goes(sites: Sites) -> None:
         wires, sites.wires = sites.wires, sites.wires[1:]  # the other end went, too
         sites.takes(lambda f: {*f.values()} == {3, 4}, "the other path takes all")
         sites.wires = wires
+
+
+def right_sum(layer: Any) -> int:
+    """What scapy would have written."""
+    fresh = layer.copy()
+    del fresh.chksum
+    return int(type(layer)(bytes(fresh)).chksum)
+
+
+def test_a_foreign_peer_that_answers_by_the_tunnel(sites: Sites) -> None:
+    """As scapy reads and writes it: probes between inner addresses, there and back in GRE."""
+    overlay = (f"  GRE-C: {{id: 9, local_ip: {A.wan['wan1']}, remote_ip: {PEER}, key: {KEY}, "
+               "interface: WAN1}\n")  # fmt: skip
+    others = ", ".join(f"GRE-{key}: none" for _, key, _ in OVERLAYS)
+    wanted = (f"liveness: {{interval: 200 ms, from: {A.lan}, "
+              f"to: {{GRE-C: {PEER_LAN_HOST}, {others}}}}}\n")  # fmt: skip
+    (sites.agent.directory / "edge.yaml").write_text(edge_yaml(A, B) + overlay + wanted)
+    peer = Peer(sites.world)
+    with sites.agent.agent(), sites.agent.client() as client:
+        load(sites, client)
+        asked = [peer.echo() for _ in range(5)][-1]
+        assert (asked.src, asked.dst, asked[GRE].key) == (A.wan["wan1"], PEER, KEY)
+        inner = asked[GRE].payload
+        assert (inner.src, inner.dst, inner.tos) == (A.lan, PEER_LAN_HOST, 0xC0)
+        assert all(x.chksum == right_sum(x) for x in (asked, inner, inner[ICMP]))
+        (found,) = client.status().pipelines[0].overlays
+        assert found.name == "GRE-C" and found.answered >= 3
+        until_states(client, GRE_C=DEAD)  # now that nobody answers
 
 
 @pytest.mark.parametrize("end", ["killed", "rebooted"])
