@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agent_world import World as Agent
-from edges import Edge
-from helioc.runtime.bundle import read_bundle
+from edges import PIPELINES, Edge
+from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.runtime.bundle import Bundle, read_bundle
 from helioc.runtime.client import Client
-from helioc.runtime.loader import unload
+from helioc.runtime.loader import Loaded, unload
 from helioc.runtime.releases import ROOT, remove_pinned
 from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.upgrade import upgrade, weigh
 from lab import Lab, Wire, until
 from linx.peer import KEY, Peer
 from linx.world import PEER, PEER_LAN_HOST, A, B, World, build
@@ -240,3 +243,27 @@ def test_what_is_dead_is_known_after_a_kill(sites: Sites, end: str) -> None:
         until_states(client, GRE_1=DEAD, GRE_2=ALIVE)
         assert sites.takes(lambda f: f == after, "nobody takes it again")
         assert client.rule("LBR", 9).text == text
+
+
+def test_an_upgrade_keeps_the_dead_out(sites: Sites, tmp_path: Path) -> None:
+    """Where spreads are written anew, since the new build has room for more of them."""
+    with sites.agent.agent(), sites.agent.client() as client:
+        load(sites, client)
+        until_alive(client)
+        sites.other.control("delete", "OVERLAY 1")
+        after = sites.takes(lambda f: len(f) == FLOWS and 1 not in f.values(), "nobody takes it")
+    shutil.copytree(PIPELINES, tmp_path / "larger")
+    source = tmp_path / "larger" / "linx.hp"
+    source.write_text(source.read_text().replace("rule LBR [1k]", "rule LBR [2k]"))
+    made = compile_pipeline(check_file(source))
+
+    def go() -> int:
+        running = Loaded.open(sites.agent.name)
+        weighed = weigh(running, Bundle(made.manifest, made.object))
+        with closing(upgrade(running, weighed)):
+            return len(weighed.rules)
+
+    assert sites.world.edge_a.inside_thread(go) >= 2
+    assert sites.flows() == after
+    with sites.agent.agent(), sites.agent.client() as client:
+        assert states(client)["GRE-1"] == DEAD
