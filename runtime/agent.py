@@ -18,6 +18,7 @@ from . import store_faults
 from .attach import not_routing
 from .bundle import Bundle
 from .config import Config
+from .congestion.watcher import Watcher
 from .edge_yaml import Host, read_config
 from .events import Event, Events, OverlayChanged, PipelineChanged
 from .faults import already_loaded, refused
@@ -81,6 +82,7 @@ class Agent:
         self._findings: dict[str, list[Diagnostic]] = {}
         self.prober = Prober(self.owners, self._told)
         self.surveyor = Surveyor(self.owners, self.prober.stir)
+        self.watcher = Watcher(self.owners)
         self._changing = RLock()
         self.scribe = Scribe(self.owners)
         self.intents = Keeper(self.owner, KeptIntents(store))
@@ -106,6 +108,7 @@ class Agent:
         self.surveyor.start()
         self.prober.start()
         self.intents.start()
+        self.watcher.start()
         return {name: found for name, found in self._findings.items() if found}
 
     def _kept(self) -> dict[str, Kept]:
@@ -247,6 +250,7 @@ class Agent:
         self.events.close()
         self.prober.stop()
         self.surveyor.stop()
+        self.watcher.stop()
         self.intents.stop()
         self.scribe.stop()
         with self._changing:

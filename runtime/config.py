@@ -9,6 +9,7 @@ from typing import Literal
 from ..compiler.interpreter.environment import Limit
 from ..lang.request import Request
 from ..lang.source import Span
+from .congestion.settings import Congestion
 from .liveness.settings import Liveness
 from .ports import Wanted
 
@@ -17,7 +18,8 @@ from .ports import Wanted
 class Config:
     """What an edge YAML says. `requests`: rules that are there from the start. `spans`: where the
     interface of each port's number is named. `icmp`: of the ICMP errors, if it is said; `liveness`:
-    of overlays, if they are to be probed."""
+    of overlays, if they are to be probed; `congestion`: when the host is congested, if it is to be
+    watched for that."""
 
     ports: tuple[Wanted, ...]
     default: Literal["pass", "drop"] | None = None
@@ -27,3 +29,4 @@ class Config:
     control: tuple[str, str] | None = None
     icmp: Limit | None = None
     liveness: Liveness | None = None
+    congestion: Congestion | None = None

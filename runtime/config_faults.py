@@ -114,6 +114,13 @@ def no_such_source(where: Span, address: str, have: Iterable[str]) -> Diagnostic
                       (Label(where, "not an address of it"),), help_)  # fmt: skip
 
 
+def never_calm(where: Span, cpu: int, calm: int) -> Diagnostic:
+    return Diagnostic("H0620", f"a CPU would be calm up to {calm} % and hot from {cpu} % on",
+                      (Label(where, "`calm` must be less than `cpu`"),),
+                      f"leave a gap: `{{cpu: {max(cpu, 2)}, calm: {max(cpu, 2) * 3 // 4 or 1}}}`"
+                      )  # fmt: skip
+
+
 def control_is_port(where: Span, port: Span, name: str) -> Diagnostic:
     labels = (Label(where, "the control interface"), Label(port, "a port, too"))
     return Diagnostic(

@@ -14,6 +14,8 @@ from ..lang.request import IE, Change, Request, RuleItem
 from ..lang.source import Source, Span
 from . import config_faults as faults
 from .config import Config
+from .congestion.reading import read_congestion
+from .congestion.settings import shape_of as congestion_shape_of
 from .faults import refused, unreadable
 from .liveness.reading import read_liveness
 from .liveness.settings import shape_of
@@ -76,7 +78,9 @@ class _Reader:
         root_node = nodes.root()
         replies = any(c.reason == "icmp limit" for c in self.manifest.counters)
         shape = shape_of(self.manifest)
-        known = [*_FIXED, *named, *(["icmp"] if replies else []), *(["liveness"] if shape else [])]
+        watched = congestion_shape_of(self.manifest) is not None
+        more = {"icmp": replies, "liveness": shape is not None, "congestion": watched}
+        known = [*_FIXED, *named, *(key for key, has in more.items() if has)]
         root = nodes.mapping(root_node, "the edge", known)
         ports = self._ports(root.get("ports"), nodes.span(root_node))
         default = nodes.word(root["default"].value, "verdict", ("pass", "drop")) if (
@@ -91,11 +95,13 @@ class _Reader:
             overlays = nodes.mapping(within.value, "", None) if within else {}
             own = {each.address for each in self.host.addresses}
             liveness = read_liveness(nodes, root["liveness"], overlays, own)
+        congestion = read_congestion(nodes, root["congestion"]) if "congestion" in root else None
         requests = [self._named(kind, root[key]) for key, kind in named.items() if key in root]
         requests += self._rules(root["rules"].value) if "rules" in root else []
         return Config(
             tuple(ports), default, mode or "native",  # type: ignore[arg-type]
             tuple(r for r in requests if r.changes), self.spans, control, icmp, liveness,
+            congestion,
         )  # fmt: skip
 
     # ---- ports ------------------------------------------------------------------------------

@@ -34,8 +34,8 @@ EDGE: dict[str, Explanation] = {
     ),
     "H0604": Explanation(
         "a key is unknown",
-        "The keys are `bundle`, `ports`, `rules`, `default`, `control`, `mode`, `icmp` and "
-        "`liveness` where the pipeline has a use for them, and for each "
+        "The keys are `bundle`, `ports`, `rules`, `default`, `control`, `mode`, `icmp`, "
+        "`liveness` and `congestion` where the pipeline has a use for them, and for each "
         "named rule kind its plural: `overlays` for OVERLAY. A port has `role`, `interface`, "
         "`vlan` and `number`; a rule its own elements and `id`.",
         "prots: {LAN: {role: lan, interface: eth1}}",
@@ -115,6 +115,13 @@ EDGE: dict[str, Explanation] = {
 }
 
 LOADING: dict[str, Explanation] = {
+    "H0620": Explanation(
+        "a CPU could be calm and hot at once",
+        "Between `calm` and `cpu`, both in per cent, nothing changes: without that gap traffic "
+        "would be sent on and taken back in turn.",
+        "congestion: {cpu: 80, calm: 80}",
+        "congestion: {cpu: 80, calm: 60}",
+    ),
     "H0617": Explanation(
         "a time that cannot be used",
         "Times have a unit: `500 ms`, `1 s`, `2 min`; a mere number is seconds. Overlays are "

@@ -15,6 +15,7 @@ from . import attach, faults
 from .bundle import Bundle
 from .card.faults import only_local
 from .config import Config
+from .congestion.settings import from_json as congestion_of
 from .grace import online_cpus_grace
 from .handles import BpfError, Map, Program, XdpMode
 from .liveness.settings import from_json as liveness_of
@@ -105,6 +106,7 @@ class Loaded:
             self.default = about["default"] or self.manifest.default
             self.mode, self.control = about["mode"], about["control"]
             self.liveness = liveness_of(about.get("liveness"))
+            self.congestion = congestion_of(about.get("congestion"))
         except ManifestError as error:
             raise faults.refused(faults.damaged(name, str(error))) from None
 

@@ -196,6 +196,7 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
         "control": config.control,
         "icmp": asdict(config.icmp) if config.icmp is not None else None,
         "liveness": config.liveness.to_json() if config.liveness else None,
+        "congestion": config.congestion.to_json() if config.congestion else None,
         "namespace": this_namespace(),
         # Of this load: another one of the same bundle is another pipeline, with other rules.
         "incarnation": secrets.token_hex(8),
@@ -272,6 +273,7 @@ def _damage(about: Any) -> str:
         "mode": about.get("mode") in ("native", "generic", "offload"),
         "control": control is None or (isinstance(control, list) and len(control) == 2),
         "liveness": isinstance(about.get("liveness"), dict | None),
+        "congestion": isinstance(about.get("congestion"), dict | None),
         "namespace": isinstance(about.get("namespace"), int),
         "incarnation": isinstance(about.get("incarnation"), str),
     }

@@ -22,6 +22,7 @@ from ..lang.diagnostics import Diagnostic, Refused
 from . import snapshot, store_faults
 from .bundle import Bundle, make_bundle, unpack_traced
 from .config import Config
+from .congestion.settings import from_json as congestion_of
 from .faults import refused
 from .handles import Map
 from .journal import Journal, config_of, ifindexes_of
@@ -115,7 +116,10 @@ class Restoration:
         control = tuple(about["control"]) if about["control"] else None
         icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
         liveness = liveness_of(about.get("liveness"))
-        return Config(ports, about["default"], about["mode"], (), {}, control, icmp, liveness)
+        congestion = congestion_of(about.get("congestion"))
+        return Config(
+            ports, about["default"], about["mode"], (), {}, control, icmp, liveness, congestion
+        )
 
     def prepare(self, maps: Mapping[str, Map]) -> None:
         try:

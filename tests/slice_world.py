@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from agent_world import World
+from edges import hear_answers
 from helioc.compiler import phases
 from helioc.runtime.bundle import Bundle
 from helioc.runtime.loader import unload
@@ -85,6 +86,7 @@ def slice_world(lab: Lab, directory: Path) -> Iterator[tuple[World, Wire, str]]:
     phases.write_bundle(compiled(), directory / "bundle")
     (directory / "edge.yaml").write_text(EDGE)
     made = World(edge, f"ht{os.getpid()}-s{next(_numbers)}", directory)
+    hear_answers([(far, "eth0")])
     wire = far.wire("eth0")
     try:
         yield made, wire, edge.mac("nic0")

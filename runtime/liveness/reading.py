@@ -23,11 +23,11 @@ def read_liveness(
     given, usual = nodes.mapping(entry.value, "`liveness`", _KEYS), Liveness()
     interval, hold_down, multiplier, source = usual.interval, usual.hold_down, usual.multiplier, ""
     if "interval" in given:
-        interval = _time(nodes, given["interval"].value, 0.1, 60.0) or interval
+        interval = read_time(nodes, given["interval"].value, 0.1, 60.0) or interval
     if "multiplier" in given:
         multiplier = nodes.number(given["multiplier"].value, "multiplier", 1, 100) or multiplier
     if "hold_down" in given:
-        found = _time(nodes, given["hold_down"].value, 0.0, 3600.0)
+        found = read_time(nodes, given["hold_down"].value, 0.0, 3600.0)
         hold_down = hold_down if found is None else found
     if "from" in given:
         source = _address(nodes, given["from"].value) or ""
@@ -62,7 +62,7 @@ def _address(nodes: Nodes, node: Any) -> str | None:
         return None
 
 
-def _time(nodes: Nodes, node: Any, least: float, most: float) -> float | None:
+def read_time(nodes: Nodes, node: Any, least: float, most: float) -> float | None:
     """Seconds."""
     text = nodes.text(node)
     if text is None:

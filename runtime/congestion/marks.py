@@ -1,0 +1,53 @@
+"""What a verdict comes to in a pipeline's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...compiler.requests.rules import Rule
+from ...lang.request import IE, Change, Request, RuleItem
+from ..loader import Loaded
+from .decide import PARTS, Verdict
+from .settings import Shape
+
+_QUEUES = 256
+
+
+def queue_cpus(loaded: Loaded) -> dict[int, int]:
+    """The CPU of each receive queue; empty where a pipeline steers nothing."""
+    table = loaded.maps.get("queues")
+    if table is None:
+        return {}
+    found = ((queue, table.lookup(queue.to_bytes(4, "little"))) for queue in range(_QUEUES))
+    return {queue: int.from_bytes(cpu, "little") for queue, cpu in found if cpu is not None}
+
+
+def request_for(verdict: Verdict, loaded: Loaded, shape: Shape, cpus: Mapping[int, int]) -> Request:
+    """What brings the rules in line with a verdict; without changes where they are."""
+    flags = list(loaded.book.rules(shape.flag))
+    changes: list[Change] = []
+    if verdict.congested and not flags:
+        flag = RuleItem(shape.flag, None, None, (IE(shape.element, "", "value", 1),))
+        changes.append(Change("create", (flag,)))
+    if not verdict.congested and flags:
+        gone = tuple(RuleItem(shape.flag, flag.id, None, (), False) for flag in flags)
+        changes.append(Change("delete", gone))
+    for kind in shape.marked:
+        marked = tuple(_marks(verdict, list(loaded.book.rules(kind)), cpus))
+        changes += [Change("update", marked)] if marked else []
+    return Request(tuple(changes))
+
+
+def _marks(verdict: Verdict, rules: list[Rule], cpus: Mapping[int, int]) -> Iterator[RuleItem]:
+    """Rules whose mark is to change. Of a CPU's rules the youngest go elsewhere first."""
+    by_cpu: dict[int, list[Rule]] = {}
+    for rule in rules:
+        queue = dict(rule.values).get("queue", 0)
+        by_cpu.setdefault(cpus.get(queue, -1), []).append(rule)
+    for cpu, own in by_cpu.items():
+        count = -(-len(own) * verdict.levels.get(cpu, 0) // PARTS)
+        for place, rule in enumerate(sorted(own, key=lambda r: -r.sequence)):
+            wanted = int(place < count)
+            if dict(rule.values).get("overloaded", 0) != wanted:
+                mark = IE("overloaded", "", "value", wanted)
+                yield RuleItem(rule.kind, rule.id, None, (mark,))

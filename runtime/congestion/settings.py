@@ -1,0 +1,47 @@
+"""When the host counts as congested, as the edge's YAML says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from ...compiler.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Congestion:
+    """A CPU is hot from `cpu` on (0 to 1), calm up to `calm`; `drops`: frames a second that make
+    hot, and any keep from calm. Looked at every `period`; `hold`: so long calm until anything is
+    taken back, and so long hot until more is sent on. Seconds."""
+
+    cpu: float = 0.9
+    calm: float = 0.7
+    drops: int = 1
+    period: float = 0.5
+    hold: float = 5.0
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def from_json(data: Mapping[str, Any] | None) -> Congestion | None:
+    """What `to_json` gave; None of None."""
+    return Congestion(**data) if data is not None else None
+
+
+class Shape(NamedTuple):
+    """The flag's kind and element, and the kinds whose rules are marked."""
+
+    flag: str
+    element: str
+    marked: tuple[str, ...]
+
+
+def shape_of(manifest: Manifest) -> Shape | None:
+    """None where a pipeline has no use for it."""
+    for kind in manifest.rules:
+        if kind.name == "CONGESTION" and [match.element for match in kind.match] == ["congested"]:
+            marked = (k.name for k in manifest.rules if {"queue", "overloaded"} <= set(k.gives))
+            return Shape(kind.name, "congested", tuple(marked))
+    return None
