@@ -274,9 +274,16 @@ def _unreadable(source: Source, found: Tokens) -> Iterator[Diagnostic]:
         elif found.texts[i] == '"':
             title, help_ = "this quote is not closed", 'a name in quotes ends on its line: "my WAN"'
         else:
-            title = f"the character {found.texts[i]!r} has no meaning in a request"
+            title = f"{_spoken(found.texts[i])} has no meaning in a request"
             help_ = 'a name with other characters stands in quotes: "Zürich"'
         yield Diagnostic("H0401", title, (Label(_span(source, found, i)),), help_)
+
+
+def _spoken(character: str) -> str:
+    """Octets of the command line that are no UTF-8 come as surrogates: PEP 383."""
+    if "\udc80" <= character <= "\udcff":
+        return f"the byte {ord(character) & 0xFF:#04x}"
+    return f"the character {character!r}"
 
 
 def _empty(source: Source) -> Diagnostic:

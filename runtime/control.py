@@ -314,12 +314,11 @@ class Target:
         return self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")
 
     def _on_card(self) -> bool:
-        from .handles import BpfError
         from .releases import on_card, pick
 
         try:
             return on_card(pick(self.name))
-        except (Refused, BpfError):  # of others the agent says what there is to say
+        except Refused:  # of others the agent says what there is to say
             return False
 
 

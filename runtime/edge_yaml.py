@@ -228,7 +228,7 @@ class _Reader:
             key = nodes.span(each.key)
             known = [*(x.element for x in kind.match), *kind.gives, "id"]
             given = nodes.mapping(each.value, f"{kind.name} `{name}`", known)
-            number = nodes.number(given["id"].value, "id", 1, 999999999) if "id" in given else None
+            number = nodes.number(given["id"].value, "id", 1, 0xFFFFFFFF) if "id" in given else None
             if number is not None and number in ids and not kind.grouped:
                 labels = (Label(key, "taken"), Label(ids[number], "by this one"))
                 title = f"two of `{kind.prefix}s` have the id {number}"

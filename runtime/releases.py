@@ -250,8 +250,12 @@ def read_about(name: str, release: int = 0) -> dict[str, Any]:
 
 
 def on_card(name: str) -> bool:
-    """Whether the loaded pipeline runs on a card. Raises `Refused`, BpfError."""
-    return bool(read_about(name)["mode"] == "offload")
+    """Whether the loaded pipeline runs on a card. Raises `Refused`."""
+    try:
+        return bool(read_about(name)["mode"] == "offload")
+    except BpfError as error:
+        doing = f"open the pipeline `{name}`"
+        raise faults.refused(faults.of_kernel(error, doing)) from error
 
 
 def about_id(name: str) -> int:

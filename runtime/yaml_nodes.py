@@ -92,7 +92,7 @@ class Nodes:
         if text is None:
             return None
         if not (
-            text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most
+            text.isascii() and text.isdigit() and len(text) <= 10 and least <= int(text) <= most
         ):
             self.found.add(faults.bad_number(self.span(node), text, what, least, most))
             return None

@@ -75,6 +75,7 @@ class Arranger:
         self.faults: list[Misplaced] = []
         self.last: dict[str, Node] = {}  # by kind: the rule described last
         self.waiting: Node | None = None  # the last top rule that may take one that follows
+        self.seconds: list[tuple[Node, Node]] = []  # a rule that gives one, and what follows that
 
     def arrange(self, request: Request) -> list[Arranged]:
         return [self._change(change) for change in request.changes]
@@ -177,18 +178,19 @@ class Arranger:
             holds = " or ".join(dict.fromkeys(owner.kind.children))
             help_ = f"a {owner.kind.name} holds {holds}" if holds else (
                 f"give the {node.kind.name} a change of its own")  # fmt: skip
-            full = node.kind.name in owner.kind.children
-            if full:
-                title = f"a {owner.kind.name} gives one rule, and this is the second"
-                help_ = "leave one of them out"
-            code = "H0433" if full else "H0434"
-            self.faults.append(Misplaced(Fault(code, title, "kind", "", help_), node.item))
+            if node.kind.name in owner.kind.children:
+                self.faults.append(_second(owner, node, "leave one of them out"))
+            else:
+                self.faults.append(Misplaced(Fault("H0434", title, "kind", "", help_), node.item))
             return
         del open_[:]
         waiting = self.waiting
         if waiting is not None and _follows(waiting, node):
-            self._put(waiting, node)
-            return
+            if not _gives(waiting):
+                self._put(waiting, node)
+                return
+            if waiting in top:
+                self.seconds.append((waiting, node))
         top.append(node)
         if node.kind.alternatives:
             self.waiting = node
@@ -221,6 +223,10 @@ class Arranger:
         for change in changes:
             for node in list(change.nodes):
                 self._settle(node, change.nodes)
+        for giver, node in self.seconds:
+            if node.parent is None:
+                apart = f"leave one of them out, or give the {node.kind.name} a change of its own"
+                self.faults.append(_second(giver, node, apart))
 
     def _settle(self, node: Node, top: list[Node]) -> None:
         for child in list(node.children):
@@ -265,5 +271,9 @@ def _follows(waiting: Node, node: Node) -> bool:
         and node.item.name is None
         and node.operation == waiting.operation
         and node.kind.name in waiting.kind.alternatives
-        and not _gives(waiting)
     )
+
+
+def _second(giver: Node, node: Node, help_: str) -> Misplaced:
+    title = f"a {giver.kind.name} gives one rule, and this is the second"
+    return Misplaced(Fault("H0433", title, "kind", "", help_), node.item)

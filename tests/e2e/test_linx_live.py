@@ -10,11 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from edges import Edge
+from edges import HELIOCTL, Edge
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.loader import Loaded
-from lab import Lab, Namespace
+from lab import Lab, LabError, Namespace
 from leaks import PREFIX
 from linx.captures import Capture, outer_of, syn_mss
 from linx.world import HERE, A, B, World, build
@@ -250,3 +250,23 @@ def _talk_tagged(world: World) -> None:
     sent = passing.tunnelled()
     assert len(sent) == 1
     assert Dot1Q not in sent[0]
+
+
+# ---- who may ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show",),
+        ("stats",),
+        ("create", "FAR 9 [(action, u8, DROP)]"),
+        ("refresh",),
+        ("trace",),
+        ("unload",),
+    ],
+)
+def test_nobody_may_touch_it(linx: Linx, words: tuple[str, ...]) -> None:
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    with pytest.raises(LabError, match=r"exit 1: error\[H0720\]"):
+        linx.a.room.run(*nobody, HELIOCTL, "--name", linx.a.name, *words)

@@ -75,6 +75,9 @@ BAD = {
     "overlay-ids": "ports: {A: {role: wan, interface: eth1}}\noverlays:\n"
                    "  G: {id: 2, local_ip: 192.0.2.1, remote_ip: 192.0.2.2, interface: A}\n"
                    "  H: {id: 2, local_ip: 192.0.2.1, remote_ip: 192.0.2.3, interface: A}\n",
+    "overlay-id": "ports: {A: {role: wan, interface: eth1}}\noverlays:\n"
+                  "  G: {id: 4294967296, local_ip: 1, remote_ip: 2, interface: A}\n"
+                  "  H: {id: 4294967295, local_ip: 1, remote_ip: 3, interface: A}\n",
     "documents": "ports: {A: {role: wan, interface: eth1}}\n---\nports: {}\n",
     "rules-quoted": "ports: {A: {role: wan, interface: eth1}}\n"
                     "rules: 'create FAR 1 [(action u8)]'\n",

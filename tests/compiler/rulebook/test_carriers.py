@@ -32,7 +32,7 @@ REQUESTS = [
     "FAR: (action, u8, REDIRECT), (interface, u32, GRE-WAN1)",
     "update FAR 17 [(interface, u32, 3)]; delete PDR 1 create LBR [FAR 17 [(weight, u16, 3)]]",
     "replace PDR [(src_port, u16, 1..9), (tos, u8, 8 & 0xc), (src_ip, u32, 10.0.0.0/8), FAR 19]",
-    "create [(MAC address, u64, 1), [(action, u8, DROP)]], [(action, u8, PASS)]",
+    "create [(MAC address, u64, 1), [(action, u8, DROP)]]; create [(action, u8, PASS)]",
     "create (IP address, u32, 1), (IP address, u32, 2), FAR: (action, u8, PASS)",
     "replace PDR",
 ]

@@ -25,9 +25,14 @@ MORE = {
     "several": "create PDR [(tos, u16, 1), (dscp, u8, 99), (src_ip, u32, 10.0.0.1/8)];\n"
     "create FAR [(actoin, u8, DROP)]\ndelete FAR 99",
     "H0402-unclosed": "create FAR [(action, u8, DROP)",
+    "H0401-byte": "create FAR [(action, u8, \udcffDROP)]",
     "H0402-colon": "create PDR: ; delete FAR 17",
     "H0405-second": "delete FAR 17; FAR 18",
     "H0417-symbol": "create PDR [(protocol, u8, TPC), FAR 19]",
+    "H0433-following": "create PDR [(dscp, u8, 1)], FAR [(action, u8, DROP)], "
+    "LBR [FAR [(action, u8, PASS)], (tos, u8, 4)]",
+    "H0433-turned": "create PDR [(dscp, u8, 1)], LBR [FAR [(action, u8, PASS)]], "
+    "FAR [(action, u8, DROP)]",
     "H0439-none": "create [(tos, u8, 1), (action, u8, DROP), (colour, u8, 1)]",
     "H0439-empty": "create []",
     "H0440-member": "create PDR [(dscp, u8, 1), FAR]; create LBR [FAR drop]",
