@@ -66,9 +66,16 @@ def snapshot(prefix: str = PREFIX) -> Snapshot:
         pins=frozenset(_pins(prefix)),
         namespaces=frozenset(namespaces(prefix)),
         links=frozenset(path.name for path in Path("/sys/class/net").glob(f"{prefix}*")),
-        files=frozenset(str(path) for path in RUN.glob(f"{prefix}*")),
+        files=frozenset(_files(prefix)),
         children=frozenset(_children()),
     )
+
+
+def _files(prefix: str) -> Iterator[str]:
+    """Those in /run/helio, but for a loaded pipeline's own: they go with it."""
+    for path in RUN.glob(f"{prefix}*"):
+        if not (BPFFS / "helio" / path.stem).exists():
+            yield str(path)
 
 
 def leaked(before: Snapshot) -> list[str]:

@@ -17,7 +17,7 @@ DATA = ("templates", "pipelines")
 def belongs(path: Path) -> bool:
     """Whether a file below one of the package's folders is part of what gets installed."""
     return "__pycache__" not in path.parts and (
-        path.parts[0] in DATA or path.suffix in (".py", ".g4", ".proto", ".pyi")
+        path.parts[0] in DATA or path.suffix in (".py", ".g4", ".proto", ".pyi", ".service")
     )
 
 

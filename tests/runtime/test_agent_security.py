@@ -122,7 +122,7 @@ def test_only_what_changes_needs_more_than_looking() -> None:
         "Load", "Upgrade", "Unload"
     }  # fmt: skip
     assert {name for name, role in needed.items() if role == "rules"} == {
-        "Apply", "Stream", "BulkApply", "Refresh"
+        "Apply", "Stream", "BulkApply", "Refresh", "ApplyIntent", "RemoveIntent"
     }  # fmt: skip
 
 
