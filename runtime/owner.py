@@ -62,7 +62,7 @@ class Owner:
 
     def __init__(self, loaded: Loaded, events: Events, journal: Journal | None = None) -> None:
         self.name, self.events, self.journal = loaded.name, events, journal
-        #: Called when something was written: somebody is to `look_after` it.
+        #: Called when something was written: the scribe is to look after it.
         self.stir: Callable[[], None] = lambda: None
         self._lock = Lock()
         #: One snapshot after the other; taken before a turn, if both are.
@@ -256,14 +256,18 @@ class Owner:
         if self.journal is not None and not (self.journal.clean and self._unkept is None):
             self.fold()
 
-    def look_after(self) -> None:
-        """What nobody waits for: what is written onto the disk, and a snapshot if there is much."""
+    def sync(self) -> None:
+        """Bring what is written onto the disk."""
+        if self.journal is not None and self.journal.log.pending:
+            self.journal.log.durable()
+
+    def fold_if_due(self) -> None:
+        """A snapshot, if much was written since the last."""
         journal = self.journal
-        if journal is not None:
-            if journal.log.pending:
-                journal.log.durable()
-            if journal.due(len(self.loaded.book)) or self._unkept is not None:
-                self.fold()
+        if journal is None:
+            return
+        if self._unkept is not None or journal.due(len(self.loaded.book)):
+            self.fold()
 
     @contextmanager
     def _turn(self, until: float | None) -> Iterator[None]:

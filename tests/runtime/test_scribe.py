@@ -1,0 +1,69 @@
+"""What looks after the journal, whatever becomes of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from helioc.runtime.scribe import Scribe
+from lab import until
+
+SECONDS = 10
+
+
+class Looked:
+    """Stands for an owner."""
+
+    name = "edge"
+
+    def __init__(self) -> None:
+        self.synced, self.folding, self.go_on = 0, 0, threading.Event()
+        self.wrong: BaseException | None = None
+
+    def sync(self) -> None:
+        self.synced += 1
+        if self.wrong is not None:
+            raise self.wrong
+
+    def fold_if_due(self) -> None:
+        self.folding += 1
+        self.go_on.wait(SECONDS)
+
+
+@pytest.fixture
+def owner(monkeypatch: pytest.MonkeyPatch) -> Looked:
+    for name in ("sync", "fold_if_due"):
+        monkeypatch.setattr(f"helioc.runtime.owner.Owner.{name}", getattr(Looked, name))
+    return Looked()
+
+
+@pytest.fixture
+def scribe(owner: Looked) -> Iterator[Scribe]:
+    made = Scribe(lambda: cast(Any, [owner]))
+    made.start()
+    yield made
+    owner.go_on.set()
+    made.stop()
+
+
+def test_a_snapshot_holds_nobody_up(owner: Looked, scribe: Scribe) -> None:
+    scribe.stir()
+    until(lambda: owner.folding, "a snapshot is made")
+    before = owner.synced
+    scribe.stir()
+    until(lambda: owner.synced > before, "what was written is brought onto the disk")
+    assert owner.folding == 1
+
+
+@pytest.mark.parametrize("error", [ValueError("of no use"), OSError(5, "Input/output error")])
+def test_it_goes_on_after_an_error(
+    owner: Looked, scribe: Scribe, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    owner.wrong = error
+    scribe.stir()
+    until(lambda: caplog.records, "it is said")
+    owner.wrong, before = None, owner.synced
+    scribe.stir()
+    until(lambda: owner.synced > before, "it goes on")
