@@ -42,7 +42,9 @@ def reopen(
     build = None
     if kept is not None and _digest(kept.manifest) != loaded.manifest.digest:
         build = store.prepared(kept.id)  # an upgrade may have been killed
-        kept = kept if build and _digest(build[0]) == loaded.manifest.digest else None
+        if build is None or _digest(build[0]) != loaded.manifest.digest:
+            store.remove(kept.name)  # a reboot must not bring back what has been replaced
+            kept = None
     if kept is None:
         return None, [store_faults.not_kept(loaded.name)]
     known = kept.digest is not None and (

@@ -87,7 +87,8 @@ JOURNAL: dict[str, Explanation] = {
     ),
     "H0784": Explanation(
         "a pipeline that the journal does not know",
-        "It was loaded by `helioctl --local`, or the journal was moved away. The agent works with "
+        "It was loaded by `helioctl --local`, or upgraded so, or the journal was moved away: what "
+        "the journal had of another build by this name is forgotten. The agent works with "
         "it like with any other, but does not have its bundle, so that it cannot load it again "
         "after a reboot.",
     ),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
+from helioc.compiler import phases
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.source import Source
 from helioc.runtime import control
@@ -32,6 +33,7 @@ from helioc.runtime.releases import (
 )
 from helioc.runtime.store import Store
 from lab import Background, Lab, until
+from linx_maps import HP
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -254,6 +256,22 @@ def test_what_was_changed_without_the_agent_is_kept_too(here: World) -> None:
     here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
     with here.agent(), here.client() as client:  # of another load
         assert [rule.kind for rule in client.rules()] == ["OVERLAY"]
+
+
+def test_what_was_replaced_without_the_agent_does_not_come_back(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+        client.apply("create FAR 1 [(action, u8, DROP)]")
+    another = phases.compile_pipeline(phases.check_file(HP), "fused")
+    phases.write_bundle(another, here.directory / "bundle")
+    here.ctl("--local", "unload")
+    here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+    with here.agent() as process, here.client() as client:
+        process.expect("H0784")
+        assert not list(client.rules(kinds=["FAR"]))
+    reboot(here)
+    with here.agent(), here.client() as client:
+        assert not client.status().pipelines
 
 
 def test_a_pipeline_of_a_local_load_is_said_to_be_lost_by_a_reboot(here: World) -> None:
