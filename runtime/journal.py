@@ -7,8 +7,10 @@ and as `ifindexes` those of the ports by number, for requests that name interfac
 from __future__ import annotations
 
 import json
+import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ..compiler.requests.rules import Reference
@@ -86,9 +88,17 @@ class Journal:
         """Whether the snapshot has everything."""
         return not self._since
 
-    def open_next(self) -> int:
-        """A new log, for `turn_over`."""
-        return log.open_new(self.store.log_path(self.pipeline, self.number + 1))
+    @contextmanager
+    def open_next(self) -> Iterator[int]:
+        """A new log, for `turn_over`; nothing is left of it where that does not happen."""
+        path = self.store.log_path(self.pipeline, self.number + 1)
+        descriptor = log.open_new(path)
+        try:
+            yield descriptor
+        except BaseException:
+            os.close(descriptor)
+            path.unlink(missing_ok=True)
+            raise
 
     def turn_over(self, descriptor: int, revision: int, parts: Sequence[bytes], config: str
                   ) -> Snapshot:  # fmt: skip

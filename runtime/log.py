@@ -54,11 +54,17 @@ class Log:
         self._broken = ""
 
     def close(self) -> None:
-        """May be called again."""
-        for descriptor in (*self._old, self._file):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self._old, self._file = [], -1
+        """May be called again. Nobody waits for the disk any more: what it is of was unloaded, or
+        is in a snapshot."""
+        with self._condition:
+            while self._syncing:
+                self._condition.wait()
+            for descriptor in (*self._old, self._file):
+                if descriptor >= 0:
+                    os.close(descriptor)
+            self._old, self._file = [], -1
+            if not self._broken:
+                self._synced = self._written
 
     def append(self, entry: Entry) -> None:
         """Write an entry. Raises `Refused`, and then it is not written."""
@@ -151,8 +157,23 @@ def _open(path: Path, how: int = 0) -> int:
 
 
 def open_new(path: Path) -> int:
-    """A new file for `turn_over`. Raises `Refused`."""
-    return _open(path, os.O_TRUNC)
+    """A new file for `turn_over`, of which its directory knows. Raises `Refused`."""
+    descriptor = _open(path, os.O_TRUNC)
+    try:
+        sync_directory(path.parent)
+    except OSError as error:
+        os.close(descriptor)
+        why = (error.strerror or str(error)).lower()
+        raise refused(faults.cannot_write(str(path), why)) from None
+    return descriptor
+
+
+def sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class Damage(Exception):

@@ -219,7 +219,9 @@ class Owner:
         if journal is not None:
             self._unkept = build
             try:
-                self._write_down(journal, self._turn_over(journal, journal.open_next()))
+                with journal.open_next() as descriptor:
+                    made = self._turn_over(journal, descriptor)
+                self._write_down(journal, made)
             except Refused as error:
                 raise Refused([store_faults.not_kept_yet(self.name), *error.diagnostics]) from None
 
@@ -237,8 +239,7 @@ class Owner:
         if journal is None:
             return
         with self._folding:
-            descriptor = journal.open_next()
-            with self._turn(None):
+            with journal.open_next() as descriptor, self._turn(None):
                 made = self._turn_over(journal, descriptor)
             self._write_down(journal, made)
 

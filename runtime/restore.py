@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ from .faults import refused
 from .handles import Map
 from .journal import Journal, config_of, ifindexes_of
 from .liveness.settings import from_json as liveness_of
-from .loader import Loaded
+from .loader import Loaded, released_on_failure
 from .log import NOTE, PACKED, Damage, Entry
 from .ports import Wanted
 from .refresh import refresh_rules
@@ -54,13 +55,16 @@ def reopen(
     last = entries[-1].revision if entries else kept.revision
     if known and build is None and last > loaded.writer.epoch:
         found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
-    journal = Journal(store, kept.id, number, entries)
     in_order = known and build is None and last == loaded.writer.epoch and not found
-    if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):
-        descriptor, parts = journal.open_next(), snapshot.take(loaded.writer, loaded.manifest)
-        epoch, config = loaded.writer.epoch, config_of(loaded)
-        journal.fold(journal.turn_over(descriptor, epoch, parts, config), build)
-    return journal, found
+    with released_on_failure() as owned:
+        journal = owned.enter_context(closing(Journal(store, kept.id, number, entries)))
+        if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):
+            with journal.open_next() as descriptor:
+                parts = snapshot.take(loaded.writer, loaded.manifest)
+                epoch, config = loaded.writer.epoch, config_of(loaded)
+                made = journal.turn_over(descriptor, epoch, parts, config)
+            journal.fold(made, build)
+        return journal, found
 
 
 def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]]:
@@ -69,13 +73,10 @@ def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]
     bundle = make_bundle(kept.manifest, lambda _: kept.object, traced=traced)
     entries, number, found = _entries(store, kept)
     content = Restoration(kept, bundle, store.snapshot(kept), entries, found)
-    journal = Journal(store, kept.id, number, entries)
-    try:
+    with released_on_failure() as owned:
+        journal = owned.enter_context(closing(Journal(store, kept.id, number, entries)))
         loaded = Loaded.load(bundle, content.config, kept.name, content=content)
-    except BaseException:
-        journal.close()
-        raise
-    return loaded, journal, content.findings
+        return loaded, journal, content.findings
 
 
 def _entries(store: Store, kept: Kept) -> tuple[list[Entry], int, list[Diagnostic]]:

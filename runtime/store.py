@@ -26,7 +26,7 @@ from typing import Literal
 from . import log
 from . import store_faults as faults
 from .faults import refused
-from .log import Entry
+from .log import Entry, sync_directory
 
 FORMAT = 1
 Acknowledge = Literal["before", "after"]
@@ -110,7 +110,7 @@ class Store:
                     db.executescript(
                         f"BEGIN; {_SCHEMA} INSERT INTO about VALUES ({FORMAT}); COMMIT;"
                     )
-                    _sync_directory(self.directory)
+                    sync_directory(self.directory)
                 if db.execute("SELECT format FROM about").fetchone() != (FORMAT,):
                     raise refused(faults.damaged(str(path), "another release wrote it"))
                 db.execute(_PREPARED)
@@ -294,7 +294,7 @@ class Store:
                 file.flush()
                 os.fdatasync(file.fileno())
             new.replace(path)
-            _sync_directory(self.directory)
+            sync_directory(self.directory)
         except OSError as error:
             new.unlink(missing_ok=True)
             why = (error.strerror or str(error)).lower()
@@ -316,11 +316,3 @@ def _hold(directory: Path) -> int:
         os.close(held)
         raise refused(faults.in_use(str(directory))) from None
     return held
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -255,8 +255,9 @@ def write(journal: Journal, count: int, first: int = 1) -> None:
 
 
 def fold(journal: Journal, revision: int = 10) -> None:
-    descriptor = journal.open_next()
-    journal.fold(journal.turn_over(descriptor, revision, [b"rules"], "{}"))
+    with journal.open_next() as descriptor:
+        made = journal.turn_over(descriptor, revision, [b"rules"], "{}")
+    journal.fold(made)
 
 
 def test_a_snapshot_takes_the_place_of_what_led_to_it(store: Store) -> None:
@@ -299,6 +300,23 @@ def test_a_snapshot_that_cannot_be_written_costs_nothing(
     assert store.entries(the(store)) == ([], 3)
     assert len(store.answers(the(store).id)) == 8
     journal.close()
+
+
+def test_nothing_is_left_of_a_log_that_is_not_taken(store: Store) -> None:
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    opened = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(Refused), journal.open_next():
+        raise Refused([])
+    assert len(os.listdir("/proc/self/fd")) == opened
+    assert not store.log_path(journal.pipeline, 1).exists()
+    journal.close()
+
+
+def test_who_waits_for_the_disk_is_let_go_when_it_ends(log: Log) -> None:
+    """An unload ends it while a request is acknowledged."""
+    log.append(Entry(1, IES, b"x"))
+    log.close()
+    log.durable()
 
 
 def test_answers_may_come_first(tmp_path: Path) -> None:

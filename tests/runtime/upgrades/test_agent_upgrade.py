@@ -17,6 +17,7 @@ from agent_world import World
 from helioc.compiler.requests.wire import encode
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.source import Source
+from helioc.runtime import log
 from helioc.runtime import upgrade as upgrading
 from helioc.runtime.agent import Agent
 from helioc.runtime.client import Client, Rejected
@@ -158,7 +159,7 @@ STEPS: list[tuple[Any, str, int, bool]] = [
     (Store, "prepare", 1, False), (upgrading, "install", 1, False),
     (upgrading, "write_about", 1, False), (upgrading, "put_in_force", 1, False),
     (Link, "update", 1, True), (Link, "update", 2, True), (upgrading, "_carry", 2, True),
-    (Journal, "open_next", 1, True), (Journal, "turn_over", 1, True), (Store, "_write", 1, True),
+    (log, "open_new", 1, True), (Journal, "turn_over", 1, True), (Store, "_write", 1, True),
     (Store, "fold", 1, True), (Store, "_sweep", 1, True),
 ]  # fmt: skip
 
