@@ -73,6 +73,22 @@ def below(graph: model.Graph, role: str, node: str) -> list[str]:
     return [n for n in found if graph.node(n).header.protocol not in NETWORK]
 
 
+def between(graph: model.Graph, role: str, front: str, node: str) -> list[str]:
+    """IP headers that may stand between two nodes on that role, in order."""
+    networks = (n.name for n in graph.nodes if n.header.protocol in NETWORK)
+    later = _behind(graph, role, front)
+    return [n for n in networks if n in later and node in _behind(graph, role, n)]
+
+
+def _behind(graph: model.Graph, role: str, node: str) -> set[str]:
+    """Nodes that may stand anywhere behind a node on that role."""
+    found = {node}
+    for other in graph.nodes:
+        if found & {e.source for e in graph.entering(other.name, role)}:
+            found.add(other.name)
+    return found - {node}
+
+
 def leading(graph: model.Graph, role: str, first: str | None = None) -> list[str]:
     """The link nodes that may be at the front of a packet of that role, in order; with `first`, of
     one whose first header is that."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 
-from ..graph import below
+from ..graph import below, between
 from ..model import Arithmetic, Assign, Const, Derived, Field, Header, Packet
 from ..sums import NETWORK, is_checksum
 from . import trace
@@ -37,11 +37,12 @@ def _change(site: Site, target: Packet, new: Value) -> None:
     w.put(f"{change} += {sum_of(pointer, pieces, '')};", f"u64 {total} = {change};")
     _follow(site, target.node, "header", change, total)
     routing = [n for n in above if site.header(n).protocol == "srh" and target.field == "dst"]
-    with ExitStack() as unrouted:
-        if routing:
-            absent = " && ".join(f"!there({site.pointer(n)})" for n in routing)
-            unrouted.enter_context(w.nest(f"if ({absent}) {{"))
-        for node in above:
+    for node in above:
+        nearer = [*routing, *between(site.pipeline.graph, site.role, target.node, node)]
+        with ExitStack() as alone:
+            if nearer:
+                absent = " && ".join(f"!there({site.pointer(n)})" for n in nearer)
+                alone.enter_context(w.nest(f"if ({absent}) {{"))
             _follow(site, node, "pseudo", change, total)
     for node in front:
         _follow(site, node, "payload", total, total)
