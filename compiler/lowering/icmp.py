@@ -3,13 +3,15 @@ came."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..model import Header
 from ..sizes import reckoned_from
 from ..sums import zero_checksum
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
-from .lists import returned_list
+from .lists import KEPT, Room, returned_list
 from .padding import padded
 from .shape import Unsupported, constant_size, writable
 from .values import Site, Value, field_value
@@ -90,22 +92,24 @@ def _back(site: Site, popped: tuple[str, ...]) -> tuple[HeaderOut, ...]:
     """The popped headers as they go back: source and destination exchanged, the rest as a push
     would write it, but what has no default stays as it came."""
     out: list[HeaderOut] = []
-    taken = 0
+    room = Room(site.kept)
     following = (*popped, site.shape.fronts[0])[1:]
     for node, after in zip(popped, following, strict=True):
         header = site.header(node)
         edge = writable(site, node, after)
-        given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()})
+        given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()}, room)
         if zero_checksum(header, [h.header for h in out]):
             given["checksum"] = Value("0x0", 16)
-        listed = returned_list(site, node, taken)
+        listed = returned_list(site, node, room)
         written = HeaderOut(node, header, given, edge.writes or (), listed=listed)
         out.append(padded(site.writer, written))
-        taken = site.kept.words if listed is not None else taken
     return tuple(out)
 
 
-def _exchanged(site: Site, node: str, header: Header, written: set[str]) -> dict[str, Value]:
+def _exchanged(
+    site: Site, node: str, header: Header, written: set[str], room: Room
+) -> dict[str, Value]:
+    """What the header's fields have to hold, taken from where they are written over."""
     w, pointer = site.writer, site.node(node)
     given: dict[str, Value] = {}
     follows = header.flags | reckoned_from(header)
@@ -116,16 +120,23 @@ def _exchanged(site: Site, node: str, header: Header, written: set[str]) -> dict
             continue
         if f.width > 128:
             raise Unsupported(f"`{f.name}` of a popped `{header.name}` cannot be sent back", w.span)
-        name = w.fresh("back")
+        has = ""
         if f.group is not None:
             group = group_pointer(site, header, f.group, pointer)
-            v = field_value(group, header.opposite(f))
             has = w.fresh("given")
             w.put(f"u8 {has} = {group} != 0;")
-            w.put(f"u{v.octets * 8} {name} = {has} ? {v.text} : 0;")
-            given[f.name] = Value(name, v.width, v.raw, has)
-        else:
-            v = field_value(pointer, header.opposite(f))
-            w.put(f"u{v.octets * 8} {name} = {v.text};")
-            given[f.name] = Value(name, v.width, v.raw)
+        v = field_value(pointer if f.group is None else group, header.opposite(f))
+        text = f"{has} ? {v.text} : 0" if has else v.text
+        given[f.name] = replace(v, text=_put_aside(site, v.octets, text, room), given=has)
     return given
+
+
+def _put_aside(site: Site, octets: int, text: str, room: Room) -> str:
+    """C text of where a number is found afterwards: wide ones would fill the stack."""
+    if octets > 4:
+        place = f"&{KEPT}[{room.take(octets)}]"
+        site.writer.put(f"PUT{octets * 8}({place}, 0, {text});")
+        return f"RAW{octets * 8}({place}, 0)"
+    name = site.writer.fresh("back")
+    site.writer.put(f"u{octets * 8} {name} = {text};")
+    return name

@@ -3,13 +3,15 @@ came."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ...lang.source import Span
 from ..model import Group, Header, PushElement
 from .groups import group_pointer
 from .headers_out import ListOut
 from .shape import Unsupported
 from .stores import pieces
-from .values import Site, value
+from .values import Kept, Site, value
 
 KEPT = "st->scratch->kept"  # words that later stages find
 
@@ -36,9 +38,24 @@ def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | N
     return ListOut(count, first, most, items.backwards)
 
 
-def returned_list(site: Site, node: str, at: int) -> ListOut | None:
-    """What the array of a popped header holds, from word `at` of the scratch record on: the header
-    itself is written over."""
+@dataclass
+class Room:
+    """Words of the scratch record that hold what is written later, taken one after the other."""
+
+    kept: Kept
+    taken: int = 0
+
+    def take(self, octets: int) -> int:
+        """The first word of so many octets."""
+        first = self.taken
+        self.taken += (octets + 7) // 8
+        self.kept.words = max(self.kept.words, self.taken)
+        return first
+
+
+def returned_list(site: Site, node: str, room: Room) -> ListOut | None:
+    """What the array of a popped header holds, in the scratch record: the header itself is written
+    over."""
     header, w, pointer = site.header(node), site.writer, site.node(node)
     what = f"`{header.name}`, which was popped, cannot be sent back"
     array = _array(header, what, w.span)
@@ -51,39 +68,28 @@ def returned_list(site: Site, node: str, at: int) -> ListOut | None:
     w.put(
         f"u32 {count} = {first} ? {said} : 0;",
         f"OPAQUE({count}); /* where there are some, the verifier has to see that there are */",
-        f"void *{elements} = &{KEPT}[{at}];",
+        f"void *{elements} = &{KEPT}[{room.take(octets * array.most)}];",
     )
     for i in range(array.most):
         end = f"{first} + {(i + 1) * octets} <= limit_of(ctx)"
         with w.nest(f"if ({first} && {count} > {i} && {end}) {{"):
             _copy(site, first, elements, i * octets, octets)
     w.put(f"if ({count} > {array.most})", f"\t{count} = {array.most};")
-    _take(site, at, octets * array.most)
     return ListOut(count, elements, array.most, backwards=False)
 
 
-def carried_list(site: Site, listed: ListOut, octets: int, at: int) -> ListOut:
-    """The same list as later stages find it, from word `at` of the scratch record on: how many
-    values of so many octets, then these."""
-    w = site.writer
+def carried_list(site: Site, listed: ListOut, octets: int, room: Room) -> ListOut:
+    """The same list as later stages find it, in the scratch record: how many values of so many
+    octets, then these."""
+    w, at = site.writer, room.take(8 + listed.most * octets)
     w.put(f"{KEPT}[{at}] = {listed.count};")
     elements = w.fresh("list")
     w.put(f"void *{elements} = &{KEPT}[{at + 1}];")
     for start in range(0, listed.most * octets, octets):
         _copy(site, listed.first, elements, start, octets)
-    _take(site, at, 8 + listed.most * octets)
     most = (1 << listed.most.bit_length()) - 1  # a bound that the verifier sees
     count, first = f"((u32){KEPT}[{at}] & {most})", f"((void *)&{KEPT}[{at + 1}])"
     return ListOut(count, first, listed.most, listed.backwards)
-
-
-def words_of(octets: int) -> int:
-    """Words of the scratch record."""
-    return (octets + 7) // 8
-
-
-def _take(site: Site, at: int, octets: int) -> None:
-    site.kept.words = max(site.kept.words, at + words_of(octets))
 
 
 def _copy(site: Site, source: str, target: str, at: int, octets: int) -> None:

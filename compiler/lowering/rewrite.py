@@ -9,7 +9,7 @@ from ..model import Append, Pop, Push, PushElement
 from . import trace
 from .headers_out import HeaderOut
 from .ip import VERSIONS, version_of
-from .lists import KEPT, carried_list, pushed_list
+from .lists import KEPT, Room, carried_list, pushed_list
 from .padding import kept_padding, padded
 from .shape import Appended, Shape, Unsupported, fronts_behind, ways_to, writable
 from .stores import is_known
@@ -116,13 +116,12 @@ def carried_over(site: Site, shape: Shape) -> Shape:
     texts += [h.listed.first for h in shape.pushed if h.listed is not None]
     if any(KEPT in text for text in texts):
         return shape
-    taken = 0
+    room = Room(site.kept)
 
     def keep(text: str) -> str:
-        nonlocal taken
-        site.writer.put(f"{KEPT}[{taken}] = {text};")
-        taken += 1
-        return f"{KEPT}[{taken - 1}]"
+        place = f"{KEPT}[{room.take(8)}]"
+        site.writer.put(f"{place} = {text};")
+        return place
 
     def kept(v: Value) -> Value:
         given = f"((u8){keep(v.given)})" if v.given else ""
@@ -139,15 +138,14 @@ def carried_over(site: Site, shape: Shape) -> Shape:
         )
         for h in shape.pushed
     )
-    site.kept.words = max(site.kept.words, taken)
-    return replace(shape, pushed=tuple(_list_kept(site, h) for h in pushed))
+    return replace(shape, pushed=tuple(_list_kept(site, h, room) for h in pushed))
 
 
-def _list_kept(site: Site, header: HeaderOut) -> HeaderOut:
+def _list_kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
     if header.listed is None:
         return header
     octets = next(g.width for g in header.header.groups if g.count is not None) // 8
-    return replace(header, listed=carried_list(site, header.listed, octets, site.kept.words))
+    return replace(header, listed=carried_list(site, header.listed, octets, room))
 
 
 def captured(site: Site, v: Value) -> Value:

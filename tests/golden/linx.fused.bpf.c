@@ -1377,12 +1377,12 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 	if (SELDOM(!there(st->gre_h)))
 		return internal();
-	void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
-	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
-		group_4 = 0;
-	u8 given_5 = group_4 != 0;
-	u32 back_3 = given_5 ? RAW32(group_4, 0) : 0;
-	u32 again = 20 + 4 + (given_5 ? 4 : 0); /* octets of the tunnel headers that go back */
+	void *group_3 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
+	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_3 + 4 > limit_of(ctx))
+		group_3 = 0;
+	u8 given_4 = group_3 != 0;
+	u32 back_5 = given_4 ? RAW32(group_3, 0) : 0;
+	u32 again = 20 + 4 + (given_4 ? 4 : 0); /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
 	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
@@ -1403,22 +1403,22 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 		void *outer_9 = data + 14;
 		PUT8(outer_9, 0, 0x45);
 		PUT8(outer_9, 1, 0x0);
-		PUT16(outer_9, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0))));
+		PUT16(outer_9, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_4 ? 4 : 0))));
 		PUT16(outer_9, 4, bpf_ntohs(0x0));
 		PUT16(outer_9, 6, bpf_ntohs(0x4000));
 		PUT8(outer_9, 8, 0x40);
 		PUT8(outer_9, 9, 0x2f);
 		PUT32(outer_9, 12, back_1);
 		PUT32(outer_9, 16, back_2);
-		PUT16(outer_9, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(back_1)) + ((u64)(u32)(back_2))));
+		PUT16(outer_9, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_4 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(back_1)) + ((u64)(u32)(back_2))));
 		void *gre_10 = data + 14 + 20;
-		PUT16(gre_10, 0, bpf_ntohs(((u64)given_5 << 13)));
+		PUT16(gre_10, 0, bpf_ntohs(((u64)given_4 << 13)));
 		PUT16(gre_10, 2, bpf_ntohs(0x800));
-		if (given_5) {
+		if (given_4) {
 			void *group_11 = gre_10 + 4;
 			if (SELDOM(group_11 + 4 > end))
 				return internal();
-			PUT32(group_11, 0, back_3);
+			PUT32(group_11, 0, back_5);
 		}
 		if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 			return internal();
@@ -1443,22 +1443,22 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 		void *outer_15 = data + 18;
 		PUT8(outer_15, 0, 0x45);
 		PUT8(outer_15, 1, 0x0);
-		PUT16(outer_15, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0))));
+		PUT16(outer_15, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_4 ? 4 : 0))));
 		PUT16(outer_15, 4, bpf_ntohs(0x0));
 		PUT16(outer_15, 6, bpf_ntohs(0x4000));
 		PUT8(outer_15, 8, 0x40);
 		PUT8(outer_15, 9, 0x2f);
 		PUT32(outer_15, 12, back_1);
 		PUT32(outer_15, 16, back_2);
-		PUT16(outer_15, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_5 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(back_1)) + ((u64)(u32)(back_2))));
+		PUT16(outer_15, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_4 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(back_1)) + ((u64)(u32)(back_2))));
 		void *gre_16 = data + 18 + 20;
-		PUT16(gre_16, 0, bpf_ntohs(((u64)given_5 << 13)));
+		PUT16(gre_16, 0, bpf_ntohs(((u64)given_4 << 13)));
 		PUT16(gre_16, 2, bpf_ntohs(0x800));
-		if (given_5) {
+		if (given_4) {
 			void *group_17 = gre_16 + 4;
 			if (SELDOM(group_17 + 4 > end))
 				return internal();
-			PUT32(group_17, 0, back_3);
+			PUT32(group_17, 0, back_5);
 		}
 		if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 			return internal();
