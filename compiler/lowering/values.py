@@ -403,7 +403,11 @@ def _listed(site: Site, source: Attribute, index: Value, most: int) -> Value:
     if index.text.isdigit():
         return Value(f"RAW{width}({record}, {int(index.text) * octets})", width, raw=octets > 1)
     w, at, name = site.writer, site.writer.fresh("index"), site.writer.fresh("listed")
-    w.put(f"u64 {at} = {index.host()};", f"u{width} {name} = 0;")
+    w.put(
+        f"u64 {at} = {index.host()};",
+        f"u{width} {name} = 0;",
+        f"OPAQUE({at}); /* tested as it is, and not by what it was made of */",
+    )
     with w.nest(f"if ({at} < {most}) {{"):
         w.put(f"OPAQUE({at}); /* reckoned with only here, where it is bounded */")
         w.put(f"{name} = RAW{width}({record}, {at} * {octets});")
