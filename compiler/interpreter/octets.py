@@ -128,7 +128,10 @@ def updated(old_sum: int, old: bytes, new: bytes) -> int:
 
 
 def followed(old_sum: int, old: bytes, new: bytes) -> int:
-    """The checksum after aligned words went from `old` to `new` (RFC 1624 equation 3)."""
+    """The checksum after aligned words went from `old` to `new` (RFC 1624 equation 3); a last octet
+    alone counts as padded with zero."""
+    odd = bytes(len(old) % 2)
+    old, new = old + odd, new + odd
     words = zip(old[::2], old[1::2], strict=True), zip(new[::2], new[1::2], strict=True)
     before, after = ([high << 8 | low for high, low in each] for each in words)
     total = (old_sum ^ 0xFFFF) + sum(w ^ 0xFFFF for w in before) + sum(after)

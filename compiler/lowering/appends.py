@@ -139,7 +139,7 @@ def _put_all(site: Site, header: Header, pointer: str, new: list[tuple[Field, Va
     w = site.writer
     sums = [f for f in header.fields if is_sum_of_header(f)]
     for field, value in new:
-        pieces = words_of(field)
+        pieces = words_of(header, field)
         if not sums:
             put_value(w, pointer, field, value)
             continue

@@ -31,7 +31,7 @@ def _change(site: Site, target: Packet, new: Value) -> None:
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
         return
-    pieces, change, total = words_of(field), w.fresh("change"), w.fresh("total")
+    pieces, change, total = words_of(header, field), w.fresh("change"), w.fresh("total")
     w.put(f"u64 {change} = {sum_of(pointer, pieces, '~')};")
     put_value(w, pointer, field, new)
     w.put(f"{change} += {sum_of(pointer, pieces, '')};", f"u64 {total} = {change};")

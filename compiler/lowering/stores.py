@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..model import Derived, Field
+from ..model import Derived, Field, Header
 from .values import SWAP, Value, constant, container
 
 if TYPE_CHECKING:
@@ -132,20 +132,24 @@ def put_value(w: Writer, pointer: str, f: Field, value: Value) -> None:
         w.put(f"PUT{s.octets * 8}({pointer}, {s.at}, {s.text});")
 
 
-def words_of(field: Field) -> list[tuple[int, int]]:
-    """(octet, octets) of the aligned words that a field lies in."""
+def words_of(header: Header, field: Field) -> list[tuple[int, int]]:
+    """(octet, octets) of the aligned words that a field lies in; of the last word of a header of an
+    odd number of octets the one that is the header's."""
     at, end = field.offset // 16 * 2, (field.offset + field.width + 15) // 16 * 2
     found = []
     while at < end:
-        size = 4 if end - at >= 4 else 2
+        left = min(end, header.minimum) - at
+        size = 4 if left >= 4 else min(left, 2)
         found.append((at, size))
-        at += size
+        at += max(size, 2)
     return found
 
 
 def sum_of(pointer: str, pieces: list[tuple[int, int]], sign: str) -> str:
     """C text of a sum of words; with `~`, of their complements."""
-    return " + ".join(f"(u64)(u{n * 8}){sign}RAW{n * 8}({pointer}, {at})" for at, n in pieces)
+    return " + ".join(
+        f"(u64)(u{max(n, 2) * 8}){sign}RAW{n * 8}({pointer}, {at})" for at, n in pieces
+    )
 
 
 def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
