@@ -19,7 +19,7 @@ from .attach import not_routing
 from .bundle import Bundle
 from .config import Config
 from .congestion.watcher import Watcher
-from .edge_yaml import Host, read_config
+from .edge_yaml import read_here
 from .events import Event, Events, OverlayChanged, PipelineChanged
 from .faults import already_loaded, refused
 from .intents.keeper import Keeper
@@ -28,7 +28,6 @@ from .journal import Journal, build_of
 from .liveness.health import Quality
 from .liveness.prober import Prober
 from .loader import Loaded, released_on_failure
-from .netlink import Netlink
 from .owner import Owner
 from .ports import Port, as_wanted
 from .releases import loaded_names, pick, this_namespace, traces_left
@@ -163,9 +162,7 @@ class Agent:
 
     def load(self, bundle: Bundle, config: Source, name: str = "") -> PipelineStatus:
         """Load and attach. The status' findings are warnings about the configuration."""
-        with Netlink() as netlink:
-            host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
-        wanted, warnings = read_config(config, bundle.manifest, host)
+        wanted, warnings = read_here(config, bundle.manifest)
         with self._changing:
             name = name or bundle.manifest.pipeline
             if name in self._owners:

@@ -100,34 +100,24 @@ class Local:
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow:
         from .attach import not_routing
-        from .edge_yaml import Host, read_config, read_source
+        from .edge_yaml import read_here, read_source
         from .loader import Loaded
-        from .netlink import Netlink
 
-        with Netlink() as netlink:
-            host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
-        wanted, warnings = read_config(read_source(config), bundle.manifest, host)
+        wanted, warnings = read_here(read_source(config), bundle.manifest)
         with Loaded.load(bundle, wanted, self.name) as loaded:
-            roles = bundle.manifest.roles
-            ports = [(port.name, roles[port.role], port.interface) for port in loaded.ports]
             found = list(warnings.found)
             if bundle.manifest.forwards:
                 found += not_routing(loaded.ports, wanted.spans)
-            return LoadedNow(loaded.name, ports, len(loaded.book), found)
+            return _loaded_now(loaded, found)
 
     def offload(self, bundle: Bundle, config: Path) -> LoadedNow:
         """Load a card's bundle onto the ports' card. Raises `Refused`."""
         from .card.loaded import LoadedCard
-        from .edge_yaml import Host, read_config, read_source
-        from .netlink import Netlink
+        from .edge_yaml import read_here, read_source
 
-        with Netlink() as netlink:
-            host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
-        wanted, warnings = read_config(read_source(config), bundle.manifest, host)
+        wanted, warnings = read_here(read_source(config), bundle.manifest)
         with LoadedCard.load(bundle, wanted, self.name) as loaded:
-            roles = bundle.manifest.roles
-            ports = [(port.name, roles[port.role], port.interface) for port in loaded.ports]
-            return LoadedNow(loaded.name, ports, len(loaded.book), list(warnings.found))
+            return _loaded_now(loaded, warnings.found)
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
         from .edge_yaml import read_source
@@ -205,6 +195,12 @@ class Local:
 
             raise refused(*found.findings)
         return RefreshedNow(found.rules, found.attached, found.gone)
+
+
+def _loaded_now(loaded: Loaded | LoadedCard, warnings: Sequence[Diagnostic]) -> LoadedNow:
+    roles = loaded.manifest.roles
+    ports = [(port.name, roles[port.role], port.interface) for port in loaded.ports]
+    return LoadedNow(loaded.name, ports, len(loaded.book), warnings)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from .congestion.settings import shape_of as congestion_shape_of
 from .faults import refused, unreadable
 from .liveness.reading import read_liveness
 from .liveness.settings import shape_of
-from .netlink import Address, Link
+from .netlink import Address, Link, Netlink
 from .ports import Wanted
 from .reading import MIB, read_octets
 from .yaml_nodes import Entry, Nodes, spelled
@@ -42,6 +42,13 @@ def read_source(path: Path) -> Source:
         return Source(str(path), read_octets(path, MIB).decode("utf-8-sig"), path)
     except UnicodeDecodeError as error:
         raise refused(unreadable(str(path), f"octet {error.start} is not UTF-8")) from None
+
+
+def read_here(source: Source, manifest: Manifest) -> tuple[Config, Diagnostics]:
+    """`read_config`, of the network namespace that this thread is in."""
+    with Netlink() as netlink:
+        host = Host(tuple(netlink.links()), tuple(netlink.addresses()))
+    return read_config(source, manifest, host)
 
 
 def read_config(source: Source, manifest: Manifest, host: Host) -> tuple[Config, Diagnostics]:
