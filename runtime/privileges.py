@@ -18,9 +18,10 @@ NUMBERS = {
     "CAP_NET_BIND_SERVICE": 10, "CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21,
     "CAP_PERFMON": 38, "CAP_BPF": 39,
 }  # fmt: skip
-#: Programs and maps; links of interfaces, netlink; the verifier's rules for those who are trusted;
-#: probes of overlays.
-AGENT = ("CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON", "CAP_NET_RAW")
+#: Programs and maps; links of interfaces, netlink; the verifier's rules for those who are trusted.
+LOADING = ("CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON")
+#: And probes of overlays.
+AGENT = (*LOADING, "CAP_NET_RAW")
 #: To open pins.
 READER = ("CAP_BPF",)
 #: Where --tcp or --metrics has a port below.

@@ -36,11 +36,10 @@ from .handles import BpfError, Link, Map, MapSpec, MapType, Object, Pin, Program
 from .libbpf import possible_cpus
 from .pins import BPFFS, MOUNT, is_bpffs, remove_directory
 from .ports import Wanted
+from .privileges import LOADING, NUMBERS, permitted
 
 ROOT = BPFFS / "helio"
 FIRST = 1
-# linux/capability.h; the last stands for all of them.
-_CAPABILITIES, _SYS_ADMIN = {"CAP_BPF": 39, "CAP_NET_ADMIN": 12, "CAP_PERFMON": 38}, 21
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -327,10 +326,9 @@ def holder_of(program: int) -> str:
 def need_capabilities() -> None:
     """Raises `Refused` where we lack what the kernel wants of who loads programs: said by it, that
     may sound like a fault in them."""
-    status = Path("/proc/thread-self/status").read_text()
-    held = int(status.partition("CapEff:")[2].split()[0], 16)
-    lacking = [name for name, bit in _CAPABILITIES.items() if not held >> bit & 1]
-    if lacking and not held >> _SYS_ADMIN & 1:
+    have = permitted()
+    lacking = [name for name in LOADING if not have >> NUMBERS[name] & 1]
+    if lacking and not have >> NUMBERS["CAP_SYS_ADMIN"] & 1:
         raise faults.refused(faults.no_privilege(f"load: {' and '.join(lacking)} is missing"))
 
 
