@@ -119,7 +119,6 @@ class Prober:
                         poll.register(echoes, select.POLLIN)
                 due = self._look_at
                 if echoes is not None:
-                    self._hear(echoes)
                     due = min(due, self._probe(echoes))
                 self._post()
                 poll.poll(max(0.0, due - time.monotonic()) * 1000)
@@ -203,12 +202,14 @@ class Prober:
                 health.answer(answer.number, answer.delay, time.monotonic())
 
     def _probe(self, echoes: Echoes) -> float:
-        """Send what is due, and judge. Returns when the next probe is."""
+        """Hear, judge, and send what is due. Returns when the next probe is."""
+        self._hear(echoes)
         next_ = time.monotonic() + _IDLE
         for pipeline in list(self._pipelines.values()):
             for probed in pipeline.overlays.values():
                 now = time.monotonic()
                 if now >= probed.due:
+                    self._hear(echoes)  # all that came in time, however long ago the last look was
                     if probed.health.judge(now):
                         self._changed(pipeline, probed)
                     number = probed.health.probed(now)
