@@ -26,7 +26,6 @@ from .ports import (
     DEFAULT_VERDICTS,
     Port,
     next_hop_octets,
-    put,
     write_icmp_limit,
     write_local,
     write_neighbours,
@@ -186,7 +185,7 @@ class PrivateRun:
         frame does. Raises BpfError."""
         if port != self._arrival:
             number = port.to_bytes(4, "little")
-            put(self.maps["port_numbers"], {_LOOPBACK.to_bytes(4, "little"): number})
+            self.maps["port_numbers"].update(_LOOPBACK.to_bytes(4, "little"), number)
             self._arrival = port
         return self._entries[self._ports[port].role]
 

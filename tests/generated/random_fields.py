@@ -26,7 +26,7 @@ from helioc.compiler.model import (
     Own,
     Test,
 )
-from helioc.compiler.sizes import first_field
+from helioc.compiler.sizes import worked_out
 
 TRIES = 120
 GROUP_MACS = (0xFFFFFFFFFFFF, 0x01005E000005, 0x333300000001)
@@ -53,6 +53,7 @@ class FieldMaker:
         near = {"ip4": environment.neighbours, "ip6": environment.neighbours6}
         own = {"ip4": environment.local, "ip6": environment.local6}
         self.addresses = {k: sorted(own[k]) + [a for _, a in near[k]] for k in near}
+        self.asked: dict[str, tuple[dict[str, list[int]], set[str]]] = {}
 
     def heading(self, node: Node, before: Edge | None, edge: Edge | None) -> Heading:
         """Values that the edges around the node take (its own, and what the one in front sees
@@ -71,8 +72,7 @@ class FieldMaker:
     def drawn(self, node: Node, edge: Edge | None) -> Heading:
         header = node.header
         values: dict[str, Value] = {}
-        hints = _constants(header)
-        counted = {first_field(e) for e in (header.size, *(g.count for g in header.groups)) if e}
+        hints, counted = self.asks(header)
         lies = self.chance.maybe(0.03)
         for field in header.fields:
             group = header.group(field.group) if field.group else None
@@ -91,6 +91,12 @@ class FieldMaker:
                 values.pop(field.part_of, None)
         self.tidy(header, values, tested)
         return Heading(node.name, header, values)
+
+    def asks(self, header: Header) -> tuple[dict[str, list[int]], set[str]]:
+        """Numbers that clauses compare its fields with, and the fields that say what follows."""
+        if header.name not in self.asked:
+            self.asked[header.name] = _constants(header), worked_out(header)
+        return self.asked[header.name]
 
     def tidy(self, header: Header, values: dict[str, Value], tested: set[str]) -> None:
         """A tested whole gives its parts their values."""
