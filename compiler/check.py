@@ -129,7 +129,6 @@ class _PipelineChecker:
             actions=self.actions(rules),
             roles=roles,
             hooks=hooks,
-            hook_spans={h.event.text: h.verdict.span for h in self.all(tree.Hook)},
             found=self.found,
             unsure=not checked.sound or bool(self.errors_before_stages()),
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from .manifest import Counter
-from .model import Pipeline
+from .model import Event, Pipeline
 
 VERDICTS = ("pass", "drop", "redirect", "tx")
 MALFORMED = ("truncated", "length", "invalid")
-HOOKS = ("malformed", "too_big", "ttl_expired", "no_headroom", "unresolved")
+HOOKS: tuple[Event, ...] = get_args(Event)
 DROPS = ("ecn", "no member", "absent reference", "in the clear", "internal")
 KEPT = ("link-layer group",)
 

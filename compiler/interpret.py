@@ -46,7 +46,6 @@ from .requests.spread import slot, spread_slots
 from .tracing.steps import Step, Told, What
 
 LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
-_DEFAULT_HOOKS = {"unresolved": "pass"}
 
 
 class Interpreter:
@@ -314,7 +313,7 @@ class _Run(Scope):
         tunnelled = self.packet.pushed > 0
         answer = answer and not self.packet.carries_frame
         self.packet.unpushed()
-        what = self.pipeline.hooks.get(event) or _DEFAULT_HOOKS.get(event, "drop")
+        what = self.pipeline.hooks[event]
         if what == "reply icmp":
             self._reply(event, mtu, answer)
         if what == "pass" and tunnelled:
@@ -341,9 +340,6 @@ class _Run(Scope):
             raise Done("pass", self.packet.with_own_link())
         if verdict == "send back":
             raise Done("tx", self.packet.with_own_link(), self.arrival.number)
-        if verdict == "reply icmp":
-            self.packet.unpushed()
-            self._reply("", 0)
         raise Done("drop")
 
 

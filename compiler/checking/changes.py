@@ -125,8 +125,8 @@ def forward(program: Program, statement: tree.Forward, state: State, scope: Scop
         program.report(faults.not_ip(statement.span, roles_of(strange)))
     _announced_on_link(program, statement.span, state)
     # Hooks may pass it; and a frame to a link-layer group is passed whatever the hooks say.
-    passing = [e for e in AT_FORWARD if _hook(program, e) == "pass" and e in program.hook_spans]
-    hooks = [(program.hook_spans[e], "passes it, with its own link header") for e in passing]
+    said = (h for e in AT_FORWARD if (h := program.hooks[e]) is not None)
+    hooks = [(h.span, "passes it, with its own link header") for h in said if h.verdict == "pass"]
     _settle(program, state, statement.span, hooks, pops_only=True)
     if port is None or not isinstance(via, NEXT_HOPS):
         return Changed(None, frozenset())
@@ -182,11 +182,6 @@ def _front(program: Program, world: World) -> model.Node | None:
     node = None if first is None else program.checked.graph.nodes[first]
     ip = node is not None and node.header.protocol in NETWORK
     return node if node is not None and (ip or node.header.link) else None
-
-
-def _hook(program: Program, event: model.Event) -> str:
-    said = program.hooks.get(event)
-    return said.verdict if said is not None else ("pass" if event == "unresolved" else "drop")
 
 
 def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> model.PortOf | None:

@@ -34,7 +34,6 @@ class Program:
     actions: dict[str, tree.Action]
     roles: tuple[str, ...]
     hooks: dict[model.Event, model.Verdict | None]
-    hook_spans: dict[str, Span]
     found: Diagnostics
     required: dict[str, list[model.Requirement]] = field(default_factory=dict)
     lookups: dict[str, list[State]] = field(default_factory=dict)
