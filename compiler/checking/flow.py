@@ -24,8 +24,8 @@ class Debt(NamedTuple):
 
 class World(NamedTuple):
     """One sort of packet. `present` and `pushed`: nodes, as bits by position in the graph; `chain`:
-    positions of those present, outermost first; `bound`: names of rules; `changes`: its pops and
-    pushes so far, by the nodes they name."""
+    positions of those present, outermost first; `bound`: names of rules; `changes`: its pops,
+    pushes and appends so far, by the nodes they name."""
 
     role: str
     present: int

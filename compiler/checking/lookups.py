@@ -148,7 +148,7 @@ def choose(
             span, name = written.origin.span, match.element.name
             program.report(faults_rules.value_not_given(span, group.name, name, match.span))
     _note_lookup(program, group, state, written.origin.span)
-    _check_hash(program, group, state, scope)
+    _check_hash(program, group, state)
     return Changed(
         model.Choose(kind.name, group.name, giver.name, giver.kind, body, written.span),
         hit | missed,
@@ -182,7 +182,7 @@ def _origin(
     return bound, group
 
 
-def _check_hash(program: Program, group: model.RuleKind, state: State, scope: Scope) -> None:
+def _check_hash(program: Program, group: model.RuleKind, state: State) -> None:
     """What the spread hashes must be in every packet that gets here."""
     clause = next(c for c in program.rules.kinds[group.name].clauses if isinstance(c, tree.Spread))
     StageNames(program, state, Scope()).expressions.value(clause.over)

@@ -32,10 +32,10 @@ def match(
                     written.subject.span, "not an element of a rule", value.declared
                 )
             )
-        return Changed(None, _arms_apart(program, written, state, scope))
+        return Changed(None, _arms_apart(program, written, state))
     value = names.attribute(written.subject)
     if value is None:
-        return Changed(None, _arms_apart(program, written, state, scope))
+        return Changed(None, _arms_apart(program, written, state))
     subject = value.expr
     assert isinstance(subject, model.Attribute)
     element = program.elements.known[subject.element]
@@ -46,10 +46,10 @@ def match(
     program.report(
         faults.cannot_match(written.subject.span, "neither symbols nor a reference", element.span)
     )
-    return Changed(None, _arms_apart(program, written, state, scope))
+    return Changed(None, _arms_apart(program, written, state))
 
 
-def _arms_apart(program: Program, written: tree.MatchOn, state: State, scope: Scope) -> State:
+def _arms_apart(program: Program, written: tree.MatchOn, state: State) -> State:
     """The subject is wrong: what the arms say cannot be judged."""
     program.unsure = True
     return state if any(not _ends_as_written(arm.body) for arm in written.arms) else frozenset()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 
 from ..model import Match, RuleKind
 from ..requests.rules import Matcher, Rule
 
-#: The packet's value for a match, or None where the packet lacks the field.
-Look = Callable[[Match], int | None]
 
-
-def best_rule(kind: RuleKind, rules: Iterable[Rule], look: Look) -> Rule | None:
-    """The best of the rules that match: priority, then specificity, then age."""
+def best_rule(
+    kind: RuleKind, rules: Iterable[Rule], values: Mapping[str, int | None]
+) -> Rule | None:
+    """The best of the rules that match: priority, then specificity, then age. `values` are the
+    packet's, by match element; None where it lacks the field."""
     matches = {m.element.name: m for m in kind.match}
-    values = {name: look(match) for name, match in matches.items()}
     best, best_rank = None, None
     for rule in rules:
         if all(_matches(m, values[name], matches[name]) for name, m in rule.match):

@@ -112,7 +112,7 @@ class Scope:
             sort = "port" if element.type == "port" else element.kind
             told.append(Told(name, cut(values[name], element.width), sort))
         self.step("look", kind, *told)
-        return best_rule(self.pipeline.rule(kind), rules, lambda m: values[m.element.name])
+        return best_rule(self.pipeline.rule(kind), rules, values)
 
     def by_id(self, kind: str, id: int) -> Rule | None:
         return next((r for r in self.rules.rules(kind) if r.id == id), None)
