@@ -32,7 +32,8 @@ class Own:
 @dataclass(frozen=True)
 class Packet:
     """A field of a node of this packet; the node is surely present where this is read, unless it is
-    read in a `hash`, where it is 0 if the packet lacks the node: `maybe_absent`."""
+    read in a `hash`, where it is 0 if the packet lacks the node (`maybe_absent`), or in a
+    `first(…)`."""
 
     node: str
     field: str
@@ -169,9 +170,12 @@ Expr = (
 # ---- conditions -----------------------------------------------------------------------------
 
 
+Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
 @dataclass(frozen=True)
 class Compare:
-    operator: Literal["=", "!=", "<", "<=", ">", ">="]
+    operator: Comparison
     left: Expr
     right: Expr
 

@@ -7,7 +7,9 @@ from ..lowering.reads import walk
 
 Facts = tuple[model.Compare, ...]
 
-_OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_OPPOSITE: dict[model.Comparison, model.Comparison] = {
+    "=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">",
+}  # fmt: skip
 _TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 
 
@@ -22,7 +24,7 @@ def told(condition: model.Condition | None, holds: bool) -> Facts:
             return tuple(fact for o in operands for fact in told(o, False))
         case model.Compare(operator, left, right) if _is_lasting(condition):
             known = operator if holds else _OPPOSITE[operator]
-            return (model.Compare(known, left, right),)  # type: ignore[arg-type]
+            return (model.Compare(known, left, right),)
     return ()
 
 

@@ -55,7 +55,7 @@ class Program:
             self.found.add(diagnostic)
 
     def bit(self, node: str) -> int:
-        return 1 << next(i for i, n in enumerate(self.checked.graph.nodes) if n.name == node)
+        return 1 << self.position(node)
 
     def order(self, world: World) -> list[model.Node]:
         """The nodes of a packet, outermost first."""
@@ -103,27 +103,26 @@ class StageNames:
     def first(self, call: tree.Call) -> Value | None:
         """`first(vxlan.vni, gre.key)`: whichever the packet has."""
         within = replace(self, use="option").expressions
-        values = [within.value(a) for a in call.arguments]
-        options = []
-        for value in values:
+        options: list[model.Packet] = []
+        for value in [within.value(a) for a in call.arguments]:
             if value is None:
                 return None
             if not isinstance(value.expr, model.Packet) or value.width > WIDEST:
                 self.program.report(faults_headers.no_option(value.span))
                 return None
-            if value.kind != values[0].kind:  # type: ignore[union-attr]
-                wanted = KINDS[values[0].kind]  # type: ignore[union-attr]
+            options.append(value.expr)
+            wanted = options[0].kind
+            if value.kind != wanted:
                 self.program.report(
-                    faults_headers.wrong_kind(value.span, KINDS[value.kind], wanted)
+                    faults_headers.wrong_kind(value.span, KINDS[value.kind], KINDS[wanted])
                 )
                 return None
-            options.append(value)
         if not options:
             help = "name fields: `first(vxlan.vni, gre.key)`"
             self.program.report(faults_files.missing(call.span, "what to take the first of", help))
             return None
-        width, kind = max(v.width for v in options), options[0].kind
-        expr = model.First(tuple(v.expr for v in options), width, kind)  # type: ignore[misc]
+        width, kind = max(o.width for o in options), options[0].kind
+        expr = model.First(tuple(options), width, kind)
         return of_width(expr, width, kind, call.span, "`first(…)`", None)
 
     def name(self, path: tree.Path) -> Value | None:
