@@ -22,12 +22,11 @@ class Points:
 
     def __init__(self, on: bool) -> None:
         self.on = on
-        self._found = dict.fromkeys(FIRST) if on else {}
+        self._found = {point: i for i, point in enumerate(FIRST)} if on else {}
 
     def index(self, point: Point) -> int:
         """Equal points are one."""
-        self._found.setdefault(point)
-        return list(self._found).index(point)
+        return self._found.setdefault(point, len(self._found))
 
     @property
     def all(self) -> tuple[Point, ...]:
