@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..lowered import Writer
 from ..model import TAIL, Derived, Field, Group, Header
 from ..sizes import first_field, solved
 from ..sums import UPPER_LAYER, is_checksum, nearest_network
 from .padding import Padding, put_padding
-from .stores import is_known, pieces, stores
-from .values import Value, constant
+from .stores import is_known, stores
+from .values import Value, constant, pieces
 
 
 @dataclass(frozen=True)
@@ -182,10 +183,10 @@ class HeaderOut:
         sizes = [self.plain + n * array.width // 8 for n in range(listed.most + 1)]
         if name == first_field(array.count):
             count = array.count
-            return [solved(header, count, lambda c, n=n: c == n)[1] for n in range(len(sizes))]  # type: ignore[misc]
+            return [solved(header, count, partial(operator.eq, n))[1] for n in range(len(sizes))]
         if header.size is not None and name == first_field(header.size):
             size = header.size
-            found = [solved(header, size, lambda s, n=n: s >= n) for n in sizes]  # type: ignore[misc]
+            found = [solved(header, size, partial(operator.le, n)) for n in sizes]
             return [number for _, number, _ in found]
         return None
 
@@ -261,7 +262,7 @@ class ListOut:
                     w.never(f"{at} >= {self.most}")
                     w.put(f"OPAQUE({at}); /* reckoned with only here, where it is bounded */")
                     at = f"{at} * {octets}"
-                for done, size in pieces(octets):
+                for done, size in pieces(octets, most=16):
                     value = f"RAW{size * 8}({self.first}, {at} + {done})"
                     w.put(f"PUT{size * 8}({where}, {i * octets + done}, {value});")
 

@@ -10,8 +10,7 @@ from ..model import Group, Header, PushElement
 from .groups import group_pointer
 from .headers_out import ListOut
 from .shape import Unsupported
-from .stores import pieces
-from .values import Kept, Site, value
+from .values import Kept, Site, pieces, value
 
 KEPT = "st->scratch->kept"  # words that later stages find
 
@@ -93,7 +92,7 @@ def carried_list(site: Site, listed: ListOut, octets: int, room: Room) -> ListOu
 
 
 def _copy(site: Site, source: str, target: str, at: int, octets: int) -> None:
-    for done, size in pieces(octets):
+    for done, size in pieces(octets, most=16):
         read = f"RAW{size * 8}({source}, {at + done})"
         site.writer.put(f"PUT{size * 8}({target}, {at + done}, {read});")
 

@@ -10,8 +10,8 @@ from ..model import Arrival, Choose, Expr, Find, IfGives
 from . import trace
 from .groups import group_pointer
 from .shape import Unsupported
-from .stores import placed
-from .values import Binding, Site, value
+from .stores import Store, placed
+from .values import Binding, Site, pieces, value
 
 Fill = Callable[[Site], None]
 
@@ -110,9 +110,7 @@ def _given(
             continue
         v = value(site, expr)
         shift = laid.position - (key.size - c.at - c.size) * 8
-        for s in placed(v, c.at, c.size, shift):
-            moved = f"(u64){s.text}" if s.at % 8 == 0 else f"(u64){s.text} << {s.at % 8 * 8}"
-            w.put(f"{words}[{s.at // 8}] |= {moved};")
+        w.put(*(s.into(words) for s in placed(v, c.at, c.size, shift)))
         if laid.presence is not None:
             w.put(_present(key, words, laid.presence))
     said = {name for name, _ in given}
@@ -163,17 +161,15 @@ def _copy(
     state: bool = False,
 ) -> None:
     """Raw octets into the key's words, neighbouring ones together."""
-    for at, offset, size in _pieces(containers):
+    for at, offset, size in _moves(containers):
         if state:  # the 32-bit pair of ports, already in a register
             text = source if size == 4 else f"(u16)({source} >> {offset * 8})"
         else:
             text = f"RAW{size * 8}({source}, {offset})"
-        shift = at % 8 * 8
-        moved = f"(u64){text} << {shift}" if shift else f"(u64){text}"
-        put(f"{words}[{at // 8}] |= {moved};")
+        put(Store(at, size, text).into(words))
 
 
-def _pieces(containers: list[Container]) -> list[tuple[int, int, int]]:
+def _moves(containers: list[Container]) -> list[tuple[int, int, int]]:
     """(octet of the key, octet of the header, size) with size a power of two, none across a word;
     containers that are neighbours in both are read at once."""
     runs: list[list[int]] = []
@@ -182,13 +178,10 @@ def _pieces(containers: list[Container]) -> list[tuple[int, int, int]]:
             runs[-1][2] += c.size
         else:
             runs.append([c.at, c.offset, c.size])
-    pieces = []
+    found = []
     for at, offset, size in runs:
-        while size:
-            piece = next(n for n in (8, 4, 2, 1) if n <= size and at % 8 + n <= 8)
-            pieces.append((at, offset, piece))
-            at, offset, size = at + piece, offset + piece, size - piece
-    return pieces
+        found += [(at + done, offset + done, n) for done, n in pieces(size, at)]
+    return found
 
 
 def _group(
@@ -248,7 +241,7 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
     name, chosen = member.manifest.prefix, w.fresh("chosen")
     w.put(f"u32 {chosen} = 0;", f"st->{name}_rule = 0;", f"{site.state(f'{name}_slot')} = 0;")
     with w.nest(f"if ({origin}->target_tag == {tag}) {{"):
-        _choose_member(site.branch(), statement, group, f"{origin}->target", chosen)
+        _choose_member(site.branch(), group, f"{origin}->target", chosen)
     with w.nest(f"if ({chosen}) {{"):
         slot = w.fresh("slot")
         w.put(f"u32 {slot} = {name}_slot_of({chosen}, {site.state('epoch')});")
@@ -261,7 +254,7 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
     site.known.add(f"st->{name}_rule")
 
 
-def _choose_member(site: Site, statement: Choose, group: Table, id_: str, chosen: str) -> None:
+def _choose_member(site: Site, group: Table, id_: str, chosen: str) -> None:
     w, name = site.writer, group.manifest.prefix
     assert group.rule.spread is not None
     slot, cell = _look_up(site, group, id_)

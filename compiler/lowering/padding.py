@@ -3,13 +3,15 @@ packet is there: by its flags, or by how many elements an array is given."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..lowered import Writer
 from ..sizes import first_field, solved
-from .stores import pieces
+from .values import pieces
 
 if TYPE_CHECKING:
     from .headers_out import HeaderOut
@@ -31,7 +33,7 @@ def padded(w: Writer, out: HeaderOut) -> HeaderOut:
     header = out.header
     if header.size is None or not out.variable:
         return out
-    sizes = {n: solved(header, header.size, lambda s, n=n: s >= n) for n in out.possible}  # type: ignore[misc]
+    sizes = {n: solved(header, header.size, partial(operator.le, n)) for n in out.possible}
     if out.exact and all(size == n for n, (_, _, size) in sizes.items()):
         return out  # its array says it all
     field = first_field(header.size)
@@ -79,7 +81,7 @@ def put_padding(w: Writer, out: HeaderOut, pointer: str, at: str) -> str:
         return at
     where = _where(w, pointer, at)
     w.never(f"{where} + {out.padding} > end")
-    w.put(*(f"PUT{size * 8}({where}, {done}, 0);" for done, size in pieces(out.padding)))
+    w.put(*(f"PUT{size * 8}({where}, {done}, 0);" for done, size in pieces(out.padding, most=16)))
     return f"{at} + {out.padding}"
 
 

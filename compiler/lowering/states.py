@@ -49,8 +49,5 @@ def _key(site: Site, state: str, values: tuple[Expr, ...]) -> str:
     words = w.fresh("key")
     w.put(f"u64 {words}[{laid.key_size // 8}] = {{}};")
     for slot, expr in zip(laid.match, values, strict=True):
-        for s in placed(value(site, expr), slot.offset, slot.size, 0):
-            shift = s.at % 8 * 8
-            moved = f"(u64){s.text} << {shift}" if shift else f"(u64){s.text}"
-            w.put(f"{words}[{s.at // 8}] |= {moved};")
+        w.put(*(s.into(words) for s in placed(value(site, expr), slot.offset, slot.size, 0)))
     return words

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..model import Derived, Field, Header
-from .values import SWAP, Value, constant, container
+from .values import SWAP, Value, constant, container, pieces
 
 if TYPE_CHECKING:
     from ..lowered import Writer
@@ -28,6 +28,12 @@ class Store:
             parts = range(0, self.octets * 8, 32)
             return [f"((u64)(u32)(({self.text}) >> {shift}){odd})" for shift in parts]
         return [f"((u64)(u{self.octets * 8})({self.text}){odd})"]
+
+    def into(self, key: str) -> str:
+        """The statement that puts it into an array of 64-bit words of that C name."""
+        shift = self.at % 8 * 8
+        moved = f"(u64){self.text} << {shift}" if shift else f"(u64){self.text}"
+        return f"{key}[{self.at // 8}] |= {moved};"
 
 
 def stores(out: HeaderOut, group: str | None, payload: str) -> list[Store]:
@@ -62,25 +68,23 @@ def _unit(out: HeaderOut, at: int, octets: int, fields: list[Field], payload: st
         if value.raw and value.width == only.width == octets * 8:
             return [Store(at, octets, value.text)]
     bits = [bit for f in fields for bit in _bits(out, f, (at + octets) * 8, payload)]
-    return _pieces(at, octets, bits)
+    return _parts(at, octets, bits)
 
 
 def _split(at: int, octets: int, number: str) -> list[Store]:
     """A number of up to 64 bits in host order as stores, its most significant octets first."""
-    return _pieces(at, octets, [(Value(number, octets * 8), (1 << octets * 8) - 1, 0)])
+    return _parts(at, octets, [(Value(number, octets * 8), (1 << octets * 8) - 1, 0)])
 
 
-def _pieces(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
+def _parts(at: int, octets: int, bits: list[tuple[Value, int, int]]) -> list[Store]:
     """Stores of octets that no integer of C has, each of the bits that lie in it."""
-    found, left = [], octets
-    while left:
-        size = octets if octets == 16 else next(n for n in (8, 4, 2, 1) if n <= left)
-        left -= size
-        low, full = left * 8, (1 << size * 8) - 1
+    found = []
+    for done, size in pieces(octets, most=16 if octets == 16 else 8):
+        low, full = (octets - done - size) * 8, (1 << size * 8) - 1
         here = [(v, m, s - low) for v, m, s in bits if _meets(m, s - low, size * 8)]
         number = f"(u{size * 8})({_joined(here, full)})" if size < octets else _joined(here, full)
         text = f"{SWAP[size]}({number})" if size > 1 else number
-        found.append(Store(at + octets - left - size, size, text))
+        found.append(Store(at + done, size, text))
     return found
 
 
@@ -100,16 +104,6 @@ def _joined(bits: list[tuple[Value, int, int]], full: int) -> str:
     if whole or not texts:
         texts.append(constant(whole, 1).text if whole >> 64 else f"{whole:#x}")
     return " | ".join(texts)
-
-
-def pieces(octets: int) -> list[tuple[int, int]]:
-    """(octet, octets) of the integers that so many octets are moved by."""
-    found, at = [], 0
-    while at < octets:
-        size = next(n for n in (16, 8, 4, 2, 1) if n <= octets - at)
-        found.append((at, size))
-        at += size
-    return found
 
 
 def put_value(w: Writer, pointer: str, f: Field, value: Value) -> None:
@@ -159,12 +153,10 @@ def placed(value: Value, at: int, octets: int, shift: int) -> list[Store]:
         return [Store(at, octets, value.text)]
     whole = "u128" if value.width > 64 else "u64"
     number = f"(({whole}){value.host()} << {shift})" if shift else f"({whole}){value.host()}"
-    found, done = [], 0
-    while done < octets:
-        piece = next(n for n in (8, 4, 2, 1) if n <= octets - done and (at + done) % 8 + n <= 8)
+    found = []
+    for done, piece in pieces(octets, at):
         text = f"(u{piece * 8})({number} >> {(octets - done - piece) * 8})"
         found.append(Store(at + done, piece, f"{SWAP[piece]}({text})" if piece > 1 else text))
-        done += piece
     return found
 
 

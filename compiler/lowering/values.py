@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -263,17 +263,26 @@ def field_value(pointer: str, f: Field, base: int = 0) -> Value:
     return Value(f"({text} & {(1 << f.width) - 1:#x})", f.width)
 
 
+def pieces(octets: int, at: int = 0, most: int = 8) -> Iterator[tuple[int, int]]:
+    """(octet, octets) of the integers that so many octets are moved by: none has more than `most`,
+    or lies across such a word of an array in which they start at octet `at`."""
+    done = 0
+    while done < octets:
+        left, room = octets - done, most - (at + done) % most
+        size = next(n for n in (16, 8, 4, 2, 1) if n <= min(left, room))
+        yield done, size
+        done += size
+
+
 def container(pointer: str, first: int, size: int) -> str:
     """`size` octets at `first` as a number in host order."""
-    parts, at = [], 0
-    while at < size:
-        piece = next(n for n in (8, 4, 2, 1) if n <= size - at)
+    parts = []
+    for at, piece in pieces(size):
         text = f"RAW{piece * 8}({pointer}, {first + at})"
         text = f"{SWAP[piece]}({text})" if piece > 1 else text
         left = (size - at - piece) * 8
         wide = "u128" if size > 8 else "u64"
         parts.append(f"(({wide}){text} << {left})" if left else text)
-        at += piece
     return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
 
 

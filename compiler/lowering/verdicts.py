@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..graph import writable as announcing
 from ..model import Pipeline, Queue
 from .appends import put_appended
 from .headers_out import put_headers, seal_headers
 from .reads import walk
-from .shape import Unsupported, announcing, constant_size, pushed_size, writable
+from .shape import Unsupported, constant_size, pushed_size, writable
 from .stores import put_value
-from .values import Site, constant, value
+from .values import Site, constant, pieces, value
 
 
 def drop(site: Site, reason: str) -> None:
@@ -43,7 +44,7 @@ def finish(site: Site, what: str) -> None:
 
 def steers(pipeline: Pipeline) -> bool:
     """Whether a stage says which receive queue packets go to."""
-    return any(isinstance(part, Queue) for part in walk(tuple(s.body for s in pipeline.stages)))
+    return any(isinstance(part, Queue) for part in walk(pipeline.stages))
 
 
 def shaped(site: Site) -> None:
@@ -93,7 +94,7 @@ def _materialise(site: Site) -> None:
             w.put("u32 extent = frame_length(ctx) - from;")
     first = shape.pushed[0].node if shape.pushed else front
     for nodes, size, here in link_paths(site):
-        if not announcing(site, nodes[-1], first):
+        if not announcing(site.pipeline.graph, nodes[-1], first):
             continue  # the checker saw that no packet comes so
         with w.nest(f"if ({here}) {{"):
             saved = save(site, size)
@@ -145,13 +146,11 @@ def _begins(site: Site, chain: tuple[str, ...], size: int, sizes: list[int]) -> 
 
 def save(site: Site, size: int) -> list[tuple[int, int, str]]:
     """Read the frame's first octets into locals: (offset, octets, C name)."""
-    w, at, saved = site.writer, 0, []
+    w, saved = site.writer, []
     w.put("void *start = (void *)(long)ctx->data;")
     w.never(f"start + {size} > (void *)(long)ctx->data_end")
-    while at < size:
-        piece = next(n for n in (8, 4, 2, 1) if n <= size - at)
+    for at, piece in pieces(size):
         name = w.fresh("link")
         w.put(f"u{piece * 8} {name} = RAW{piece * 8}(start, {at});")
         saved.append((at, piece, name))
-        at += piece
     return saved

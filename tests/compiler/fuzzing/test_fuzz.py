@@ -110,8 +110,8 @@ def test_a_scenario_is_made_as_small_as_it_goes(fuzzed: Fuzzed) -> None:
 
 def wrong_offset(patch: pytest.MonkeyPatch) -> None:
     """Keys are read four octets in front of the field."""
-    pieces = lookup._pieces
-    patch.setattr(lookup, "_pieces", lambda c: [(a, max(o - 4, 0), n) for a, o, n in pieces(c)])
+    moves = lookup._moves
+    patch.setattr(lookup, "_moves", lambda c: [(a, max(o - 4, 0), n) for a, o, n in moves(c)])
 
 
 def lost_mask_bit(patch: pytest.MonkeyPatch) -> None:
