@@ -6,17 +6,16 @@ from ...lang import tree
 from ...lang.source import Span
 from .. import model
 from ..graph import below
-from ..sums import NETWORK
+from ..sums import LAYER4, NETWORK
 from . import faults_changes, faults_files, faults_headers
 from .changes import Changed
 from .flow import Scope, State
-from .packets import LAYER4
 from .pushes import own_fields
 from .stage_names import Program, StageNames
 from .values import KINDS, Value, fits
 
 #: By network header, what has its addresses in a pseudo header (RFC 9293, 768, 4443).
-COVERED = {"ipv4": ("tcp", "udp"), "ipv6": ("tcp", "udp", "icmpv6")}
+COVERED = {"ipv4": LAYER4, "ipv6": (*LAYER4, "icmpv6")}
 
 
 def assign(program: Program, statement: tree.Assign, state: State, scope: Scope) -> Changed:

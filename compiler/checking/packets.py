@@ -5,11 +5,10 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics
 from .. import model
+from ..sums import LAYER4
 from . import faults_files, faults_graph, faults_headers
 from .edges import CheckedGraph
 from .values import KINDS, Expressions, Value, of_width
-
-LAYER4 = ("tcp", "udp")
 
 
 class PacketNames:

@@ -19,6 +19,7 @@ from ..model import Element, Layer4, Match, Packet, Pipeline, RuleKind
 from ..requests.ie_values import Codec, Fault
 from ..requests.rulebook import RuleBook
 from ..requests.rulekinds import Kind
+from ..sums import LAYER4
 from .packets import Drawn
 from .world import World
 
@@ -38,7 +39,7 @@ class Sample:
             for layer in parsed.layers
             for name, value in layer.fields.items()
         }
-        self._layer4 = [x for x in parsed.layers if x.header.protocol in ("tcp", "udp")]
+        self._layer4 = [x for x in parsed.layers if x.header.protocol in LAYER4]
 
     def value(self, match: Match) -> int | None:
         """What the packet has where the rule kind looks; None if nothing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..graph import ethertypes
+from ..graph import ethertypes, writable
 from ..model import Derived, Graph, Header, Pipeline, PushElement
 from ..sums import NETWORK, is_checksum
 from .build_packet import Heading, build, pseudo_header, total_of
@@ -321,10 +321,8 @@ class Rewriting:
 
     def _writes(self, node: str, following: str) -> tuple[tuple[str, int], ...]:
         """What `node` says of `following`, whatever the port's role."""
-        for edge in self.graph.leaving(node):
-            if edge.target == following and edge.writes is not None:
-                return edge.writes
-        return ()
+        edges = writable(self.graph, node, following)
+        return edges[0].writes or () if edges else ()
 
     def _with_ecn(
         self, element: PushElement, values: Mapping[str, Value], target: Layer | Heading

@@ -30,6 +30,7 @@ from ..model import (
 from ..requests.lists import unpacked
 from ..requests.rules import Reference, Rule
 from ..requests.spread import jhash
+from ..sums import LAYER4
 from ..tracing.steps import Bound, Step, Told, What
 from .environment import Environment, Fate, Port, Rules, States, is_group
 from .evaluate import evaluate, holds
@@ -230,7 +231,7 @@ class Scope:
                 fragment, port = protocol == "ipv4" and is_fragment(layer.octets), 0
             elif protocol == "ipv6_fragment":
                 fragment = is_fragment(layer.octets)
-            elif protocol in ("tcp", "udp"):
+            elif protocol in LAYER4:
                 port = 0 if fragment else layer.octets.number(which)
         return port
 

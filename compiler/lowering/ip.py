@@ -57,7 +57,8 @@ def version_of(site: Site, node: str) -> Version | None:
     return VERSIONS.get(site.header(node).protocol)
 
 
-_FRAGMENT = {  # of which headers a packet is a fragment, and not a whole one (RFC 6946)
+#: Of which headers a packet is a fragment, and not a whole one (RFC 6946): C on the header at {}.
+FRAGMENT = {
     "ipv4": "RAW16({}, 6) & bpf_htons(0x3fff)",
     "ipv6_fragment": "RAW16({}, 2) & bpf_htons(0xfff9)",
     "ipv6": "0",
@@ -66,7 +67,7 @@ _FRAGMENT = {  # of which headers a packet is a fragment, and not a whole one (R
 
 def fragment(site: Site, node: str) -> str:
     """C text of whether the payload of the innermost IP header in front of `node` is a fragment."""
-    return _innermost(site, node, _FRAGMENT)
+    return _innermost(site, node, FRAGMENT)
 
 
 def header_size(site: Site, node: str) -> str:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from ..lowered import Function, c_name
 from ..model import And, Edge, Field, Found, Header, Node, Test
+from ..sums import LAYER4, NETWORK
 from . import groups, trace
+from .ip import FRAGMENT
 from .reads import walk
+from .shape import in_front
 from .values import Site, condition, constant, field_value, value
-
-LAYER4 = ("tcp", "udp")
-
-#: Whether the packet is a fragment, as C on the header at `p`: more fragments, or not the first.
-FRAGMENT = {
-    "ipv4": "RAW16(p, 6) & bpf_htons(0x3fff)",
-    "ipv6": "0",
-    "ipv6_fragment": "RAW16(p, 2) & bpf_htons(0xfff9)",
-}
 
 
 def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Function:
@@ -66,7 +60,7 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
 
 def _forget(site: Site, wanted: frozenset[str], nodes: list[Node]) -> None:
     """What the packet before left in the scratch record."""
-    parts = walk(tuple(stage.body for stage in site.pipeline.stages))
+    parts = walk(site.pipeline.stages)
     tested = {part.rule for part in parts if isinstance(part, Found)}
     slots = {f"{site.tables[rule].manifest.prefix}_slot" for rule in tested}
     places = {f"{c_name(n.name)}_at" for n in nodes if not site.leads(n.name)}
@@ -138,24 +132,13 @@ def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
         w.put(f"{site.state('link')} = at + size;")
     if "l4" not in wanted:
         return
-    if protocol in ("ipv4", "ipv6") and _behind_layer4(site, node):
+    before = in_front(site, node.name)[1:] if protocol in NETWORK else []
+    if any(site.header(n).protocol in LAYER4 for n in before):
         w.put(f"{site.state('l4')} = 0;")  # it was an outer one
     if protocol in FRAGMENT:
-        w.put(f"fragment = {FRAGMENT[protocol]};")
+        w.put(f"fragment = {FRAGMENT[protocol].format('p')};")
     elif protocol in LAYER4:
         w.put("if (!fragment)", f"\t{site.state('l4')} = RAW32(p, 0);")
-
-
-def _behind_layer4(site: Site, node: Node) -> bool:
-    """Whether a TCP or UDP header may stand in front of the node."""
-    graph, waiting, seen = site.pipeline.graph, [node.name], {node.name}
-    while waiting:
-        sources = {e.source for e in graph.entering(waiting.pop(), site.role)} - seen
-        if any(graph.node(s).header.protocol in LAYER4 for s in sources):
-            return True
-        seen |= sources
-        waiting += sources
-    return False
 
 
 def _leave(site: Site, node: Node) -> None:

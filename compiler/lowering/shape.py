@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...lang.source import Span
 from ..graph import leading
+from ..graph import writable as announcing
 from ..model import Edge, Graph
 from .headers_out import HeaderOut
 
@@ -117,19 +118,10 @@ def fronts_behind(graph: Graph, role: str, start: str) -> tuple[str, ...]:
 
 def writable(site: Site, source: str, target: str) -> Edge:
     """The edge that says how `source` announces `target` (whatever the port role)."""
-    edges = announcing(site, source, target)
+    edges = announcing(site.pipeline.graph, source, target)
     if not edges:
         raise Unsupported(f"{source} has no edge to {target} that can be written")
     return edges[0]
-
-
-def announcing(site: Site, source: str, target: str) -> list[Edge]:
-    """Edges by which `source` can announce `target`."""
-    return [
-        e
-        for e in site.pipeline.graph.leaving(source)
-        if e.target == target and e.writes is not None
-    ]
 
 
 def constant_size(headers: tuple[HeaderOut, ...]) -> int:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from helioc.compiler.checking.assigns import COVERED
-from helioc.compiler.checking.packets import LAYER4
 from helioc.compiler.checking.pushes import own_fields
 from helioc.compiler.graph import below, reachable, surely_present, ways
 from helioc.compiler.model import Arithmetic, Const, Derived, Field, Graph, Group, Header
-from helioc.compiler.sums import NETWORK, is_checksum
+from helioc.compiler.sums import LAYER4, NETWORK, is_checksum
 
 World = tuple[str, tuple[str, ...]]  # role, nodes outermost first
 Worlds = frozenset[World]
