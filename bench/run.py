@@ -10,6 +10,7 @@ from pathlib import Path
 # the laboratory is the examples'
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
+import steering
 from control import bulk, commands, requests
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import Bundle, check_file, compile_pipeline
@@ -21,7 +22,7 @@ from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
-PARTS = ("packets", "sessions", "requests", "bulk", "overlays", "commands", "agent")
+PARTS = ("packets", "sessions", "requests", "bulk", "overlays", "steering", "commands", "agent")
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -150,6 +151,12 @@ def main() -> None:
         say()
     if "sessions" in parts:
         Sessions(given.loads // 2 or 1, given.rounds, given.packets).print()
+        say()
+    if "steering" in parts:
+        for line in (*steering.costs(given.loads // 2 or 1, given.rounds, given.packets), ""):
+            say(line)
+        for line in steering.shape():
+            say(line)
         say()
     if "agent" in parts:
         agent.print_rows(staged, given.requests, say, given.cdf)

@@ -31,6 +31,7 @@ def wrongs(manifest: Manifest) -> Iterator[str]:
     """All that is wrong, as a user can understand it."""
     yield from _elements(manifest)
     yield from _programs(manifest)
+    yield from _anatomy(manifest)
     kinds = [rule.name for rule in manifest.rules]
     yield from _distinct("rule kind", kinds)
     yield from _distinct("rule kind's number", [rule.number for rule in manifest.rules])
@@ -78,6 +79,19 @@ def _programs(manifest: Manifest) -> Iterator[str]:
         yield "a counter's index, or a place in the scratch record, is too large"
     if any(p.slot is not None and p.slot > _U32 for p in manifest.programs):
         yield "a program's slot is too large"
+
+
+def _anatomy(manifest: Manifest) -> Iterator[str]:
+    anatomy = manifest.anatomy
+    if anatomy is None:
+        return
+    layers = [layer.name for layer in anatomy.layers]
+    yield from _distinct("layer", layers)
+    named = {*anatomy.entries, *(name for s in anatomy.steps for name in (s.source, s.target))}
+    named |= {node for reading in anatomy.readings for node, _ in reading.fields} - {"l4"}
+    matched = {(rule.name, match.element) for rule in manifest.rules for match in rule.match}
+    if not named <= set(layers) or not {(r.rule, r.element) for r in anatomy.readings} <= matched:
+        yield "`anatomy` names what is not there"
 
 
 def _distinct(what: str, found: Iterable[str | int]) -> Iterator[str]:

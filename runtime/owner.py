@@ -180,7 +180,8 @@ class Owner:
     def find(self, references: Iterable[Reference]) -> dict[Reference, Rule]:
         """Those of these rules that there are."""
         with self._turn(None):
-            found = {each: self.loaded.book.get(*each) for each in references}
+            book = self.loaded.book  # of an upgraded pipeline, perhaps without the kind
+            found = {each: book.get(*each) for each in references if each.kind in book.kinds}
         return {each: rule for each, rule in found.items() if rule is not None}
 
     def _expect(self, revision: int | None) -> None:

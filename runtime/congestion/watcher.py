@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ...compiler.requests.rule_text import canonical
 from ...compiler.requests.wire import encode
-from ...lang.diagnostics import Refused
+from ...lang.ending import diagnosed
 from ...lang.render import render
 from .. import host
 from ..owner import Owner, Wish
@@ -114,8 +114,8 @@ class Watcher:
             if asked.changes:
                 codecs = owner.codecs
                 owner.apply(Wish(encode(canonical(asked, codecs.kinds), codecs)))
-        except Refused as error:  # unloaded in this moment, a disk that is full: tried again
-            for found in error.diagnostics:
+        except Exception as error:  # unloaded in this moment, a full disk, …: tried again
+            for found in diagnosed(error, "heliod"):
                 _log.error("%s: %s", owner.name, render(found))
             return False
         return True

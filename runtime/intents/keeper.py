@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -17,7 +17,8 @@ from hashlib import blake2b
 from ...compiler.requests.rule_text import canonical
 from ...compiler.requests.rules import Reference, Rule
 from ...compiler.requests.wire import encode
-from ...lang.diagnostics import Refused
+from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.ending import diagnosed
 from ...lang.request import Change, Request, RuleItem
 from ...lang.source import Source
 from ..faults import refused
@@ -225,18 +226,18 @@ class Keeper:
             else:
                 self._set(self._begin(intent, owner))
             self._later.pop(intent.serial, None)
-        except Refused as error:
-            self._failed(intent, error, now)
+        except Exception as error:  # whatever it is, others are due
+            self._failed(intent, diagnosed(error, "heliod"), now)
 
     def _missed(self, intent: Intent, owner: Owner, now: float) -> bool:
         """It ended while nobody looked, and had never begun."""
         over = intent.ends is not None and intent.ends <= now
         return over and owner.answer(f"intent {intent.serial}") is None
 
-    def _failed(self, intent: Intent, error: Refused, now: float) -> None:
-        why = "; ".join(f"{found.code}: {found.title}" for found in error.diagnostics)
+    def _failed(self, intent: Intent, found: Sequence[Diagnostic], now: float) -> None:
+        why = "; ".join(f"{each.code}: {each.title}" for each in found)
         _log.error("%s: intent %s: %s", intent.pipeline, intent.id, why)
-        passing = intent.state == "active" or error.diagnostics[0].code in _PASSING
+        passing = intent.state == "active" or found[0].code in _PASSING
         failed = replace(intent, state=intent.state if passing else "failed", why=why)
         self._set(failed)
         self._later[intent.serial] = now + _AGAIN
@@ -274,8 +275,9 @@ def around(owner: Owner) -> Surroundings:
 
 
 def digest_of(rule: Rule) -> str:
-    """Of what it matches."""
-    return blake2b(repr((rule.match, rule.priority)).encode(), digest_size=12).hexdigest()
+    """Of what it matches; an upgrade may call the elements otherwise."""
+    said = [matcher for _, matcher in rule.match], rule.priority
+    return blake2b(repr(said).encode(), digest_size=12).hexdigest()
 
 
 def _deletion(rules: Iterable[Made]) -> tuple[Change, ...]:
