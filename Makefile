@@ -2,12 +2,13 @@
 # make test   every check and test                                      (root, Debian 12)
 # make nightly  thousands of generated pipelines, interpreter against kernel
 # make seeded   faults put into the compiler: each must be found
+# make matrix   every kernel, clang and pipeline: docs/kernels.md
 # Both install what is missing by themselves and can be repeated.
 
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH):/usr/sbin:/sbin
 
-.PHONY: demo test setup bench nightly seeded fmt clean
+.PHONY: demo test setup bench nightly matrix seeded fmt clean
 
 demo:
 	@tests/setup.sh run
@@ -32,6 +33,10 @@ nightly:
 	@tests/setup.sh test
 	@HELIO_PIPELINES=$${HELIO_PIPELINES:-3000} $(BIN)/python -m pytest -n 2 tests/generated
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
+
+matrix:
+	@tests/setup.sh matrix
+	@PYTHONPATH=tests $(BIN)/python tests/vm/matrix.py --write
 
 seeded:
 	@tests/setup.sh test

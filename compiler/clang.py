@@ -16,6 +16,8 @@ from .emit import TEMPLATES
 
 #: Tried in this order; HELIOC_CLANG names another.
 CANDIDATES = ("clang-16", "clang-19", "clang-15", "clang-14", "clang-13", "clang")
+#: Instruction sets, and from which Linux on a kernel knows all of one. HELIOC_CPU names one.
+CPUS = {"v2": "4.14", "v3": "5.1", "v4": "6.6"}
 CPU = "v3"
 
 
@@ -34,6 +36,9 @@ def compile_c(text: str, name: str, span: Span, more: Sequence[str] = ()) -> byt
     clang = find_clang()
     if clang is None:
         raise Refused([_missing(span)])
+    cpu = os.environ.get("HELIOC_CPU") or CPU
+    if cpu not in CPUS:
+        raise Refused([_no_cpu(span, f"HELIOC_CPU is `{cpu}`")])
     with tempfile.TemporaryDirectory(prefix="helioc-") as scratch:
         out = Path(scratch) / f"{name}.bpf.o"
         source = span.source
@@ -41,21 +46,24 @@ def compile_c(text: str, name: str, span: Span, more: Sequence[str] = ()) -> byt
         out.with_name(f"{name}.bpf.c").write_text(text, encoding="utf-8")
         for header in TEMPLATES.glob("*.h"):
             shutil.copy(header, scratch)
-        command = [clang, *flags("."), *more, "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
+        command = [clang, *flags(".", cpu), *more, "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, cwd=scratch, timeout=60)
         except subprocess.TimeoutExpired:
             raise Refused([_refused(span, "it did not finish within 60 s")]) from None
+        if "unknown target CPU" in done.stderr:
+            raise Refused([_no_cpu(span, f"{Path(clang).name} does not know `{cpu}`")])
         if done.returncode or not out.exists():
             raise Refused([_refused(span, done.stderr)])
         return out.read_bytes()
 
 
-def flags(headers: str = str(TEMPLATES)) -> list[str]:
-    """What every generated program is built with; `headers` is where `helio.bpf.h` is."""
+def flags(headers: str = str(TEMPLATES), cpu: str = CPU) -> list[str]:
+    """What every generated program is built with; `headers` is where `helio.bpf.h` is, `cpu` one
+    of CPUS."""
     multiarch = sysconfig.get_config_var("MULTIARCH") or "x86_64-linux-gnu"
     return [
-        "-O2", "-g", "-c", "-target", "bpf", f"-mcpu={CPU}", "-fno-strict-aliasing",
+        "-O2", "-g", "-c", "-target", "bpf", f"-mcpu={cpu}", "-fno-strict-aliasing",
         "-Wall", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-label",
         "-Wno-unused-but-set-variable", "-fno-caret-diagnostics",
         f"-I{headers}", f"-I/usr/include/{multiarch}",
@@ -67,6 +75,16 @@ def _missing(span: Span) -> Diagnostic:
     title = f"`{wanted}` is not to be found" if wanted else "clang is not to be found"
     help_ = "unset HELIOC_CLANG or let it name a clang" if wanted else "apt-get install clang-16"
     return Diagnostic("H0301", title, (Label(span),), help_)
+
+
+def _no_cpu(span: Span, why: str) -> Diagnostic:
+    return Diagnostic(
+        "H0315",
+        f"no such instruction set: {why}",
+        (Label(span),),
+        f"unset HELIOC_CPU for {CPU}, which every clang from 13 on and Linux 5.10 know; there are "
+        f"{', '.join(CPUS)}, of which v4 takes clang 18 and Linux {CPUS['v4']}",
+    )
 
 
 def _refused(span: Span, words: str) -> Diagnostic:

@@ -57,6 +57,12 @@ BUILD: dict[str, Explanation] = {
         "and run its programs on packets, which needs root (CAP_BPF, CAP_NET_ADMIN) and libbpf. "
         "`helioc test` without `--on` and `helioc decode` without `--kernel` ask the interpreter.",
     ),
+    "H0315": Explanation(
+        "an instruction set that is not known",
+        "HELIOC_CPU says for which BPF instructions `helioc compile` builds: v2, v3 (what it does "
+        "unless told otherwise) or v4, clang's -mcpu. v4 programs are a little shorter; they take "
+        "clang 18 or newer, and a kernel from 6.6 on. docs/kernels.md tells what was tried.",
+    ),
     "H0330": Explanation(
         "there is not enough memory",
         "The machine, or a limit (`ulimit -v`, a control group), gives this process no more. Rules "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..lang.explain import Explanation
 from .agent_faults import AGENT
 from .intents.explanations import INTENTS
+from .kernel_faults import KERNELS
 from .store_faults import JOURNAL
 from .upgrades.faults import UPGRADES
 
@@ -203,7 +204,7 @@ LOADING: dict[str, Explanation] = {
     ),
     "H0722": Explanation(
         "the kernel refuses",
-        "Helio needs Linux 6.1 or newer, with BPF, its JIT and XDP. The kernel's reason is in "
+        "Helio needs Linux 5.10 or newer, with BPF, its JIT and XDP. The kernel's reason is in "
         "the message.",
     ),
     "H0723": Explanation(
@@ -298,5 +299,5 @@ TABLES: dict[str, Explanation] = {
 }
 
 RUNTIME: dict[str, Explanation] = {
-    **EDGE, **LOADING, **TABLES, **UPGRADES, **AGENT, **JOURNAL, **INTENTS
+    **EDGE, **LOADING, **KERNELS, **TABLES, **UPGRADES, **AGENT, **JOURNAL, **INTENTS
 }  # fmt: skip

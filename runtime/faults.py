@@ -12,6 +12,7 @@ from typing import Any
 from ..compiler.manifest import RuleKind
 from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.source import Span
+from .kernel_faults import too_old
 
 #: What libxdp calls the program by which several share an interface.
 DISPATCHER = "xdp_dispatcher"
@@ -115,7 +116,7 @@ def no_bpffs(mend: str) -> Diagnostic:
 
 
 def kernel_lacks(what: str, reason: str, mend: str = "") -> Diagnostic:
-    needs = f"Helio needs Linux 6.1 or newer with BPF and XDP; this one is {os.uname().release}"
+    needs = f"Helio needs Linux 5.10 or newer with BPF and XDP; this one is {os.uname().release}"
     return Diagnostic("H0722", f"the kernel does not {what}: {reason}", (), mend or needs)
 
 
@@ -191,7 +192,7 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
     """A `BpfError` of loading or opening, in the user's terms."""
     spoken = error.errno == EPERM and "insn" in error.log
     if error.program and (spoken or error.errno in (EACCES, EINVAL, E2BIG)):
-        return verifier(error.program, error.log)
+        return too_old(error.program, error.log) or verifier(error.program, error.log)
     if error.errno in (EPERM, EACCES):
         return no_privilege(doing)
     if error.errno == ENOTDIR or "bpf file system" in str(error):

@@ -15,6 +15,7 @@ from .pins import Descriptor, duplicate_fd, open_pin, require_kind
 
 _PROG_TYPE_XDP = 6
 _RUN_TIME = 0  # BPF_STATS_RUN_TIME
+_LOOPBACK = 1  # its index, in every network namespace
 _ETH_HLEN = 14  # linux/if_ether.h; the kernel runs no shorter packet
 _ABSENT = "there is no such interface in this network namespace"
 _ROOM = 4096  # what a program may add to a packet in a test run, at most
@@ -137,8 +138,8 @@ class Program(Descriptor):
         if self.info.type == _PROG_TYPE_XDP:
             context = libbpf.XdpMd(len(metadata), len(packet), 0, ingress_ifindex)
         run = libbpf.test_run(self.fileno(), packet, _ROOM, repeat, context)
-        if run.result == -EINVAL and not ingress_ifindex and not metadata:
-            # Before 5.15 XDP test runs took no context.
+        if run.result == -EINVAL and ingress_ifindex in (0, _LOOPBACK) and not metadata:
+            # Before 5.15 XDP test runs took no context: the packet came by the loopback.
             run = libbpf.test_run(self.fileno(), packet, _ROOM, repeat, None)
         absent = f"there is no interface {ingress_ifindex} in this network namespace"
         mend = absent if run.result == -ENODEV else ""

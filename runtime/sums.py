@@ -18,10 +18,14 @@ def before_of(name: str) -> str:
 
 def read_sums(counters: Map, count: int) -> npt.NDArray[np.uint64]:
     """The first `count` elements of an array of u64s, summed over the CPUs if it is per CPU:
-    [element, word]. One system call."""
+    [element, word]. One system call, but on kernels before 5.13 one for each element."""
     keys, values = bytearray(4 * count), bytearray(counters.element_size * count)
     cursor = libbpf.buffer_type(8)()
     result, done = libbpf.lookup_batch(counters.fileno(), None, cursor, keys, values, count)
+    if result == -libbpf.ENOTSUPP:  # no batches of per-CPU arrays
+        keys_of = (number.to_bytes(4, "little") for number in range(count))
+        values = bytearray().join(counters.lookup(key) or b"" for key in keys_of)
+        result, done = 0, count
     if result not in (0, _ENOENT):
         raise BpfError(f"read map `{counters.name}`", -result)
     words = counters.spec.stride // 8

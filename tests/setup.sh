@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Get a Debian 12 ready: packages, bpffs, and a virtual environment in .venv.
-# Usage: tests/setup.sh run|test   (test adds what only the tests and checks need)
+# Usage: tests/setup.sh run|test|matrix   (test adds what only the tests and checks need, matrix every clang)
 # Does only what is missing, so a second run is quick and needs no network. Asks nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,6 +33,12 @@ needed_to_test=(
   xz=xz-utils
   zstd=zstd
   /usr/include/stdio.h=libc6-dev
+)
+needed_for_matrix=(
+  clang-13=clang-13
+  clang-14=clang-14
+  clang-15=clang-15
+  clang-19=clang-19
 )
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -99,7 +105,8 @@ make_environment() {
 case ${1:-} in
   run) install_packages "${needed_to_run[@]}" ;;
   test) install_packages "${needed_to_run[@]}" "${needed_to_test[@]}" ;;
-  *) fail "usage: tests/setup.sh run|test" ;;
+  matrix) install_packages "${needed_to_run[@]}" "${needed_to_test[@]}" "${needed_for_matrix[@]}" ;;
+  *) fail "usage: tests/setup.sh run|test|matrix" ;;
 esac
 mount_bpffs
 make_environment

@@ -25,8 +25,9 @@ from ..model import (
 from . import faults, limits
 from .tables import maps_of, offloaded
 
-#: What clang is told beside: no tables of its own, which would be global data.
-FLAGS = ("-fno-jump-tables",)
+#: What clang is told beside: no tables of its own, which would be global data; the card's
+#: instructions, whatever is asked for elsewhere.
+FLAGS = ("-fno-jump-tables", "-mcpu=v3")
 
 
 def refusals(pipeline: Pipeline) -> list[Diagnostic]:

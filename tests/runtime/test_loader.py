@@ -220,7 +220,7 @@ def test_a_kernel_that_is_too_old() -> None:
     """EINVAL is what the kernel says to what it does not know."""
     found = faults.of_kernel(BpfError("create the map `pdr_cells`", 22), "load the pipeline `p`")
     assert found.code == "H0722" and "create the map `pdr_cells`" in found.title
-    assert f"Linux 6.1 or newer with BPF and XDP; this one is {os.uname().release}" in found.help
+    assert f"Linux 5.10 or newer with BPF and XDP; this one is {os.uname().release}" in found.help
 
 
 def test_an_interface_that_loses_redirected_frames(edge: Namespace, lab: Lab, name: str) -> None:

@@ -12,6 +12,6 @@ if "HELIO_VM" not in os.environ:
 
 
 @pytest.fixture
-def bundle() -> Path:
-    """Compiled outside: emulation is slow."""
-    return Path(os.environ["HELIO_BUNDLE"])
+def bundles() -> Path:
+    """Compiled outside, a folder a pipeline: emulation is slow."""
+    return Path(os.environ["HELIO_BUNDLES"])

@@ -50,7 +50,7 @@ class Network:
 
 
 @pytest.fixture
-def network(lab: Lab, bundle: Path, tmp_path: Path) -> Iterator[Network]:
+def network(lab: Lab, bundles: Path, tmp_path: Path) -> Iterator[Network]:
     host, edge, site = (lab.namespace(n) for n in ("host", "edge", "site"))
     lab.wire(host, "eth0", edge, "lan0")
     lab.wire(site, "eth0", edge, "wan0")
@@ -64,7 +64,7 @@ def network(lab: Lab, bundle: Path, tmp_path: Path) -> Iterator[Network]:
     edge.neighbour("lan0", "10.1.0.10", host.mac("eth0"))
     (tmp_path / "edge.yaml").write_text(EDGE)
     (tmp_path / "rules.req").write_text(RULES)
-    with running(edge, bundle, tmp_path / "edge.yaml", tmp_path / "rules.req") as linx:
+    with running(edge, bundles / "linx", tmp_path / "edge.yaml", tmp_path / "rules.req") as linx:
         yield Network(host, site, linx)
 
 

@@ -101,7 +101,7 @@ class Network:
 
 
 @pytest.fixture
-def network(lab: Lab, bundle: Path) -> Iterator[Network]:
+def network(lab: Lab, bundles: Path) -> Iterator[Network]:
     access, upf, network = (lab.namespace(n) for n in ("access", "upf", "dn"))
     lab.wire(access, "eth0", upf, "n3")
     lab.wire(network, "eth0", upf, "n6")
@@ -118,7 +118,7 @@ def network(lab: Lab, bundle: Path) -> Iterator[Network]:
     access.address("lo", f"{UE}/32")
     access.inside_thread(lambda: new_pdp("gtp0", "192.0.2.1", UE, 200, 100))
     access.ip("route", "add", f"{SERVER}/32", "dev", "gtp0", "src", UE)
-    with running(upf, bundle, EXAMPLE / "edge.yaml", EXAMPLE / "rules.req") as edge:
+    with running(upf, bundles / "upf", EXAMPLE / "edge.yaml", EXAMPLE / "rules.req") as edge:
         yield Network(access, network, edge)
 
 

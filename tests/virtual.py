@@ -1,0 +1,43 @@
+"""Other kernels, in virtual machines: what the tests of them and the matrix share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+KERNEL = ROOT / "tests" / "vm" / "kernel.sh"
+NEVER_REACHED = 125
+NEEDED = ("qemu-system-x86_64", "busybox", "modprobe", "zstd", "xz", "apt-get")
+CACHE = Path(os.environ.get("HELIO_KERNELS", Path.home() / ".cache/helio/kernels"))
+
+
+def why_not(series: str) -> str:
+    """Why this kernel cannot be run here; it is fetched if need be, and kept. Empty if it can."""
+    missing = [tool for tool in NEEDED if not shutil.which(tool)]
+    if missing:
+        return f"the virtual machine needs {', '.join(missing)}"
+    if (CACHE / series / "release").exists():
+        return ""
+    done = subprocess.run([KERNEL, "fetch", series], capture_output=True, text=True, timeout=600)
+    return f"kernel {series} cannot be fetched: {done.stderr[-500:]}" if done.returncode else ""
+
+
+def release_of(series: str) -> str:
+    """`6.1.0-56-amd64`, of a kernel that is there."""
+    return (CACHE / series / "release").read_text().strip()
+
+
+def booted(
+    series: str, *command: str, modules: tuple[str, ...] = (), seconds: int = 300
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in the repository's root under another kernel."""
+    loads = [word for module in modules for word in ("-M", module)]
+    run = [str(KERNEL), "run", "-k", series, "-t", str(seconds), *loads, "--", *command]
+    for _ in range(3):  # an emulated kernel sometimes dies as it starts
+        done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, timeout=seconds + 100)
+        if done.returncode != NEVER_REACHED:
+            break
+    return done
