@@ -13,7 +13,7 @@ from edges import compile_pipeline
 from virtual import booted, why_not
 
 SERIES = "6.12"
-PIPELINES = {"gre": "linx", "gtp": "upf", "vxlan": "vxlan_gateway", "srv6": "srv6_edge"}
+PIPELINES = {"gre": "linx", "gtp": "upf", "vxlan": "vxlan_gateway"}
 MODULES = ("ip_gre", "gtp", "vxlan", "vrf", "veth")
 
 
