@@ -29,7 +29,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         compile_pipeline(bundles / pipeline, pipeline)
     files = [f"tests/vm/inside/test_{about}.py" for about in PIPELINES]
     pytest_ = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--color=no"]
-    done = booted(SERIES, "env", f"HELIO_BUNDLES={bundles}", *pytest_, *files, modules=MODULES)
+    job = ["env", f"HELIO_BUNDLES={bundles}", *pytest_, *files]
+    done = booted(SERIES, *job, modules=MODULES, seconds=500)
     yield f"{done.stdout[-12000:]}\n{done.stderr[-2000:]}"
 
 

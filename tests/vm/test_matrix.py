@@ -19,6 +19,6 @@ def test_what_ships_runs(tmp_path: Path) -> None:
     if why := why_not(SERIES):
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
     assert not list(build_all([SHIPPED], NAMES, tmp_path))
-    found = judged(SERIES, tmp_path)
+    found = judged(SERIES, tmp_path, seconds=500)
     assert [(v.pipeline, v.refused) for v in found] == [(name, "") for name in NAMES]
     assert all(v.tests and 0 < v.instructions < v.verified for v in found)
