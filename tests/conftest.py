@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import os
+import signal
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
@@ -32,6 +33,9 @@ _LEFT = pytest.StashKey[list[str]]()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    # a shell's background jobs, and whatever they start, ignore it: commands would not end by it
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if CI and not hasattr(session.config, "workerinput"):
         session.config.stash[_MACHINE] = snapshot(prefix="")
 
