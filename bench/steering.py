@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 from helioc.compiler.interpreter.environment import Environment
+from helioc.compiler.lower import Join
 from helioc.compiler.phases import Bundle, check_file, compile_pipeline
 from helioc.compiler.requests.rules import Matcher, Rule
 from helioc.lang.request_parser import parse_request
@@ -100,7 +101,8 @@ _FATES = (("to its queue", "redirect", 0, False), ("no priority", "pass", PRIORI
 
 def costs(loads: int, rounds: int, packets: int) -> Iterator[str]:
     """Net ns a packet: the parse through ten headers, the look-ups, and the verdict."""
-    bundles = {join: compile_pipeline(check_file(SLICE), join) for join in ("fused", "staged")}  # type: ignore[arg-type]
+    joins: tuple[Join, ...] = ("fused", "staged")
+    bundles = {join: compile_pipeline(check_file(SLICE), join) for join in joins}
     yield f"net ns a packet: {'':8}{'fused':>17}{'staged':>17}"
     with one_cpu(), Dispatcher() as dispatcher:
         self_test(dispatcher)

@@ -31,7 +31,8 @@ LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
 
 
 class Service(IntentMethods):
-    """`helio.control.v1`: `Control` and `Intents`. Close it."""
+    """`helio.control.v1`: `Control` and `Intents`. Its `readers` are the caller's to
+    close."""
 
     def __init__(self, agent: Agent, metrics: socket.socket | None = None) -> None:
         """`metrics`: see `Readers`."""

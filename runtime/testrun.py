@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ..compiler.interpreter.environment import Environment, Outcome
+from ..compiler.interpreter.environment import Environment, Fate, Outcome
 from ..compiler.interpreter.environment import Port as EnvironmentPort
 from ..compiler.manifest import Manifest
 from ..compiler.requests.rules import Rule
@@ -41,7 +41,12 @@ from .transaction import Writer
 
 _LOOPBACK = 1
 _NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface
-VERDICTS = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
+_FATES = {0: "aborted", 1: "drop", 2: "pass", 3: "tx", 4: "redirect"}  # enum xdp_action
+
+
+def fate_of(verdict: int) -> Fate:
+    """A program's return value. One that XDP does not know, which nothing expects, as a number."""
+    return cast("Fate", _FATES.get(verdict, f"verdict {verdict}"))
 
 
 class Rules(Protocol):
@@ -148,13 +153,13 @@ class PrivateRun:
         event ("octets", KIND). Raises BpfError."""
         before = self._counts()
         result = self.send(frame, port, metadata)
-        verdict = VERDICTS.get(result.retval, f"verdict {result.retval}")
+        verdict = fate_of(result.retval)
         egress, queue = self._told_in_scratch(verdict)
         if verdict == "redirect" and queue is not None:  # to the CPU of that queue
             verdict = "pass"
         counted, events = self._counted(before, self._counts(), len(frame))
         return Outcome(
-            verdict,  # type: ignore[arg-type]
+            verdict,
             result.data if verdict in ("pass", "tx", "redirect") else None,
             egress if verdict == "redirect" else port if verdict == "tx" else None,
             tuple(self._told() + events),

@@ -13,7 +13,7 @@ from ..bundle import Bundle
 from ..handles import BpfError, Object
 from ..plans import Changes, Plan
 from ..ports import DEFAULT_VERDICTS, put
-from ..testrun import VERDICTS, Rules
+from ..testrun import Rules, fate_of
 from .writer import CardWriter
 
 _LOOPBACK = 1
@@ -91,7 +91,7 @@ class CardRun:
         if "told_queue" in self.maps:
             self.maps["told_queue"].update(bytes(4), bytes(4))
         result = self._entries[self._roles[port]].test_run(frame, ingress_ifindex=_LOOPBACK)
-        verdict = VERDICTS.get(result.retval, f"verdict {result.retval}")
+        verdict = fate_of(result.retval)
         told = []
         for counter, before, after in zip(
             self.manifest.counters, events, self._events(), strict=True
@@ -104,7 +104,7 @@ class CardRun:
             if octets - counts[which][1] != more * len(frame):
                 told.append(("octets", which[0]))
         return Outcome(
-            verdict,  # type: ignore[arg-type]
+            verdict,
             result.data if verdict in ("pass", "tx") else None,
             port if verdict == "tx" else None,
             tuple(told),

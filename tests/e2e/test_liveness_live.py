@@ -26,7 +26,7 @@ from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.upgrade import upgrade, weigh
 from lab import Lab, Wire, until
 from linx.peer import KEY, Peer
-from linx.world import PEER, PEER_LAN_HOST, A, B, World, build
+from linx.world import PEER, PEER_LAN_HOST, A, B, Site, World, build
 from linx_live import meet_neighbours
 from scapy.layers.inet import ICMP
 from scapy.layers.l2 import GRE
@@ -41,12 +41,12 @@ ALIVE, DEAD = pb.Overlay.ALIVE, pb.Overlay.DEAD
 LIVENESS = "liveness: {interval: 100 ms, multiplier: 3, hold_down: 500 ms}\n"
 
 
-def edge_yaml(own: object, other: object) -> str:
+def edge_yaml(own: Site, other: Site) -> str:
     lines = ["ports:", "  LAN: {role: lan, interface: lan0}"]
     lines += [f"  {path.upper()}: {{role: wan, interface: {path}}}" for path in ("wan1", "wan2")]
     lines.append("overlays:")
     for path, key, _ in OVERLAYS:
-        local, remote = own.wan[path], other.wan[path]  # type: ignore[attr-defined]
+        local, remote = own.wan[path], other.wan[path]
         lines.append(f"  GRE-{key}: {{id: {key}, local_ip: {local}, remote_ip: {remote}, "
                      f"key: {key}, interface: {path.upper()}}}")  # fmt: skip
     return "\n".join(lines) + "\n"

@@ -138,9 +138,11 @@ class GraphMaker:
         inner = chance.one(("ipv4", "ipv4", "ipv6"))
         for name, head in [*path, ("inner", inner)]:
             at = self.then(at, name, head, within) if at else None
-        for spot in self.spots if at else []:
+        if at is None:
+            return
+        for spot in self.spots:
             if spot.link and bare & spot.roles and (spot is self.spots[0] or chance.maybe(0.7)):
-                at.roles |= self.edge(spot, "inner", inner, bare, single=True)  # type: ignore[union-attr]
+                at.roles |= self.edge(spot, "inner", inner, bare, single=True)
 
     def middle(self, family: str) -> list[str]:
         """Headers between the two IP headers of a tunnel."""
