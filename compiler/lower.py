@@ -14,9 +14,9 @@ from .lowering.parser import lower_parser
 from .lowering.reads import asks_local, reads, walk
 from .lowering.rewrite import carried_over
 from .lowering.shape import Shape, Unsupported, fronts_behind
+from .lowering.site import Binding, Kept, Site
 from .lowering.stages import lower_block
 from .lowering.tell import places
-from .lowering.values import Binding, Kept, Site
 from .lowering.verdicts import steers
 from .manifest import State
 from .model import Choose, Find, Pipeline, Stage, Tell

@@ -14,10 +14,11 @@ from ..graph import surely_present
 from ..model import Derived, Field, Header
 from ..sums import NETWORK, UPPER_LAYER, is_checksum, is_sum_of_header
 from . import groups
+from .fields import Value
 from .headers_out import put_headers, seal_headers, told_network
 from .shape import Unsupported, constant_size, in_front
-from .stores import put_value, sum_of, words_of
-from .values import Site, Value
+from .site import Site
+from .stores import put_summed, put_value
 
 
 @dataclass(frozen=True)
@@ -139,14 +140,10 @@ def _put_all(site: Site, header: Header, pointer: str, new: list[tuple[Field, Va
     w = site.writer
     sums = [f for f in header.fields if is_sum_of_header(f)]
     for field, value in new:
-        pieces = words_of(header, field)
         if not sums:
             put_value(w, pointer, field, value)
             continue
-        change = w.fresh("change")
-        w.put(f"u64 {change} = {sum_of(pointer, pieces, '~')};")
-        put_value(w, pointer, field, value)
-        w.put(f"{change} += {sum_of(pointer, pieces, '')};")
+        change = put_summed(w, pointer, header, field, value)
         w.put(*(f"checksum_follow({pointer} + {f.offset // 8}, {change});" for f in sums))
 
 

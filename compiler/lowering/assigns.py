@@ -9,11 +9,13 @@ from ..graph import below, between
 from ..model import Arithmetic, Assign, Const, Derived, Field, Header, Packet
 from ..sums import NETWORK, is_checksum
 from . import trace
+from .fields import Value
 from .groups import group_pointer
 from .rewrite import captured
 from .shape import Unsupported, in_front
-from .stores import put_value, sum_of, words_of
-from .values import Site, Value, value
+from .site import Site
+from .stores import put_summed, put_value
+from .values import value
 
 
 def assign(site: Site, statement: Assign) -> None:
@@ -31,10 +33,8 @@ def _change(site: Site, target: Packet, new: Value) -> None:
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
         return
-    pieces, change, total = words_of(header, field), w.fresh("change"), w.fresh("total")
-    w.put(f"u64 {change} = {sum_of(pointer, pieces, '~')};")
-    put_value(w, pointer, field, new)
-    w.put(f"{change} += {sum_of(pointer, pieces, '')};", f"u64 {total} = {change};")
+    change, total = put_summed(w, pointer, header, field, new), w.fresh("total")
+    w.put(f"u64 {total} = {change};")
     _follow(site, target.node, "header", change, total)
     routing = [n for n in above if site.header(n).protocol == "srh" and target.field == "dst"]
     for node in above:
@@ -56,6 +56,8 @@ def _follow(site: Site, node: str, part: str, change: str, total: str) -> None:
         udp = site.header(node).protocol == "udp"
         at = field.offset // 8
         if field.group is not None:
+            if site.card:
+                raise Unsupported("keeping an optional checksum of a header in front", w.span)
             name = f"follow_{node}_{field.name}"
             called = site.helper(name, partial(_follow_group, node=node, field=field))
             w.put(f"{total} += {called}(ctx, st, folded({change}), 0);")

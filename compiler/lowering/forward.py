@@ -7,11 +7,13 @@ from dataclasses import replace
 from ..graph import ethertypes
 from ..model import Attribute, Bridge, Event, Forward, PortOf, Recalled
 from . import trace
+from .fields import Value
 from .headers_out import put_headers, seal_headers
 from .icmp import reply
 from .ip import Version, fragment, header_size, version_of
 from .shape import Unsupported, constant_size, pushed_size
-from .values import Site, Value, value
+from .site import Site
+from .values import value
 from .verdicts import drop, finish, shaped
 
 ETHERNET = 14

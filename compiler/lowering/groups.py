@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..model import TAIL, Group, Header
-from .values import Site, field_value, value
+from .fields import field_value
+from .site import Site
+from .values import value
 
 
 def present(header: Header, group: Group, pointer: str) -> str:

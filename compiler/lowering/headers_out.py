@@ -10,9 +10,9 @@ from ..lowered import Writer
 from ..model import TAIL, Derived, Field, Group, Header
 from ..sizes import first_field, solved
 from ..sums import UPPER_LAYER, is_checksum, nearest_network
+from .fields import Value, constant, pieces
 from .padding import Padding, put_padding
 from .stores import is_known, stores
-from .values import Value, constant, pieces
 
 
 @dataclass(frozen=True)

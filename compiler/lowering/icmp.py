@@ -8,13 +8,14 @@ from dataclasses import replace
 from ..model import Header
 from ..sizes import reckoned_from
 from ..sums import zero_checksum
+from .fields import Value, field_value
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
 from .lists import KEPT, Room, returned_list
 from .padding import padded
 from .shape import Unsupported, constant_size, writable
-from .values import Site, Value, field_value
+from .site import Site
 from .verdicts import drop, link_paths, save
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from ...lang.source import Span
 from ..model import Group, Header, PushElement
+from .fields import pieces
 from .groups import group_pointer
 from .headers_out import ListOut
 from .shape import Unsupported
-from .values import Kept, Site, pieces, value
+from .site import Kept, Site
+from .values import value
 
 KEPT = "st->scratch->kept"  # words that later stages find
 

@@ -8,10 +8,12 @@ from ..layout import Container, Key, Table, span_of
 from ..lowered import ARGUMENTS_MOST
 from ..model import Arrival, Choose, Expr, Find, IfGives
 from . import trace
+from .fields import pieces
 from .groups import group_pointer
 from .shape import Unsupported
+from .site import Binding, Site
 from .stores import Store, placed
-from .values import Binding, Site, pieces, value
+from .values import value
 
 Fill = Callable[[Site], None]
 

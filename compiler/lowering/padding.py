@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..lowered import Writer
 from ..sizes import first_field, solved
-from .values import pieces
+from .fields import pieces
 
 if TYPE_CHECKING:
     from .headers_out import HeaderOut

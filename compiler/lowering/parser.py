@@ -6,10 +6,13 @@ from ..lowered import Function, c_name
 from ..model import And, Edge, Field, Found, Header, Node, Test
 from ..sums import LAYER4, NETWORK
 from . import groups, trace
+from .conditions import condition
+from .fields import constant, field_value
 from .ip import FRAGMENT
 from .reads import walk
 from .shape import in_front
-from .values import Site, condition, constant, field_value, value
+from .site import Site
+from .values import value
 
 
 def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Function:

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 from ..model import Append, Pop, Push, PushElement
 from . import trace
+from .fields import Value
 from .headers_out import HeaderOut
 from .ip import VERSIONS, version_of
 from .lists import KEPT, Room, carried_list, pushed_list
 from .padding import kept_padding, padded
 from .shape import Appended, Shape, Unsupported, fronts_behind, ways_to, writable
+from .site import Site
 from .stores import is_known
-from .values import Site, Value, value
+from .values import value
 from .verdicts import drop
 
 ECN_CE = 3

@@ -12,7 +12,7 @@ from ..model import Edge, Graph
 from .headers_out import HeaderOut
 
 if TYPE_CHECKING:
-    from .values import Site
+    from .site import Site
 
 
 @dataclass(frozen=True)

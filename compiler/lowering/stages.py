@@ -29,13 +29,15 @@ from ..model import (
 )
 from . import trace
 from .assigns import assign
+from .conditions import condition, present_if
 from .forward import bridge, forward
 from .lookup import bind, bind_given, choose, dereference, find, gives_test
 from .rewrite import append, pop, push
 from .shape import Shape, Unsupported
+from .site import Site
 from .states import recall, remember
 from .tell import tell
-from .values import Site, condition, present_if, value
+from .values import value
 from .verdicts import drop, finish
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from ..model import Expr, Recall, Remember
 from . import trace
+from .site import Site
 from .stores import placed
-from .values import Site, value
+from .values import value
 
 Fill = Callable[[Site], None]
 

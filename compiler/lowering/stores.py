@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..model import Derived, Field, Header
-from .values import SWAP, Value, constant, container, pieces
+from .fields import SWAP, Value, constant, container, pieces
 
 if TYPE_CHECKING:
     from ..lowered import Writer
@@ -124,6 +124,15 @@ def put_value(w: Writer, pointer: str, f: Field, value: Value) -> None:
         stored = _split(first, octets, name)
     for s in stored:
         w.put(f"PUT{s.octets * 8}({pointer}, {s.at}, {s.text});")
+
+
+def put_summed(w: Writer, pointer: str, header: Header, field: Field, value: Value) -> str:
+    """Write a field as `put_value` does; C name of by how much sums over it change (RFC 1624)."""
+    covered, change = words_of(header, field), w.fresh("change")
+    w.put(f"u64 {change} = {sum_of(pointer, covered, '~')};")
+    put_value(w, pointer, field, value)
+    w.put(f"{change} += {sum_of(pointer, covered, '')};")
+    return change
 
 
 def words_of(header: Header, field: Field) -> list[tuple[int, int]]:

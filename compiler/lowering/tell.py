@@ -7,7 +7,8 @@ from functools import partial
 
 from ..lowered import c_name
 from ..model import Field, Graph, Header, Node, Packet
-from .values import Site, value
+from .site import Site
+from .values import value
 
 
 def told_fields(header: Header) -> tuple[Field, ...]:

@@ -11,8 +11,9 @@ from ..lowered import Writer
 from ..model import TAIL, Graph
 from ..model import Node as ModelNode
 from ..tracing.schema import FIRST, Field, Group, Node, Point, Slot
+from .fields import Value, field_value
 from .headers_out import HeaderOut
-from .values import Site, Value, field_value
+from .site import Site
 
 _AT_ONCE = 4  # words that a call of `trace_step` takes
 

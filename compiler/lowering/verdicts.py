@@ -7,11 +7,13 @@ from dataclasses import replace
 from ..graph import writable as announcing
 from ..model import Pipeline, Queue
 from .appends import put_appended
+from .fields import constant, pieces
 from .headers_out import put_headers, seal_headers
 from .reads import walk
 from .shape import Unsupported, constant_size, pushed_size, writable
+from .site import Site
 from .stores import put_value
-from .values import Site, constant, pieces, value
+from .values import value
 
 
 def drop(site: Site, reason: str) -> None:

@@ -13,7 +13,8 @@ import pytest
 from helioc.compiler.fuzzing.packets import Drawn
 from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
 from helioc.compiler.fuzzing.shrink import smallest
-from helioc.compiler.lowering import lookup, parser, values
+from helioc.compiler.lowering import fields, lookup, parser, values
+from helioc.compiler.lowering.site import Site
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.model import Field, Node
 from helioc.compiler.packettests.cases import Case, read_tests
@@ -116,9 +117,9 @@ def wrong_offset(patch: pytest.MonkeyPatch) -> None:
 
 def lost_mask_bit(patch: pytest.MonkeyPatch) -> None:
     """Four bits of a header length are three."""
-    field_value = values.field_value
+    field_value = fields.field_value
 
-    def lossy(pointer: str, f: Field, base: int = 0) -> values.Value:
+    def lossy(pointer: str, f: Field, base: int = 0) -> fields.Value:
         found = field_value(pointer, f, base)
         return replace(found, text=found.text.replace("& 0xf)", "& 0x7)"))
 
@@ -129,7 +130,7 @@ def missing_bound(patch: pytest.MonkeyPatch) -> None:
     """An IPv4 header's total length is believed."""
     damage = parser._damage
 
-    def trusting(site: values.Site, broken: str, node: Node, reason: str) -> None:
+    def trusting(site: Site, broken: str, node: Node, reason: str) -> None:
         if reason != "length":
             damage(site, broken, node, reason)
 
@@ -138,7 +139,7 @@ def missing_bound(patch: pytest.MonkeyPatch) -> None:
 
 def swapped_bytes(patch: pytest.MonkeyPatch) -> None:
     """16-bit numbers are compared as they stand."""
-    patch.setitem(values.SWAP, 2, "(u16)")
+    patch.setitem(fields.SWAP, 2, "(u16)")
 
 
 FAULTS = [wrong_offset, lost_mask_bit, missing_bound, swapped_bytes]
