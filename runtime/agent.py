@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -92,8 +92,8 @@ class Agent:
         others."""
         if traces_left():
             mend()
-        kept = self._kept()
         loaded = loaded_names(this_namespace())
+        kept = self._kept(loaded)
         for name in sorted({*loaded, *kept}):
             try:
                 if name in loaded:
@@ -110,8 +110,15 @@ class Agent:
         self.watcher.start()
         return {name: found for name, found in self._findings.items() if found}
 
-    def _kept(self) -> dict[str, Kept]:
-        return {k.name: k for k in self.store.pipelines()} if self.store is not None else {}
+    def _kept(self, loaded: Collection[str]) -> dict[str, Kept]:
+        """What the journal has by name. A load that was killed before these were loaded is none:
+        nobody was told that it is."""
+        if self.store is None:
+            return {}
+        for begun in self.store.begun():
+            if begun.name not in loaded:
+                self.store.give_up(begun.name)
+        return {kept.name: kept for kept in self.store.pipelines()}
 
     def _adopt(self, name: str) -> Owner:
         """Own a pipeline that is loaded, with what the journal has of it."""
@@ -119,7 +126,7 @@ class Agent:
         with released_on_failure() as owned:
             loaded = owned.enter_context(Loaded.open(name))
             if self.store is not None:
-                journal, found = reopen(self.store, loaded, self._kept().get(name))
+                journal, found = reopen(self.store, loaded)
             if journal is not None:
                 owned.enter_context(closing(journal))
             return self._own(name, Owner(loaded, self.events, journal), found)
@@ -133,7 +140,7 @@ class Agent:
 
     def _restore(self, kept: Kept) -> None:
         assert self.store is not None
-        if kept.digest is None:  # killed while it was being loaded: nobody was told that it is
+        if kept.digest is None:  # begun, as older releases noted it
             self.store.remove(kept.name)
             return
         loaded, journal, found = restore(self.store, kept)
@@ -188,7 +195,7 @@ class Agent:
         except BaseException:
             if store is not None and journal is not None:
                 journal.close()
-                store.remove(name)
+                store.give_up(name)  # who is kept under this name stays
             raise
         return self._own(name, owner, [])
 

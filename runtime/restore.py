@@ -35,12 +35,10 @@ from .refresh import refresh_rules
 from .store import Kept, Store
 
 
-def reopen(
-    store: Store, loaded: Loaded, kept: Kept | None
-) -> tuple[Journal | None, list[Diagnostic]]:
+def reopen(store: Store, loaded: Loaded) -> tuple[Journal | None, list[Diagnostic]]:
     """The journal of a pipeline that is loaded, brought in line with it; None where it has none.
     Raises `Refused`."""
-    build = None
+    kept, build = _kept_of(store, loaded), None
     if kept is not None and _digest(kept.manifest) != loaded.manifest.digest:
         build = store.prepared(kept.id)  # an upgrade may have been killed
         if build is None or _digest(build[0]) != loaded.manifest.digest:
@@ -48,9 +46,7 @@ def reopen(
             kept = None
     if kept is None:
         return None, [store_faults.not_kept(loaded.name)]
-    known = kept.digest is not None and (
-        json.loads(kept.config)["incarnation"] == loaded.about["incarnation"]
-    )
+    known = _is_of(kept, loaded)
     entries, number, found = _entries(store, kept)
     last = entries[-1].revision if entries else kept.revision
     if known and build is None and last > loaded.writer.epoch:
@@ -65,6 +61,25 @@ def reopen(
                 made = journal.turn_over(descriptor, epoch, parts, config)
             journal.fold(made, build)
         return journal, found
+
+
+def _kept_of(store: Store, loaded: Loaded) -> Kept | None:
+    """What the journal has of it: that of its own load, if this was killed before it said that it
+    is in force, what it began with."""
+    kept = next((k for k in store.pipelines() if k.name == loaded.name), None)
+    if kept is None or not _is_of(kept, loaded):
+        for begun in store.begun():
+            if begun.name == loaded.name and _digest(begun.manifest) == loaded.manifest.digest:
+                return begun
+    store.give_up(loaded.name)
+    return kept
+
+
+def _is_of(kept: Kept, loaded: Loaded) -> bool:
+    """Whether the same load wrote it."""
+    return kept.digest is not None and bool(
+        json.loads(kept.config)["incarnation"] == loaded.about["incarnation"]
+    )
 
 
 def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]]:

@@ -18,7 +18,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -34,6 +34,8 @@ Acknowledge = Literal["before", "after"]
 Build = tuple[str, bytes, bytes]
 _DIGEST = 16
 _FILE = re.compile(r"(rules|log)-(\d+)-(\d+)(~?)")
+#: Behind the name of a pipeline that is being loaded: no pipeline's name has it.
+_BEGUN = "~"
 _SCHEMA = """
 CREATE TABLE about (format INTEGER NOT NULL);
 CREATE TABLE pipelines (
@@ -153,7 +155,17 @@ class Store:
     # ---- pipelines --------------------------------------------------------------------------
 
     def pipelines(self) -> list[Kept]:
-        """By name."""
+        """By name; not those that are only begun."""
+        return [kept for kept in self._all() if not kept.name.endswith(_BEGUN)]
+
+    def begun(self) -> list[Kept]:
+        """Those whose load has begun, and nobody said yet that they are in force."""
+        return [
+            replace(kept, name=kept.name.removesuffix(_BEGUN))
+            for kept in self._all() if kept.name.endswith(_BEGUN)
+        ]  # fmt: skip
+
+    def _all(self) -> list[Kept]:
         with self._using() as db:
             rows = db.execute("SELECT id, name, manifest, object, traced, config, digest, "
                               "revision, number FROM pipelines ORDER BY name"
@@ -161,7 +173,9 @@ class Store:
         return [Kept(*row) for row in rows]
 
     def begin(self, name: str, manifest: str, object_: bytes, traced: bytes = b"") -> int:
-        """Note a pipeline that is about to be loaded; returns its id. `fold` says that it is."""
+        """Note a pipeline that is about to be loaded; returns its id. `fold` says that it is: then
+        it takes the place of who has its name, who stays until then."""
+        name += _BEGUN
         with self._folding:
             with self._using() as db:
                 self._forget(db, name)
@@ -194,7 +208,23 @@ class Store:
         with self._folding:
             with self._using() as db:
                 self._forget(db, name)
+                self._forget(db, name + _BEGUN)
             self._sweep()
+
+    def give_up(self, name: str) -> None:
+        """Forget what `begin` noted."""
+        with self._folding:
+            with self._using() as db:
+                self._forget(db, name + _BEGUN)
+            self._sweep()
+
+    def _take_name(self, db: sqlite3.Connection, pipeline: int) -> None:
+        """What was begun is in force, and who had its name is not."""
+        wanted = "SELECT name FROM pipelines WHERE id = ? AND name LIKE ?"
+        for (begun,) in db.execute(wanted, (pipeline, f"%{_BEGUN}")).fetchall():
+            name = begun.removesuffix(_BEGUN)
+            self._forget(db, name)
+            db.execute("UPDATE pipelines SET name = ? WHERE id = ?", (name, pipeline))
 
     def _forget(self, db: sqlite3.Connection, name: str) -> None:
         mine = "(SELECT id FROM pipelines WHERE name = ?)"
@@ -251,6 +281,7 @@ class Store:
         values = (digest, made.revision, made.config, number, pipeline)
         rows = [(pipeline, e.revision, e.key, e.digest, e.answer) for e in made.answered]
         with self._using() as db:
+            self._take_name(db, pipeline)
             db.execute("UPDATE pipelines SET digest = ?, revision = ?, config = ?, number = ? "
                        "WHERE id = ?", values)  # fmt: skip
             if made.build is not None:

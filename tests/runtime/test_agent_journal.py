@@ -243,6 +243,23 @@ def test_a_pipeline_that_cannot_be_restored_is_told_and_kept(here: World) -> Non
         assert not client.status().pipelines
 
 
+def test_a_load_that_is_refused_replaces_nothing(here: World) -> None:
+    """Of what is kept and could not be restored."""
+    with here.agent(), here.client() as client:
+        load(here, client)
+        client.apply("create FAR 1 [(action, u8, DROP)]")
+        before = texts(client)
+    reboot(here)
+    with closing(Lock(here.name)), here.agent() as process, here.client() as client:
+        process.expect("H0785")
+        for _ in range(2):
+            with pytest.raises(Rejected, match="H0709"):
+                load(here, client)
+        kill(process)
+    with here.agent(), here.client() as client:
+        assert texts(client) == before and not client.status().pipelines[0].findings
+
+
 def test_what_was_changed_without_the_agent_is_kept_too(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client)

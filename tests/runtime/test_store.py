@@ -190,7 +190,8 @@ def test_a_full_disk_refuses_and_recovers(small_disk: Path) -> None:
 
 def test_it_is_all_there_after_a_restart(store: Store) -> None:
     pipeline = store.begin("edge", '{"digest": ""}', b"object")
-    assert the(store).digest is None, "nobody has said that it is in force"
+    (begun,) = store.begun()
+    assert begun.name == "edge" and not store.pipelines(), "nobody has said that it is in force"
     store.fold(pipeline, 1, Snapshot(7, [b"some ", b"rules"], "{}", keyed(3)), 10)
     store.close()
     again = Store(store.directory)
@@ -228,6 +229,27 @@ def test_a_pipeline_has_nothing_of_another_that_had_its_name(store: Store) -> No
     fold(again, 0)
     assert store.entries(the(store)) == ([], 1)
     again.close()
+
+
+def test_what_was_kept_stays_until_another_is_in_force(store: Store) -> None:
+    """A load that is refused, or killed, replaces nothing."""
+    journal = Journal(store, store.begin("edge", "", b"old"), 0)
+    fold(journal, 0)
+    write(journal, 10)
+    journal.close()
+    for _ in range(2):
+        store.begin("edge", "", b"refused")
+        assert the(store).object == b"old" and len(store.begun()) == 1
+    store.give_up("edge")
+    assert len(store.entries(the(store))[0]) == 10 and not store.begun()
+    again = Journal(store, store.begin("edge", "", b"new"), 0)
+    fold(again, 0)
+    assert the(store).object == b"new" and not store.begun()
+    assert store.entries(the(store)) == ([], 1)
+    again.close()
+    assert {path.name for path in store.directory.glob("*-[0-9]*-*")} == {
+        f"{file}-{the(store).id}-1" for file in ("log", "rules")
+    }
 
 
 def test_a_new_log_is_empty(tmp_path: Path) -> None:
