@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ..lang.diagnostics import Diagnostic
+from ..lang.command import complain, run
 
 if TYPE_CHECKING:
     from .lower import Join, Target
@@ -25,41 +25,8 @@ CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=Fal
 
 
 def main() -> NoReturn:
-    """Entry point. Whatever happens, the user sees a diagnostic, not a traceback."""
-    try:
-        status = _run()
-    except BrokenPipeError as error:  # nobody reads standard error, either
-        from ..lang.ending import ending
-
-        _, status = ending(error, "helioc")
-    sys.exit(status)
-
-
-def _run() -> int:
-    """The exit status."""
-    try:
-        cli.main(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except click.Abort:
-        return 130
-    except BaseException as error:
-        from ..lang.ending import ending
-
-        said, status = ending(error, "helioc")
-        click.echo(said, err=True, nl=False)
-        return status
-    return 0
-
-
-def complain(diagnostics: list[Diagnostic]) -> None:
-    """Print diagnostics to standard error."""
-    from ..lang.ending import account
-
-    click.echo(account(diagnostics, "helioc"), err=True, nl=False)
+    """Entry point."""
+    run(cli, "helioc")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -93,7 +60,7 @@ def checked(file: Path) -> Pipeline:
     found = Diagnostics()
     pipeline = check_file(file, found)
     if found.found:
-        complain(found.found)
+        complain(found.found, "helioc")
     return pipeline
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from ..lang.command import run
 from .privileges import AGENT, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
 
 if TYPE_CHECKING:
@@ -30,34 +31,8 @@ _log = logging.getLogger("heliod")
 
 
 def main() -> NoReturn:
-    """Entry point. Whatever happens, the user sees a diagnostic, not a traceback."""
-    try:
-        status = _run()
-    except BrokenPipeError as error:  # nobody reads standard error, either
-        from ..lang.ending import ending
-
-        _, status = ending(error, "heliod")
-    sys.exit(status)
-
-
-def _run() -> int:
-    """The exit status."""
-    try:
-        serve.main(prog_name="heliod", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except click.Abort:
-        return 130
-    except BaseException as error:
-        from ..lang.ending import ending
-
-        said, status = ending(error, "heliod")
-        click.echo(said, err=True, nl=False)
-        return status
-    return 0
+    """Entry point."""
+    run(serve, "heliod")
 
 
 # fmt: off

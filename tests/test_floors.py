@@ -17,7 +17,7 @@ FILES = sorted(
                  for found in (ROOT / room).rglob("*.py"))
     if not any(fnmatch(path, pattern) for pattern in GENERATED)
 )  # fmt: skip
-ENTRY_POINTS = ("compiler/cli.py", "runtime/cli.py", "runtime/daemon.py")
+ENTRY_POINTS = ("compiler/cli.py", "runtime/cli.py", "runtime/daemon.py", "lang/command.py")
 
 # Who may import a room of this package: importers, the first that fits, then what they may have of
 # it. What the commands say and run is put together from every room.
@@ -30,7 +30,7 @@ ROOMS = [
     ("compiler/*", ("lang", "compiler")),
     ("runtime/*", ("runtime", "compiler.manifest", "compiler.requests", "compiler.explanations",
                    "compiler.interpreter.environment", "compiler.tracing", "lang.source",
-                   "lang.diagnostics", "lang.render", "lang.ending", "lang.writing",
+                   "lang.command", "lang.diagnostics", "lang.render", "lang.ending", "lang.writing",
                    "lang.explain", "lang.request*")),
 ]  # fmt: skip
 
@@ -52,7 +52,7 @@ LIBRARIES = {
     "cryptography": ("runtime/certs.py",),
     "prometheus_client": ("runtime/metrics.py", "runtime/metrics_server.py"),
     "pyroute2": ("runtime/*",),
-    "click": ENTRY_POINTS,
+    "click": (*ENTRY_POINTS, "runtime/commands/*"),
     "scapy": (),
     "pytest": (),
     "hypothesis": ("compiler/fuzzing/*", "compiler/report.py"),

@@ -1,0 +1,48 @@
+"""How a program of this package is run: whatever happens, the user sees a diagnostic, not a
+traceback. What an error ends it with is in `ending`, which is read only then."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import click
+
+from .diagnostics import Diagnostic
+
+
+def run(command: click.Command, program: str) -> NoReturn:
+    """Carry out the command line, and exit."""
+    try:
+        status = _status(command, program)
+    except BrokenPipeError as error:  # nobody reads standard error, either
+        from .ending import ending
+
+        _, status = ending(error, program)
+    sys.exit(status)
+
+
+def _status(command: click.Command, program: str) -> int:
+    try:
+        command.main(prog_name=program, standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        return 130
+    except BaseException as error:
+        from .ending import ending
+
+        said, status = ending(error, program)
+        click.echo(said, err=True, nl=False)
+        return status
+    return 0
+
+
+def complain(diagnostics: list[Diagnostic], program: str) -> None:
+    """Print diagnostics to standard error."""
+    from .ending import account
+
+    click.echo(account(diagnostics, program), err=True, nl=False)

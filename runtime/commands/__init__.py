@@ -1,0 +1,1 @@
+"""The commands of `helioctl`. Each imports what it needs when it runs."""

@@ -1,0 +1,161 @@
+"""What is there and what is counted: show, stats, metrics, top, trace; refresh."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from .saying import say_json
+
+if TYPE_CHECKING:
+    from ..control import Target
+
+
+@click.command()
+@click.argument("rule", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
+    """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME. Of a
+    state table what packets left there."""
+    from ..faults import no_such_rule, refused
+    from ..report import Meant, entry_json, entry_rows, meant, rule_json, rule_rows
+
+    words = " ".join(rule)
+    with target.open() as control:
+        manifest = control.manifest()
+        kinds, states = [k.name for k in manifest.rules], [s.name for s in manifest.states]
+        state = next((s for s in states if s.lower() == words.lower()), None)
+        if state is not None:
+            entries = control.entries(state)
+            say_json(entry_json(entries)) if as_json else click.echo(entry_rows(entries))
+            return
+        which = meant(words, kinds)
+        shown = control.rules(which)
+        if not shown and (which.id or which.name):
+            names = [r.name for r in control.rules(Meant())]
+            raise refused(no_such_rule(words, [*kinds, *states, *names]))
+    say_json(rule_json(shown)) if as_json else click.echo(rule_rows(shown))
+
+
+@click.command()
+@click.option("--watch", is_flag=True, help="Again and again, with rates, until interrupted.")
+@click.option("--interval", default=1.0, type=click.FloatRange(0.1, 3600), help="Seconds.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def stats(target: Target, watch: bool, interval: float, as_json: bool) -> None:
+    """What happened to packets: events, and the counters of each rule."""
+    import time
+
+    from ..report import statistics, statistics_json
+
+    with target.open() as control:
+        before: dict[str, int] | None = None
+        then = time.monotonic()
+        while True:
+            now = time.monotonic()
+            found = control.statistics()
+            if as_json:
+                say_json(statistics_json(found))
+            else:
+                text, before = statistics(found, before, now - then)
+                then = now
+                clear = "\x1b[H\x1b[2J" if watch and sys.stdout.isatty() else ""
+                click.echo(f"{clear}{text}")
+            if not watch:
+                return
+            sys.stdout.flush()
+            time.sleep(interval)
+
+
+@click.command()
+@click.pass_obj
+def refresh(target: Target) -> None:
+    """Look again at interfaces, addresses, routes and neighbours, and bring rules up to date."""
+    with target.open() as control:
+        found = control.refresh()
+    said = f"{found.rules} rule{'s' * (found.rules != 1)} got another next hop"
+    click.echo(said if found.rules else "all next hops are as they were")
+    for port in found.attached:
+        click.echo(f"{port} is back and attached")
+    for port in found.gone:
+        click.echo(f"{port} is gone: its interface is not there", err=True)
+
+
+@click.command()
+@click.argument("filter", required=False, default="")
+@click.option("--count", type=click.IntRange(1), help="Stop after so many packets.")
+@click.option("--sample", default="1/1", metavar="1/N", help="One of N packets, drawn by chance.")
+@click.option("--port", default="", help="Those that arrive by this port; default: by any.")
+@click.option("--json", "as_json", is_flag=True, help="An object a line.")
+@click.pass_obj
+def trace(
+    target: Target, filter: str, count: int | None, sample: str, port: str, as_json: bool
+) -> None:
+    """Tell what packets meet on their way: which rules match, what is written, where they go.
+
+    FILTER says which, by fields of the pipeline: 'inner.dst in 10.2.0.0/16 and udp.dst = 53'.
+    Meanwhile a build of the same pipeline that tells is in place; no packet is lost by that."""
+    import signal
+
+    from ..tracing.watching import Watched, watch
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    wanted = Watched(filter, sample, port, count, as_json, sys.stdout.isatty() and not as_json)
+    with watch(target.name, wanted) as watching:
+        try:
+            for text in watching.texts():
+                click.echo(text)
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            pass
+        if said := watching.account():
+            click.echo(said, err=True)
+
+
+@click.command()
+@click.option(
+    "--rules",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Tell also what single rules of this kind counted, of the busiest 1,000.",
+)
+@click.pass_obj
+def metrics(target: Target, kinds: tuple[str, ...]) -> None:
+    """What this host's pipelines count, once, as Prometheus reads it."""
+    from ..metrics import exposition
+    from ..releases import pick
+
+    name = pick(target.name) if target.name else ""
+    click.echo(exposition(kinds, name), nl=False)
+
+
+@click.command()
+@click.option("--interval", default=1.0, type=click.FloatRange(0.1, 60), help="Seconds.")
+@click.option("--once", is_flag=True, help="One look over an interval, and no more.")
+@click.option("--rules", default=10, type=click.IntRange(0, 1000), help="So many of the busiest.")
+@click.pass_obj
+def top(target: Target, interval: float, once: bool, rules: int) -> None:
+    """What passes now: a table of ports, rule kinds, the busiest rules, and what is lost."""
+    from ..top import watched
+
+    screen = sys.stdout.isatty() and not once
+    try:
+        for text in watched(target.name, interval, rules, screen):
+            click.echo(text if screen or once else f"{text}\n", nl=not screen)
+            sys.stdout.flush()
+            if once:
+                return
+    finally:
+        if screen:
+            click.echo("\x1b[?25h")
+
+
+COMMANDS = (show, stats, refresh, metrics, top, trace)
