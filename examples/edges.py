@@ -63,6 +63,11 @@ class Edge:
             if rule["kind"] == kind and which in (rule["id"], rule.get("name"))
         )
 
+    def counted(self, kind: str) -> dict[str, int]:
+        """How many packets each rule of a kind counted, by their names."""
+        found = [rule for rule in self._statistics()["rules"] if rule["kind"] == kind]
+        return {str(rule["name"]): int(rule["packets"]) for rule in found}
+
     def _statistics(self) -> Any:
         return json.loads(self.control("stats", "--json"))
 

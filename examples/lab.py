@@ -251,6 +251,10 @@ class Namespace:
         self._stack.callback(raw.close)
         return Wire(raw)
 
+    def enter(self) -> None:
+        """Move this thread in here, for good."""
+        _enter(self.path)
+
     def inside_thread(self, action: Callable[[], _Result]) -> _Result:
         """Call `action` in a thread that is in this namespace; sockets it opens stay in here."""
         outcome: list[_Result] = []

@@ -13,7 +13,7 @@ from edges import compile_pipeline
 from virtual import booted, why_not
 
 SERIES = "6.12"
-PIPELINES = {"gre": "linx", "gtp": "upf", "vxlan": "vxlan_gateway"}
+PIPELINES = {"gre": "linx", "gtp": "upf", "srv6": "srv6_edge", "vxlan": "vxlan_gateway"}
 MODULES = ("ip_gre", "gtp", "vxlan", "vrf", "veth")
 
 
@@ -28,7 +28,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for pipeline in PIPELINES.values():
         compile_pipeline(bundles / pipeline, pipeline)
     files = [f"tests/vm/inside/test_{about}.py" for about in PIPELINES]
-    pytest_ = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--color=no"]
+    left_out = [f"-pno:{plugin}" for plugin in ("cacheprovider", "hypothesispytest", "xdist")]
+    pytest_ = [sys.executable, "-m", "pytest", "-v", *left_out, "--color=no"]
     job = ["env", f"HELIO_BUNDLES={bundles}", *pytest_, *files]
     done = booted(SERIES, *job, modules=MODULES, seconds=500)
     yield f"{done.stdout[-12000:]}\n{done.stderr[-2000:]}"

@@ -11,6 +11,13 @@ if "HELIO_VM" not in os.environ:
     collect_ignore_glob = ["test_*.py"]
 
 
+@pytest.fixture(autouse=True)
+def quick_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    from forked import control
+
+    monkeypatch.setattr("edges.Edge.control", control)
+
+
 @pytest.fixture
 def bundles() -> Path:
     """Compiled outside, a folder a pipeline: emulation is slow."""
