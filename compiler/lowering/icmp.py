@@ -61,7 +61,8 @@ def _came_by(site: Site, way: tuple[str, ...]) -> str:
 
 
 def _answer_by(site: Site, version: Version, way: tuple[str, ...]) -> None:
-    w, back = site.writer, _back(site, way)
+    w, room = site.writer, Room(site.kept)
+    back = _back(site, way, room)
     pushed = " + ".join(h.size_text() for h in back) or "0"
     w.put(
         f"u32 again = {pushed}; /* octets of the tunnel headers that go back */",
@@ -69,14 +70,18 @@ def _answer_by(site: Site, version: Version, way: tuple[str, ...]) -> None:
     )
     for _, size, here in link_paths(site):
         with w.nest(f"if ({here}) {{"):
-            _answer(site, version, back, size)
+            _answer(site, version, back, size, Room(site.kept, room.taken))
 
 
-def _answer(site: Site, version: Version, back: tuple[HeaderOut, ...], size: int) -> None:
+def _answer(
+    site: Site, version: Version, back: tuple[HeaderOut, ...], size: int, room: Room
+) -> None:
     """Trim the frame to what is quoted, make room, write link header, tunnel headers and error."""
     w, added = site.writer, version.added
     family = "" if version.protocol == "ipv4" else "6"
-    saved = save(site, size)
+    saved = [
+        (at, octets, _put_aside(site, octets, name, room)) for at, octets, name in save(site, size)
+    ]
     start = f"(int)where - {size + added} - (int)again"
     w.never(f"bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, {start})")
     w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
@@ -89,11 +94,10 @@ def _answer(site: Site, version: Version, back: tuple[HeaderOut, ...], size: int
     w.put(f"return verdict({site.events('verdict', 'tx')}, XDP_TX);")
 
 
-def _back(site: Site, popped: tuple[str, ...]) -> tuple[HeaderOut, ...]:
+def _back(site: Site, popped: tuple[str, ...], room: Room) -> tuple[HeaderOut, ...]:
     """The popped headers as they go back: source and destination exchanged, the rest as a push
     would write it, but what has no default stays as it came."""
     out: list[HeaderOut] = []
-    room = Room(site.kept)
     following = (*popped, site.shape.fronts[0])[1:]
     for node, after in zip(popped, following, strict=True):
         header = site.header(node)
@@ -133,11 +137,7 @@ def _exchanged(
 
 
 def _put_aside(site: Site, octets: int, text: str, room: Room) -> str:
-    """C text of where a number is found afterwards: wide ones would fill the stack."""
-    if octets > 4:
-        place = f"&{KEPT}[{room.take(octets)}]"
-        site.writer.put(f"PUT{octets * 8}({place}, 0, {text});")
-        return f"RAW{octets * 8}({place}, 0)"
-    name = site.writer.fresh("back")
-    site.writer.put(f"u{octets * 8} {name} = {text};")
-    return name
+    """C text of where a number is found afterwards: not on the stack, which has few octets left."""
+    place = f"&{KEPT}[{room.take(octets)}]"
+    site.writer.put(f"PUT{octets * 8}({place}, 0, {text});")
+    return f"RAW{octets * 8}({place}, 0)"

@@ -79,6 +79,7 @@ struct scratch {
 	u64 epoch;
 	u16 link;
 	struct next_hop hop; /* as the FIB says, on the slow path */
+	u64 kept[6]; /* what pushes took in an earlier stage */
 	u16 ethernet_at;
 	u16 vlan_at;
 	u16 outer_at;
@@ -728,14 +729,17 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 		u64 link_1 = RAW64(start, 0);
 		u32 link_2 = RAW32(start, 8);
 		u16 link_3 = RAW16(start, 12);
+		PUT64(&st->scratch->kept[0], 0, link_1);
+		PUT32(&st->scratch->kept[1], 0, link_2);
+		PUT16(&st->scratch->kept[2], 0, link_3);
 		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
 			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (SELDOM(data + 14 > end))
 			return internal();
-		PUT64(data, 0, link_1);
-		PUT32(data, 8, link_2);
-		PUT16(data, 12, link_3);
+		PUT64(data, 0, RAW64(&st->scratch->kept[0], 0));
+		PUT32(data, 8, RAW32(&st->scratch->kept[1], 0));
+		PUT16(data, 12, RAW16(&st->scratch->kept[2], 0));
 		swap_macs(data);
 		if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 			return internal();
@@ -748,14 +752,17 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 		u64 link_4 = RAW64(start, 0);
 		u64 link_5 = RAW64(start, 8);
 		u16 link_6 = RAW16(start, 16);
+		PUT64(&st->scratch->kept[0], 0, link_4);
+		PUT64(&st->scratch->kept[1], 0, link_5);
+		PUT16(&st->scratch->kept[2], 0, link_6);
 		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
 			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (SELDOM(data + 18 > end))
 			return internal();
-		PUT64(data, 0, link_4);
-		PUT64(data, 8, link_5);
-		PUT16(data, 16, link_6);
+		PUT64(data, 0, RAW64(&st->scratch->kept[0], 0));
+		PUT64(data, 8, RAW64(&st->scratch->kept[1], 0));
+		PUT16(data, 16, RAW16(&st->scratch->kept[2], 0));
 		swap_macs(data);
 		if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 			return internal();
@@ -1372,53 +1379,56 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (SELDOM(!there(st->outer_h)))
 		return internal();
-	u32 back_1 = RAW32(st->outer_h, 16);
-	u32 back_2 = RAW32(st->outer_h, 12);
+	PUT32(&st->scratch->kept[0], 0, RAW32(st->outer_h, 16));
+	PUT32(&st->scratch->kept[1], 0, RAW32(st->outer_h, 12));
 	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 	if (SELDOM(!there(st->gre_h)))
 		return internal();
-	void *group_3 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
-	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_3 + 4 > limit_of(ctx))
-		group_3 = 0;
-	u8 given_4 = group_3 != 0;
-	u32 back_5 = given_4 ? RAW32(group_3, 0) : 0;
-	u32 again = 20 + 4 + (given_4 ? 4 : 0); /* octets of the tunnel headers that go back */
+	void *group_1 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
+	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_1 + 4 > limit_of(ctx))
+		group_1 = 0;
+	u8 given_2 = group_1 != 0;
+	PUT32(&st->scratch->kept[2], 0, given_2 ? RAW32(group_1, 0) : 0);
+	u32 again = 20 + 4 + (given_2 ? 4 : 0); /* octets of the tunnel headers that go back */
 	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
 	if (st->scratch->link == 14) {
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
 			return internal();
-		u64 link_6 = RAW64(start, 0);
-		u32 link_7 = RAW32(start, 8);
-		u16 link_8 = RAW16(start, 12);
+		u64 link_3 = RAW64(start, 0);
+		u32 link_4 = RAW32(start, 8);
+		u16 link_5 = RAW16(start, 12);
+		PUT64(&st->scratch->kept[3], 0, link_3);
+		PUT32(&st->scratch->kept[4], 0, link_4);
+		PUT16(&st->scratch->kept[5], 0, link_5);
 		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
 			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (SELDOM(data + 38 > end))
 			return internal();
-		PUT64(data, 0, link_6);
-		PUT32(data, 8, link_7);
-		PUT16(data, 12, link_8);
+		PUT64(data, 0, RAW64(&st->scratch->kept[3], 0));
+		PUT32(data, 8, RAW32(&st->scratch->kept[4], 0));
+		PUT16(data, 12, RAW16(&st->scratch->kept[5], 0));
 		swap_macs(data);
-		void *outer_9 = data + 14;
-		PUT8(outer_9, 0, 0x45);
-		PUT8(outer_9, 1, 0x0);
-		PUT16(outer_9, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_4 ? 4 : 0))));
-		PUT16(outer_9, 4, bpf_ntohs(0x0));
-		PUT16(outer_9, 6, bpf_ntohs(0x4000));
-		PUT8(outer_9, 8, 0x40);
-		PUT8(outer_9, 9, 0x2f);
-		PUT32(outer_9, 12, back_1);
-		PUT32(outer_9, 16, back_2);
-		PUT16(outer_9, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_4 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(back_1)) + ((u64)(u32)(back_2))));
-		void *gre_10 = data + 14 + 20;
-		PUT16(gre_10, 0, bpf_ntohs(((u64)given_4 << 13)));
-		PUT16(gre_10, 2, bpf_ntohs(0x800));
-		if (given_4) {
-			void *group_11 = gre_10 + 4;
-			if (SELDOM(group_11 + 4 > end))
+		void *outer_6 = data + 14;
+		PUT8(outer_6, 0, 0x45);
+		PUT8(outer_6, 1, 0x0);
+		PUT16(outer_6, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))));
+		PUT16(outer_6, 4, bpf_ntohs(0x0));
+		PUT16(outer_6, 6, bpf_ntohs(0x4000));
+		PUT8(outer_6, 8, 0x40);
+		PUT8(outer_6, 9, 0x2f);
+		PUT32(outer_6, 12, RAW32(&st->scratch->kept[0], 0));
+		PUT32(outer_6, 16, RAW32(&st->scratch->kept[1], 0));
+		PUT16(outer_6, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(RAW32(&st->scratch->kept[0], 0))) + ((u64)(u32)(RAW32(&st->scratch->kept[1], 0)))));
+		void *gre_7 = data + 14 + 20;
+		PUT16(gre_7, 0, bpf_ntohs(((u64)given_2 << 13)));
+		PUT16(gre_7, 2, bpf_ntohs(0x800));
+		if (given_2) {
+			void *group_8 = gre_7 + 4;
+			if (SELDOM(group_8 + 4 > end))
 				return internal();
-			PUT32(group_11, 0, back_5);
+			PUT32(group_8, 0, RAW32(&st->scratch->kept[2], 0));
 		}
 		if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
 			return internal();
@@ -1428,37 +1438,40 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 		void *start = (void *)(long)ctx->data;
 		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
 			return internal();
-		u64 link_12 = RAW64(start, 0);
-		u64 link_13 = RAW64(start, 8);
-		u16 link_14 = RAW16(start, 16);
+		u64 link_9 = RAW64(start, 0);
+		u64 link_10 = RAW64(start, 8);
+		u16 link_11 = RAW16(start, 16);
+		PUT64(&st->scratch->kept[3], 0, link_9);
+		PUT64(&st->scratch->kept[4], 0, link_10);
+		PUT16(&st->scratch->kept[5], 0, link_11);
 		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
 			return internal();
 		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 		if (SELDOM(data + 42 > end))
 			return internal();
-		PUT64(data, 0, link_12);
-		PUT64(data, 8, link_13);
-		PUT16(data, 16, link_14);
+		PUT64(data, 0, RAW64(&st->scratch->kept[3], 0));
+		PUT64(data, 8, RAW64(&st->scratch->kept[4], 0));
+		PUT16(data, 16, RAW16(&st->scratch->kept[5], 0));
 		swap_macs(data);
-		void *outer_15 = data + 18;
-		PUT8(outer_15, 0, 0x45);
-		PUT8(outer_15, 1, 0x0);
-		PUT16(outer_15, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_4 ? 4 : 0))));
-		PUT16(outer_15, 4, bpf_ntohs(0x0));
-		PUT16(outer_15, 6, bpf_ntohs(0x4000));
-		PUT8(outer_15, 8, 0x40);
-		PUT8(outer_15, 9, 0x2f);
-		PUT32(outer_15, 12, back_1);
-		PUT32(outer_15, 16, back_2);
-		PUT16(outer_15, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_4 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(back_1)) + ((u64)(u32)(back_2))));
-		void *gre_16 = data + 18 + 20;
-		PUT16(gre_16, 0, bpf_ntohs(((u64)given_4 << 13)));
-		PUT16(gre_16, 2, bpf_ntohs(0x800));
-		if (given_4) {
-			void *group_17 = gre_16 + 4;
-			if (SELDOM(group_17 + 4 > end))
+		void *outer_12 = data + 18;
+		PUT8(outer_12, 0, 0x45);
+		PUT8(outer_12, 1, 0x0);
+		PUT16(outer_12, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))));
+		PUT16(outer_12, 4, bpf_ntohs(0x0));
+		PUT16(outer_12, 6, bpf_ntohs(0x4000));
+		PUT8(outer_12, 8, 0x40);
+		PUT8(outer_12, 9, 0x2f);
+		PUT32(outer_12, 12, RAW32(&st->scratch->kept[0], 0));
+		PUT32(outer_12, 16, RAW32(&st->scratch->kept[1], 0));
+		PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(RAW32(&st->scratch->kept[0], 0))) + ((u64)(u32)(RAW32(&st->scratch->kept[1], 0)))));
+		void *gre_13 = data + 18 + 20;
+		PUT16(gre_13, 0, bpf_ntohs(((u64)given_2 << 13)));
+		PUT16(gre_13, 2, bpf_ntohs(0x800));
+		if (given_2) {
+			void *group_14 = gre_13 + 4;
+			if (SELDOM(group_14 + 4 > end))
 				return internal();
-			PUT32(group_17, 0, back_5);
+			PUT32(group_14, 0, RAW32(&st->scratch->kept[2], 0));
 		}
 		if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
 			return internal();
