@@ -68,6 +68,7 @@ class PrivateRun:
             self._object = self._owned.enter_context(_loaded(bundle.manifest, build))
             self.maps = self._object.maps()
             programs = self._object.programs()
+            self.programs = list(programs.values())
             join_stages(self.manifest, self.maps, programs)
             self._entries = {r: programs[self.manifest.entry(r).name] for r in self.manifest.roles}
             # No packet is ever on its way while rules change here: there is nothing to wait for.
@@ -254,6 +255,11 @@ class KernelBackend:
     def __init__(self, bundle: Bundle) -> None:
         """Raises `Refused` where the kernel does not take the bundle."""
         self._run = PrivateRun(bundle)
+
+    @property
+    def programs(self) -> list[Program]:
+        """As they are loaded; this closes them."""
+        return self._run.programs
 
     @contextmanager
     def prepare(self, case: Any) -> Iterator[Callable[[bytes, int], Outcome]]:

@@ -6,6 +6,7 @@ line of JSON each, an acceptance.Verdict."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ from helioc.runtime import faults
 from helioc.runtime.bundle import Bundle, read_bundle
 from helioc.runtime.handles import BpfError, Object
 from helioc.runtime.libbpf import LOG_STATS
+from helioc.runtime.programs import Program
 from helioc.runtime.releases import prepare_object
 from helioc.runtime.testrun import KernelBackend
 
@@ -40,25 +42,31 @@ def cases_of(name: str, manifest: str) -> tuple[Case, ...]:
     return read_tests(pipeline_of(name), from_json(manifest), source)
 
 
-def measured(verdict: Verdict, bundle: Bundle) -> Verdict:
-    """With its figures, which 5.10 tells in the verifier's log alone."""
-    with Object.open(bundle.object, name=verdict.pipeline, log_level=LOG_STATS) as loaded:
-        prepare_object(bundle.manifest, loaded)
-        loaded.load()
-        programs = loaded.programs().values()
-        walked = [program.stats.processed for program in programs if program.stats]
-        instructions = sum(program.info.insns for program in programs)
+def measured(verdict: Verdict, programs: Sequence[Program]) -> Verdict:
+    """With the programs' figures, as far as the kernel tells them."""
+    walked = [each.info.verified_insns for each in programs]
+    instructions = sum(each.info.insns for each in programs)
     return replace(
         verdict, instructions=instructions, verified=sum(walked), largest=max(walked, default=0)
     )
 
 
+def told_by_log(verdict: Verdict, bundle: Bundle) -> Verdict:
+    """With what kernels before 5.16 tell in the verifier's log alone."""
+    with Object.open(bundle.object, name=verdict.pipeline, log_level=LOG_STATS) as loaded:
+        prepare_object(bundle.manifest, loaded)
+        loaded.load()
+        walked = [each.stats.processed for each in loaded.programs().values() if each.stats]
+    return replace(verdict, verified=sum(walked), largest=max(walked, default=0))
+
+
 def tested(verdict: Verdict, bundle: Bundle) -> Verdict:
-    """With how its packet tests went."""
+    """Load it, once, and say how its packet tests went."""
     name = verdict.pipeline
     cases = cases_of(name, replace(bundle.manifest, digest="").to_json())
     problems, short = [], 0
     with KernelBackend(bundle) as kernel:
+        verdict = measured(verdict, kernel.programs)
         for case in cases:
             result = run_case(pipeline_of(name), case, [kernel])
             short += not result.backends
@@ -72,7 +80,8 @@ def judge(directory: Path) -> Verdict:
     verdict = Verdict(name, Build(clang, cpu))
     try:
         bundle = read_bundle(directory)
-        return tested(measured(verdict, bundle), bundle)
+        verdict = tested(verdict, bundle)
+        return verdict if verdict.verified else told_by_log(verdict, bundle)
     except BpfError as error:
         found = faults.of_kernel(error, "load it")
     except Refused as refused:
