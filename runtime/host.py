@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,11 +23,13 @@ class Busy:
 class Sample:
     """At a moment, each since boot. `softnet`: frames that the input queue of a CPU dropped, by CPU
     (of every network namespace). `ports`: frames that interfaces of this one dropped on arrival,
-    by name; an interface that is not there is left out. `cpus` that are online."""
+    by name; an interface that is not there is left out. `cpus` that are online. `queues`: frames
+    that the queues of CPUs behind XDP dropped, by CPU, since somebody looks."""
 
     softnet: Mapping[int, int]
     ports: Mapping[str, int]
     cpus: Mapping[int, Busy]
+    queues: Mapping[int, int] = field(default_factory=dict)
 
 
 def sample(interfaces: Collection[str], proc: Path = PROC) -> Sample:

@@ -157,6 +157,7 @@ class LinkInfo(ctypes.Structure):
     _fields_ = _layout("u32 type, id, prog_id, _pad, ifindex; u32[7] _rest")
 
 
+_RAW_TRACEPOINT = 17  # BPF_PROG_TYPE_RAW_TRACEPOINT
 _PTR, _STR = c_void_p, c_char_p
 # Result, then arguments.
 _GENERAL: dict[str, tuple[Any, ...]] = {
@@ -197,6 +198,8 @@ _GENERAL: dict[str, tuple[Any, ...]] = {
     "bpf_link_update": (c_int, c_int, c_int, POINTER(LinkUpdateOpts)),
     "bpf_link_detach": (c_int, c_int),
     "bpf_enable_stats": (c_int, c_int),
+    "bpf_prog_load": (c_int, c_int, _STR, _STR, _STR, c_size_t, _PTR),
+    "bpf_raw_tracepoint_open": (c_int, _STR, c_int),
     "bpf_prog_test_run_opts": (c_int, c_int, POINTER(RunOpts)),
 }
 _ELEMENT: dict[str, tuple[Any, ...]] = {
@@ -408,6 +411,15 @@ def create_link(program_fd: int, ifindex: int, flags: int) -> int:
     options = LinkCreateOpts(sz=ctypes.sizeof(LinkCreateOpts), flags=flags)
     with captured():
         result: int = lib().bpf_link_create(program_fd, ifindex, BPF_XDP, byref(options))
+    return result
+
+
+def load_tracepoint(name: str, instructions: bytes) -> int:
+    """A program for a raw tracepoint: its descriptor, or a negative error number."""
+    with captured():
+        result: int = lib().bpf_prog_load(
+            _RAW_TRACEPOINT, name.encode(), b"GPL", instructions, len(instructions) // 8, None
+        )
     return result
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from ...compiler.requests.rule_text import canonical
 from ...compiler.requests.wire import encode
@@ -14,6 +14,7 @@ from ...lang.ending import diagnosed
 from ...lang.render import render
 from .. import host
 from ..owner import Owner, Wish
+from ..queue_drops import PipelineDrops
 from .decide import Seen, State, Verdict, step
 from .marks import queue_cpus, request_for
 from .settings import Congestion, Shape, shape_of
@@ -33,6 +34,7 @@ class _Watched:
     then: float = 0.0
     due: float = 0.0
     settled: bool = False  # the rules are as the state says
+    drops: PipelineDrops = field(default_factory=PipelineDrops)
 
 
 class Watcher:
@@ -68,6 +70,7 @@ class Watcher:
             self._ended.wait(max(0.0, min(soonest, now + _IDLE) - time.monotonic()))
         for watched in self._watched.values():
             self._settle(watched, Verdict())
+            watched.drops.close()
 
     def _look(self) -> None:
         """Which pipelines there are to watch for."""
@@ -78,6 +81,8 @@ class Watcher:
                 known = self._watched.get(id(owner))
                 found[id(owner)] = known or _Watched(owner, settings, shape)
                 found[id(owner)].shape = shape
+        for owner_id in self._watched.keys() - found.keys():
+            self._watched[owner_id].drops.close()
         self._watched = found
 
     def turn(self, watched: _Watched, now: float) -> None:
@@ -86,7 +91,8 @@ class Watcher:
         watched.due = now + settings.period
         ports = [port.interface for port in watched.owner.loaded.wanted]
         try:
-            sample = self._sample(ports)
+            queues = watched.drops.by_cpu(watched.owner.loaded) or {}
+            sample = replace(self._sample(ports), queues=queues)
         except OSError as error:
             _log.error("%s: the host cannot be watched: %s", watched.owner.name, error.strerror)
             return
@@ -126,7 +132,12 @@ def seen(before: host.Sample, now: host.Sample, seconds: float) -> Seen:
     return Seen(
         seconds,
         {cpu: host.load(before.cpus.get(cpu), busy) for cpu, busy in now.cpus.items()},
-        {cpu: max(0, count - before.softnet.get(cpu, count)) / seconds
-         for cpu, count in now.softnet.items()},
+        {cpu: (_grown(cpu, before.softnet, now.softnet) + _grown(cpu, before.queues, now.queues))
+         / seconds for cpu in now.cpus},
         host.since(before.ports, now.ports) / seconds,
     )  # fmt: skip
+
+
+def _grown(cpu: int, before: Mapping[int, int], now: Mapping[int, int]) -> int:
+    """How much a CPU's counter has; one that is new, or began anew, counts from now on."""
+    return max(0, now.get(cpu, 0) - before.get(cpu, now.get(cpu, 0)))

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from ...compiler.requests.rules import Reference
 from .. import host
+from ..congestion.marks import queue_cpus
 from ..handles import BpfError
 from ..owner import Owner
 from ..programs import Program, count_runs
+from ..queue_drops import PipelineDrops
 from .kept import Intent
 
 Counts = Mapping[Reference, tuple[int, int]]
@@ -21,7 +23,9 @@ Counts = Mapping[Reference, tuple[int, int]]
 @dataclass(frozen=True)
 class Report:
     """Of one intent: `packets` and `octets` since it began, `new_…` since the last report. `cpu`:
-    of one CPU's time, 0 to 1, what programs took for its packets, were each of them average."""
+    of one CPU's time, 0 to 1, what programs took for its packets, were each of them average.
+    `new_lost`: frames that the queues of the CPUs which it steers to dropped since the last report,
+    whose ever they were: it lost no more there. None if its rules name no queue or nobody sees."""
 
     intent: Intent
     packets: int
@@ -29,12 +33,14 @@ class Report:
     new_packets: int
     new_octets: int
     cpu: float | None
+    new_lost: int | None
 
 
 @dataclass(frozen=True)
 class Reports:
     """`time` of the Unix epoch; `seconds` since the last, 0 for the first. `nanoseconds` that a
-    packet took on average, None where it was not measured. `cpus`: how busy each was, 0 to 1."""
+    packet took on average, None where it was not measured. `cpus`: how busy each was, 0 to 1.
+    `queue_drops`: those of all CPUs' queues, None where nobody sees them."""
 
     time: float
     seconds: float
@@ -43,6 +49,7 @@ class Reports:
     port_drops: int
     cpus: Sequence[float]
     nanoseconds: float | None
+    queue_drops: int | None
 
 
 class Reporter:
@@ -59,6 +66,9 @@ class Reporter:
         self._known: dict[int, tuple[int, int]] = {}  # by serial
         self._runs: dict[int, tuple[int, int]] = {}  # by the program's id
         self._host: host.Sample | None = None
+        self._queues = PipelineDrops()
+        self._owned.callback(self._queues.close)
+        self._dropped: dict[int, int] | None = None
 
     def close(self) -> None:
         """May be called again."""
@@ -70,17 +80,41 @@ class Reporter:
         seconds = now - self._then if self._then is not None else 0.0
         nanoseconds, fares = self._nanoseconds(), self._sample()
         before, self._host, self._then = self._host or fares, fares, now
-        reports = [self._one(each, counts, seconds, nanoseconds) for each in intents]
+        lost = self._lost()
+        cpus = queue_cpus(self.owner.loaded) if lost is not None else {}
+        reports = []
+        for each in intents:
+            at_most = self._at_most(each, lost, cpus) if lost is not None else None
+            reports.append(self._one(each, counts, seconds, nanoseconds, at_most))
         return Reports(
             time.time(), seconds, reports,
             host.since(before.softnet, fares.softnet), host.since(before.ports, fares.ports),
             [host.load(before.cpus.get(cpu), busy) for cpu, busy in sorted(fares.cpus.items())],
-            nanoseconds,
+            nanoseconds, sum(lost.values()) if lost is not None else None,
         )  # fmt: skip
 
+    def _lost(self) -> dict[int, int] | None:
+        """What each CPU's queue dropped since the last report; None where nobody sees it."""
+        now = self._queues.by_cpu(self.owner.loaded)
+        before, self._dropped = self._dropped or now or {}, now
+        if now is None:
+            return None
+        return {cpu: max(0, count - before.get(cpu, 0)) for cpu, count in now.items()}
+
+    def _at_most(
+        self, intent: Intent, lost: Mapping[int, int], cpus: Mapping[int, int]
+    ) -> int | None:
+        """What the CPUs lost whose queues this intent's rules name."""
+        rules = self.owner.find([Reference(made.kind, made.id) for made in intent.rules])
+        queues = {dict(rule.values).get("queue") for rule in rules.values()}
+        if not queues or None in queues:
+            return None
+        return sum(lost.get(cpu, 0) for cpu in {cpus.get(queue or 0, -1) for queue in queues})
+
     def _one(
-        self, intent: Intent, counts: Counts, seconds: float, nanoseconds: float | None
-    ) -> Report:
+        self, intent: Intent, counts: Counts, seconds: float, nanoseconds: float | None,
+        lost: int | None,
+    ) -> Report:  # fmt: skip
         before = self._known.get(intent.serial, (0, 0))
         found = [counts[each] for made in intent.rules
                  if (each := Reference(made.kind, made.id)) in counts]  # fmt: skip
@@ -92,7 +126,7 @@ class Reporter:
         cpu = None
         if nanoseconds is not None and seconds:
             cpu = packets * nanoseconds / 1e9 / seconds
-        return Report(intent, *now, packets, octets, cpu)
+        return Report(intent, *now, packets, octets, cpu, lost)
 
     def _nanoseconds(self) -> float | None:
         """Of a packet on average, since this was last asked."""

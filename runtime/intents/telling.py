@@ -64,17 +64,20 @@ def report_rows(found: pb.IntentReports) -> str:
     host = found.host
     busy = " ".join(f"{cpu:.0%}" for cpu in host.cpus)
     lost = f"{host.softnet_drops} dropped by CPUs, {host.port_drops} by ports"
+    if host.HasField("queue_drops"):
+        lost += f", {host.queue_drops} behind the pipeline"
     each = f", {host.nanoseconds:.0f} ns a packet" if host.HasField("nanoseconds") else ""
     rows = []
     for report in found.intents:
         rate = report.new_packets / found.seconds if found.seconds else 0.0
         bits = 8 * report.new_octets / found.seconds if found.seconds else 0.0
         cpu = f"{report.cpu:.2%}" if report.HasField("cpu") else "-"
+        at_most = f"{report.new_lost_at_most:,}" if report.HasField("new_lost_at_most") else "-"
         rows.append((f"{report.packets:,}", f"{report.octets:,}", f"{rate:,.0f}", f"{bits:,.0f}",
-                     cpu, state_of(report.state), report.id))  # fmt: skip
-    columns = ("packets", "bytes", "packets/s", "bits/s", "CPU", "state", "intent")
+                     at_most, cpu, state_of(report.state), report.id))  # fmt: skip
+    columns = ("packets", "bytes", "packets/s", "bits/s", "lost <=", "CPU", "state", "intent")
     head = f"{moment(found.time)}  the host: {lost}; CPUs busy {busy}{each}"
-    return f"{head}\n{table(columns, rows, frozenset(range(5)))}"
+    return f"{head}\n{table(columns, rows, frozenset(range(6)))}"
 
 
 def report_json(found: pb.IntentReports) -> dict[str, Any]:
@@ -85,12 +88,15 @@ def report_json(found: pb.IntentReports) -> dict[str, Any]:
             "softnet_drops": host.softnet_drops, "port_drops": host.port_drops,
             "cpus": list(host.cpus),
             "nanoseconds": host.nanoseconds if host.HasField("nanoseconds") else None,
+            "queue_drops": host.queue_drops if host.HasField("queue_drops") else None,
         },
         "intents": [
             {
                 "resourceId": each.id, "state": state_of(each.state), "packets": each.packets,
                 "octets": each.octets, "new_packets": each.new_packets,
                 "new_octets": each.new_octets, "cpu": each.cpu if each.HasField("cpu") else None,
+                "new_lost_at_most":
+                    each.new_lost_at_most if each.HasField("new_lost_at_most") else None,
                 "sizes": {str(size.octets): size.packets for size in each.sizes},
                 "not_measured": list(each.not_measured),
             }

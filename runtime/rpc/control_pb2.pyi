@@ -562,7 +562,7 @@ class IntentReports(_message.Message):
     def __init__(self, time: _Optional[float] = ..., seconds: _Optional[float] = ..., intents: _Optional[_Iterable[_Union[IntentReport, _Mapping]]] = ..., host: _Optional[_Union[HostReport, _Mapping]] = ...) -> None: ...
 
 class IntentReport(_message.Message):
-    __slots__ = ("id", "state", "packets", "octets", "new_packets", "new_octets", "sizes", "cpu", "not_measured")
+    __slots__ = ("id", "state", "packets", "octets", "new_packets", "new_octets", "sizes", "cpu", "not_measured", "new_lost_at_most")
     ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     PACKETS_FIELD_NUMBER: _ClassVar[int]
@@ -572,6 +572,7 @@ class IntentReport(_message.Message):
     SIZES_FIELD_NUMBER: _ClassVar[int]
     CPU_FIELD_NUMBER: _ClassVar[int]
     NOT_MEASURED_FIELD_NUMBER: _ClassVar[int]
+    NEW_LOST_AT_MOST_FIELD_NUMBER: _ClassVar[int]
     id: str
     state: Intent.State
     packets: int
@@ -581,7 +582,8 @@ class IntentReport(_message.Message):
     sizes: _containers.RepeatedCompositeFieldContainer[SizeCount]
     cpu: float
     not_measured: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[Intent.State, str]] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., new_packets: _Optional[int] = ..., new_octets: _Optional[int] = ..., sizes: _Optional[_Iterable[_Union[SizeCount, _Mapping]]] = ..., cpu: _Optional[float] = ..., not_measured: _Optional[_Iterable[str]] = ...) -> None: ...
+    new_lost_at_most: int
+    def __init__(self, id: _Optional[str] = ..., state: _Optional[_Union[Intent.State, str]] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., new_packets: _Optional[int] = ..., new_octets: _Optional[int] = ..., sizes: _Optional[_Iterable[_Union[SizeCount, _Mapping]]] = ..., cpu: _Optional[float] = ..., not_measured: _Optional[_Iterable[str]] = ..., new_lost_at_most: _Optional[int] = ...) -> None: ...
 
 class SizeCount(_message.Message):
     __slots__ = ("octets", "packets")
@@ -592,16 +594,18 @@ class SizeCount(_message.Message):
     def __init__(self, octets: _Optional[int] = ..., packets: _Optional[int] = ...) -> None: ...
 
 class HostReport(_message.Message):
-    __slots__ = ("softnet_drops", "port_drops", "cpus", "nanoseconds")
+    __slots__ = ("softnet_drops", "port_drops", "cpus", "nanoseconds", "queue_drops")
     SOFTNET_DROPS_FIELD_NUMBER: _ClassVar[int]
     PORT_DROPS_FIELD_NUMBER: _ClassVar[int]
     CPUS_FIELD_NUMBER: _ClassVar[int]
     NANOSECONDS_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_DROPS_FIELD_NUMBER: _ClassVar[int]
     softnet_drops: int
     port_drops: int
     cpus: _containers.RepeatedScalarFieldContainer[float]
     nanoseconds: float
-    def __init__(self, softnet_drops: _Optional[int] = ..., port_drops: _Optional[int] = ..., cpus: _Optional[_Iterable[float]] = ..., nanoseconds: _Optional[float] = ...) -> None: ...
+    queue_drops: int
+    def __init__(self, softnet_drops: _Optional[int] = ..., port_drops: _Optional[int] = ..., cpus: _Optional[_Iterable[float]] = ..., nanoseconds: _Optional[float] = ..., queue_drops: _Optional[int] = ...) -> None: ...
 
 class Status(_message.Message):
     __slots__ = ("code", "message", "details")

@@ -99,16 +99,16 @@ def reports(found: Reports) -> pb.IntentReports:
         time=found.time, seconds=found.seconds, intents=map(_report, found.intents),
         host=pb.HostReport(
             softnet_drops=found.softnet_drops, port_drops=found.port_drops, cpus=found.cpus,
-            nanoseconds=found.nanoseconds,
+            nanoseconds=found.nanoseconds, queue_drops=found.queue_drops,
         ),
     )  # fmt: skip
 
 
 def _report(found: Report) -> pb.IntentReport:
-    # The kernel drops frames without saying whose they were, and nobody counts by size.
-    lacking = ["sizes", "loss", *(["cpu"] if found.cpu is None else [])]
+    measured = {"sizes": None, "loss": found.new_lost, "cpu": found.cpu}
     return pb.IntentReport(
         id=found.intent.id, state=_STATES[found.intent.state], packets=found.packets,
         octets=found.octets, new_packets=found.new_packets, new_octets=found.new_octets,
-        cpu=found.cpu, not_measured=lacking,
+        cpu=found.cpu, new_lost_at_most=found.new_lost,
+        not_measured=[what for what, value in measured.items() if value is None],
     )  # fmt: skip

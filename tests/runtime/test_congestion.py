@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,10 @@ from helioc.runtime.congestion.settings import Congestion
 from helioc.runtime.congestion.watcher import Watcher, seen
 from helioc.runtime.edge_yaml import Host, read_config
 from helioc.runtime.loader import Loaded
+from helioc.runtime.maps import Map
 from helioc.runtime.netlink import Link
 from helioc.runtime.owner import Owner
+from helioc.runtime.releases import release_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import Lab, Wire, until
@@ -239,7 +242,51 @@ def test_what_is_sent_on(lab: Lab, tmp_path: Path) -> None:
                 turns.see(0.0)
             assert not diverted(wire, other) and not diverted(wire, priority)
         finally:
-            turns.owner.close()
+            turns.close()
+
+
+def overwhelm(world: World, wire: Wire, octets: bytes) -> None:
+    """Send more frames than the queues of the CPUs have places for: eight, from now on."""
+    with Map.open_pinned(release_of(world.name, 1) / "maps" / "cpus") as cpus:
+        for cpu in list(cpus.keys()):
+            cpus.update(cpu, (8).to_bytes(4, "little"))
+    for _ in range(2000):
+        wire.send(octets)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_full_queues_drop_is_seen(lab: Lab, tmp_path: Path) -> None:
+    """By the watcher, on idle CPUs; and in reports, where it bounds what an intent lost."""
+    with slice_world(lab, tmp_path) as (world, wire, mac):
+        with world.agent(), world.client() as client:
+            client.load(read_bundle(world.directory / "bundle"), EDGE)
+            client.apply_intent(intent())
+            with closing(client.reports(period=0.1)) as reports:
+                assert next(reports).host.queue_drops == 0
+                lost: list[tuple[int, int]] = []
+
+                def dropped() -> bool:
+                    overwhelm(world, wire, frame(mac))
+                    told = next(reports)
+                    lost.append((told.intents[0].new_lost_at_most, told.host.queue_drops))
+                    return lost[-1][0] > 0
+
+                until(dropped, "a queue is full")
+                assert lost[-1][0] == lost[-1][1]  # all went to one queue
+        turns = Turns(world)
+        try:
+            turns.see(0.0)
+            turns.see(0.0)
+            assert not turns.flag
+
+            def flagged() -> bool:
+                overwhelm(world, wire, frame(mac))
+                turns.see(0.0)
+                return turns.flag
+
+            until(flagged, "the host is congested")
+        finally:
+            turns.close()
 
 
 class Turns:
@@ -258,6 +305,10 @@ class Turns:
         assert shape is not None
         self.watcher = Watcher(list, lambda _: self.sample())
         self.watched = _Watched(self.owner, Congestion(), shape)
+
+    def close(self) -> None:
+        self.watched.drops.close()
+        self.owner.close()
 
     def sample(self) -> host.Sample:
         cpus = range(os.cpu_count() or 1)
