@@ -13,7 +13,7 @@ places in the caller's own text. What is wrong by itself raises `Refused` and is
 from __future__ import annotations
 
 import queue
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +43,7 @@ from .rpc.methods import SIZES, calls
 if TYPE_CHECKING:
     from ..compiler.requests.columns import Columns
     from .bundle import Bundle
+    from .wanted import Difference, Listing
 
 SOCKET = "unix:/run/helio/heliod.sock"
 TIMEOUT = 30.0
@@ -204,6 +205,37 @@ class Client:
         for part in self._parts("List", wanted):
             yield from map(messages.shown, part.rules)
 
+    def listing(self) -> Listing:
+        """All rules with their texts, of one moment, and its revision."""
+        from .wanted import Listing
+
+        wanted = pb.ListRequest(pipeline=self.pipeline, form=pb.FORM_TEXT)
+        rules, revision = list[Shown](), 0
+        for part in self._parts("List", wanted):
+            rules += map(messages.shown, part.rules)
+            revision = part.revision
+        return Listing(revision, rules)
+
+    def difference(
+        self, wanted: str | Request, kinds: Collection[str] = (), listing: Listing | None = None
+    ) -> Difference:
+        """What there is compared with what is wanted: `create` requests (see `wanted.py`), about
+        `kinds`. Rules of intents are left alone. Raises `Refused`, places in `wanted`.
+
+            found = agent.difference("create FAR 1 [(action, u8, DROP)]")
+            if found.request is not None:
+                agent.apply(found.request, if_revision=found.revision)
+        """
+        from .wanted import Ports, difference
+
+        asked = parse_request(Source("<wanted>", wanted)) if isinstance(wanted, str) else wanted
+        schema = self.schema()
+        ports = Ports({p.name: p.number for p in schema.ports},
+                      {p.number: p.ifindex for p in schema.ports})  # fmt: skip
+        of_intents = {Reference(r.kind, r.id) for intent in self.intents() for r in intent.rules}
+        there = self.listing() if listing is None else listing
+        return difference(schema.manifest, ports, there, asked, kinds, of_intents)
+
     def entries(self, state: str) -> Iterator[Entry]:
         """What packets left in a state table."""
         for part in self._parts("Entries", pb.EntriesRequest(pipeline=self.pipeline, state=state)):
@@ -279,9 +311,9 @@ class Client:
         reply: pb.StatusReply = self._call("Status", pb.StatusRequest())
         return reply
 
-    def schema(self) -> Schema:
-        """Asked for once, and again after an upgrade."""
-        if self._schema is None:
+    def schema(self, again: bool = False) -> Schema:
+        """Asked for once, and again after an upgrade. `again`: its ports may have changed."""
+        if self._schema is None or again:
             reply = self._call("GetSchema", pb.SchemaRequest(pipeline=self.pipeline))
             manifest, ports = from_json(reply.manifest), {p.name: p.number for p in reply.ports}
             kinds = {rule.name: Kind(manifest, rule, ports) for rule in manifest.rules}

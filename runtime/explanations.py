@@ -8,6 +8,7 @@ from .intents.explanations import INTENTS
 from .kernel_faults import KERNELS
 from .store_faults import JOURNAL
 from .upgrades.faults import UPGRADES
+from .wanted_faults import WANTED
 
 _PORTS = "ports:\n  LAN: {role: lan, interface: eth1}"
 
@@ -299,5 +300,6 @@ TABLES: dict[str, Explanation] = {
 }
 
 RUNTIME: dict[str, Explanation] = {
-    **EDGE, **LOADING, **KERNELS, **TABLES, **UPGRADES, **AGENT, **JOURNAL, **INTENTS
+    **EDGE, **LOADING, **KERNELS, **TABLES, **UPGRADES, **AGENT, **JOURNAL, **INTENTS,
+    **WANTED,
 }  # fmt: skip
