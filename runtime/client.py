@@ -211,7 +211,7 @@ class Client:
 
         wanted = pb.ListRequest(pipeline=self.pipeline, form=pb.FORM_TEXT)
         rules, revision = list[Shown](), 0
-        for part in self._parts("List", wanted):
+        for part in self._parts("List", wanted, self.timeout):
             rules += map(messages.shown, part.rules)
             revision = part.revision
         return Listing(revision, rules)
@@ -329,8 +329,8 @@ class Client:
         except grpc.RpcError as error:
             raise self._rejected(error, request) from None
 
-    def _parts(self, name: str, message: Any) -> Iterator[Any]:
-        call = self._calls[name](message)
+    def _parts(self, name: str, message: Any, timeout: float | None = None) -> Iterator[Any]:
+        call = self._calls[name](message, timeout=timeout)
         try:
             yield from call
         except grpc.RpcError as error:

@@ -212,12 +212,14 @@ def _kinds_of(request: Request) -> set[str]:
     return {i.kind for c in request.changes for i in c.items if isinstance(i, RuleItem)}
 
 
-def _whole(wanted: Request, left: Sequence[Shown], kinds: Collection[str]) -> tuple[Change, ...]:
+def _whole(wanted: Request, left: Sequence[Shown], kinds: set[str]) -> tuple[Change, ...]:
     """Make each of these kinds exactly what is wanted of it."""
     changes = (*wanted.changes, *_beside(Request(()), left).changes)
-    items = [i for c in changes for i in c.items if isinstance(i, RuleItem)]
-    return tuple(
-        Change("replace", tuple(i._replace(at=()) for i in items if i.kind == kind)
-               or (RuleItem(kind, None, None, (), False),))
-        for kind in sorted(kinds)
-    )  # fmt: skip
+    items = [i for c in changes for i in c.items if isinstance(i, RuleItem) and i.kind in kinds]
+    # Kinds without rules first: a bare word could be taken for what the rule before it gives.
+    empty = sorted(kinds - {item.kind for item in items})
+    found = [Change("replace", (RuleItem(kind, None, None, (), False),)) for kind in empty]
+    for kind in sorted(kinds - set(empty)):
+        of = tuple(item._replace(at=()) for item in items if item.kind == kind)
+        found.append(Change("replace", of))
+    return tuple(found)

@@ -32,6 +32,8 @@ needed_to_test=(
   modprobe=kmod
   xz=xz-utils
   zstd=zstd
+  etcd=etcd-server
+  etcdctl=etcd-client
   /usr/include/stdio.h=libc6-dev
 )
 needed_for_matrix=(

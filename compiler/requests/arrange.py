@@ -271,7 +271,15 @@ def _follows(waiting: Node, node: Node) -> bool:
         and node.item.name is None
         and node.operation == waiting.operation
         and node.kind.name in waiting.kind.alternatives
+        and not _none(waiting)
     )
+
+
+def _none(node: Node) -> bool:
+    """`replace PDR`: there is to be none, so nothing is given."""
+    item = node.item
+    bare = not item.block and item.id is None and item.name is None
+    return node.operation == "replace" and bare and not node.described()
 
 
 def _second(giver: Node, node: Node, help_: str) -> Misplaced:

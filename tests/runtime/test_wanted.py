@@ -63,7 +63,7 @@ CASES = {
                       "update PDR 2", 1),
     "a member less": (BASE.replace("FAR 17, FAR 18, (tos", "FAR 17, (tos"), "replace LBR 7", 1),
     "another target": (BASE.replace("LBR 7]", "FAR 19]"), "update PDR 1", 1),
-    "hardly any": ("create FAR 17 [(action, u8, DROP)]", "delete PDR 2;\nreplace FAR 17", 4),
+    "hardly any": ("create FAR 17 [(action, u8, DROP)]", "replace LBR;\nreplace FAR 17", 4),
 }  # fmt: skip
 
 

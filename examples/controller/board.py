@@ -1,0 +1,111 @@
+"""How every pipeline of the fleet fares: written down for `status`, and shown as a table."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+Fares = Literal["not asked yet", "in step", "drifted", "refused", "unreachable"]
+
+
+@dataclass(frozen=True)
+class State:
+    """`since`: seconds of the Unix epoch. `notes`: how the rules differ, or what was refused and
+    where. `mended`: how often the rules were put right after somebody else changed them, `drift`
+    how they differed the last time."""
+
+    edge: str
+    pipeline: str
+    address: str = ""
+    fares: Fares = "not asked yet"
+    since: float = 0.0
+    revision: int = 0
+    digest: str = ""
+    notes: tuple[str, ...] = ()
+    mended: int = 0
+    drift: tuple[str, ...] = ()
+
+
+class Board:
+    """States by edge and pipeline, in a file that is whole at any moment. Any thread may `put`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._states: dict[tuple[str, str], State] = {}
+        self._lock, self._changed, self._stopping = threading.Lock(), threading.Event(), False
+        self._thread = threading.Thread(target=self._write_always, name="board", daemon=True)
+        self._thread.start()
+
+    def put(self, state: State) -> None:
+        """`since` stays where it fares as before."""
+        key = state.edge, state.pipeline
+        with self._lock:
+            before = self._states.get(key)
+            same = before is not None and before.fares == state.fares
+            since = before.since if before is not None and same else time.time()
+            self._states[key] = replace(state, since=since)
+        self._changed.set()
+
+    def drop(self, edge: str, pipeline: str) -> None:
+        with self._lock:
+            self._states.pop((edge, pipeline), None)
+        self._changed.set()
+
+    def states(self) -> list[State]:
+        with self._lock:
+            return [state for _, state in sorted(self._states.items())]
+
+    def close(self) -> None:
+        self._stopping = True
+        self._changed.set()
+        self._thread.join()
+
+    def _write_always(self) -> None:
+        while not self._stopping:
+            self._changed.wait()
+            self._changed.clear()
+            self._write()
+
+    def _write(self) -> None:
+        new = self.path.with_suffix(".new")
+        new.write_text(json.dumps([asdict(state) for state in self.states()]))
+        new.rename(self.path)
+
+
+def read(path: Path) -> list[State]:
+    """What a controller wrote, perhaps one that has ended."""
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text())
+    tuples = ("notes", "drift")
+    return [State(**(each | {name: tuple(each[name]) for name in tuples})) for each in found]
+
+
+def table(states: Iterable[State], now: float) -> str:
+    """A line a pipeline, and under it what is to be said."""
+    rows = [("edge", "pipeline", "revision", "state", "since", "mended")]
+    notes: list[tuple[str, ...]] = [()]
+    for state in states:
+        rows.append((state.edge, state.pipeline, str(state.revision or "-"), state.fares,
+                     _ago(now - state.since), str(state.mended or "-")))  # fmt: skip
+        notes.append(state.notes)
+    if len(rows) == 1:
+        return "nothing is wanted of any edge"
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row, said in zip(rows, notes, strict=True):
+        lines.append("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+        lines += [f"    {line}" for note in said for line in note.splitlines()]
+    return "\n".join(lines)
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"

@@ -1,0 +1,169 @@
+"""The wanted state in etcd, followed: read once, then watched, and resumed after a break.
+
+    PREFIX/NAME                  where the edge's agent is, if it did not announce itself
+    PREFIX/NAME/PIPELINE         its rules in request text, or none
+    PREFIX/NAME/PIPELINE/ANY     more of them: a key for each rule, say
+
+What one etcd transaction changes is seen at once and becomes one request.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import grpc
+from helioc.runtime.certs import read_identity
+
+from . import etcd_pb2 as pb
+from .wanted import Edge, Piece, Rules, Wanted
+
+PREFIX = "/helio/edges/"
+PAUSE, PAGE = 0.5, 1000
+_OPTIONS = (
+    ("grpc.max_receive_message_length", 64 << 20),
+    # A server that is gone without a word is missed after seven seconds; etcd allows no more pings.
+    ("grpc.keepalive_time_ms", 5_000),
+    ("grpc.keepalive_timeout_ms", 2_000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+)
+_log = logging.getLogger("controller.etcd")
+
+
+class Etcd:
+    """Tells what is wanted, at first and after each change. `start` it, `stop` it."""
+
+    def __init__(
+        self, address: str, tell: Callable[[Wanted], None], prefix: str = PREFIX,
+        identity: Path | None = None, timeout: float = 5.0,
+    ) -> None:  # fmt: skip
+        """`identity`: for TLS, as `helioctl` takes it."""
+        self.address, self.tell, self.timeout = address, tell, timeout
+        self.prefix = prefix.encode()
+        self._end = self.prefix[:-1] + bytes([self.prefix[-1] + 1])  # behind all that begin so
+        self._channel = _channel(address, identity)
+        self._range = self._channel.unary_unary(
+            "/etcdserverpb.KV/Range", pb.RangeRequest.SerializeToString,
+            pb.RangeResponse.FromString,
+        )  # fmt: skip
+        self._watch = self._channel.stream_stream(
+            "/etcdserverpb.Watch/Watch", pb.WatchRequest.SerializeToString,
+            pb.WatchResponse.FromString,
+        )  # fmt: skip
+        self._pairs: dict[bytes, bytes] = {}
+        self._revision = 0  # what `_pairs` are of; 0: not read yet
+        self._stopping, self._call = threading.Event(), None
+        self._thread = threading.Thread(target=self._run, name="etcd", daemon=True)
+        self.fault = ""  # why etcd cannot be heard
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._channel.close()  # ends its calls
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if not self._revision:
+                    self._read()
+                self._follow()
+            except grpc.RpcError as error:
+                self._lost(error)
+            except ValueError:  # the channel is closed
+                return
+
+    def _lost(self, error: Any) -> None:
+        if self._stopping.is_set():
+            return
+        if not self.fault:
+            _log.error("etcd at %s cannot be heard: %s", self.address, error.details())
+        self.fault = error.details() or error.code().name
+        self._stopping.wait(PAUSE)
+
+    def _heard(self) -> None:
+        if self.fault:
+            _log.info("etcd at %s is heard again", self.address)
+        self.fault = ""
+
+    def _read(self) -> None:
+        """Everything, of one revision."""
+        pairs, first, revision = dict[bytes, bytes](), self.prefix, 0
+        while True:
+            asked = pb.RangeRequest(key=first, range_end=self._end, limit=PAGE, revision=revision)
+            found = self._range(asked, timeout=self.timeout)
+            pairs |= {kv.key: kv.value for kv in found.kvs}
+            revision = revision or found.header.revision
+            if not found.more:
+                break
+            first = found.kvs[-1].key + b"\0"
+        self._pairs, self._revision = pairs, revision
+        self._heard()
+        self.tell(self._wanted())
+
+    def _follow(self) -> None:
+        """What changes from the known revision on, until the watch breaks."""
+        done = threading.Event()
+        call = self._watch(self._asking(done))
+        try:
+            for told in call:
+                past = told.header.revision < self._revision  # another etcd: restored, or made anew
+                if told.canceled or past:
+                    _log.warning("etcd: %s", told.cancel_reason or "its revision went back")
+                    self._revision = 0  # compacted: read everything
+                    return
+                self._heard()
+                for event in told.events:
+                    self._revision = max(self._revision, event.kv.mod_revision)
+                    if event.type == pb.Event.DELETE:
+                        self._pairs.pop(event.kv.key, None)
+                    else:
+                        self._pairs[event.kv.key] = event.kv.value
+                if told.events:
+                    self.tell(self._wanted())
+        finally:
+            done.set()
+            call.cancel()
+
+    def _asking(self, done: threading.Event) -> Iterator[pb.WatchRequest]:
+        create = pb.WatchCreateRequest(
+            key=self.prefix, range_end=self._end, start_revision=self._revision + 1
+        )
+        yield pb.WatchRequest(create_request=create)
+        done.wait()
+
+    def _wanted(self) -> Wanted:
+        return wanted_of(self._pairs, self.prefix)
+
+
+def wanted_of(pairs: Mapping[bytes, bytes], prefix: bytes) -> Wanted:
+    """Keys and values as a wanted state."""
+    addresses: dict[str, str] = {}
+    pieces: dict[str, dict[str, list[Piece]]] = {}
+    for key, value in sorted(pairs.items()):
+        origin, text = key.decode("utf-8", "replace"), value.decode("utf-8", "replace")
+        name, *rest = origin[len(prefix) :].split("/", 2)
+        edge = pieces.setdefault(name, {})
+        if rest:
+            edge.setdefault(rest[0], []).append(Piece(origin, text))
+        else:
+            addresses[name] = text.strip()
+    return {
+        name: Edge(addresses.get(name, ""), {p: Rules(tuple(r)) for p, r in pipelines.items()})
+        for name, pipelines in pieces.items()
+    }
+
+
+def _channel(address: str, identity: Path | None) -> grpc.Channel:
+    if identity is None:
+        return grpc.insecure_channel(address, _OPTIONS)
+    found = read_identity(identity)
+    credentials = grpc.ssl_channel_credentials(found.authority, found.key, found.certificate)
+    return grpc.secure_channel(address, credentials, _OPTIONS)

@@ -1,0 +1,407 @@
+"""The reference controller: real agents, a file or etcd, and what may come between them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from controller import board, etcd_pb2
+from controller.board import State
+from controller.etcd import Etcd, wanted_of
+from controller.fleet import File
+from controller.wanted import Edge, Piece, Rules, read_file
+from fleet_world import QUICK, Cable, Edges, EtcdServer, controller, edges, etcd, put_away
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.client import Client, Rejected
+from lab import until
+
+CONTROLLER = Path(etcd_pb2.__file__).parent
+DROP, PASS = "FAR 1 [(action, u8, DROP)]", "FAR 1 [(action, u8, PASS)]"
+PDR = "PDR 5 [(dst_ip, u32, 10.2.0.0/16), FAR 1]"
+
+
+@pytest.fixture(autouse=True)
+def tidy() -> Iterator[None]:
+    with put_away():
+        yield
+
+
+@pytest.fixture(scope="module")
+def running(kernel: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edges]:
+    with edges(tmp_path_factory.mktemp("fleet"), "one", "two") as made:
+        yield made
+
+
+@pytest.fixture
+def two(running: Edges) -> Iterator[Edges]:
+    """Two edges without rules."""
+    running.clear()
+    yield running
+
+
+def wanted(of: Edges, **rules: str | tuple[str, ...]) -> dict[str, Edge]:
+    return {
+        name: Edge(of.worlds[name].address, {of.pipeline(name): Rules(tuple(
+            Piece(f"rules.yaml:{n}", each)
+            for n, each in enumerate((text,) if isinstance(text, str) else text, 1)
+        ))})
+        for name, text in rules.items()
+    }  # fmt: skip
+
+
+# ---- a file -----------------------------------------------------------------------------------
+
+
+def test_a_file_is_kept(two: Edges, tmp_path: Path) -> None:
+    path = tmp_path / "wanted.yaml"
+
+    def write(*rules: str) -> None:
+        lines = ["edges:"]
+        for name, here in two.worlds.items():
+            lines += [f"  {name}:", f"    address: {here.address}", "    pipelines:",
+                      f"      {here.name}:", *(f"        - {rule}" for rule in rules)]  # fmt: skip
+        new = path.with_suffix(".new")
+        new.write_text("\n".join(lines))
+        new.rename(path)
+
+    write(DROP, PDR)
+    with controller(tmp_path) as made, closing_file(path, made.fleet.wanted):
+        for name in two.worlds:
+            made.until(name, "in step")
+            assert two.rules(name) == [PDR, DROP]
+        write(PASS)
+        for name in two.worlds:
+            until(lambda name=name: two.rules(name) == [PASS], "the file's new rules")
+        path.write_text("edges: {one: {pipelines: [}}")  # what was wanted stays wanted
+        with two.client("one") as other:
+            other.apply("delete FAR 1")
+        until(lambda: two.rules("one") == [PASS], "mended")
+        write()
+        until(lambda: two.rules("one") == [] and two.rules("two") == [], "no rules are wanted")
+    text = board.table(board.read(made.board.path), 0)
+    assert text.splitlines()[0].split() == "edge pipeline revision state since mended".split()
+
+
+@contextmanager
+def closing_file(path: Path, tell: Any) -> Iterator[File]:
+    source = File(path, tell)
+    source.PERIOD = 0.05  # type: ignore[misc]
+    try:
+        source.start()
+        yield source
+    finally:
+        source.stop()
+
+
+# ---- drift --------------------------------------------------------------------------------------
+
+
+def test_drift_is_seen_reported_and_mended(
+    two: Edges, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with controller(tmp_path) as made:
+        made.fleet.wanted(wanted(two, one=(DROP, PDR), two=DROP))
+        made.until("one", "in step")
+        two.worlds["one"].ctl("update", "FAR 1 [(action, u8, PASS)]")
+        state = until(lambda: made.state("one").mended and made.state("one"), "mended")
+        assert two.rules("one") == [PDR, DROP]
+        assert state.drift == (f"~ {PASS}; wanted: {DROP}",)
+        assert "somebody has changed its rules" in caplog.text
+        assert made.state("two").mended == 0
+        with two.client("one") as client:
+            assert client.status().pipelines[0].revision == state.revision
+
+
+def test_drift_may_only_be_reported(two: Edges, tmp_path: Path) -> None:
+    with two.client("one") as client:
+        client.apply(f"create {PASS}, FAR 2 [(action, u8, DROP)]")
+    with controller(tmp_path, settings=replace(QUICK, report_only=True)) as made:
+        made.fleet.wanted(wanted(two, one=(DROP, PDR)))
+        state = made.until("one", "drifted")
+        assert state.notes == (f"~ {PASS}; wanted: {DROP}", "- FAR 2 [(action, u8, DROP)]",
+                               f"+ {PDR}")  # fmt: skip
+        assert two.rules("one") == [PASS, "FAR 2 [(action, u8, DROP)]"]
+        two.worlds["one"].ctl("delete", "FAR 2")
+        until(lambda: len(made.state("one").notes) == 2, "seen")
+        text = board.table(made.board.states(), state.since + 90)
+        assert "drifted  2 min" in text and f"\n    + {PDR}" in text
+
+
+def test_another_writer_came_first(two: Edges, tmp_path: Path) -> None:
+    """Between the look at the rules and the request: the controller looks again."""
+    raced = list[str]()
+
+    class Racing(Client):
+        def apply(self, request: Any, **more: Any) -> Any:
+            if not raced:
+                with two.client("one") as other:
+                    other.apply("create FAR 7 [(action, u8, DROP)]")
+            try:
+                return super().apply(request, **more)
+            except Rejected as rejected:
+                raced.append(rejected.diagnostics[0].code)
+                raise
+
+    def connect(edge: str, address: str, pipeline: str) -> Client:
+        return Racing(address, pipeline, timeout=QUICK.timeout)
+
+    with controller(tmp_path, connect) as made:
+        made.fleet.wanted(wanted(two, one=DROP))
+        made.until("one", "in step")
+        assert raced == ["H0760"] and two.rules("one") == [DROP]
+
+
+def test_an_answer_that_is_lost_costs_nothing(two: Edges, tmp_path: Path) -> None:
+    lost = list[int]()
+
+    class Losing(Client):
+        def apply(self, request: Any, **more: Any) -> Any:
+            done = super().apply(request, **more)
+            if not lost:
+                lost.append(done.revision)
+                again = super().apply(request, **more)  # by its key
+                assert again.repeated and again.revision == done.revision
+                raise self._rejected(_Broken())
+            return done
+
+    def connect(edge: str, address: str, pipeline: str) -> Client:
+        return Losing(address, pipeline, timeout=QUICK.timeout)
+
+    with controller(tmp_path, connect) as made:
+        made.fleet.wanted(wanted(two, one=DROP))
+        state = made.until("one", "in step")
+        assert lost == [state.revision] and state.mended == 0
+
+
+class _Broken(Exception):
+    """A connection's end, as gRPC tells it: without a status."""
+
+
+def test_who_fights_is_not_fought_without_end(two: Edges, tmp_path: Path) -> None:
+    with controller(tmp_path) as one, controller(tmp_path) as other:
+        one.fleet.wanted(wanted(two, one=DROP))
+        one.until("one", "in step")
+        other.fleet.wanted(wanted(two, one=PASS))
+        until(lambda: one.state("one").mended > 2 and other.state("one").mended > 2, "a fight")
+        with two.client("one") as client:
+            before = client.status().pipelines[0].revision
+            mended = one.state("one").mended
+            until(lambda: one.state("one").mended == mended + 2, "two more rounds")
+            assert client.status().pipelines[0].revision - before < 8
+
+
+# ---- refused ------------------------------------------------------------------------------------
+
+
+def test_a_refused_rule_holds_up_nobody_else(two: Edges, tmp_path: Path) -> None:
+    with controller(tmp_path) as made:
+        wrong = "PDR 6 [(dst_ip, u32, 10.3.0.0/16), FAR 99]"
+        made.fleet.wanted(wanted(two, one=(DROP, wrong), two=DROP))
+        state = made.until("one", "refused")
+        assert "H0441" in state.notes[0] and "rules.yaml:2" in state.notes[0]
+        assert "FAR 99" in state.notes[0] and two.rules("one") == []
+        made.until("two", "in step")
+        made.fleet.wanted(wanted(two, one=(DROP, PDR), two=DROP))
+        made.until("one", "in step")
+        assert two.rules("one") == [PDR, DROP]
+
+
+def test_a_pipeline_that_is_not_there(two: Edges, tmp_path: Path) -> None:
+    with controller(tmp_path) as made:
+        made.fleet.wanted({"one": Edge(two.worlds["one"].address, {"nope": Rules()})})
+        assert "H0706" in made.until("one", "refused").notes[0]
+        made.fleet.wanted({})
+        assert made.board.states() == []
+
+
+# ---- partitions ---------------------------------------------------------------------------------
+
+
+def test_an_edge_that_stalls_holds_up_nobody_else(two: Edges, tmp_path: Path) -> None:
+    agent = two.agents["one"].pid
+    with controller(tmp_path) as made:
+        made.fleet.wanted(wanted(two, one=DROP, two=DROP))
+        made.until("one", "in step")
+        made.until("two", "in step")
+        os.killpg(agent, signal.SIGSTOP)
+        try:
+            made.fleet.wanted(wanted(two, one=PASS, two=PASS))
+            until(lambda: two.rules("two") == [PASS], "the other edge goes on", 3)
+            since = made.until("one", "unreachable").since
+            assert made.state("one").notes
+        finally:
+            os.killpg(agent, signal.SIGCONT)
+        assert made.until("one", "in step").since > since
+        assert two.rules("one") == [PASS]
+
+
+def test_an_agent_that_is_killed_and_comes_back(kernel: None, tmp_path: Path) -> None:
+    with ExitStack() as owned:
+        one = owned.enter_context(edges(tmp_path, "one"))
+        made = owned.enter_context(controller(tmp_path))
+        made.fleet.wanted(wanted(one, one=(DROP, PDR)))
+        made.until("one", "in step")
+        one.agents["one"].stop(signal.SIGKILL)
+        made.until("one", "unreachable")
+        made.fleet.wanted(wanted(one, one=PASS))  # wanted while nobody is there
+        owned.enter_context(one.worlds["one"].agent())
+        made.until("one", "in step")
+        assert one.rules("one") == [PASS]
+        assert made.state("one").mended == 0
+
+
+# ---- etcd ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
+    with etcd(tmp_path_factory.mktemp("etcd")) as made:
+        yield made
+
+
+@pytest.fixture
+def store(server: EtcdServer) -> EtcdServer:
+    server.ctl("del", "--prefix", "/helio/")
+    return server
+
+
+@contextmanager
+def followed(address: str, tell: Any) -> Iterator[Etcd]:
+    source = Etcd(address, tell, timeout=2)
+    try:
+        source.start()
+        yield source
+    finally:
+        source.stop()
+
+
+def test_etcd_is_kept(two: Edges, store: EtcdServer, tmp_path: Path) -> None:
+    here = f"one/{two.pipeline('one')}"
+    store.put({"one": two.worlds["one"].address, f"{here}/drop": DROP})
+    with controller(tmp_path) as made, followed(store.address, made.fleet.wanted):
+        before = made.until("one", "in step").revision
+        assert two.rules("one") == [DROP]
+        store.put({f"{here}/drop": PASS, f"{here}/pdr": PDR})
+        until(lambda: two.rules("one") == [PDR, PASS], "both")
+        after = until(lambda: made.state("one").revision > before and made.state("one"), "told")
+        assert after.revision == before + 1, "one transaction there is one here"
+        store.put({f"{here}/pdr": "PDR 5 [(dst_ip, u32, 10.2.0.0/33), FAR 1]"})
+        state = made.until("one", "refused")
+        assert f"/helio/edges/{here}/pdr:1" in state.notes[0] and "H0420" in state.notes[0]
+        store.put({f"{here}/pdr": None, f"{here}/drop": None, here: ""})
+        made.until("one", "in step")
+        assert two.rules("one") == []
+
+
+def test_etcd_is_gone_and_comes_back(two: Edges, store: EtcdServer, tmp_path: Path) -> None:
+    """Cut off from etcd, the controller keeps what was wanted; then it goes on where it was, also
+    where etcd has forgotten what came next."""
+    here, cable = f"one/{two.pipeline('one')}", Cable(store.port)
+    store.put({"one": two.worlds["one"].address, f"{here}/drop": DROP})
+    with ExitStack() as owned:
+        owned.callback(cable.close)
+        made = owned.enter_context(controller(tmp_path))
+        source = owned.enter_context(followed(cable.address, made.fleet.wanted))
+        made.until("one", "in step")
+        for compacted in (False, True):
+            cable.cut()
+            until(lambda: source.fault, "the cut is seen")
+            with two.client("one") as other:
+                other.apply("replace FAR 1 [(action, u8, PASS)]")
+            until(lambda: two.rules("one") == [DROP], "kept without etcd")
+            store.put({f"{here}/pdr": PDR})
+            store.put({f"{here}/pdr": None, f"{here}/far": "FAR 2 [(action, u8, DROP)]"})
+            if compacted:
+                revision = (
+                    store.ctl("get", "x", "-w", "fields").split('"Revision" : ')[1].split()[0]
+                )
+                store.ctl("compact", revision)
+            cable.mend()
+            until(lambda: len(two.rules("one")) == 2 and not source.fault, "resumed")
+            store.put({f"{here}/far": None})
+            until(lambda: two.rules("one") == [DROP], "watched again")
+
+
+def test_keys_of_etcd() -> None:
+    found = wanted_of({b"/e/b/p": b"FAR 1 []", b"/e/a": b" a:1 \n", b"/e/b/p/x/y": b"FAR 2 []"},
+                      b"/e/")  # fmt: skip
+    pieces = (Piece("/e/b/p", "FAR 1 []"), Piece("/e/b/p/x/y", "FAR 2 []"))
+    assert found == {"a": Edge("a:1"), "b": Edge("", {"p": Rules(pieces)})}
+
+
+# ---- without edges ------------------------------------------------------------------------------
+
+
+def test_files_of_etcd_are_fresh(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [CONTROLLER / "generate.sh", tmp_path], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHON": sys.executable},
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    for name in ("etcd_pb2.py", "etcd_pb2.pyi"):
+        assert (tmp_path / name).read_text() == (CONTROLLER / name).read_text(), name
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ("edges: {one: {pipelines: [}}", "H0601", 1),
+        ("edges:\n  one: {adress: x}", "H0604", 2),
+        ("edges:\n  one:\n    pipelines: {p: {rules: [[FAR 1]]}}", "H0602", 3),
+        ("edge: {}", "H0604", 1),
+    ],
+)
+def test_a_file_that_is_wrong(tmp_path: Path, text: str, code: str, line: int) -> None:
+    path = tmp_path / "wanted.yaml"
+    path.write_text(text)
+    with pytest.raises(Refused) as error:
+        read_file(path)
+    found = error.value.diagnostics[0]
+    assert found.code == code and found.span is not None and found.span.line == line
+
+
+def test_a_file_that_is_right(tmp_path: Path) -> None:
+    path = tmp_path / "wanted.yaml"
+    path.write_text("""\
+edges:
+  one:
+    address: 192.0.2.1:50051
+    pipelines:
+      guard:
+        - FAR 1 [(action, u8, DROP)]
+        - FAR 2 [(action, u8, DROP)]
+      linx: {kinds: [FAR], rules: "create FAR 1 [(action, u8, DROP)]"}
+      empty:
+""")
+    found = read_file(path)["one"]
+    assert found.address == "192.0.2.1:50051"
+    assert [p.origin.rpartition(":")[2] for p in found.pipelines["guard"].pieces] == ["6", "7"]
+    assert len(found.pipelines["guard"].request().changes) == 2
+    assert found.pipelines["linx"].kinds == ("FAR",)
+    assert found.pipelines["empty"].request().changes == ()
+
+
+def test_the_table() -> None:
+    states = [
+        State("one", "linx", "", "in step", 100.0, 17, mended=2),
+        State("two", "linx", "", "unreachable", 0.0, notes=("no agent answers",)),
+    ]
+    assert (
+        board.table(states, 160)
+        == """\
+edge  pipeline  revision  state        since  mended
+one   linx      17        in step      1 min  2
+two   linx      -         unreachable  3 min  -
+    no agent answers"""
+    )
+    assert board.table([], 0) == "nothing is wanted of any edge"
