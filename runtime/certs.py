@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -20,14 +21,18 @@ from .reading import read_octets
 
 if TYPE_CHECKING:
     from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ec import (
+        EllipticCurvePrivateKey,
+        EllipticCurvePublicKey,
+    )
 
 #: What a client may do: look; also change rules; also load, upgrade and unload.
 Role = Literal["read", "rules", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
 ROLE_URI = "urn:helio:role:"
 _LARGEST = 1 << 20
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+#: What a certificate may be for.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _YEAR = timedelta(days=365)
 
 
@@ -81,10 +86,17 @@ def make_authority(directory: Path, hosts: list[str]) -> list[Path]:
     """A new authority (`ca.pem`, `ca.key`), and by it certificates of an agent at these names and
     addresses (`agent.*`) and of an administrator (`admin.*`). Overwrites nothing; raises `Refused`.
     """
+    made = new_authority(directory)
+    made += issue(directory, "agent", None, ["localhost", "127.0.0.1", "::1", *hosts])
+    return made + issue(directory, "admin", "admin")
+
+
+def new_authority(directory: Path) -> list[Path]:
+    """An authority alone."""
     from cryptography import x509
 
-    key = _new_key()
-    name = _name("Helio laboratory authority")
+    key = new_key()
+    name = name_of("Helio laboratory authority")
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name)
@@ -94,9 +106,7 @@ def make_authority(directory: Path, hosts: list[str]) -> list[Path]:
         .add_extension(_key_usage(signs=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )  # fmt: skip
-    made = _write(directory, "ca", _sign(certificate, key), key)
-    made += issue(directory, "agent", None, ["localhost", "127.0.0.1", "::1", *hosts])
-    return made + issue(directory, "admin", "admin")
+    return _write(directory, "ca", _sign(certificate, key), key)
 
 
 def issue(
@@ -104,25 +114,39 @@ def issue(
 ) -> list[Path]:
     """A certificate by the authority in a directory, for a client with a role, or for an agent
     (without) at `hosts`. Raises `Refused`."""
+
+    check_name(name)
+    authority, signer = read_authority(directory)
+    key = new_key()
+    certificate = certify(authority, signer, name, key.public_key(), role, hosts or (), _YEAR)
+    return _write(directory, name, certificate, key)
+
+
+def check_name(name: str) -> None:
+    """That a certificate may be for it. Raises `Refused`."""
+    if not NAME.fullmatch(name):
+        help_ = "letters, digits, `-`, `_` and `.`, at most 64"
+        raise refused(faults.bad_message(f"`{name}` cannot be a certificate's name", help_))
+
+
+def certify(
+    authority: x509.Certificate, signer: EllipticCurvePrivateKey, name: str,
+    key: EllipticCurvePublicKey, role: Role | None, hosts: Iterable[str], lifetime: timedelta,
+) -> x509.Certificate:  # fmt: skip
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
-    if not _NAME.fullmatch(name):
-        help_ = "letters, digits, `-`, `_` and `.`, at most 64"
-        raise refused(faults.bad_message(f"`{name}` cannot be a certificate's name", help_))
-    authority, signer = _read_authority(directory)
-    key = _new_key()
-    now = datetime.now(UTC)
-    names: list[x509.GeneralName] = [_host(host) for host in hosts or ()]
+    names: list[x509.GeneralName] = [_host(host) for host in hosts]
     usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if role is not None:
         names.append(x509.UniformResourceIdentifier(f"{ROLE_URI}{role}"))
     else:
         usages.append(ExtendedKeyUsageOID.SERVER_AUTH)
+    now = datetime.now(UTC)
     certificate = (
-        x509.CertificateBuilder().subject_name(_name(name)).issuer_name(authority.subject)
-        .public_key(key.public_key()).serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + _YEAR)
+        x509.CertificateBuilder().subject_name(name_of(name)).issuer_name(authority.subject)
+        .public_key(key).serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + lifetime)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
@@ -130,10 +154,10 @@ def issue(
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )  # fmt: skip
-    return _write(directory, name, _sign(certificate, signer), key)
+    return _sign(certificate, signer)
 
 
-def _read_authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
+def read_authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -146,10 +170,16 @@ def _read_authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePri
     return x509.load_pem_x509_certificate(found.authority), key
 
 
-def _new_key() -> EllipticCurvePrivateKey:
+def new_key() -> EllipticCurvePrivateKey:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     return ec.generate_private_key(ec.SECP256R1())
+
+
+def private_pem(key: EllipticCurvePrivateKey) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _sign(certificate: x509.CertificateBuilder, key: EllipticCurvePrivateKey) -> x509.Certificate:
@@ -158,7 +188,7 @@ def _sign(certificate: x509.CertificateBuilder, key: EllipticCurvePrivateKey) ->
     return certificate.sign(key, SHA256())
 
 
-def _name(common: str) -> x509.Name:
+def name_of(common: str) -> x509.Name:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
@@ -187,16 +217,10 @@ def _key_usage(signs: bool) -> x509.KeyUsage:
 def _write(
     directory: Path, name: str, certificate: x509.Certificate, key: EllipticCurvePrivateKey
 ) -> list[Path]:
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-    )
+    from cryptography.hazmat.primitives.serialization import Encoding
 
-    plain = NoEncryption()
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, plain)
     public = certificate.public_bytes(Encoding.PEM)
-    files = {f"{name}.key": (secret, 0o600), f"{name}.pem": (public, 0o644)}
+    files = {f"{name}.key": (private_pem(key), 0o600), f"{name}.pem": (public, 0o644)}
     made, path = [], directory
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -20,6 +20,9 @@ from ..lang.command import run
 from .privileges import AGENT, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
 
 if TYPE_CHECKING:
+    from .agent import Agent
+    from .enrolment.edge import Home
+    from .enrolment.herald import Herald
     from .store import Acknowledge
 
 SOCKET = Path("/run/helio/heliod.sock")
@@ -48,7 +51,8 @@ def main() -> NoReturn:
 @click.option("--tcp", "address", default="", metavar="HOST:PORT",
               help="Also listen here (port 50051 is the usual one), with mutual TLS.")
 @click.option("--identity", type=_PATH, metavar="PATH",
-              help="For --tcp: PATH.pem, PATH.key, and the ca.pem beside them.")
+              help="For --tcp: PATH.pem, PATH.key, and the ca.pem beside them; default: what "
+              "`helioctl enrol` left in --state.")
 @click.option("--insecure-tcp", "insecure", default="", metavar="HOST:PORT",
               help="Also listen here WITHOUT TLS: whoever reaches it may do everything.")
 @click.option("--metrics", "scraped", default="", metavar="HOST:PORT",
@@ -66,8 +70,10 @@ def serve(
     """Own the pipelines of this network namespace, and take requests for them over gRPC.
 
     Clients by TCP have the role that their certificate names: read, rules or admin."""
+    home = _home(state) if address and identity is None else None
+    identity = home.identity if home is not None else identity
     if bool(address) != bool(identity):
-        raise click.UsageError("--tcp and --identity belong together")
+        raise click.UsageError("--tcp and --identity belong together, unless the edge is enrolled")
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -103,13 +109,33 @@ def serve(
         _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
         tell_manager("READY=1")
         service.readers.start()
+        herald = _herald(home, agent)
         stop.wait()
         tell_manager("STOPPING=1")
+        if herald is not None:
+            herald.stop()
         server.stop(GRACE)
         service.readers.close()
     finally:
         agent.close()
 # fmt: on
+
+
+def _home(state: Path) -> Home | None:
+    from .enrolment.edge import home
+
+    return home(state)
+
+
+def _herald(home: Home | None, agent: Agent) -> Herald | None:
+    """Tells the controller of an edge that is enrolled how it is."""
+    if home is None:
+        return None
+    from .enrolment.herald import Herald
+
+    herald = Herald(home, agent.status)
+    herald.start()
+    return herald
 
 
 def _run_on(cpu: int) -> None:

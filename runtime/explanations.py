@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..lang.explain import Explanation
 from .agent_faults import AGENT
+from .enrolment.faults import ENROLMENT
 from .intents.explanations import INTENTS
 from .kernel_faults import KERNELS
 from .store_faults import JOURNAL
@@ -301,5 +302,5 @@ TABLES: dict[str, Explanation] = {
 
 RUNTIME: dict[str, Explanation] = {
     **EDGE, **LOADING, **KERNELS, **TABLES, **UPGRADES, **AGENT, **JOURNAL, **INTENTS,
-    **WANTED,
+    **ENROLMENT, **WANTED,
 }  # fmt: skip

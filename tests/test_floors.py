@@ -49,7 +49,7 @@ LIBRARIES = {
     "grpc_health": WIRE,
     "grpc_reflection": WIRE,
     "google": WIRE,
-    "cryptography": ("runtime/certs.py",),
+    "cryptography": ("runtime/certs.py", "runtime/enrolment/certificates.py"),
     "prometheus_client": ("runtime/metrics.py", "runtime/metrics_server.py"),
     "pyroute2": ("runtime/*",),
     "click": (*ENTRY_POINTS, "runtime/commands/*"),

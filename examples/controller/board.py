@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from helioc.runtime.enrolment.register import Known
 
 Fares = Literal["not asked yet", "in step", "drifted", "refused", "unreachable"]
 
@@ -96,6 +98,26 @@ def table(states: Iterable[State], now: float) -> str:
         notes.append(state.notes)
     if len(rows) == 1:
         return "nothing is wanted of any edge"
+    return _columns(rows, notes)
+
+
+def edges(known: Iterable[Known], now: float) -> str:
+    """A line an edge, and under it a line for each of its pipelines."""
+    rows: list[tuple[str, ...]] = [("edge", "agent", "heard")]
+    notes: list[tuple[str, ...]] = [()]
+    for edge in known:
+        heard = f"{_ago(now - edge.heard)} ago" if edge.heard is not None else "never"
+        rows.append((edge.name, edge.address or "-", heard))
+        notes.append(tuple(map(_pipeline, (edge.announced or {}).get("pipelines", ()))))
+    return _columns(rows, notes) if len(rows) > 1 else "no edge has enrolled"
+
+
+def _pipeline(said: Any) -> str:
+    ports = (f"{p['name']} ({p['role']}: {p['interface']})" for p in said["ports"])
+    return f"{said['name']} {said['digest'][:12]}: {', '.join(ports)}"
+
+
+def _columns(rows: Sequence[Sequence[str]], notes: Iterable[Iterable[str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row, said in zip(rows, notes, strict=True):

@@ -1,9 +1,11 @@
 """A small controller: keeps a fleet of edges in the state that a file or etcd describes.
 
-    main.py run DIRECTORY --file wanted.yaml         # or --etcd 127.0.0.1:2379
-    main.py status DIRECTORY
+    main.py init --host 192.0.2.1                    # an authority, once
+    main.py run --listen 192.0.2.1:8443 --file wanted.yaml      # or --etcd 127.0.0.1:2379
+    main.py token create edge1                       # then, on edge1: helioctl enrol …
+    main.py status
 
-docs/controller.md shows it at work. DIRECTORY is the controller's own.
+docs/controller.md shows it at work. What it keeps is in --state.
 """
 
 from __future__ import annotations
@@ -14,46 +16,106 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, closing
+from datetime import timedelta
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).parents[1])
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import click
 from controller import board
 from controller.etcd import PREFIX, Etcd
 from controller.fleet import File, Fleet
 from controller.keeper import Settings
-from helioc.lang.ending import ending
+from helioc.lang.command import run as run_command
+from helioc.runtime.certs import check_name, issue, new_authority
 from helioc.runtime.client import Client
+from helioc.runtime.enrolment.certificates import der_of, fingerprint
+from helioc.runtime.enrolment.office import Desk, Office
+from helioc.runtime.enrolment.register import Register
+from helioc.runtime.enrolment.token import Token
 
 _PATH = click.Path(path_type=Path)
 
 
-def main() -> None:
-    """Whatever happens, the user sees a diagnostic, not a traceback."""
-    try:
-        cli.main(prog_name="controller", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except click.Abort:
-        sys.exit(130)
-    except BaseException as error:
-        said, status = ending(error, "helioctl")
-        click.echo(said, err=True, nl=False)
-        sys.exit(status)
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def cli() -> None:
+@click.option(
+    "--state",
+    default="/var/lib/helio-controller",
+    type=_PATH,
+    show_default=True,
+    help="Where it keeps its authority, what it knows of edges, and how they fare.",
+)
+@click.pass_context
+def cli(context: click.Context, state: Path) -> None:
     """Keep a fleet of Helio's edges in a wanted state."""
+    context.obj = state
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+@cli.command()
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    required=True,
+    help="A name or address by which edges reach this controller.",
+)
+@click.pass_obj
+def init(state: Path, hosts: tuple[str, ...]) -> None:
+    """Make an authority, and by it the certificates of this controller."""
+    new_authority(state)
+    issue(state, "office", None, list(hosts))
+    issue(state, "controller", "rules")
+    click.echo(f"the authority's SHA-256 is {_pin(state)}")
+
+
+def _pin(state: Path) -> str:
+    return fingerprint(der_of((state / "ca.pem").read_bytes()))
+
+
+@cli.group()
+def token() -> None:
+    """What edges enrol with."""
+
+
+@token.command()
+@click.argument("edge")
+@click.option("--host", "hosts", multiple=True, help="Another name or address for its certificate.")
+@click.option("--lifetime", default=3600.0, type=click.FloatRange(0), help="Seconds.")
+@click.pass_obj
+def create(state: Path, edge: str, hosts: tuple[str, ...], lifetime: float) -> None:
+    """Make a token for EDGE: for one enrolment, within its lifetime."""
+    check_name(edge)
+    secret = _register(state).create_token(edge, hosts, lifetime)
+    click.echo(Token(edge, secret, _pin(state)))
+
+
+def _register(state: Path) -> Register:
+    return Register(state / "register.db")
+
+
+@cli.command()
+@click.pass_obj
+def edges(state: Path) -> None:
+    """The edges that have enrolled, and what they have announced."""
+    click.echo(board.edges(_register(state).edges(), time.time()))
+
+
+@cli.command()
+@click.argument("edge")
+@click.pass_obj
+def remove(state: Path, edge: str) -> None:
+    """Forget EDGE: its certificate is not renewed, and what it says not heard."""
+    known = _register(state).remove(edge)
+    click.echo(f"removed {edge}" if known else f"there is no edge {edge}")
 
 
 # fmt: off
 @cli.command()
-@click.argument("directory", type=_PATH)
+@click.option("--listen", default="", metavar="HOST:PORT", help="Where edges enrol and announce "
+              "themselves; needs `init`.")
+@click.option("--certificates", default=90.0, type=click.FloatRange(0), metavar="DAYS",
+              show_default=True, help="How long the certificates of edges are good for.")
 @click.option("--file", type=_PATH, help="The wanted state: YAML, read again when it changes.")
 @click.option("--etcd", "etcd_at", default="", metavar="HOST:PORT", help="It is in etcd.")
 @click.option("--prefix", default=PREFIX, show_default=True, help="Of its keys in etcd.")
@@ -63,9 +125,10 @@ def cli() -> None:
 @click.option("--timeout", default=5.0, type=click.FloatRange(0.1), help="Seconds of a call.")
 @click.option("--probe", default=10.0, type=click.FloatRange(0.1),
               help="Ask an edge that is silent every so many seconds.")
+@click.pass_obj
 def run(
-    directory: Path, file: Path | None, etcd_at: str, prefix: str, etcd_identity: Path | None,
-    report_only: bool, timeout: float, probe: float,
+    state: Path, listen: str, certificates: float, file: Path | None, etcd_at: str, prefix: str,
+    etcd_identity: Path | None, report_only: bool, timeout: float, probe: float,
 ) -> None:
     """Keep the edges as --file or --etcd says, until interrupted."""
     if (file is None) == (not etcd_at):
@@ -74,16 +137,28 @@ def run(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    register = _register(state)
 
     def connect(edge: str, address: str, pipeline: str) -> Client:
-        return Client(address, pipeline, timeout=timeout)
+        if address.startswith("unix:") or not (state / "controller.pem").exists():
+            return Client(address, pipeline, timeout=timeout)
+        us = state / "controller"
+        return Client(address, pipeline, identity=us, server_name=edge, timeout=timeout)
+
+    def heard() -> None:
+        fleet.are({edge.name: edge.address for edge in register.edges()})
 
     with ExitStack() as owned:
-        kept = owned.enter_context(closing(board.Board(directory / "status.json")))
+        kept = owned.enter_context(closing(board.Board(state / "status.json")))
         fleet = owned.enter_context(
             closing(Fleet(kept, connect, Settings(report_only, timeout, probe)))
         )
+        heard()
+        if listen:
+            host, _, port = listen.rpartition(":")
+            office = Office(state, register, heard, timedelta(days=certificates))
+            address = host.strip("[]"), int(port)
+            owned.enter_context(closing(Desk(office, address, state / "office")))
         source: File | Etcd = (
             File(file, fleet.wanted) if file is not None
             else Etcd(etcd_at, fleet.wanted, prefix, etcd_identity)
@@ -96,11 +171,22 @@ def run(
 
 
 @cli.command()
-@click.argument("directory", type=_PATH)
-def status(directory: Path) -> None:
-    """How the edges fare, as the controller of DIRECTORY saw them last."""
-    click.echo(board.table(board.read(directory / "status.json"), time.time()))
+@click.option("--wait", default=0.0, type=click.FloatRange(0), metavar="SECONDS",
+              help="Wait so long until all are in step; exit with 1 if not.")  # fmt: skip
+@click.pass_obj
+def status(state: Path, wait: float) -> None:
+    """How the edges fare, as the controller saw them last."""
+    until = time.monotonic() + wait
+    while True:
+        states = board.read(state / "status.json")
+        settled = bool(states) and all(each.fares == "in step" for each in states)
+        if settled or time.monotonic() >= until:
+            break
+        time.sleep(0.1)
+    click.echo(board.table(states, time.time()))
+    if wait and not settled:
+        raise click.exceptions.Exit(1)
 
 
 if __name__ == "__main__":
-    main()
+    run_command(cli, "helioctl")

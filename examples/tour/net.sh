@@ -12,7 +12,7 @@ case ${1:-} in
     for end in a b; do ip netns exec "$tour-$end" ethtool -K eth0 tx off gro on >/dev/null; done
     ip -n "$tour-a" address add 10.0.0.1/24 dev eth0
     ip -n "$tour-b" address add 10.0.0.2/24 dev eth0
-    for end in a b; do ip -n "$tour-$end" link set eth0 up; done
+    for end in a b; do ip -n "$tour-$end" link set lo up; ip -n "$tour-$end" link set eth0 up; done
     ;;
   down)
     for end in a b; do ip netns delete "$tour-$end"; done

@@ -1,7 +1,8 @@
-"""A laboratory's authority: the group `certs`."""
+"""A laboratory's authority, the group `certs`, and the enrolment with a controller."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,4 +54,26 @@ def agent(directory: Path, name: str, hosts: tuple[str, ...]) -> None:
         click.echo(path)
 
 
-COMMANDS = (certs,)
+@click.command()
+@click.argument("controller", metavar="HOST:PORT")
+@click.option("--token", required=True, envvar="HELIO_TOKEN", help="As the controller made it; - "
+              "reads it from standard input.")  # fmt: skip
+@click.option("--state", default="/var/lib/helio", type=PATH, show_default=True,
+              help="The agent's: the identity is kept in there.")  # fmt: skip
+@click.option("--address", default="", metavar="HOST:PORT", help="Where the controller reaches the "
+              "agent; default: this host as the controller sees it, port 50051.")  # fmt: skip
+@click.option("--replace", is_flag=True, help="In place of an identity that is there.")
+def enrol(controller: str, token: str, state: Path, address: str, replace: bool) -> None:
+    """Make this host an edge of the fleet of the controller at HOST:PORT.
+
+    A key is made here and stays here; the token is exchanged for a certificate, which `heliod
+    --tcp` uses from its next start on, and renews."""
+    from ..enrolment.edge import enrol as enrol_
+
+    if token == "-":
+        token = sys.stdin.readline()
+    name, home = enrol_(controller, token, state, address, replace)
+    click.echo(f"enrolled as {name} with {controller}; its agent is {home.address}")
+
+
+COMMANDS = (certs, enrol)

@@ -10,9 +10,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from controller import board, etcd_pb2
 from controller.board import State
@@ -48,6 +50,10 @@ def two(running: Edges) -> Iterator[Edges]:
     yield running
 
 
+def _has(two: Edges, name: str, rules: list[str]) -> bool:
+    return two.rules(name) == rules
+
+
 def wanted(of: Edges, **rules: str | tuple[str, ...]) -> dict[str, Edge]:
     return {
         name: Edge(of.worlds[name].address, {of.pipeline(name): Rules(tuple(
@@ -80,7 +86,7 @@ def test_a_file_is_kept(two: Edges, tmp_path: Path) -> None:
             assert two.rules(name) == [PDR, DROP]
         write(PASS)
         for name in two.worlds:
-            until(lambda name=name: two.rules(name) == [PASS], "the file's new rules")
+            until(partial(_has, two, name, [PASS]), "the file's new rules")
         path.write_text("edges: {one: {pipelines: [}}")  # what was wanted stays wanted
         with two.client("one") as other:
             other.apply("delete FAR 1")
@@ -94,7 +100,7 @@ def test_a_file_is_kept(two: Edges, tmp_path: Path) -> None:
 @contextmanager
 def closing_file(path: Path, tell: Any) -> Iterator[File]:
     source = File(path, tell)
-    source.PERIOD = 0.05  # type: ignore[misc]
+    source.PERIOD = 0.05
     try:
         source.start()
         yield source
@@ -113,7 +119,8 @@ def test_drift_is_seen_reported_and_mended(
         made.fleet.wanted(wanted(two, one=(DROP, PDR), two=DROP))
         made.until("one", "in step")
         two.worlds["one"].ctl("update", "FAR 1 [(action, u8, PASS)]")
-        state = until(lambda: made.state("one").mended and made.state("one"), "mended")
+        until(lambda: made.state("one").mended, "mended")
+        state = made.state("one")
         assert two.rules("one") == [PDR, DROP]
         assert state.drift == (f"~ {PASS}; wanted: {DROP}",)
         assert "somebody has changed its rules" in caplog.text
@@ -183,7 +190,7 @@ def test_an_answer_that_is_lost_costs_nothing(two: Edges, tmp_path: Path) -> Non
         assert lost == [state.revision] and state.mended == 0
 
 
-class _Broken(Exception):
+class _Broken(grpc.RpcError):
     """A connection's end, as gRPC tells it: without a status."""
 
 
@@ -293,8 +300,8 @@ def test_etcd_is_kept(two: Edges, store: EtcdServer, tmp_path: Path) -> None:
         assert two.rules("one") == [DROP]
         store.put({f"{here}/drop": PASS, f"{here}/pdr": PDR})
         until(lambda: two.rules("one") == [PDR, PASS], "both")
-        after = until(lambda: made.state("one").revision > before and made.state("one"), "told")
-        assert after.revision == before + 1, "one transaction there is one here"
+        until(lambda: made.state("one").revision > before, "told")
+        assert made.state("one").revision == before + 1, "one transaction there is one here"
         store.put({f"{here}/pdr": "PDR 5 [(dst_ip, u32, 10.2.0.0/33), FAR 1]"})
         state = made.until("one", "refused")
         assert f"/helio/edges/{here}/pdr:1" in state.notes[0] and "H0420" in state.notes[0]

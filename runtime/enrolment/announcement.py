@@ -1,0 +1,73 @@
+"""What an edge says of itself to its controller: where its agent is, and what it runs.
+
+    {"address": "192.0.2.10:50051", "version": "0.1.0", "pipelines": [
+        {"name": "guard", "program": "guard", "digest": SHA-256 of the schema's object, "ports": [
+            {"name": "UPLINK", "role": "outside", "number": 1, "interface": "eth0",
+             "present": true}]}]}
+
+By the digest a controller knows whether it has the schema; GetSchema tells it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from ..faults import refused
+from . import faults
+
+if TYPE_CHECKING:
+    from ..agent import PipelineStatus
+
+
+def announcement(address: str, pipelines: Iterable[PipelineStatus]) -> dict[str, Any]:
+    return {
+        "address": address,
+        "version": version("helioc"),
+        "pipelines": [_pipeline(each) for each in pipelines if each.manifest is not None],
+    }
+
+
+def _pipeline(status: PipelineStatus) -> dict[str, Any]:
+    manifest = status.manifest
+    assert manifest is not None
+    ports = [
+        {"name": p.name, "role": manifest.roles[p.role], "number": p.number,
+         "interface": p.interface, "present": p.ifindex != 0}
+        for p in status.ports
+    ]  # fmt: skip
+    return {"name": status.name, "program": manifest.pipeline, "digest": manifest.digest,
+            "ports": ports}  # fmt: skip
+
+
+def read_announcement(octets: bytes) -> dict[str, Any]:
+    """What is known of it, and of the shape that it must have. Raises `Refused`."""
+    try:
+        said = json.loads(octets)
+        return {
+            "address": _text(said["address"]),
+            "version": _text(said["version"]),
+            "pipelines": [_read_pipeline(each) for each in said["pipelines"]],
+        }
+    except (ValueError, TypeError, KeyError, RecursionError):
+        why = "the announcement has another shape"
+        raise refused(faults.bad_request(why, "`announcement.py` shows it")) from None
+
+
+def _read_pipeline(said: Any) -> dict[str, Any]:
+    ports = [
+        {"name": _text(p["name"]), "role": _text(p["role"]), "number": int(p["number"]),
+         "interface": _text(p["interface"]), "present": p["present"] is True}
+        for p in said["ports"]
+    ]  # fmt: skip
+    found = {name: _text(said[name]) for name in ("name", "program", "digest")}
+    return found | {"ports": ports}
+
+
+def _text(said: Any) -> str:
+    """Of what may be shown in a terminal."""
+    if not isinstance(said, str) or len(said) > 256 or not (said.isprintable()):
+        raise ValueError
+    return said

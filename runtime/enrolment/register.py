@@ -1,0 +1,133 @@
+"""What a controller knows of its edges: tokens that are out, who has enrolled, what they said.
+
+An SQLite file, so that `token create` and a running controller may share it. Of a secret only its
+SHA-256 is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..faults import refused
+from . import faults
+from .token import new_secret
+
+_SCHEMA = """
+create table if not exists tokens (
+  secret text primary key, edge text not null, hosts text not null, expires real not null,
+  key text
+);
+create table if not exists edges (
+  name text primary key, key text not null, hosts text not null, announced text, heard real
+);
+"""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An edge that has enrolled. `announced`: see `announcement.py`; `heard`: when, in seconds of
+    the Unix epoch."""
+
+    name: str
+    announced: dict[str, Any] | None
+    heard: float | None
+
+    @property
+    def address(self) -> str:
+        """Of its agent; empty if it said nothing yet."""
+        return str(self.announced["address"]) if self.announced else ""
+
+
+class Register:
+    """May be used by several threads and processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._open() as database:
+            database.executescript(_SCHEMA)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """One transaction."""
+        with closing(sqlite3.connect(self._path, timeout=5)) as database, database:
+            yield database
+
+    # ---- tokens -----------------------------------------------------------------------------
+
+    def create_token(self, edge: str, hosts: Sequence[str], lifetime: float) -> str:
+        """The secret. `hosts`: names and addresses for its certificate; `lifetime`: seconds."""
+        secret, now = new_secret(), time.time()
+        with self._open() as database:
+            database.execute("delete from tokens where expires < ?", (now - 7 * 86_400,))
+            database.execute(
+                "insert into tokens values (?, ?, ?, ?, null)",
+                (_hashed(secret), edge, json.dumps(list(hosts)), now + lifetime),
+            )
+        return secret
+
+    def redeem(self, edge: str, secret: str, key: str) -> list[str]:
+        """Spend a token for a key (its hash), and know the edge by that from now on. The same key
+        may come again. Returns the hosts. Raises `Refused`."""
+        with self._open() as database:
+            database.execute("begin immediate")
+            found = database.execute(
+                "select edge, hosts, expires, key from tokens where secret = ?", (_hashed(secret),)
+            ).fetchone()
+            if found is None or found[0] != edge:
+                raise refused(faults.token_refused("there is none like it"))
+            _, hosts, expires, spent = found
+            if expires < time.time():
+                raise refused(faults.token_refused("it has expired"))
+            if spent not in (None, key):
+                raise refused(faults.token_refused("it was used already, with another key"))
+            database.execute("update tokens set key = ? where secret = ?", (key, _hashed(secret)))
+            database.execute(
+                "insert into edges (name, key, hosts) values (?, ?, ?) "
+                "on conflict (name) do update set key = excluded.key, hosts = excluded.hosts",
+                (edge, key, hosts),
+            )
+        return list(json.loads(hosts))
+
+    # ---- edges ------------------------------------------------------------------------------
+
+    def check(self, edge: str, key: str) -> list[str]:
+        """That an edge has enrolled with this key; its hosts. Raises `Refused`."""
+        with self._open() as database:
+            found = database.execute(
+                "select key, hosts from edges where name = ?", (edge,)
+            ).fetchone()
+        if found is None:
+            raise refused(faults.not_an_edge(f"`{edge}` has not enrolled, or was removed"))
+        if found[0] != key:
+            raise refused(faults.not_an_edge(f"`{edge}` has enrolled with another key since"))
+        return list(json.loads(found[1]))
+
+    def announce(self, edge: str, said: dict[str, Any]) -> None:
+        with self._open() as database:
+            database.execute(
+                "update edges set announced = ?, heard = ? where name = ?",
+                (json.dumps(said), time.time(), edge),
+            )
+
+    def remove(self, edge: str) -> bool:
+        """Forget an edge and its tokens. Whether there was one."""
+        with self._open() as database:
+            database.execute("delete from tokens where edge = ?", (edge,))
+            return database.execute("delete from edges where name = ?", (edge,)).rowcount > 0
+
+    def edges(self) -> list[Known]:
+        with self._open() as database:
+            rows = database.execute("select name, announced, heard from edges order by name")
+            return [Known(n, json.loads(said) if said else None, when) for n, said, when in rows]
+
+
+def _hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
