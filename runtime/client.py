@@ -232,8 +232,9 @@ class Client:
         schema = self.schema()
         ports = Ports({p.name: p.number for p in schema.ports},
                       {p.number: p.ifindex for p in schema.ports})  # fmt: skip
-        of_intents = {Reference(r.kind, r.id) for intent in self.intents() for r in intent.rules}
         there = self.listing() if listing is None else listing
+        # After the listing: of an intent that was made meanwhile it has no rules.
+        of_intents = {Reference(r.kind, r.id) for intent in self.intents() for r in intent.rules}
         return difference(schema.manifest, ports, there, asked, kinds, of_intents)
 
     def entries(self, state: str) -> Iterator[Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 from helioc.runtime.enrolment.register import Known
 
+_log = logging.getLogger("controller")
 Fares = Literal["not asked yet", "in step", "drifted", "refused", "unreachable"]
 
 
@@ -71,7 +73,10 @@ class Board:
         while not self._stopping:
             self._changed.wait()
             self._changed.clear()
-            self._write()
+            try:
+                self._write()
+            except OSError as error:
+                _log.error("cannot write %s: %s", self.path, error.strerror)
 
     def _write(self) -> None:
         new = self.path.with_suffix(".new")

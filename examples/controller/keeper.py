@@ -77,7 +77,7 @@ class Keeper:
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
         self._stopping = False
         self._agreed: Rules | None = None  # what was in force when we last looked
-        self._mended_at, self._fights = 0.0, 0
+        self._mended_at, self._fights = 0.0, 0  # when we mended last, and how often in a row
         self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
 
     def start(self) -> None:
@@ -101,6 +101,7 @@ class Keeper:
     def _run(self) -> None:
         pause = self.settings.least
         while not self._stopping:
+            self._drain()
             task = self._task
             if task is None or not task.address:
                 self._put(fares="unreachable", notes=("nobody has said where its agent is",))
@@ -131,7 +132,6 @@ class Keeper:
         finally:
             client.close()  # ends the watch, too
             watcher.join()
-            self._drain()
 
     def _watch(self, client: Client, begun: threading.Event) -> None:
         try:
@@ -178,7 +178,8 @@ class Keeper:
         return came
 
     def _wait(self, seconds: float) -> None:
-        """So long, or until something else is wanted. Events are looked at later."""
+        """So long, or until something else is wanted, for who looks at everything again. What the
+        agent tells meanwhile is kept."""
         until, came = time.monotonic() + seconds, list[_Message]()
         while (left := until - time.monotonic()) > 0:
             try:
@@ -188,7 +189,8 @@ class Keeper:
             if came[-1] is None:
                 break
         for each in came:
-            self._inbox.put(each)
+            if each is not None:
+                self._inbox.put(each)
 
     # ---- the rules ----------------------------------------------------------------------------
 
@@ -240,16 +242,17 @@ class Keeper:
         self._put(fares="in step", notes=(), revision=revision, digest=digest)
 
     def _too_soon(self) -> bool:
-        """Who changes the rules again and again is not fought without end: wait longer each time.
-        True: we waited, and things may be otherwise by now."""
-        if time.monotonic() - self._mended_at > self.settings.most:
+        """Who changes the rules again and again is not fought without end: each time we wait longer
+        after the last. True: we waited, and things may be otherwise by now."""
+        now = time.monotonic()
+        if now - self._mended_at > 2 * self.settings.most:
             self._fights = 0
+        pause = min(self.settings.least * 2.0**self._fights, self.settings.most)
+        if not self._fights or now >= self._mended_at + pause:
+            self._fights += 1
             return False
-        self._fights += 1
-        before, pause = self._task, self.settings.least * 2.0**self._fights
-        self._mended_at -= self.settings.most  # the next time is late enough
-        self._wait(min(pause, self.settings.most))
-        return self._task is before
+        self._wait(self._mended_at + pause - now)
+        return True
 
     def _key(self, found: Difference) -> str:
         """The same request on the same rules has the same key, also from another controller."""

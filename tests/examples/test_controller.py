@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -21,7 +22,17 @@ from controller.board import State
 from controller.etcd import Etcd, wanted_of
 from controller.fleet import File
 from controller.wanted import Edge, Piece, Rules, read_file
-from fleet_world import QUICK, Cable, Edges, EtcdServer, controller, edges, etcd, put_away
+from fleet_world import (
+    QUICK,
+    Cable,
+    Controller,
+    Edges,
+    EtcdServer,
+    controller,
+    edges,
+    etcd,
+    put_away,
+)
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.client import Client, Rejected
 from lab import until
@@ -52,6 +63,10 @@ def two(running: Edges) -> Iterator[Edges]:
 
 def _has(two: Edges, name: str, rules: list[str]) -> bool:
     return two.rules(name) == rules
+
+
+def _mended(by: Controller, times: int) -> bool:
+    return by.state("one").mended == times
 
 
 def wanted(of: Edges, **rules: str | tuple[str, ...]) -> dict[str, Edge]:
@@ -195,16 +210,18 @@ class _Broken(grpc.RpcError):
 
 
 def test_who_fights_is_not_fought_without_end(two: Edges, tmp_path: Path) -> None:
-    with controller(tmp_path) as one, controller(tmp_path) as other:
+    settings = replace(QUICK, least=0.1, most=0.8)
+    with controller(tmp_path, settings=settings) as one:
         one.fleet.wanted(wanted(two, one=DROP))
         one.until("one", "in step")
-        other.fleet.wanted(wanted(two, one=PASS))
-        until(lambda: one.state("one").mended > 2 and other.state("one").mended > 2, "a fight")
-        with two.client("one") as client:
-            before = client.status().pipelines[0].revision
-            mended = one.state("one").mended
-            until(lambda: one.state("one").mended == mended + 2, "two more rounds")
-            assert client.status().pipelines[0].revision - before < 8
+        spent = []
+        with two.client("one") as other:
+            for number in range(1, 5):
+                begun = time.monotonic()
+                other.apply(f"update {PASS}")
+                until(partial(_mended, one, number), "mended")
+                spent.append(time.monotonic() - begun)
+        assert spent[0] < 0.2 and 0.15 < spent[1] < spent[2] < spent[3]
 
 
 # ---- refused ------------------------------------------------------------------------------------
