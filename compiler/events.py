@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
+from .lowering.reads import walk
 from .manifest import Counter
-from .model import Event, Pipeline
+from .model import Counted, Event, Pipeline
 
 VERDICTS = ("pass", "drop", "redirect", "tx")
 MALFORMED = ("truncated", "length", "invalid")
@@ -31,6 +32,8 @@ class Events:
             for node in pipeline.graph.nodes
             for what in MALFORMED
         ]
+        reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
+        names += [("count", reason) for reason in dict.fromkeys(reasons)]
         if pipeline.replies:
             names.append(("drop", "icmp limit"))
         self.counters = tuple(Counter(i, group, reason) for i, (group, reason) in enumerate(names))

@@ -22,6 +22,7 @@ from .model import (
     Bridge,
     Choose,
     ClampMss,
+    Counted,
     Event,
     Find,
     Forward,
@@ -139,6 +140,8 @@ class _Run(Scope):
             case Queue():
                 self.queue = self.value(s.number)
                 self.step("queue", "queue", Told("queue", self.queue))
+            case Counted():
+                self.event("count", s.reason)
             case Verdict():
                 self._verdict(s.verdict)
             case Inline():

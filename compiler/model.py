@@ -303,6 +303,7 @@ class Header:
     accept: tuple[Condition, ...] = ()
     require: tuple[Condition, ...] = ()
     payload: tuple[Condition, ...] = ()
+    reach: Expr | None = None  # octets from the start up to which what stands behind reaches
     protocol: str = ""
     doc: str = ""
     span: Span = NOWHERE
@@ -698,6 +699,14 @@ class Queue:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """That a packet came here is counted, by this reason."""
+
+    reason: str
+    span: Span
+
+
+@dataclass(frozen=True)
 class Verdict:
     verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
     span: Span
@@ -738,6 +747,7 @@ Statement = (
     | Forward
     | Bridge
     | Queue
+    | Counted
     | Verdict
     | Inline
     | Tell

@@ -45,7 +45,8 @@ def _header(header: m.Header) -> Iterator[str]:
     for g in header.groups:
         if g.count is not None:
             yield f"  {g.name}: {expression(g.count)} of them, at most {g.most}"
-    for name, value in (("size", header.size), ("extent", header.extent)):
+    said = ("size", header.size), ("extent", header.extent), ("payload to", header.reach)
+    for name, value in said:
         if value is not None:
             yield f"  {name} {expression(value)}"
     for name in ("accept", "require", "payload"):
@@ -247,6 +248,8 @@ def _simple(s: m.Statement) -> str:
             return f"bridge {_port(s.port)}"
         case m.Queue():
             return f"queue {expression(s.number)}"
+        case m.Counted():
+            return f"count {s.reason}"
         case m.Verdict():
             return s.verdict
         case m.Tell():

@@ -21,7 +21,7 @@ header : 'link'? 'header' name '{' member* '}' ;
 member
     : memberName? ':' fieldRest
     | ('size' | 'extent' | 'accept' | 'require') (':' fieldRest | expr)
-    | 'payload' (':' fieldRest | 'when' expr)
+    | 'payload' (':' fieldRest | 'when' expr | 'to' sum)
     | 'when' name ('or' name)* '{' field* '}'
     ;
 
@@ -104,6 +104,7 @@ statement
     | 'forward' path 'via' value
     | 'bridge' path
     | 'queue' sum
+    | 'count' name
     | verdict
     | statementName ('(' name ')' | ('[' number ']')? ('.' name)* '=' sum)
     ;
@@ -167,24 +168,24 @@ literal : NUMBER | ADDRESS ;
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'queue' | 'state' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;

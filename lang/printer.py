@@ -239,6 +239,8 @@ def _clause(node: tree.Member) -> str:
         return f"accept {spelling.expr(node.condition)}"
     if isinstance(node, tree.Require):
         return f"require {spelling.expr(node.condition)}"
+    if isinstance(node, tree.Reach):
+        return f"payload to {spelling.expr(node.value)}"
     assert isinstance(node, tree.Payload)
     return f"payload when {spelling.expr(node.condition)}"
 

@@ -195,6 +195,8 @@ def _simple(node: tree.Statement) -> str:
         return f"bridge {node.port.text}"
     if isinstance(node, tree.Queue):
         return f"queue {spelling.expr(node.number)}"
+    if isinstance(node, tree.Count):
+        return f"count {node.reason.text}"
     if isinstance(node, tree.Forward):
         return f"forward {node.port.text} via {node.via.text}"
     if isinstance(node, tree.Apply):

@@ -70,6 +70,8 @@ class _Builder(StatementBuilder):
             fields = tuple(self.field(c) for c in children[i + 1 : -1])
             return tree.Group(span, self.names(children[1:i]), fields)
         value = self.expr(children[-1])
+        if is_token(children[1], "to"):
+            return tree.Reach(span, value)
         return _CLAUSES[first.kind](span, value)
 
     def field(self, context: Context) -> tree.Field:

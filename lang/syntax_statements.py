@@ -213,6 +213,9 @@ class StatementBuilder:
     def stmt_queue(self, children: list[Any], span: Span) -> tree.Queue:
         return tree.Queue(span, self.expr(children[1]))
 
+    def stmt_count(self, children: list[Any], span: Span) -> tree.Count:
+        return tree.Count(span, self.name(children[1]))
+
     def stmt_forward(self, children: list[Any], span: Span) -> tree.Forward:
         return tree.Forward(span, self.path(children[1]), self.dotted(children[3]))
 

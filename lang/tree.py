@@ -166,7 +166,14 @@ class Payload(Node):
     condition: Expr
 
 
-Member = Field | Group | Size | Extent | Accept | Require | Payload
+@dataclass(frozen=True)
+class Reach(Node):
+    """`payload to length`: what stands behind the header ends so many octets from its start."""
+
+    value: Expr
+
+
+Member = Field | Group | Size | Extent | Accept | Require | Payload | Reach
 
 
 @dataclass(frozen=True)
@@ -472,6 +479,13 @@ class Queue(Node):
 
 
 @dataclass(frozen=True)
+class Count(Node):
+    """`count unknown_extension`."""
+
+    reason: Name
+
+
+@dataclass(frozen=True)
 class Forward(Node):
     """`forward o.interface via o.remote_ip`."""
 
@@ -510,6 +524,7 @@ Statement = (
     | Forward
     | Bridge
     | Queue
+    | Count
     | Verdict
     | Apply
 )

@@ -38,6 +38,7 @@ _EVENTS = {
     "hook": ("hooks", "hook", "Packets that ran a hook."),
     "miss": ("misses", "kind", "Look-ups that found nothing, by rule kind or state."),
     "kept": ("kept", "reason", "Packets that were not forwarded, but left to the kernel."),
+    "count": ("counted", "reason", "Packets that came to a `count` of the pipeline."),
 }
 _PORT = {
     "receive_packets": "rx_packets",

@@ -96,7 +96,7 @@ def _why_not(program: Program, node: model.Node, field: model.Field, state: Stat
 def decides_reading(header: model.Header, field: model.Field) -> bool:
     """Whether a field says how long its header is, or whether it is one."""
     counts = (g.count for g in header.groups)
-    clauses = (*counts, header.size, header.extent, *header.accept, *header.payload)
+    clauses = (*counts, header.size, header.extent, header.reach, *header.accept, *header.payload)
     read = frozenset[str]().union(*(own_fields(c) for c in clauses if c is not None))
     flags = set(header.flags)
     if header.protocol == "ipv4":

@@ -31,11 +31,13 @@ class HeaderClauses:
         self.expressions = Expressions(self.own, self.no_call, found)
         self.bounds: list[model.Condition] = []
 
-    def single(self, clause: type[tree.Size] | type[tree.Extent]) -> Value | None:
+    def single(
+        self, clause: type[tree.Size] | type[tree.Extent] | type[tree.Reach]
+    ) -> Value | None:
         """The value of the only clause of its sort."""
         said = [m for m in self.header.members if isinstance(m, clause)]
         for again in said[1:]:
-            word = "size" if clause is tree.Size else "extent"
+            word = {tree.Size: "size", tree.Extent: "extent"}.get(clause, "payload to")
             self.found.add(faults_files.twice_in_pipeline(f"`{word}`", again.span, said[0].span))
         value = self.expressions.value(said[0].value) if said else None
         if value and value.kind != "uint":

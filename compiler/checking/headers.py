@@ -72,6 +72,7 @@ class _HeaderChecker:
         groups = tuple(self.laid_out(layout, clauses) for layout in self.layouts[1:])
         size = clauses.single(tree.Size)
         extent = clauses.single(tree.Extent)
+        reach = clauses.single(tree.Reach)
         if self.rest and not any(isinstance(m, tree.Size) for m in members):
             self.found.add(
                 faults.out_of_place(
@@ -104,6 +105,7 @@ class _HeaderChecker:
             accept=(*clauses.conditions(tree.Accept), *clauses.bounds),
             require=clauses.conditions(tree.Require),
             payload=clauses.conditions(tree.Payload),
+            reach=reach.expr if reach else None,
             protocol=name,
             doc=self.header.doc,
             span=self.header.name.span,

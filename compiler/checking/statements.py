@@ -119,6 +119,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return changes.bridge(program, written, state, scope)
         case tree.Queue():
             return changes.queue(program, written, state, scope)
+        case tree.Count():
+            return Changed(model.Counted(written.reason.text, written.span), state)
         case tree.Verdict():
             return changes.verdict(program, written, state)
         case tree.Apply():

@@ -135,7 +135,9 @@ def _values(draw: st.DrawFn, header: Header, edge: Edge | None, world: World) ->
     tests = [test for test in edge.tests if not test.ahead] if edge else []
     tested = {test.field for test in tests}
     kept = _read_by_clauses(header) if draw(st.integers(0, 11)) else frozenset[str]()
-    derived = {p.field for p in walk((header.size, header.extent)) if isinstance(p, Own)}
+    derived = {
+        p.field for p in walk((header.size, header.extent, header.reach)) if isinstance(p, Own)
+    }
     derived |= {p.field for g in header.groups for p in walk(g.count) if isinstance(p, Own)}
     flags = draw(_flags(header, tested))
     there = {g.name for g in header.groups if not g.flags or flags & set(g.flags)}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..graph import writable
 from ..model import Header
 from ..sizes import reckoned_from
 from ..sums import zero_checksum
@@ -40,8 +41,9 @@ class _Answer:
 
 
 def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | None:
-    """The frame that answers `packet` (without its pushes), or None if it must not be answered or,
-    behind a pop to a link header, there is no way back. `mtu`: for `too_big` (RFC 1191, 8201)."""
+    """The frame that answers `packet` (without its pushes), or None if it must not be answered or
+    there is no way back: behind a pop to a link header, or where a popped header announced the next
+    by an edge that cannot be written. `mtu`: for `too_big` (RFC 1191, 8201)."""
     front = packet.front
     if front is None or event not in KINDS or packet.links[0].offset:
         return None
@@ -52,6 +54,8 @@ def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | Non
     if answer is None:
         return None
     way = [*packet.popped, front]
+    if not all(writable(packet.graph, x.name, after.name) for x, after in pairwise(way)):
+        return None
     back = [
         _returned(packet, x, after.name, [y.header for y in way[:i]])
         for i, (x, after) in enumerate(pairwise(way))

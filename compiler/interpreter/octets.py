@@ -136,3 +136,9 @@ def followed(old_sum: int, old: bytes, new: bytes) -> int:
     before, after = ([high << 8 | low for high, low in each] for each in words)
     total = (old_sum ^ 0xFFFF) + sum(w ^ 0xFFFF for w in before) + sum(after)
     return ((total - 1) % 0xFFFF + 1 if total else 0) ^ 0xFFFF
+
+
+def is_fragment(ip: Octets) -> bool:
+    """More fragments to come, or not the first (RFC 791, RFC 8200 section 4.5). What is both first
+    and last is none (RFC 6946)."""
+    return bool(ip.number("more_fragments") or ip.number("fragment_offset"))

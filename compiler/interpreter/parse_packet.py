@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from ..model import Condition, Edge, Expr, Graph, Header, Node, Own, Test
+from ..sums import NETWORK
 from .evaluate import evaluate, holds
-from .octets import Octets, Value
+from .octets import Octets, Value, is_fragment
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,20 +95,50 @@ class PacketParser:
                 return Parsed(tuple(layers), "malformed", f"{node.name}: {damage}", limit)
             if layer is None:
                 break
+            edges = self._edges(node, role)
+            if edges and not _in_fragment(layers):
+                try:
+                    limit = _reach(layer, limit)
+                except _Malformed as damage:
+                    return Parsed(tuple(layers), "malformed", f"{node.name}: {damage}", limit)
             layers.append(layer)
-            offset, node = layer.behind, self._next(layer, role, frame[layer.behind : limit])
+            offset, node = layer.behind, self._next(layer, edges, frame[layer.behind : limit])
+            if node and node.header.link and not layer.header.link and limit != len(frame):
+                return Parsed(tuple(layers), "malformed", f"{node.name}: length", limit)
         return Parsed(tuple(layers), "ok", "", limit)
 
-    def _next(self, layer: Layer, role: str, behind: bytes) -> Node | None:
-        if not all(_holds(c, layer.octets) for c in layer.header.payload):
-            return None
-        key = layer.name, role
+    def _edges(self, node: Node, role: str) -> tuple[Edge, ...]:
+        key = node.name, role
         if key not in self._leaving:
             self._leaving[key] = self._graph.leaving(*key)
-        for edge in self._leaving[key]:
+        return self._leaving[key]
+
+    def _next(self, layer: Layer, edges: Sequence[Edge], behind: bytes) -> Node | None:
+        if not all(_holds(c, layer.octets) for c in layer.header.payload):
+            return None
+        for edge in edges:
             if all(_passes(test, layer.octets, behind) for test in edge.tests):
                 return self._nodes[edge.target]
         return None
+
+
+def _in_fragment(layers: Sequence[Layer]) -> bool:
+    """Whether what stands behind these headers is part of a packet, and not a whole one."""
+    said = (x for x in reversed(layers) if x.header.protocol in (*NETWORK, "ipv6_fragment"))
+    innermost = next(said, None)
+    if innermost is None or innermost.header.protocol == "ipv6":
+        return False
+    return is_fragment(innermost.octets)
+
+
+def _reach(layer: Layer, limit: int) -> int:
+    """The limit of what stands behind the header."""
+    if layer.header.reach is None:
+        return limit
+    reach = evaluate(layer.header.reach, _reader(layer.octets))
+    if reach < layer.size or layer.offset + reach > limit:
+        raise _Malformed("length")
+    return layer.offset + reach
 
 
 def header_at(node: Node, frame: bytes, offset: int) -> Layer | None:

@@ -13,7 +13,7 @@ from ..model import Derived, Graph, Header, Pipeline, PushElement
 from ..sums import NETWORK, is_checksum
 from .build_packet import Heading, build, pseudo_header, total_of
 from .environment import Port
-from .octets import Octets, Value, followed, put, updated
+from .octets import Octets, Value, followed, is_fragment, put, updated
 from .parse_packet import Layer, Parsed
 
 _HEADER_CHECKSUM = Derived("checksum", frozenset({"header"}))
@@ -338,12 +338,6 @@ class Rewriting:
 
     def _patch(self, offset: int, octets: Octets) -> None:
         self._write(offset, octets.data)
-
-
-def is_fragment(ip: Octets) -> bool:
-    """More fragments to come, or not the first (RFC 791, RFC 8200 section 4.5). What is both first
-    and last is none (RFC 6946)."""
-    return bool(ip.number("more_fragments") or ip.number("fragment_offset"))
 
 
 def find_mss(tcp: bytes) -> int | None:

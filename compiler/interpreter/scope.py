@@ -35,9 +35,9 @@ from ..tracing.steps import Bound, Step, Told, What
 from .environment import Environment, Fate, Port, Rules, States, is_group
 from .evaluate import evaluate, holds
 from .matching import best_rule
-from .octets import Value
+from .octets import Value, is_fragment
 from .parse_packet import Parsed
-from .rewrite import Rewriting, is_fragment
+from .rewrite import Rewriting
 
 
 class Done(Exception):

@@ -3,8 +3,11 @@ came."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
+from ..graph import writable as announcing
 from ..model import Header
 from ..sizes import reckoned_from
 from ..sums import zero_checksum
@@ -41,16 +44,36 @@ def _reply(site: Site, front: str) -> None:
         f"if (!arrival_address{family}(ctx))",
         f"\treturn verdict({site.events('verdict', 'drop')}, XDP_DROP);",
     )
+    popped = site.shape.popped or ((),)
+    back = [way for way in popped if _leads_back(site, way)]
+    if lost := _lost(site, popped, back):
+        with w.nest(f"if ({lost}) {{"):
+            w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
     with w.nest("if (!take_answer()) {"):
         drop(site, "icmp limit")
-    popped = site.shape.popped or ((),)
-    for way in popped:
+    for way in back:
         if len(popped) == 1:
             _answer_by(site, version, way)
             continue
         with w.nest(f"if ({_came_by(site, way)}) {{"):
             _answer_by(site.branch(set(way)), version, way)
     w.put("return internal();")
+
+
+def _leads_back(site: Site, way: tuple[str, ...]) -> bool:
+    """Whether each popped header can announce the next as it has to on the way back."""
+    pairs = pairwise((*way, site.shape.fronts[0]))
+    return all(announcing(site.pipeline.graph, node, after) for node, after in pairs)
+
+
+def _lost(site: Site, popped: Sequence[tuple[str, ...]], back: list[tuple[str, ...]]) -> str:
+    """C text of whether the packet came by a way that leads not back."""
+    others = [way for way in popped if way not in back]
+    known = {node for way in back for node in way}
+    strange = dict.fromkeys(n for way in others for n in way if n not in known)
+    tests = [f"there({site.pointer(node)})" for node in strange]
+    tests += [_came_by(site, way) for way in others if known.issuperset(way)]
+    return " || ".join(f"({test})" for test in tests)
 
 
 def _came_by(site: Site, way: tuple[str, ...]) -> str:

@@ -25,7 +25,8 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
         "u64 length = frame_length(ctx);",
         "u32 at = 0, limit = length, size, event;",
     )
-    if "l4" in wanted:
+    if "l4" in wanted or any(_reaches(site, node) for node in nodes):
+        wanted |= {"fragment"}
         w.put("u16 fragment = 0;")
     if "epoch" in wanted and not site.card:
         w.put(f"{site.state('epoch')} = epoch_now();")
@@ -36,7 +37,8 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
     bounded: set[str] = set()  # nodes behind one with an extent: `limit` may end before `end`
     for node in nodes:
         entering = graph.entering(node.name, site.role)
-        if any(e.source in bounded or graph.node(e.source).header.extent for e in entering):
+        fronts = [graph.node(e.source) for e in entering]
+        if any(n.name in bounded or n.header.extent or n.header.reach for n in fronts):
             bounded.add(node.name)
         with w.at(entering[0].span if entering else node.span):
             if entering:
@@ -94,8 +96,19 @@ def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool) -> None
         extent = value(site, header.extent, ("p", header)).host()
         _damage(site, f"{extent} < size || at + {extent} > limit", node, "length")
         w.put(f"limit = at + {extent};")
+    if header.reach is not None and _reaches(site, node):
+        reach = value(site, header.reach, ("p", header)).host()
+        with w.nest("if (!fragment) {"):
+            _damage(site, f"{reach} < size || at + {reach} > limit", node, "length")
+            w.put(f"limit = at + {reach};")
     _remember(site, node, wanted)
     _leave(site, node)
+
+
+def _reaches(site: Site, node: Node) -> bool:
+    """Whether it matters where what stands behind the node ends."""
+    behind = site.pipeline.graph.leaving(node.name, site.role)
+    return node.header.reach is not None and bool(behind)
 
 
 def _damage(site: Site, broken: str, node: Node, reason: str) -> None:
@@ -133,14 +146,14 @@ def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
         if not sources & site.reachable <= set(site.links):  # it may stand behind other nodes too
             w.put(f"if ({site.state('link')} == at)")
         w.put(f"{site.state('link')} = at + size;")
+    if protocol in FRAGMENT and "fragment" in wanted:
+        w.put(f"fragment = {FRAGMENT[protocol].format('p')};")
     if "l4" not in wanted:
         return
     before = in_front(site, node.name)[1:] if protocol in NETWORK else []
     if any(site.header(n).protocol in LAYER4 for n in before):
         w.put(f"{site.state('l4')} = 0;")  # it was an outer one
-    if protocol in FRAGMENT:
-        w.put(f"fragment = {FRAGMENT[protocol].format('p')};")
-    elif protocol in LAYER4:
+    if protocol in LAYER4:
         w.put("if (!fragment)", f"\t{site.state('l4')} = RAW32(p, 0);")
 
 
@@ -180,8 +193,11 @@ def _behind(site: Site, header: Header, octets: int) -> str:
 def _edge(site: Site, edge: Edge, header: Header, bases: dict[str | int | None, str]) -> None:
     with site.writer.at(edge.span):
         tests = " && ".join(f"({_test(t, header, bases)})" for t in edge.tests) or "1"
+        target = site.pipeline.graph.node(edge.target)
         with site.writer.nest(f"if ({tests}) {{"):
-            site.writer.put("p += size;", "at += size;", f"goto node_{c_name(edge.target)};")
+            if target.header.link and not header.link:
+                _damage(site, "limit != length", target, "length")
+            site.writer.put("p += size;", "at += size;", f"goto node_{c_name(target.name)};")
 
 
 def _test(test: Test, header: Header, bases: dict[str | int | None, str]) -> str:

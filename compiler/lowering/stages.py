@@ -11,6 +11,7 @@ from ..model import (
     Bridge,
     Choose,
     ClampMss,
+    Counted,
     Find,
     Forward,
     If,
@@ -94,6 +95,9 @@ def _statement(site: Site, s: Statement) -> Shape | None:
         case Queue(number):
             site.writer.put(f"{site.state('queue')} = 1 + {value(site, number).host()};")
             trace.queue(site)
+            return site.shape
+        case Counted(reason):
+            site.writer.put(f"count_event({site.events('count', reason)});")
             return site.shape
         case Verdict(verdict):
             with site.writer.nest("{"):

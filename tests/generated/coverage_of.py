@@ -41,7 +41,7 @@ from helioc.compiler.model import (
 _PLAIN = {
     "If", "IfGives", "MatchValue", "MatchReference", "Find", "Choose", "Push", "Pop", "ClampMss",
     "Forward", "Inline", "Present", "IsLocal", "IsFragment", "IsMulticast", "PortIs", "Not", "And",
-    "Or", "Hash", "Layer4", "Remember", "Recall", "Bridge",
+    "Or", "Hash", "Layer4", "Remember", "Recall", "Bridge", "Counted",
 }  # fmt: skip
 _NAMED = {Listed: "one of a list", Count: "count of a list", Items: "list pushed"}
 
@@ -160,7 +160,7 @@ def _of_header(header: Header) -> Iterator[str]:
         yield "fields at a header's end"
     if header.protocol:
         return
-    for clause in ("size", "extent", "accept", "require", "payload", "groups", "link"):
+    for clause in ("size", "extent", "accept", "require", "payload", "reach", "groups", "link"):
         if getattr(header, clause):
             yield f"header with {clause}"
     for f in header.fields:

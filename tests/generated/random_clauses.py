@@ -40,7 +40,8 @@ class Clauses:
         return " = length(header, payload)" + (f" - {self.less}" if self.less else "")
 
     def extent(self) -> str:
-        return "  extent total" + (f" + {self.less}" if self.less else "")
+        word = self.chance.one(("extent", "extent", "payload to"))
+        return f"  {word} total" + (f" + {self.less}" if self.less else "")
 
     # ---- conditions --------------------------------------------------------------------------
 

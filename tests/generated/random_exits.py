@@ -14,7 +14,8 @@ class Exits:
 
     def verdict(self, place: Place) -> Lines:
         words = ["pass", "pass", "send back", "pass", "drop", "default"]
-        return [self.chance.one(words if place.settled else ["drop"])]
+        counted = [f"count way_{self.chance.number(1, 3)}"] if self.chance.maybe(0.15) else []
+        return [*counted, self.chance.one(words if place.settled else ["drop"])]
 
     def onward(self, place: Place) -> Lines:
         """With what was changed, if it can be."""

@@ -82,7 +82,7 @@ class Facts:
     def _decides(self, node: str) -> set[str]:
         """Fields that say how packets are parsed."""
         header = self.header(node)
-        clauses = (header.size, header.extent, *header.accept, *header.payload)
+        clauses = (header.size, header.extent, header.reach, *header.accept, *header.payload)
         tests = [t for e in self.graph.leaving(node) for t in e.tests if not t.ahead]
         found = {t.field for t in tests} if header.protocol not in LAYER4 else set[str]()
         found |= header.flags | {f.name for f in header.fields if isinstance(f.default, Derived)}

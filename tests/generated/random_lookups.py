@@ -141,7 +141,7 @@ class Lookups:
         self.with_action(place)
         text = "choose ACT from CLS.GRP"
         if self.chance.maybe(0.7):
-            text += f" else {{ {self.blocks.verdict(missed)[0]} }}"
+            text += f" else {{ {' '.join(self.blocks.verdict(missed))} }}"
         return [text, *self.blocks.ending(place)]
 
     # ---- match -------------------------------------------------------------------------------

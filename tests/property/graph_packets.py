@@ -68,7 +68,7 @@ def _values(draw: st.DrawFn, header: Header, edge: Edge | None) -> dict[str, Val
 def _telling(header: Header) -> set[str]:
     """Fields that say how large the header is: they are worked out where nobody gives them."""
     counts = [g.count for g in header.groups]
-    parts = walk((header.size, header.extent, *counts))
+    parts = walk((header.size, header.extent, header.reach, *counts))
     return {part.field for part in parts if isinstance(part, Own)}
 
 
