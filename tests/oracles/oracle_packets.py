@@ -11,6 +11,7 @@ from scapy.contrib.geneve import GENEVE, GeneveOptions
 from scapy.contrib.gtp import (
     GTP_PDCP_PDU_ExtensionHeader,
     GTP_U_Header,
+    GTP_UDPPort_ExtensionHeader,
     GTPEchoResponse,
     GTPPDUSessionContainer,
     IE_Recovery,
@@ -89,6 +90,11 @@ class Maker:
             yield link / self.ipv6() / later / Raw(b"the rest")
             yield link / self.ipv4(flags=1) / self.udp()
             yield link / self.ipv4(frag=self.bits(12) + 1) / Raw(b"the rest")
+            port = GTP_UDPPort_ExtensionHeader(udp_port=self.bits(16), next_ex=0x85)
+            yield link / self.gtpu(0x40) / port / self.session() / self.ipv4() / self.udp()
+            container, port = self.session(), GTP_UDPPort_ExtensionHeader(udp_port=self.bits(16))
+            container.NextExtHdr = 0x40
+            yield link / self.gtpu(0x85) / container / port / self.ipv4() / self.udp()
 
     def bits(self, count: int) -> int:
         return self._random.getrandbits(count)

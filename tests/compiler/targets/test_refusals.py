@@ -153,7 +153,7 @@ def test_counts_the_maps_that_come_out(name: str) -> None:
 def test_slice_fits() -> None:
     bundle = compile_for_card(check_file(PIPELINES / "slice.hp"))
     (report,) = bundle.reports
-    assert report.instructions < 2300 and report.stack <= 512 and report.reach <= 1888
+    assert report.instructions < 2350 and report.stack <= 512 and report.reach <= 1888
     assert bundle.manifest.target == "nfp" and bundle.manifest.atomic == "rule"
     ways = {k.name: k.offload.way for k in bundle.manifest.rules if k.offload}
     assert ways == {"SERVICE": "hashed", "CONGESTION": "hash", "SERVER": "array"}
