@@ -40,7 +40,7 @@ class Clauses:
         return " = length(header, payload)" + (f" - {self.less}" if self.less else "")
 
     def extent(self) -> str:
-        word = self.chance.one(("extent", "extent", "payload to"))
+        word = "extent" if self.fixed % 3 else "payload to"
         return f"  {word} total" + (f" + {self.less}" if self.less else "")
 
     # ---- conditions --------------------------------------------------------------------------

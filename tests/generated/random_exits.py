@@ -9,12 +9,16 @@ from random_values import Values
 
 
 class Exits:
+    """`verdicts`: how many there are so far; each fourth is counted."""
+
     def __init__(self, ground: Ground, values: Values) -> None:
         self.chance, self.facts, self.values = ground.chance, ground.facts, values
+        self.verdicts = 0
 
     def verdict(self, place: Place) -> Lines:
         words = ["pass", "pass", "send back", "pass", "drop", "default"]
-        counted = [f"count way_{self.chance.number(1, 3)}"] if self.chance.maybe(0.15) else []
+        self.verdicts += 1
+        counted = [f"count way_{self.verdicts}"] if self.verdicts % 4 == 0 else []
         return [*counted, self.chance.one(words if place.settled else ["drop"])]
 
     def onward(self, place: Place) -> Lines:
