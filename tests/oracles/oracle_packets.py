@@ -92,8 +92,8 @@ class Maker:
             yield link / self.ipv4(frag=self.bits(12) + 1) / Raw(b"the rest")
             port = GTP_UDPPort_ExtensionHeader(udp_port=self.bits(16), next_ex=0x85)
             yield link / self.gtpu(0x40) / port / self.session() / self.ipv4() / self.udp()
-            container, port = self.session(), GTP_UDPPort_ExtensionHeader(udp_port=self.bits(16))
-            container.NextExtHdr = 0x40
+            container = GTPPDUSessionContainer(type=1, QFI=self.bits(6), NextExtHdr=0x40)
+            port = GTP_UDPPort_ExtensionHeader(udp_port=self.bits(16))
             yield link / self.gtpu(0x85) / container / port / self.ipv4() / self.udp()
 
     def bits(self, count: int) -> int:
