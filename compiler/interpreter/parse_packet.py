@@ -96,9 +96,10 @@ class PacketParser:
             if layer is None:
                 break
             edges = self._edges(node, role)
-            if edges and not _in_fragment(layers):
+            reach = node.header.reach
+            if reach is not None and edges and not _in_fragment(layers):
                 try:
-                    limit = _reach(layer, limit)
+                    limit = _reach(layer, reach, limit)
                 except _Malformed as damage:
                     return Parsed(tuple(layers), "malformed", f"{node.name}: {damage}", limit)
             layers.append(layer)
@@ -131,11 +132,9 @@ def _in_fragment(layers: Sequence[Layer]) -> bool:
     return is_fragment(innermost.octets)
 
 
-def _reach(layer: Layer, limit: int) -> int:
+def _reach(layer: Layer, said: Expr, limit: int) -> int:
     """The limit of what stands behind the header."""
-    if layer.header.reach is None:
-        return limit
-    reach = evaluate(layer.header.reach, _reader(layer.octets))
+    reach = evaluate(said, _reader(layer.octets))
     if reach < layer.size or layer.offset + reach > limit:
         raise _Malformed("length")
     return layer.offset + reach

@@ -149,5 +149,6 @@ def test_sound_and_every_fate(ruled: Ruled) -> None:
 
     look()
     for fate in ("pass", "drop", "redirect", "pushed", "bridged", "routed", "unresolved",
-                 "ttl_expired", "too_big", "in the clear", "PEER", "STATION", "inner: length"):  # fmt: skip
+                 "ttl_expired", "too_big", "in the clear", "PEER", "STATION",
+                 "inner: length"):  # fmt: skip
         assert seen[fate] >= 2, (fate, seen)
