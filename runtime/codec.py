@@ -36,18 +36,25 @@ class KindCodec:
         self._next_hops: list[tuple[int, str]] = []
         self._slots: list[int] = []
         self._compile(self._members)
+        self._target_alone = _target_alone(self._members)
 
     def record(
         self, into: memoryview, at: int, rule: Rule, cell_of: CellOf, next_hop_of: NextHopOf
     ) -> None:
         """Write the rule's record, `record_size` octets."""
+        target = rule.target
+        if self._target_alone and target is not None:
+            to, number = target
+            reference = number if to in self._direct else cell_of(to, number)
+            self._layout.pack_into(into, at, reference, self._target_alone[to])
+            return
         fields = self._blank.copy()
         if self._values:
             for name, matcher in rule.match:
                 self._give(fields, name, matcher.value)
             for name, value in rule.values:
                 self._give(fields, name, value)
-        references, target = rule.references, rule.target
+        references = rule.references
         if target is not None:
             references = (*references, ("", target))
         for name, (kind, number) in references:
@@ -112,6 +119,13 @@ class KindCodec:
                     tags = dict.fromkeys(("port", *self._kinds), 1)
                 place = i, None if member.kind == "reference" else tags
                 self._references.setdefault(name, []).append(place)
+
+
+def _target_alone(members: list[m.Member]) -> dict[str, int]:
+    """The tags of a record that says where the rule leads and nothing else; empty if it is none."""
+    if [(member.kind, member.element) for member in members] != [("reference", ""), ("tag", "")]:
+        return {}
+    return {kind: 1 + n for n, kind in enumerate(members[1].choices)}
 
 
 def _layout(members: list[m.Member], size: int) -> tuple[_Fields, struct.Struct]:

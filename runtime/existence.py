@@ -56,12 +56,15 @@ class Filter:
         return (mixed >> np.uint64(self._shift)).astype(np.intp)
 
     def add(self, key: bytes) -> None:
-        bit = self.bit(key)
+        # `bit`, without the call: this is a tenth of creating a rule.
+        total = sum(map(mul, self._unpack(key), self._factors)) & _MOST
+        bit = ((total ^ total >> 32) * FILTER_FACTOR & _MOST) >> self._shift
         octets, at, one = self._octets, bit >> 3, 1 << (bit & 7)
-        if octets[at] & one:
+        found = octets[at]
+        if found & one:
             self._others[bit] = self._others.get(bit, 0) + 1
         else:
-            octets[at] |= one
+            octets[at] = found | one
 
     def remove(self, key: bytes) -> None:
         bit = self.bit(key)

@@ -79,7 +79,7 @@ class ImageCodec:
         if at > kind.image_size:
             raise m.ManifestError(f"images of {kind.name} do not fit their map")
         self._targets = {name: 1 + i for i, name in enumerate(kind.alternatives)}
-        self._head = struct.Struct(f"{_HEAD.format}{at - _HEAD.size}x")  # and zeros behind it
+        self._front, self._no_target = self._frame(at)
         self._whole = self._struct()
         self._gives = {
             name: (x.at, _put(x.form, x.octets), {to: 2 + i for i, to in enumerate(x.references)})
@@ -94,27 +94,36 @@ class ImageCodec:
         parts += [_ID.format] if self.kind.alternatives else []
         return struct.Struct("<" + "".join(part.lstrip("<") for part in parts))
 
+    def _frame(self, end: int) -> tuple[struct.Struct, tuple[Any, Any]]:
+        """What every image of the kind has (head, name, match, target), zeros between and up to
+        `end`; and what stands for no target. A part that the kind does not have takes no octets."""
+        name = NAME_OCTETS if self.kind.named else 0
+        match, gap = self.match_end - self.match_at, self.target_at - self.match_end
+        target = _ID.format.lstrip("<") if self.kind.alternatives else "0s0s"
+        frame = struct.Struct(f"{_HEAD.format}{name}s{match}s{gap}x{target}")
+        frame = struct.Struct(f"{frame.format}{end - frame.size}x")
+        return frame, (0, 0) if self.kind.alternatives else (b"", b"")
+
     def write(self, into: memoryview, at: int, rule: Rule, cell: int, match: bytes) -> None:
         """Write the rule's image; what lies behind it in its slot is never read. `match`: the
         octets of its match elements (`matches.py`). Raises TooLong."""
         _, id_, sequence, name, owner, priority, _, values, references, target, members = rule
-        self._head.pack_into(into, at, sequence, owner, id_, priority, LIVE, cell)
-        if name:
-            octets = name.encode()
-            if len(octets) > NAME_OCTETS:
-                raise TooLong(name)
-            start = at + _HEAD.size
-            into[start : start + len(octets)] = octets
-        if match:
-            into[at + self.match_at : at + self.match_end] = match
+        octets = name.encode()
+        if len(octets) > NAME_OCTETS:
+            raise TooLong(name)
+        tag, number = self._no_target
+        if target is not None:
+            kind, number = target
+            tag = self._targets[kind]
+        self._front.pack_into(
+            into, at, sequence, owner, id_, priority, LIVE, cell, octets, match, tag, number
+        )
         for element, value in values:
             start, put, _ = self._gives[element]
             put(into, at + start, 1, value)
         for element, (kind, number) in references:
             start, put, tags = self._gives[element]
             put(into, at + start, tags[kind], number)
-        if target is not None:
-            _ID.pack_into(into, at + self.target_at, self._targets[target[0]], target[1])
         if members:
             start = at + self._members_at
             into[start] = len(members)

@@ -58,6 +58,8 @@ class MatchCodec:
         self._matches = {match.element: match for match in kind.match}
         self._width = 8 * kind.key_size
         self._ones = (1 << self._width) - 1
+        self._image_at = 2 * self._width
+        self._group_at, self._ranked = kind.group_position, kind.priority is not None
         self._size = images.match_end - images.match_at
         self._shapes: dict[tuple[str, Form, int], _Shape] = {}
 
@@ -66,8 +68,8 @@ class MatchCodec:
         if not self._width:
             return NOTHING
         all_, bits, ranges = 0, 0, []
-        if self.kind.group_position is not None:
-            all_ = (rule.id | (rule.id ^ 0xFFFFFFFF) << self._width) << self.kind.group_position
+        if self._group_at is not None:
+            all_ = (rule.id | (rule.id ^ 0xFFFFFFFF) << self._width) << self._group_at
         shapes = self._shapes
         for name, (form, value, other) in rule.match:
             if form == "range":
@@ -78,8 +80,8 @@ class MatchCodec:
             all_ |= base ^ value * factor
             bits += pinned
         ones, zeros = all_ & self._ones, all_ >> self._width & self._ones
-        image = (all_ >> 2 * self._width).to_bytes(self._size, "little")
-        priority = self.priority_of(rule.priority) if self.kind.priority else 0
+        image = (all_ >> self._image_at).to_bytes(self._size, "little")
+        priority = self.priority_of(rule.priority) if self._ranked else 0
         bound = priority, bits << SEQUENCE_BITS | _YOUNGEST - rule.sequence
         if ones & zeros:
             return Matches(image, [], bound)
@@ -96,7 +98,7 @@ class MatchCodec:
     def _shape(self, name: str, form: Form, other: int) -> _Shape:
         match = self._matches[name]
         at, _, octets = self._images.matched[name]
-        at = 2 * self._width + 8 * (at - self._images.match_at)
+        at = self._image_at + 8 * (at - self._images.match_at)
         base = (FORMS.index(form) + 1 | other << 8 + 8 * octets) << at
         factor, bits = 1 << at + 8, 0
         if match.presence is not None:

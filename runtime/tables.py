@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..compiler.manifest import Manifest, RuleKind
 from ..compiler.requests.rules import Reference, Rule
-from .codec import CellOf, KindCodec, NextHopOf
+from .codec import KindCodec, NextHopOf
 from .directory import Directory
 from .existence import Filter
 from .images import ImageCodec
@@ -177,15 +177,6 @@ class Table:
             else:
                 del self.ids[id_]
 
-    def write(
-        self, slot: int, rule: Rule, cell: int, match: bytes, cell_of: CellOf,
-        next_hop_of: NextHopOf, seen: Rule,
-    ) -> None:  # fmt: skip
-        """The rule's image into a free slot, and its record: what packets see of it, as that of
-        `seen`. Raises TooLong."""
-        self.codec.record(self.records, slot * self.record_stride, seen, cell_of, next_hop_of)
-        self.image_codec.write(self.images, slot * self.image_stride, rule, cell, match)
-
     def without(self, rule: Rule, absent: Collection[Reference]) -> Rule:
         """A spread without those of its members; as it is if it has no others."""
         assert self.kind.spread is not None
@@ -198,13 +189,14 @@ class Table:
         before it is there, so that whoever undoes this misses none. Raises DirectoryFull and
         BpfError."""
         _, patterns, bound = matches
-        if self.directory is None or self.entries is None or not patterns:
+        directory, entries = self.directory, self.entries
+        if directory is None or entries is None or not patterns:
             return
         entry = ENTRY.pack(cell, *bound)
         for pattern in patterns:
-            key = self.directory.place(pattern, cell, bound)
+            key = directory.place(pattern, cell, bound)
             staged.append(key)
-            self.entries.update(key, entry, BPF_NOEXIST)
+            entries.update(key, entry, BPF_NOEXIST)
 
     def keys_of(self, rule: Rule, cell: int) -> list[bytes]:
         """The keys that `insert` gave the rule."""

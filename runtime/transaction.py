@@ -218,9 +218,12 @@ class Writer:
         for step in steps:  # by now all ids lead to cells
             table, rule, cell = step.table, step.rule, step.cell
             step.slot = slot = table.free_slots.take()
-            matches = table.matches.of(rule)
             seen = table.without(rule, absent) if absent and rule.members else rule
-            table.write(slot, rule, cell, matches.image, cell_of, next_hop_of, seen)
+            at = slot * table.record_stride
+            table.codec.record(table.records, at, seen, cell_of, next_hop_of)
+            matches = table.matches.of(rule)
+            at = slot * table.image_stride
+            table.image_codec.write(table.images, at, rule, cell, matches.image)
             if not step.word:
                 table.insert(matches, cell, step.keys)
         for rule in work.removed:

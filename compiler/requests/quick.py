@@ -137,13 +137,14 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
     match: list[Pair | None] = [None] * len(kind.match)
     values: dict[str, int] = {}
     references: dict[str, Reference] = {}
-    cache, gives, companion = kind.cache, kind.rule.gives, kind.ifindex
+    cache, readers, gives, companion = kind.cache, kind.readers, kind.rule.gives, kind.ifindex
     for ie in items:
         hit = cache.get(ie[:5])
         if hit is None:
             if type(ie) is not IE:
                 return None
-            hit = kind.decoded(ie, None)
+            read = readers.get(ie[:3])
+            hit = read(ie) if read is not None else kind.decoded(ie, None)
             if hit[0] == POSITION:
                 taken = {pair[0] for pair in match if pair is not None}
                 hit = kind.decoded(ie._replace(type=kind.positioned(ie, taken).codec.name), None)
@@ -257,7 +258,8 @@ def _create(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan 
         if called is not None or to not in kind.leaves:
             return None
         if not described:
-            if number is None or _owned(book, to, number):
+            leads = None if number is None else book.tables[to].get(number)
+            if leads is None or leads.owner:
                 return None
         elif number is None and block:
             inner = _made(book, book.kinds[to], None, described, sequence + 1, sequence, None)

@@ -95,7 +95,7 @@ class Kind:
         self.numbers = {str(e.number): e.name for e in manifest.elements}
         self.codecs = {e.name: codec_of(e) for e in manifest.elements}
         self.cache: dict[tuple[object, ...], Hit] = {}
-        self._readers: dict[tuple[str | int, ...], Reader] = {}  # by type, length and form
+        self.readers: dict[tuple[str | int, ...], Reader] = {}  # by type, length and form
         shift = 0
         for i, match in enumerate(rule.match):
             codec = self.codecs[match.element]
@@ -275,18 +275,23 @@ class Kind:
 
     def decoded(self, ie: IE, member: Kind | None) -> Hit:
         """What an IE says that is not in the cache."""
-        read = self._readers.get(ie[:3])
+        read = self.readers.get(ie[:3])
         if read is not None:
-            hit = read(ie)
-            return hit if hit[4].codec.kind == "ip4" else _keep(self.cache, ie[:5], hit)
+            return read(ie)
         field = self.field(ie, member)
         field.codec.check_length(ie.length)
         read = self._reader(field, ie.form)
-        hit = read(ie)
         if field.role in (WEIGHT, POSITION):  # it depends on the rules around, or the elements
-            return hit
-        _keep(self._readers, ie[:3], read)
-        return _keep(self.cache, ie[:5], hit)
+            return read(ie)
+        if field.codec.kind != "ip4":  # an address is seldom met again
+            read = self._keeping(read)
+        hit = read(ie)
+        _keep(self.readers, ie[:3], read)
+        return hit
+
+    def _keeping(self, read: Reader) -> Reader:
+        """One that puts what it read into the cache."""
+        return lambda ie: _keep(self.cache, ie[:5], read(ie))
 
     def _reader(self, field: Field, form: Form) -> Reader:
         role, nth, codec, match, wide, shift, _ = field
