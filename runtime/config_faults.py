@@ -17,6 +17,11 @@ def no_yaml(where: Span, problem: str, guide: str = "docs/edge-yaml.md") -> Diag
                       f"{guide} has an example")  # fmt: skip
 
 
+def misshapen(where: Span, problem: str, guide: str) -> Diagnostic:
+    return Diagnostic("H0601", f"this YAML {problem}", (Label(where, "this one"),),
+                      f"{guide} has an example")  # fmt: skip
+
+
 def wrong_shape(where: Span, wanted: str) -> Diagnostic:
     return Diagnostic("H0602", f"{wanted} is expected here", (Label(where, f"not {wanted}"),))
 

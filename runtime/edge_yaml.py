@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from ..compiler.interpreter.environment import Limit
 from ..compiler.manifest import ICMP_BURST, ICMP_RATE, Manifest, RuleKind
+from ..compiler.requests.rulebook import RuleBook
 from ..lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ..lang.request import IE, Change, Request, RuleItem
 from ..lang.source import Source, Span
@@ -16,6 +18,7 @@ from . import config_faults as faults
 from .config import Config
 from .congestion.reading import read_congestion
 from .congestion.settings import shape_of as congestion_shape_of
+from .edge_rules import also_wrong
 from .faults import refused, unreadable
 from .liveness.reading import read_liveness
 from .liveness.settings import shape_of
@@ -54,7 +57,11 @@ def read_here(source: Source, manifest: Manifest) -> tuple[Config, Diagnostics]:
 def read_config(source: Source, manifest: Manifest, host: Host) -> tuple[Config, Diagnostics]:
     """The configuration, and warnings. Raises `Refused` with everything that is wrong."""
     found = Diagnostics()
-    config = _Reader(source, found, manifest, host).config()
+    reader = _Reader(source, found, manifest, host)
+    config = reader.config()
+    if found.errors:
+        book = RuleBook(manifest, {port.name: port.number for port in config.ports})
+        found.extend(also_wrong(book, reader.sound(config.requests)))
     found.stop_if_errors()
     return config, found
 
@@ -78,6 +85,7 @@ class _Reader:
         self.spans: dict[int, Span] = {}
         self.by_interface: dict[str, Span] = {}
         self.port_of: dict[str, str] = {}  # interface to port
+        self._unsound: set[str] = set()  # names of rules that could not be read whole
 
     def config(self) -> Config:
         named = {f"{kind.prefix}s": kind for kind in self.manifest.rules if kind.named}
@@ -228,11 +236,24 @@ class _Reader:
 
     # ---- rules ------------------------------------------------------------------------------
 
+    def sound(self, requests: Iterable[Request]) -> Iterator[Request]:
+        """The requests without the named rules that could not be read whole."""
+        for request in requests:
+            changes = []
+            for change in request.changes:
+                items = [item for item in change.items if not self._is_unsound(item)]
+                changes += [change._replace(items=tuple(items))] if items else []
+            if changes:
+                yield request._replace(changes=tuple(changes))
+
+    def _is_unsound(self, item: RuleItem | IE) -> bool:
+        return isinstance(item, RuleItem) and item.name in self._unsound
+
     def _named(self, kind: RuleKind, entry: Entry) -> Request:
         """`overlays: {NAME: {element: value}}` as the request that creates them."""
         nodes, items, ids = self.nodes, [], dict[int, Span]()
         for name, each in nodes.mapping(entry.value, f"`{kind.prefix}s`", None).items():
-            key = nodes.span(each.key)
+            key, before = nodes.span(each.key), len(self.found.found)
             known = [*(x.element for x in kind.match), *kind.gives, "id"]
             given = nodes.mapping(each.value, f"{kind.name} `{name}`", known)
             number = nodes.number(given["id"].value, "id", 1, 0xFFFFFFFF) if "id" in given else None
@@ -248,6 +269,8 @@ class _Reader:
             ]  # fmt: skip
             at = (key.start, key.end, max([key.end, *(ie.at[-1] for ie in ies)]))
             items.append(RuleItem(kind.name, number, name, tuple(ies), True, at))
+            if len(self.found.found) > before:
+                self._unsound.add(name)
         verb = nodes.span(entry.key)
         changes = (Change("create", tuple(items), (verb.start, verb.end)),) if items else ()
         return Request(changes, self.source)

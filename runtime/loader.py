@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..compiler.manifest import ManifestError, from_json
 from ..compiler.requests.columns import Columns
 from ..compiler.requests.rulebook import Plan, RuleBook
+from ..lang.diagnostics import Refused
 from ..lang.request import Request
 from . import attach, faults
 from .bundle import Bundle
 from .card.faults import only_local
 from .config import Config
 from .congestion.settings import from_json as congestion_of
+from .edge_rules import also_wrong
 from .grace import online_cpus_grace
 from .handles import BpfError, Map, Program, XdpMode
 from .liveness.settings import from_json as liveness_of
@@ -79,8 +81,13 @@ class Configured:
         """Nothing."""
 
     def fill(self, loaded: Loaded) -> None:
-        for request in self.config.requests:
-            loaded.apply(request)
+        requests = iter(self.config.requests)
+        for request in requests:
+            try:
+                loaded.apply(request)
+            except Refused as refused:
+                more = also_wrong(loaded.book, requests)
+                raise Refused([*refused.diagnostics, *more]) from None
 
 
 class Loaded:

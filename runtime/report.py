@@ -192,4 +192,4 @@ def said_of(created: Sequence[Reference], count: int, changed: int, removed: int
         parts.append(f"changed {changed:,} rule{'s' * (changed != 1)}")
     if removed:
         parts.append(f"deleted {removed:,} rule{'s' * (removed != 1)}")
-    return "; ".join(parts) or "nothing to change"
+    return "; ".join(parts) or "nothing changed: the rules are as they were"

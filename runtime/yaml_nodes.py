@@ -10,6 +10,7 @@ import yaml
 from ..lang.diagnostics import Diagnostics, Refused
 from ..lang.request import Form
 from ..lang.source import Source, Span
+from ..lang.yaml_tree import misshapen, too_deep
 from . import config_faults as faults
 
 _DEEPEST = 16
@@ -44,14 +45,19 @@ class Nodes:
                 problem = "a second document begins, and there may be one"
             self.found.add(faults.no_yaml(self.source.span(at, at + 1), problem, self.guide))
             raise Refused(self.found.found) from None
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            deep = isinstance(error, RecursionError)
-            problem = "nested too deep" if deep else str(error).splitlines()[0]
-            self.found.add(faults.no_yaml(where, problem, self.guide))
+        except RecursionError:
+            at, problem = too_deep(text, _DEEPEST)
+            where = self.source.span(at, at + 1)
+            self.found.add(faults.misshapen(where, problem, self.guide))
             raise Refused(self.found.found) from None
-        if node is None or _too_deep(node):
-            problem = "the file is empty" if node is None else "nested too deep"
-            self.found.add(faults.no_yaml(where, problem, self.guide))
+        except (yaml.YAMLError, ValueError) as error:
+            self.found.add(faults.no_yaml(where, str(error).splitlines()[0], self.guide))
+            raise Refused(self.found.found) from None
+        if node is None:
+            self.found.add(faults.no_yaml(where, "the file is empty", self.guide))
+            raise Refused(self.found.found)
+        if (wrong := misshapen(node, _DEEPEST)) is not None:
+            self.found.add(faults.misshapen(self.span(wrong[0]), wrong[1], self.guide))
             raise Refused(self.found.found)
         return node
 
@@ -114,17 +120,3 @@ def spelled(text: str) -> tuple[Form, str, str]:
         if found:
             return form, first.strip(), second.strip()
     return "value", text, ""
-
-
-def _too_deep(node: Any) -> bool:
-    """Deeper than a person writes; an alias of itself is infinitely deep."""
-    level, nodes = 0, {id(node): node}
-    while nodes and level <= _DEEPEST:
-        inner: dict[int, Any] = {}
-        for each in nodes.values():
-            if isinstance(each, yaml.MappingNode):
-                inner |= {id(x): x for pair in each.value for x in pair}
-            elif isinstance(each, yaml.SequenceNode):
-                inner |= {id(x): x for x in each.value}
-        level, nodes = level + 1, inner
-    return bool(nodes)

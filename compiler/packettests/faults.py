@@ -13,6 +13,10 @@ def no_yaml(where: Span, problem: str) -> Diagnostic:
     return Diagnostic("H0501", "this is not YAML", (Label(where, problem),))
 
 
+def misshapen(where: Span, problem: str) -> Diagnostic:
+    return Diagnostic("H0501", f"this YAML {problem}", (Label(where, "this one"),))
+
+
 def unknown_key(where: Span, key: str, of: str, known: Iterable[str]) -> Diagnostic:
     known = list(known)
     hint = did_you_mean(key, known) or f"{of} has {', '.join(known)}"

@@ -10,6 +10,7 @@ import yaml
 from ...lang import literals
 from ...lang.diagnostics import Diagnostics
 from ...lang.source import Source, Span
+from ...lang.yaml_tree import misshapen, too_deep
 from . import faults as faults
 
 _DEEPEST = 40
@@ -44,14 +45,18 @@ class Yaml:
                 problem = "a second document begins here: keep one, in a file of its own"
             self.found.add(faults.no_yaml(where, problem))
             return None
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            problem = "nested too deep" if isinstance(error, RecursionError) else "cannot be read"
-            self.found.add(faults.no_yaml(where, problem))
+        except RecursionError:
+            at, problem = too_deep(self.source.text, _DEEPEST)
+            self.found.add(faults.misshapen(self.source.span(at, at + 1), problem))
+            return None
+        except (yaml.YAMLError, ValueError):
+            self.found.add(faults.no_yaml(where, "cannot be read"))
             return None
         if node is None:
             self.found.add(faults.no_yaml(where, "the file is empty"))
-        elif _too_deep(node):
-            self.found.add(faults.no_yaml(where, "nested too deep, or an alias of itself"))
+            return None
+        if (wrong := misshapen(node, _DEEPEST)) is not None:
+            self.found.add(faults.misshapen(self.span(wrong[0]), wrong[1]))
             return None
         return node
 
@@ -163,17 +168,3 @@ class Yaml:
 
 def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
-
-
-def _too_deep(node: yaml.Node) -> bool:
-    """Deeper than anything that a person writes; an alias of itself is infinitely deep."""
-    level, nodes = 0, {id(node): node}
-    while nodes and level <= _DEEPEST:
-        inner: dict[int, yaml.Node] = {}
-        for n in nodes.values():
-            if isinstance(n, yaml.MappingNode):
-                inner |= {id(x): x for pair in n.value for x in pair}
-            elif isinstance(n, yaml.SequenceNode):
-                inner |= {id(x): x for x in n.value}
-        nodes, level = inner, level + 1
-    return bool(nodes)

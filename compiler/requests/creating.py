@@ -20,13 +20,18 @@ _NAME_OCTETS = 63
 
 
 class Creator(Finder):
-    """Stages new rules. `results` are those created, `errors` and `warnings` what is to be said."""
+    """Stages new rules. `results` are those created that are still there, by sequence; `errors` and
+    `warnings` what is to be said."""
 
     def __init__(self, book: RuleBook) -> None:
         super().__init__(book)
         self.errors: list[tuple[Fault, RuleItem | IE]] = []
         self.warnings: list[tuple[Fault, RuleItem]] = []
-        self.results: list[Reference] = []
+        self.results: dict[int, Reference] = {}
+
+    def remove(self, rule: Rule) -> None:
+        super().remove(rule)
+        self.results.pop(rule.sequence, None)
 
     def create(self, node: Node, owner: int = 0) -> int:
         """Stage a new rule; its id."""
@@ -66,7 +71,7 @@ class Creator(Finder):
         else:
             sequence = self.sequence
             self.sequence = sequence + 1
-            self.results.append(Reference(kind.name, id_))
+            self.results[sequence] = Reference(kind.name, id_)
         node.id = id_
         if kind.rule.gives:
             values, references = self.given(kind, parts, {}, {})

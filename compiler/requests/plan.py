@@ -20,9 +20,9 @@ class Effect(Protocol):
 
 
 class Plan(NamedTuple):
-    """The net effect of a request. `results`: the rules that it created, in the order written (an
-    owner before what it owns). `blocks`: rules that were planned packed; they are in `created` too.
-    `warnings` need no answer. The rest is the book's."""
+    """The net effect of a request. `results`: the rules that it created and did not delete again,
+    in the order written (an owner before what it owns). `blocks`: rules that were planned packed;
+    they are in `created` too. `warnings` need no answer. The rest is the book's."""
 
     created: Sequence[Rule]
     changed: Sequence[tuple[Rule, Rule]]

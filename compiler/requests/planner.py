@@ -229,8 +229,8 @@ class Planner(Changer):
                     created.append(new)
         return Plan(
             tuple(created), tuple(changed), tuple(removed),  # type: ignore[arg-type]
-            self.results, warnings, (), tuple(self.stages.values()), self.book.revision,
-            self.sequence,
+            tuple(self.results.values()), warnings, (), tuple(self.stages.values()),
+            self.book.revision, self.sequence,
         )  # fmt: skip
 
     def _refused(self, request: Request) -> Refused:

@@ -72,6 +72,8 @@ def test_from_load_to_unload_with_traffic(ctl: Ctl, edge: Namespace, lab: Lab) -
     assert "LAN (lan: lan0), WAN1 (wan: wan0)" in ctl("load", "bundle", "--config", "edge.yaml")
     ctl("create", "PDR [(dst_ip, u32, 10.2.0.0/16), FAR [(action, u8, REDIRECT), "
                   "(interface, u32, GRE-WAN1)]]")  # fmt: skip
+    both = "create FAR 9 [(action, u8, DROP)]; delete FAR 9"
+    assert "nothing changed" in ctl("push", "-", stdin=both)
     lan, wan = (Namespace(f"{lab.prefix}{n}", lab._stack) for n in ("lan", "wan"))
     sender, receiver = lan.wire("eth0"), wan.wire("eth0")
     frame = bytes.fromhex(edge.mac("lan0").replace(":", "")) + udp("10.1.0.10", "10.2.0.5")[6:]

@@ -46,6 +46,7 @@ BAD = {
     "no-yaml": "ports: [1, 2\n",
     "empty": "# nothing\n",
     "alias-bomb": "a: &a [1]\nports: &p {LAN: *p}\n",
+    "within-itself": "ports:\n  LAN: &a {role: lan, interface: *a}\n",
     "not-a-mapping": "- ports\n",
     "no-ports": "default: pass\n",
     "unknown-keys": "port: {}\nports: {LAN: {roll: lan, interface: eth1}}\n",
@@ -78,6 +79,10 @@ BAD = {
     "overlay-id": "ports: {A: {role: wan, interface: eth1}}\noverlays:\n"
                   "  G: {id: 4294967296, local_ip: 1, remote_ip: 2, interface: A}\n"
                   "  H: {id: 4294967295, local_ip: 1, remote_ip: 3, interface: A}\n",
+    "all-at-once": "ports: {A: {role: lann, interface: eth1}}\ndefault: allow\noverlays:\n"
+                   "  G: {local_ip: 192.0.2.1, remote_ip: here, interface: A}\n"
+                   "  H: {local_ip: 192.0.2.1, remote: 192.0.2.3, interface: A}\n"
+                   "rules: create FAR 1 [(action, u8, 9)], FAR 2 [(interface, u32, H)]\n",
     "documents": "ports: {A: {role: wan, interface: eth1}}\n---\nports: {}\n",
     "rules-quoted": "ports: {A: {role: wan, interface: eth1}}\n"
                     "rules: 'create FAR 1 [(action u8)]'\n",
@@ -145,6 +150,15 @@ def test_mistakes(name: str, golden: Golden) -> None:
     with pytest.raises(Refused) as refused:
         read(BAD[name])
     golden(f"edge-yaml/{name}.txt", f"{BAD[name]}\n{render_all(refused.value.diagnostics)}")
+
+
+def test_too_deep_is_said_where_it_becomes_so() -> None:
+    for text in ("ports: " + "[" * 4000, "ports: " + "[" * 20 + "]" * 20):
+        with pytest.raises(Refused) as refused:
+            read(text)
+        (found,) = refused.value.diagnostics
+        assert "nested more than 16 deep" in found.title
+        assert found.span is not None and 20 <= found.span.start <= 24
 
 
 def test_a_mistake_in_a_block_of_rules_stands_where_the_file_has_it() -> None:

@@ -195,6 +195,13 @@ def test_a_request_that_is_refused(edge: Namespace, name: str) -> None:
     assert found[0].code.startswith("H04")
 
 
+def test_all_requests_that_are_wrong_are_told_of(edge: Namespace, name: str) -> None:
+    wrong = "create OVERLAY GRE1 [(local_ip, u32, here)]"
+    far = "create FAR 1 [(action, u8, NONSENSE)], FAR 2 [(action, u8, 2), (interface, u32, GRE1)]"
+    found = _load(edge, name, config(wrong, far))
+    assert [d.code for d in found] == ["H0415", "H0417"]  # not that GRE1 is not there
+
+
 def test_another_program_on_one_of_the_interfaces(edge: Namespace, name: str) -> None:
     with Object.open(build(SMALL), name="small") as small:
         small.load()

@@ -127,7 +127,8 @@ def test_several_mistakes_are_said_at_once() -> None:
 
 def test_an_alias_of_itself_is_no_trap() -> None:
     (found, *_) = refused("cases: &a [*a]\n")
-    assert found.code == "H0501"
+    assert found.code == "H0501" and "contains itself" in found.title
+    assert found.span is not None and str(found.span).endswith(":1:8")
     bomb = "\n".join(f"  a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 30))
     text = f"define:\n  a0: &a0 [{{payload: x}}]\n{bomb}\n" + HEAD
     case = CASE.replace("[{ethernet: {}}, ", "[*a29, {ethernet: {}}, ")

@@ -39,6 +39,14 @@ def test_ids_are_the_lowest_free(empty: RuleBook, say: Say) -> None:
     assert say(empty, "create FAR [(action, u8, 3)]").results[0].id == 6
 
 
+def test_what_a_request_creates_and_deletes_again_is_no_result(empty: RuleBook, say: Say) -> None:
+    far = "create FAR 5 [(action, u8, 3)]"
+    plan = say(empty, f"{far}; delete FAR 5")
+    assert (plan.created, plan.results) == ((), ())
+    plan = say(empty, f"{far}; create FAR 6 [(action, u8, 3)]; delete FAR 5; {far}")
+    assert [r.id for r in plan.results] == [6, 5]
+
+
 def test_an_owner_takes_its_rules_with_it(book: RuleBook, say: Say) -> None:
     plan = say(book, "delete PDR 2")
     assert [(r.kind, r.id) for r in plan.removed] == [("PDR", 2), ("FAR", 1)]
