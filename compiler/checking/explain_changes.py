@@ -175,7 +175,9 @@ CHANGES: dict[str, Explanation] = {
     "H0291": Explanation(
         "a field is kept right by the compiler",
         "Lengths, checksums, the field that tells the header's size and the flags of optional "
-        "groups follow from the rest. A group is there when one of its fields is given.",
+        "groups follow from the rest. A group is there when one of its fields is given; one that "
+        "several flags announce, when a push sets one of them. So a divided field with such flags "
+        "in it is not given as a whole: a push gives its other parts by their names.",
         "stage main {\n"
         "  if port is wan { pass }\n"
         "  if not user { pass }\n"

@@ -262,6 +262,20 @@ def kept_right(
     )
 
 
+def by_its_parts(
+    name: tree.Name, node: str, flags: Sequence[str], parts: Sequence[str], where: Span
+) -> Diagnostic:
+    """A push gives a divided field as a whole that holds flags of optional groups."""
+    say = ", ".join(f"{part} = …" for part in parts)
+    return error(
+        "H0291",
+        f"`{node}.{name.text}` is given by its parts",
+        (name.span, "not as a whole"),
+        (where, f"{listed(flags, 'and')} in it: which optional fields are there"),
+        help=f"write `{node} {{ {say} }}`" if parts else "leave it out",
+    )
+
+
 def not_a_port(span: Span, found: str) -> Diagnostic:
     return error(
         "H0292",

@@ -318,6 +318,11 @@ def _assign(
 
 def _kept_right(program: Program, name: tree.Name, node: model.Node, field: model.Field) -> bool:
     header = node.header
+    parts = [part for part in header.fields if part.part_of == field.name]
+    if flags := [part.name for part in parts if part.name in header.flags]:
+        sayable = [part.name for part in parts if _is_sayable(header, part)]
+        program.report(faults.by_its_parts(name, node.name, flags, sayable, field.span))
+        return True
     if isinstance(field.default, model.Derived):
         why = f"derived: `{field.default.what}(…)`"
     elif header.group_of_flag(field.name):
@@ -333,6 +338,11 @@ def _kept_right(program: Program, name: tree.Name, node: model.Node, field: mode
         mend += f", or write `{field.name} = computed` where it would be 0 or absent"
     program.report(faults.kept_right(name, node.name, why, field.span, mend))
     return True
+
+
+def _is_sayable(header: model.Header, part: model.Field) -> bool:
+    """Whether a push may give this part of a divided field."""
+    return part.name[0] != "_" and header.group_of_flag(part.name) is None
 
 
 def own_fields(part: object) -> set[str]:
@@ -401,15 +411,23 @@ def _check_complete(
                     f"`{both[0]}` is a part of `{whole}`: give one of them",
                 )
             )
+    names = [name for f in missing for name in _to_say(f, parts.get(f.name, []), valued, flags)]
     if missing and not program.checked.headers[node.name].broken and not _misspelt(element, fields):
         program.report(
             faults.value_missing(
                 element.node.span,
                 node.name,
-                [f.name for f in missing],
+                names,
                 missing[0].span,
             )
         )
+
+
+def _to_say(
+    field: model.Field, parts: list[str], valued: set[str] | frozenset[str], flags: frozenset[str]
+) -> list[str]:
+    """What a push must name for a field without a value: of one that has flags in it, its parts."""
+    return [p for p in parts if p not in valued] if flags.intersection(parts) else [field.name]
 
 
 def _misspelt(element: tree.PushElement, fields: tuple[model.Field, ...]) -> bool:
