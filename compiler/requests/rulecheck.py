@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...lang.diagnostics import Diagnostic, Label, Severity
 from ...lang.request import IE, Request, RuleItem
 from ...lang.source import Span
-from .arrange import Node
+from .arrange import Arranger, Node
 from .ie_values import Fault
 from .rulekinds import Kind, Parts
 from .rules import Reference
@@ -52,6 +54,24 @@ def every_fault(node: Node, first: Fault) -> list[tuple[Fault, IE | None]]:
         except Fault as fault:
             if ie is not found[0][1]:
                 found.append((fault, ie))
+    return found
+
+
+def wrong_elements(request: Request, kinds: Mapping[str, Kind]) -> list[Diagnostic]:
+    """What is wrong with a request whatever rules and ports there are: unknown kinds, and elements,
+    each by itself. `kinds`: by folded name."""
+    arranger = Arranger(kinds)
+    todo = [node for change in arranger.arrange(request) for node in change.nodes]
+    found = [diagnostic(f, f.item, request) for f in arranger.faults if f.code == "H0410"]
+    for node in todo:
+        todo += node.children
+        member = node.parent.kind if node.parent is not None else None
+        for ie in node.ies:
+            try:
+                if not node.kind.field(ie, member).codec.element.references:
+                    node.kind.decode((ie,), member)
+            except Fault as fault:
+                found.append(diagnostic(fault, ie, request))
     return found
 
 

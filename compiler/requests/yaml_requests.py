@@ -34,6 +34,8 @@ from ...lang.source import Source
 from ..manifest import Manifest
 from ..packettests.yaml_text import Yaml
 from .ie_values import fold
+from .rulecheck import wrong_elements
+from .rulekinds import Kind
 
 _OPERATIONS: dict[str, Operation] = {
     "create": "create", "update": "update", "delete": "delete", "replace": "replace",
@@ -47,13 +49,19 @@ _MOST_NODES = 5_000_000
 
 
 def read_yaml(source: Source, manifest: Manifest) -> Request:
-    """A request from YAML. Raises `Refused`."""
+    """A request from YAML. Raises `Refused`: where some of it is no request, also for what is wrong
+    with the elements of the rest."""
     found = Diagnostics()
     reader = _Reader(Yaml(source, found), manifest)
     root = reader.yaml.root()
     changes = [] if root is None else reader.changes(root)
     if not changes and not found.errors:
         reader.fault(root, "H0404", "the request is empty", "for example: create: {FAR: {…}}")
+    if found.errors:
+        kinds = {fold(rule.name): Kind(manifest, rule) for rule in manifest.rules}
+        read = Request(tuple(change for change in changes if change.items), source)
+        found.extend(wrong_elements(read, kinds))
+        found.found.sort(key=lambda each: each.labels[0].span.start)
     found.stop_if_errors()
     return Request(tuple(changes), source)
 

@@ -154,6 +154,9 @@ YAML_FAULTS = {
     "H0458": "create: {FAR: {id: seven, action: DROP}}",
     "H0475": "create: {FAR: {action: {is: DROP}}}",
     "H0475-id": "create: {id: 7, action: DROP}",
+    "H0475-all": "create:\n- FAR: {action: {is: DROP}, interface: lan}\n"
+    "- PDR: {src_ip: 10.1.2.3/16, port: [in], FAR: {acton: DROP, id: x}}\n"
+    "- FARR: {action: 3}",
     "H0501": "create: {FAR: {action: DROP}",
 }
 
