@@ -45,13 +45,18 @@ class Board:
         self._thread = threading.Thread(target=self._write_always, name="board", daemon=True)
         self._thread.start()
 
+    def add(self, edge: str, pipeline: str) -> None:
+        with self._lock:
+            self._states[edge, pipeline] = State(edge, pipeline, since=time.time())
+        self._changed.set()
+
     def put(self, state: State) -> None:
-        """`since` stays where it fares as before."""
+        """`since` stays where it fares as before. What was dropped, or never added, stays away."""
         key = state.edge, state.pipeline
         with self._lock:
-            before = self._states.get(key)
-            same = before is not None and before.fares == state.fares
-            since = before.since if before is not None and same else time.time()
+            if (before := self._states.get(key)) is None:
+                return
+            since = before.since if before.fares == state.fares else time.time()
             self._states[key] = replace(state, since=since)
         self._changed.set()
 

@@ -1,14 +1,17 @@
 """The wanted state in etcd, followed: read once, then watched, and resumed after a break.
 
-    PREFIX/NAME                  where the edge's agent is, if it did not announce itself
-    PREFIX/NAME/PIPELINE         its rules in request text, or none
-    PREFIX/NAME/PIPELINE/ANY     more of them: a key for each rule, say
+    PREFIX/edges/NAME                  where the edge's agent is, if it did not announce itself
+    PREFIX/edges/NAME/PIPELINE         its rules in request text, or none
+    PREFIX/edges/NAME/PIPELINE/ANY     more of them: a key for each rule, say
+    PREFIX/announced/NAME              what the edge has announced, in JSON: the controller where it
+                                       enrolled writes that down for all
 
 What one etcd transaction changes is seen at once and becomes one request.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +24,7 @@ from helioc.runtime.certs import read_identity
 from . import etcd_pb2 as pb
 from .wanted import Edge, Piece, Rules, Wanted
 
-PREFIX = "/helio/edges/"
+PREFIX = "/helio"
 PAUSE, PAGE = 0.5, 1000
 _OPTIONS = (
     ("grpc.max_receive_message_length", 64 << 20),
@@ -35,21 +38,26 @@ _log = logging.getLogger("controller.etcd")
 
 
 class Etcd:
-    """Tells what is wanted, at first and after each change. `start` it, `stop` it."""
+    """Tells what is wanted, at first and after each change, and passes on what edges announce.
+    `start` it, `stop` it."""
 
     def __init__(
         self, address: str, tell: Callable[[Wanted], None], prefix: str = PREFIX,
         identity: Path | None = None, timeout: float = 5.0,
+        announced: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:  # fmt: skip
-        """`identity`: for TLS, as `helioctl` takes it."""
+        """`identity`: for TLS, as `helioctl` takes it. `announced`: what edges said here."""
         self.address, self.tell, self.timeout = address, tell, timeout
-        self.prefix = prefix.encode()
+        self.prefix, self.announced = f"{prefix}/".encode(), announced
         self._end = self.prefix[:-1] + bytes([self.prefix[-1] + 1])  # behind all that begin so
         self._channel = _channel(address, identity)
         self._range = self._channel.unary_unary(
             "/etcdserverpb.KV/Range", pb.RangeRequest.SerializeToString,
             pb.RangeResponse.FromString,
         )  # fmt: skip
+        self._put = self._channel.unary_unary(
+            "/etcdserverpb.KV/Put", pb.PutRequest.SerializeToString, pb.PutResponse.FromString
+        )
         self._watch = self._channel.stream_stream(
             "/etcdserverpb.Watch/Watch", pb.WatchRequest.SerializeToString,
             pb.WatchResponse.FromString,
@@ -74,6 +82,7 @@ class Etcd:
             try:
                 if not self._revision:
                     self._read()
+                self._publish()
                 self._follow()
             except grpc.RpcError as error:
                 self._lost(error)
@@ -107,6 +116,20 @@ class Etcd:
         self._pairs, self._revision = pairs, revision
         self._heard()
         self.tell(self._wanted())
+
+    def publish(self) -> None:
+        """Write down what edges have announced, where that is new. Without etcd it is done when
+        etcd is heard again."""
+        try:
+            self._publish()
+        except (grpc.RpcError, ValueError) as error:  # ValueError: the channel is closed
+            _log.warning("what an edge has announced waits for etcd: %s", error)
+
+    def _publish(self) -> None:
+        for name, said in self.announced().items():
+            key, value = self.prefix + f"announced/{name}".encode(), json.dumps(said).encode()
+            if self._revision and self._pairs.get(key) != value:
+                self._put(pb.PutRequest(key=key, value=value), timeout=self.timeout)
 
     def _follow(self) -> None:
         """What changes from the known revision on, until the watch breaks."""
@@ -145,20 +168,33 @@ class Etcd:
 
 def wanted_of(pairs: Mapping[bytes, bytes], prefix: bytes) -> Wanted:
     """Keys and values as a wanted state."""
-    addresses: dict[str, str] = {}
+    addresses, announced = dict[str, str](), dict[str, str]()
     pieces: dict[str, dict[str, list[Piece]]] = {}
     for key, value in sorted(pairs.items()):
         origin, text = key.decode("utf-8", "replace"), value.decode("utf-8", "replace")
-        name, *rest = origin[len(prefix) :].split("/", 2)
-        edge = pieces.setdefault(name, {})
-        if rest:
-            edge.setdefault(rest[0], []).append(Piece(origin, text))
-        else:
+        what, _, rest = origin[len(prefix) :].partition("/")
+        name, *below = rest.split("/", 2)
+        if what == "announced":
+            announced[name] = _address(text)
+        elif what == "edges" and below:
+            edge = pieces.setdefault(name, {})
+            edge.setdefault(below[0], []).append(Piece(origin, text))
+        elif what == "edges":
             addresses[name] = text.strip()
     return {
-        name: Edge(addresses.get(name, ""), {p: Rules(tuple(r)) for p, r in pipelines.items()})
+        name: Edge(
+            addresses.get(name) or announced.get(name, ""),
+            {pipeline: Rules(tuple(of)) for pipeline, of in pipelines.items()},
+        )
         for name, pipelines in pieces.items()
     }
+
+
+def _address(announced: str) -> str:
+    try:
+        return str(json.loads(announced)["address"])
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _channel(address: str, identity: Path | None) -> grpc.Channel:

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\netcd.proto\x12\x0c\x65tcdserverpb\"\"\n\x0eResponseHeader\x12\x10\n\x08revision\x18\x03 \x01(\x03\"<\n\x08KeyValue\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x14\n\x0cmod_revision\x18\x03 \x01(\x03\x12\r\n\x05value\x18\x05 \x01(\x0c\"O\n\x0cRangeRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\x12\r\n\x05limit\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x03\"p\n\rRangeResponse\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1c.etcdserverpb.ResponseHeader\x12#\n\x03kvs\x18\x02 \x03(\x0b\x32\x16.etcdserverpb.KeyValue\x12\x0c\n\x04more\x18\x03 \x01(\x08\"H\n\x0cWatchRequest\x12\x38\n\x0e\x63reate_request\x18\x01 \x01(\x0b\x32 .etcdserverpb.WatchCreateRequest\"L\n\x12WatchCreateRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\x12\x16\n\x0estart_revision\x18\x03 \x01(\x03\"\xb6\x01\n\rWatchResponse\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1c.etcdserverpb.ResponseHeader\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\x12\x10\n\x08\x63\x61nceled\x18\x04 \x01(\x08\x12\x18\n\x10\x63ompact_revision\x18\x05 \x01(\x03\x12\x15\n\rcancel_reason\x18\x06 \x01(\t\x12#\n\x06\x65vents\x18\x0b \x03(\x0b\x32\x13.etcdserverpb.Event\"z\n\x05\x45vent\x12+\n\x04type\x18\x01 \x01(\x0e\x32\x1d.etcdserverpb.Event.EventType\x12\"\n\x02kv\x18\x02 \x01(\x0b\x32\x16.etcdserverpb.KeyValue\" \n\tEventType\x12\x07\n\x03PUT\x10\x00\x12\n\n\x06\x44\x45LETE\x10\x01\x32\x46\n\x02KV\x12@\n\x05Range\x12\x1a.etcdserverpb.RangeRequest\x1a\x1b.etcdserverpb.RangeResponse2M\n\x05Watch\x12\x44\n\x05Watch\x12\x1a.etcdserverpb.WatchRequest\x1a\x1b.etcdserverpb.WatchResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\netcd.proto\x12\x0c\x65tcdserverpb\"\"\n\x0eResponseHeader\x12\x10\n\x08revision\x18\x03 \x01(\x03\"<\n\x08KeyValue\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x14\n\x0cmod_revision\x18\x03 \x01(\x03\x12\r\n\x05value\x18\x05 \x01(\x0c\"O\n\x0cRangeRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\x12\r\n\x05limit\x18\x03 \x01(\x03\x12\x10\n\x08revision\x18\x04 \x01(\x03\"p\n\rRangeResponse\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1c.etcdserverpb.ResponseHeader\x12#\n\x03kvs\x18\x02 \x03(\x0b\x32\x16.etcdserverpb.KeyValue\x12\x0c\n\x04more\x18\x03 \x01(\x08\"(\n\nPutRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\";\n\x0bPutResponse\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1c.etcdserverpb.ResponseHeader\"H\n\x0cWatchRequest\x12\x38\n\x0e\x63reate_request\x18\x01 \x01(\x0b\x32 .etcdserverpb.WatchCreateRequest\"L\n\x12WatchCreateRequest\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\x12\x16\n\x0estart_revision\x18\x03 \x01(\x03\"\xb6\x01\n\rWatchResponse\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1c.etcdserverpb.ResponseHeader\x12\x0f\n\x07\x63reated\x18\x03 \x01(\x08\x12\x10\n\x08\x63\x61nceled\x18\x04 \x01(\x08\x12\x18\n\x10\x63ompact_revision\x18\x05 \x01(\x03\x12\x15\n\rcancel_reason\x18\x06 \x01(\t\x12#\n\x06\x65vents\x18\x0b \x03(\x0b\x32\x13.etcdserverpb.Event\"z\n\x05\x45vent\x12+\n\x04type\x18\x01 \x01(\x0e\x32\x1d.etcdserverpb.Event.EventType\x12\"\n\x02kv\x18\x02 \x01(\x0b\x32\x16.etcdserverpb.KeyValue\" \n\tEventType\x12\x07\n\x03PUT\x10\x00\x12\n\n\x06\x44\x45LETE\x10\x01\x32\x82\x01\n\x02KV\x12@\n\x05Range\x12\x1a.etcdserverpb.RangeRequest\x1a\x1b.etcdserverpb.RangeResponse\x12:\n\x03Put\x12\x18.etcdserverpb.PutRequest\x1a\x19.etcdserverpb.PutResponse2M\n\x05Watch\x12\x44\n\x05Watch\x12\x1a.etcdserverpb.WatchRequest\x1a\x1b.etcdserverpb.WatchResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,18 +39,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RANGEREQUEST']._serialized_end=205
   _globals['_RANGERESPONSE']._serialized_start=207
   _globals['_RANGERESPONSE']._serialized_end=319
-  _globals['_WATCHREQUEST']._serialized_start=321
-  _globals['_WATCHREQUEST']._serialized_end=393
-  _globals['_WATCHCREATEREQUEST']._serialized_start=395
-  _globals['_WATCHCREATEREQUEST']._serialized_end=471
-  _globals['_WATCHRESPONSE']._serialized_start=474
-  _globals['_WATCHRESPONSE']._serialized_end=656
-  _globals['_EVENT']._serialized_start=658
-  _globals['_EVENT']._serialized_end=780
-  _globals['_EVENT_EVENTTYPE']._serialized_start=748
-  _globals['_EVENT_EVENTTYPE']._serialized_end=780
-  _globals['_KV']._serialized_start=782
-  _globals['_KV']._serialized_end=852
-  _globals['_WATCH']._serialized_start=854
-  _globals['_WATCH']._serialized_end=931
+  _globals['_PUTREQUEST']._serialized_start=321
+  _globals['_PUTREQUEST']._serialized_end=361
+  _globals['_PUTRESPONSE']._serialized_start=363
+  _globals['_PUTRESPONSE']._serialized_end=422
+  _globals['_WATCHREQUEST']._serialized_start=424
+  _globals['_WATCHREQUEST']._serialized_end=496
+  _globals['_WATCHCREATEREQUEST']._serialized_start=498
+  _globals['_WATCHCREATEREQUEST']._serialized_end=574
+  _globals['_WATCHRESPONSE']._serialized_start=577
+  _globals['_WATCHRESPONSE']._serialized_end=759
+  _globals['_EVENT']._serialized_start=761
+  _globals['_EVENT']._serialized_end=883
+  _globals['_EVENT_EVENTTYPE']._serialized_start=851
+  _globals['_EVENT_EVENTTYPE']._serialized_end=883
+  _globals['_KV']._serialized_start=886
+  _globals['_KV']._serialized_end=1016
+  _globals['_WATCH']._serialized_start=1018
+  _globals['_WATCH']._serialized_end=1095
 # @@protoc_insertion_point(module_scope)

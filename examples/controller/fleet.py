@@ -26,6 +26,7 @@ class Fleet:
     ) -> None:
         self.board, self.connect, self.settings = board, connect, settings
         self._keepers: dict[tuple[str, str], Keeper] = {}
+        self._leaving: list[Keeper] = []
         self._wanted: Wanted = {}
         self._addresses: Mapping[str, str] = {}
         self._lock = threading.Lock()
@@ -51,27 +52,29 @@ class Fleet:
         for key in self._keepers.keys() - tasks.keys():
             keeper = self._keepers.pop(key)
             keeper.stop()
-            keeper.join()
+            self._leaving.append(keeper)  # it may be waiting for its edge: nobody waits for it
             self.board.drop(*key)
         for key, task in tasks.items():
             known = self._keepers.get(key)
-            if known is None:
-                known = self._keepers[key] = Keeper(*key, self.board, self.connect, self.settings)
+            if known is not None:
                 known.give(task)
-                known.start()
-            else:
-                known.give(task)
+                continue
+            self.board.add(*key)
+            made = self._keepers[key] = Keeper(*key, self.board, self.connect, self.settings)
+            made.give(task)
+            made.start()
+        self._leaving = [keeper for keeper in self._leaving if keeper.running]
 
     def _address(self, name: str, edge: Edge) -> str:
         return edge.address or self._addresses.get(name, "")
 
     def close(self) -> None:
         with self._lock:
-            for keeper in self._keepers.values():
+            keepers = [*self._keepers.values(), *self._leaving]
+            for keeper in keepers:
                 keeper.stop()
-            for keeper in self._keepers.values():
+            for keeper in keepers:
                 keeper.join()
-            self._keepers.clear()
 
 
 class File:

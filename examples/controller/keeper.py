@@ -96,6 +96,10 @@ class Keeper:
     def join(self) -> None:
         self._thread.join()
 
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
     # ---- the edge, there or not ---------------------------------------------------------------
 
     def _run(self) -> None:

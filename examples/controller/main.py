@@ -18,6 +18,7 @@ import time
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -63,7 +64,8 @@ def cli(context: click.Context, state: Path) -> None:
 @click.pass_obj
 def init(state: Path, hosts: tuple[str, ...]) -> None:
     """Make an authority, and by it the certificates of this controller."""
-    new_authority(state)
+    if not (state / "ca.pem").exists():
+        new_authority(state)
     issue(state, "office", None, list(hosts))
     issue(state, "controller", "rules")
     click.echo(f"the authority's SHA-256 is {_pin(state)}")
@@ -145,25 +147,29 @@ def run(
         us = state / "controller"
         return Client(address, pipeline, identity=us, server_name=edge, timeout=timeout)
 
+    def announced() -> dict[str, Any]:
+        return {edge.name: edge.announced for edge in register.edges() if edge.announced}
+
     def heard() -> None:
         fleet.are({edge.name: edge.address for edge in register.edges()})
+        if isinstance(source, Etcd):
+            source.publish()
 
     with ExitStack() as owned:
         kept = owned.enter_context(closing(board.Board(state / "status.json")))
-        fleet = owned.enter_context(
-            closing(Fleet(kept, connect, Settings(report_only, timeout, probe)))
+        settings = Settings(report_only, timeout, probe)
+        fleet = owned.enter_context(closing(Fleet(kept, connect, settings)))
+        source: File | Etcd = (
+            File(file, fleet.wanted) if file is not None
+            else Etcd(etcd_at, fleet.wanted, prefix, etcd_identity, timeout, announced)
         )
-        heard()
+        owned.callback(source.stop)
         if listen:
             host, _, port = listen.rpartition(":")
             office = Office(state, register, heard, timedelta(days=certificates))
             address = host.strip("[]"), int(port)
             owned.enter_context(closing(Desk(office, address, state / "office")))
-        source: File | Etcd = (
-            File(file, fleet.wanted) if file is not None
-            else Etcd(etcd_at, fleet.wanted, prefix, etcd_identity)
-        )
-        owned.callback(source.stop)
+        heard()
         source.start()
         logging.info("running")
         stop.wait()

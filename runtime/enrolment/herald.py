@@ -19,8 +19,9 @@ from .edge import Home, announce, renew
 if TYPE_CHECKING:
     from ..agent import PipelineStatus
 
-#: Seconds: between looks; until the same is said again; the longest pause when nobody hears.
-LOOK, AGAIN, LONGEST = 1.0, 300.0, 60.0
+#: Seconds: between looks; until the same is said again; the longest pause when nobody hears; what a
+#: call in progress has at the end.
+LOOK, AGAIN, LONGEST, GRACE = 1.0, 300.0, 60.0, 1.0
 _log = logging.getLogger("heliod")
 
 
@@ -36,9 +37,10 @@ class Herald:
         self._thread.start()
 
     def stop(self) -> None:
+        """A controller that does not answer is not waited for."""
         self._stopping.set()
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(GRACE)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -34,7 +37,11 @@ from fleet_world import (
     put_away,
 )
 from helioc.lang.diagnostics import Refused
+from helioc.lang.request import request_text
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.outcome import Outcome
+from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.wanted import Difference
 from lab import until
 
 CONTROLLER = Path(etcd_pb2.__file__).parent
@@ -284,6 +291,59 @@ def test_an_agent_that_is_killed_and_comes_back(kernel: None, tmp_path: Path) ->
         assert made.state("one").mended == 0
 
 
+class Still(Client):
+    """An edge that is only played: it has what it was told, and may never answer."""
+
+    def __init__(self, edge: str, stuck: threading.Event | None) -> None:
+        self.edge, self.stuck, self.pipeline = edge, stuck, "p"
+        self.ended, self.has = threading.Event(), ""
+
+    def close(self) -> None:
+        self.ended.set()
+
+    def watch(self) -> Any:
+        return closing(self)
+
+    def __iter__(self) -> Iterator[pb.Event]:
+        self.ended.wait()
+        yield from ()
+
+    def difference(self, wanted: Any, *_: Any, **__: Any) -> Difference:
+        if self.stuck is not None:
+            self.stuck.wait()
+        text = request_text(wanted)
+        return Difference(1, None if text == self.has else wanted, ("+ a rule",))
+
+    def apply(self, request: Any, **_: Any) -> Outcome:
+        self.has = request_text(request)
+        return Outcome(2, (), 1, 0, 0)
+
+    def schema(self, again: bool = False) -> Any:
+        return SimpleNamespace(manifest=SimpleNamespace(digest="ab"))
+
+
+def test_two_hundred_edges_and_one_that_is_stuck(tmp_path: Path) -> None:
+    stuck = threading.Event()
+
+    def connect(edge: str, address: str, pipeline: str) -> Client:
+        return Still(edge, stuck if edge == "7" else None)
+
+    rules = Rules((Piece("x", DROP),))
+    with controller(tmp_path, connect) as made:
+        try:
+            names = [str(number) for number in range(200)]
+            made.fleet.wanted({name: Edge("a:1", {"p": rules}) for name in names})
+            until(lambda: _in_step(made) == {*names} - {"7"}, "all but one are in step")
+            made.fleet.wanted({"8": Edge("a:1", {"p": rules})})  # also the stuck one is let go
+            assert [state.edge for state in made.board.states()] == ["8"]
+        finally:
+            stuck.set()
+
+
+def _in_step(made: Controller) -> set[str]:
+    return {state.edge for state in made.board.states() if state.fares == "in step"}
+
+
 # ---- etcd ---------------------------------------------------------------------------------------
 
 
@@ -300,8 +360,8 @@ def store(server: EtcdServer) -> EtcdServer:
 
 
 @contextmanager
-def followed(address: str, tell: Any) -> Iterator[Etcd]:
-    source = Etcd(address, tell, timeout=2)
+def followed(address: str, tell: Any, announced: Any = dict) -> Iterator[Etcd]:
+    source = Etcd(address, tell, timeout=2, announced=announced)
     try:
         source.start()
         yield source
@@ -356,11 +416,39 @@ def test_etcd_is_gone_and_comes_back(two: Edges, store: EtcdServer, tmp_path: Pa
             until(lambda: two.rules("one") == [DROP], "watched again")
 
 
+def test_what_an_edge_announced_to_one_controller_all_know(
+    two: Edges, store: EtcdServer, tmp_path: Path
+) -> None:
+    """And two that keep the same edge do not disturb each other: the same request on the same
+    revision is one by its key."""
+    said = {"one": {"address": two.worlds["one"].address}}
+    store.put({f"one/{two.pipeline('one')}": DROP})
+    with ExitStack() as owned:
+        made = [owned.enter_context(controller(tmp_path)) for _ in range(2)]
+        office = owned.enter_context(followed(store.address, made[0].fleet.wanted, lambda: said))
+        owned.enter_context(followed(store.address, made[1].fleet.wanted))
+        revisions = {each.until("one", "in step").revision for each in made}
+        assert two.rules("one") == [DROP] and len(revisions) == 1
+        (before,) = revisions
+        two.worlds["one"].ctl("update", PASS)
+        until(lambda: all(each.state("one").revision > before + 1 for each in made), "both saw it")
+        with two.client("one") as client:
+            assert client.status().pipelines[0].revision == before + 2
+        said["one"] = {"address": "unix:/nowhere"}
+        office.publish()
+        made[1].until("one", "unreachable")
+
+
 def test_keys_of_etcd() -> None:
-    found = wanted_of({b"/e/b/p": b"FAR 1 []", b"/e/a": b" a:1 \n", b"/e/b/p/x/y": b"FAR 2 []"},
-                      b"/e/")  # fmt: skip
-    pieces = (Piece("/e/b/p", "FAR 1 []"), Piece("/e/b/p/x/y", "FAR 2 []"))
-    assert found == {"a": Edge("a:1"), "b": Edge("", {"p": Rules(pieces)})}
+    found = wanted_of({
+        b"/h/edges/b/p": b"FAR 1 []", b"/h/edges/a": b" a:1 \n", b"/h/edges/b/p/x/y": b"FAR 2 []",
+        b"/h/edges/a/p": b"", b"/h/announced/a": b'{"address": "a:2"}', b"/h/edges/c/p": b"",
+        b"/h/announced/b": b'{"address": "b:2"}', b"/h/announced/c": b"[]", b"/h/other": b"x",
+    }, b"/h/")  # fmt: skip
+    pieces = (Piece("/h/edges/b/p", "FAR 1 []"), Piece("/h/edges/b/p/x/y", "FAR 2 []"))
+    empty = {"p": Rules((Piece("/h/edges/a/p", ""),))}
+    assert found["a"] == Edge("a:1", empty) and found["c"].address == ""
+    assert found["b"] == Edge("b:2", {"p": Rules(pieces)})
 
 
 # ---- without edges ------------------------------------------------------------------------------
@@ -413,6 +501,17 @@ edges:
     assert len(found.pipelines["guard"].request().changes) == 2
     assert found.pipelines["linx"].kinds == ("FAR",)
     assert found.pipelines["empty"].request().changes == ()
+
+
+def test_the_clients_example_in_the_docs(two: Edges, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (CONTROLLER.parents[1] / "docs" / "controller.md").read_text()
+    (example,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    asked = '"192.0.2.10:50051", "guard", identity="certs/controller"'
+    told = f'"{two.worlds["one"].address}", "{two.pipeline("one")}"'
+    rule = "BLOCK 1 [(src_ip, u32, 10.0.0.0/24)]"
+    assert asked in example and rule in example
+    exec(example.replace(asked, told).replace(rule, DROP), {})
+    assert two.rules("one") == [DROP] and capsys.readouterr().out == f"+ {DROP}\n"
 
 
 def test_the_table() -> None:
