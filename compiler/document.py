@@ -167,7 +167,8 @@ def _about(rule: m.RuleKind) -> Iterator[str]:
     elif rule.match:
         yield "The more specific wins, then the older."
     if rule.counts:
-        yield f"Counts {' and '.join(rule.counts)}."
+        *others, last = rule.counts
+        yield f"Counts {', '.join(others)}{' and ' if others else ''}{last}."
 
 
 def _state(s: m.State) -> tuple[str, ...]:

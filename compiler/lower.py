@@ -82,6 +82,7 @@ def lower(
         kept=kept,
         replies=pipeline.replies,
         steers=steers(pipeline),
+        sized=any("sizes" in rule.counts for rule in pipeline.rules),
         kept_plain=tuple(sorted(used & {"length", "l4", "link", "queue"})),
         asks_local=tuple(sorted(asks_local(pipeline))),
         told=len(places(pipeline.graph)) if _tells(pipeline) else 0,

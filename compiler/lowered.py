@@ -121,6 +121,7 @@ class Unit:
     ] = ()  # kinds of addresses that are asked whether they are the host's
     replies: bool = False  # a hook answers with ICMP errors
     steers: bool = False  # a stage says which receive queue packets go to
+    sized: bool = False  # some rules count packets by size
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage
     traced: Traced | None = None
 

@@ -137,7 +137,8 @@ class RuleKind:
     NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 stays zero
     NAME_entries   HASH, key_size -> struct entry
     NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any)
-    NAME_counts    PERCPU_ARRAY by cell, u64 packets, u64 bytes (only if `counts`)
+    NAME_counts    PERCPU_ARRAY by cell, u64 packets, u64 bytes (only if `counts`); u64[6] packets
+                   by size, if it counts `sizes`
 
     `records` and `cells` count all slots, the zeroth too. The tuple maps are absent (key_size 0)
     for a kind that nothing looks up; else key_size is a multiple of 4. In the key the last two

@@ -162,8 +162,8 @@ def _names(rule: RuleKind, kinds: list[str], known: set[str]) -> Iterator[str]:
                 yield f"a requirement asks for `{name[:40]}`, which it does not give"
     for kind in sorted(named - set(kinds)):
         yield f"it refers to the kind `{kind[:40]}`, which is not there"
-    if not set(rule.counts) <= {"packets", "bytes"}:
-        yield "it counts something else than packets and bytes"
+    if not set(rule.counts) <= {"packets", "bytes", "sizes"}:
+        yield "it counts something else than packets, bytes and sizes"
 
 
 def _key(manifest: Manifest, rule: RuleKind) -> Iterator[str]:

@@ -94,10 +94,11 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     there. Raises `Refused`."""
     from .emit import emit
     from .targets.judging import judged
-    from .targets.nfp import FLAGS, refusals
+    from .targets.nfp import FLAGS, refusals, without_sizes
 
     if found := refusals(pipeline):
         raise Refused(found)
+    pipeline = without_sizes(pipeline)
     unit = lower_pipeline(pipeline, target="nfp")
     flags = [*FLAGS, "-DON_HOST"] if on_host else FLAGS
     built = _build(pipeline, unit, flags)

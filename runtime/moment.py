@@ -35,12 +35,18 @@ def slots_at(cells: Array, epoch: int) -> Array:
     return slots
 
 
+#: Octets up to which `sizes` count, with the frame check sequence (RFC 2819, etherStats).
+SIZES = 64, 127, 255, 511, 1023, 1518
+
+
 class Counted(NamedTuple):
-    """A rule and what it counted; None where its kind does not count."""
+    """A rule and what it counted; None where its kind does not count. `sizes`: packets by size, up
+    to each of `SIZES` and above, if its kind counts those."""
 
     rule: Rule
     packets: int | None
     octets: int | None
+    sizes: Sequence[int] = ()
 
 
 class Rules:
@@ -51,7 +57,7 @@ class Rules:
         self, manifest: Manifest, kind: RuleKind, cells: Array, slots: Array, images: Array,
         count: Callable[[Array], Array] | None,
     ) -> None:  # fmt: skip
-        """`images`: [slot, octet]; `count`: packets and octets of so many cells."""
+        """`images`: [slot, octet]; `count`: packets and octets of so many cells, and sizes."""
         self.kind, self._codec, self._count = kind, ImageCodec(manifest, kind), count
         ids = _numbers(images, slots, *_ID)
         sequences = _numbers(images, slots, *_SEQUENCE)
@@ -74,8 +80,8 @@ class Rules:
     def counted(self, rows: Sequence[int]) -> Iterator[Counted]:
         """Those of these rows, with what they counted by now."""
         sums = self._count(self.cells[rows]).tolist() if self._count else [(None, None)] * len(rows)
-        for row, (packets, octets) in zip(rows, sums, strict=True):
-            yield Counted(self.rule(row), packets, octets)
+        for row, (packets, octets, *sizes) in zip(rows, sums, strict=True):
+            yield Counted(self.rule(row), packets, octets, sizes)
 
     def rows_of(self, id_: int) -> range:
         """The rules of an id."""

@@ -150,7 +150,7 @@ class Reader:
         stride = self.map(f"{kind.prefix}_images").spec.stride
         images = rows(self._memory(f"{kind.prefix}_images"), stride)
         live = live[images[slots[live], _FLAGS] == LIVE]  # others a writer has overtaken
-        count = partial(self.counts, kind) if kind.counts else None
+        count = partial(self.tallies, kind) if kind.counts else None
         return Rules(self.manifest, kind, live, slots[live], images, count)
 
     def table(self, kind: RuleKind) -> Rules:
@@ -160,20 +160,31 @@ class Reader:
 
     def counts(self, kind: RuleKind, cells: Array) -> Array:
         """Packets and octets of so many cells, with what builds before this one counted."""
-        sums = self._counts(kind, cells)
+        sums = self._counts(kind, cells)[:, :2]
         if (before := before_of(f"{kind.prefix}_counts")) in self._maps:
             sums = sums + np.frombuffer(self._memory(before), "<u8").reshape(-1, 2)[cells]
         return sums
 
+    def tallies(self, kind: RuleKind, cells: Array) -> Array:
+        """The same, and behind it packets by size, if the kind counts those: of this build."""
+        sums = self.counts(kind, cells)
+        if "sizes" not in kind.counts:
+            return sums
+        words = self._counts(kind, cells)
+        sizes = words[:, 2:]
+        above = words[:, :1] - sizes.sum(axis=1, keepdims=True, dtype=np.uint64)
+        return np.hstack((sums, sizes, above))
+
     def _counts(self, kind: RuleKind, cells: Array) -> Array:
-        """Packets and octets of so many cells."""
+        """The words of so many cells: packets, octets, packets by size."""
         counters = self.map(f"{kind.prefix}_counts")
+        words = counters.spec.stride // 8
         if not len(cells):
-            return np.zeros((0, 2), np.uint64)
+            return np.zeros((0, words), np.uint64)
         if len(cells) < _FEW:
             each = [counters.lookup_per_cpu(int(cell).to_bytes(4, "little")) for cell in cells]
-            words = np.frombuffer(b"".join(b"".join(e or ()) for e in each), "<u8")
-            few: Array = words.reshape(len(cells), -1, 2).sum(axis=1)
+            found = np.frombuffer(b"".join(b"".join(e or ()) for e in each), "<u8")
+            few: Array = found.reshape(len(cells), -1, words).sum(axis=1)
             return few
         many: Array = read_sums(counters, int(cells.max()) + 1)[cells]
         return many

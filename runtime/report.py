@@ -41,7 +41,7 @@ def shown(rules: Iterable[Counted], moment: Moment) -> list[Shown]:
     return [
         Shown(rule.kind, rule.id, rule.name, format_rule(rule, moment.manifest, moment),
               packets, octets, bool(rule.owner))
-        for rule, packets, octets in rules
+        for rule, packets, octets, _ in rules
     ]  # fmt: skip
 
 

@@ -222,7 +222,7 @@ class Table:
         values = self.counts.lookup_per_cpu(cell.to_bytes(4, "little")) or []
         if self.before is not None:
             values.append(self.before.lookup(cell.to_bytes(4, "little")) or bytes(_COUNTS.size))
-        sums = [sum(column) for column in zip(*map(_COUNTS.unpack, values), strict=True)]
+        sums = [sum(column) for column in zip(*map(_COUNTS.unpack_from, values), strict=True)]
         return Counts(*sums)
 
     def zero_counts(self, cells: list[int]) -> None:

@@ -220,7 +220,7 @@ class PrivateRun:
 
     def _counts(self) -> dict[str, npt.NDArray[np.uint64]]:
         return {
-            name: read_sums(table.counts, table.free_cells.top)
+            name: read_sums(table.counts, table.free_cells.top)[:, :2]
             for name, table in self.writer.tables.items()
             if table.counts is not None and table.sequences
         }

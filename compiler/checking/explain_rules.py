@@ -122,7 +122,7 @@ RULES: dict[str, Explanation] = {
     ),
     "H0265": Explanation(
         "a rule cannot count this",
-        "Rules count `packets` and `bytes`.",
+        "Rules count `packets`, `bytes`, and `sizes`: packets by size.",
         "rule CLASS [16] {\n  gives weight\n  counts octets\n}",
         "rule CLASS [16] {\n  gives weight\n  counts bytes\n}",
     ),

@@ -168,7 +168,7 @@ def counts_nothing(word: tree.Name) -> Diagnostic:
         (word.span, "not something to count"),
         help="did you mean `bytes`?"
         if word.text == "octets"
-        else "count `packets`, `bytes` or both",
+        else "count `packets`, `bytes` and `sizes`, or some of these",
     )
 
 

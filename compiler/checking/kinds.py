@@ -259,7 +259,7 @@ class Rules:
         words: dict[str, Span] = {}
         for clause in rule.clauses:
             for word in clause.what if isinstance(clause, tree.Counts) else ():
-                if word.text not in ("packets", "bytes"):
+                if word.text not in ("packets", "bytes", "sizes"):
                     self.found.add(faults.counts_nothing(word))
                 elif word.text in words:
                     self.found.add(faults.element_twice(word, words[word.text], rule.name.text))

@@ -51,9 +51,10 @@ def bind(site: Site, rule: str, record: str, cell: str, name: str | None = None)
     """From here on the rule is bound (under its kind's name or another); it is counted once."""
     site.bindings[name or rule] = Binding(record, rule)
     trace.rule(site, rule, name or rule, cell)
-    if site.tables[rule].rule.counts:
+    if counts := site.tables[rule].rule.counts:
+        by = "sized" if "sizes" in counts else "rule"
         site.writer.put(
-            f"count_rule(&{site.tables[rule].manifest.prefix}_counts, {cell}, "
+            f"count_{by}(&{site.tables[rule].manifest.prefix}_counts, {cell}, "
             f"{site.state('length')});"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...lang.diagnostics import Diagnostic
 from ..events import Events
@@ -40,6 +41,15 @@ def refusals(pipeline: Pipeline) -> list[Diagnostic]:
         *_reach(pipeline),
     ]
     return sorted(found, key=lambda d: d.span.start if d.span else 0)
+
+
+def without_sizes(pipeline: Pipeline) -> Pipeline:
+    """As a card counts: its maps' elements have no room for packets by size."""
+    rules = (
+        replace(rule, counts=tuple(what for what in rule.counts if what != "sizes"))
+        for rule in pipeline.rules
+    )
+    return replace(pipeline, rules=tuple(rules))
 
 
 # ---- stages ---------------------------------------------------------------------------------

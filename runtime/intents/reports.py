@@ -16,8 +16,9 @@ from ..programs import Program, count_runs
 from ..queue_drops import PipelineDrops
 from .kept import Intent
 
-Counts = Mapping[Reference, tuple[int, int]]
-"""Packets and octets of rules since they were made."""
+Count = tuple[int, ...]
+"""Packets and octets of a rule since it was made, and packets by size if it counts those."""
+Counts = Mapping[Reference, Count]
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Report:
     """Of one intent: `packets` and `octets` since it began, `new_…` since the last report. `cpu`:
     of one CPU's time, 0 to 1, what programs took for its packets, were each of them average.
     `new_lost`: frames that the queues of the CPUs which it steers to dropped since the last report,
-    whose ever they were: it lost no more there. None if its rules name no queue or nobody sees."""
+    whose ever they were: it lost no more there. None if its rules name no queue or nobody sees.
+    `sizes`: packets by size, as `moment.Counted` has them."""
 
     intent: Intent
     packets: int
@@ -34,6 +36,7 @@ class Report:
     new_octets: int
     cpu: float | None
     new_lost: int | None
+    sizes: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Reporter:
             self._owned.enter_context(count_runs())
             self._timed = True
         self._then: float | None = None
-        self._known: dict[int, tuple[int, int]] = {}  # by serial
+        self._known: dict[int, Count] = {}  # by serial
         self._runs: dict[int, tuple[int, int]] = {}  # by the program's id
         self._host: host.Sample | None = None
         self._queues = PipelineDrops()
@@ -120,13 +123,13 @@ class Reporter:
                  if (each := Reference(made.kind, made.id)) in counts]  # fmt: skip
         now = before
         if intent.state == "active" and found:
-            now = sum(packets for packets, _ in found), sum(octets for _, octets in found)
+            now = tuple(map(sum, zip(*found, strict=False)))
         self._known[intent.serial] = now
         packets, octets = (max(0, now[i] - before[i]) if seconds else 0 for i in range(2))
         cpu = None
         if nanoseconds is not None and seconds:
             cpu = packets * nanoseconds / 1e9 / seconds
-        return Report(intent, *now, packets, octets, cpu, lost)
+        return Report(intent, now[0], now[1], packets, octets, cpu, lost, now[2:])
 
     def _nanoseconds(self) -> float | None:
         """Of a packet on average, since this was last asked."""

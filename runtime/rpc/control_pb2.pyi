@@ -144,7 +144,7 @@ class ListPart(_message.Message):
     def __init__(self, rules: _Optional[_Iterable[_Union[Rule, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class Rule(_message.Message):
-    __slots__ = ("kind", "id", "name", "text", "request", "packets", "octets", "owned")
+    __slots__ = ("kind", "id", "name", "text", "request", "packets", "octets", "owned", "sizes")
     KIND_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -153,6 +153,7 @@ class Rule(_message.Message):
     PACKETS_FIELD_NUMBER: _ClassVar[int]
     OCTETS_FIELD_NUMBER: _ClassVar[int]
     OWNED_FIELD_NUMBER: _ClassVar[int]
+    SIZES_FIELD_NUMBER: _ClassVar[int]
     kind: str
     id: int
     name: str
@@ -161,7 +162,8 @@ class Rule(_message.Message):
     packets: int
     octets: int
     owned: bool
-    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., request: _Optional[bytes] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., owned: _Optional[bool] = ...) -> None: ...
+    sizes: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., request: _Optional[bytes] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., owned: _Optional[bool] = ..., sizes: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EntriesRequest(_message.Message):
     __slots__ = ("pipeline", "state")

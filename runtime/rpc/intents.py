@@ -16,7 +16,8 @@ from ..agent import Agent
 from ..faults import refused
 from ..intents.document import LONGEST
 from ..intents.kept import Intent
-from ..intents.reports import Counts, Report, Reporter, Reports
+from ..intents.reports import Count, Counts, Report, Reporter, Reports
+from ..moment import SIZES
 from ..owner import Owner
 from . import control_pb2 as pb
 from .readers import Readers
@@ -78,11 +79,11 @@ class IntentMethods:
         wanted = pb.ListRequest(pipeline=owner.name, form=pb.FORM_BARE)
         wanted.filter.kinds.extend(sorted({rule.kind for rule in rules}))
         wanted.filter.ids.extend(sorted({rule.id for rule in rules}))
-        found: dict[Reference, tuple[int, int]] = {}
+        found: dict[Reference, Count] = {}
         for octets in self.readers.call("List", owner, wanted.SerializeToString(), True):
             for rule in pb.ListPart.FromString(octets).rules:
                 if rule.HasField("packets"):
-                    found[Reference(rule.kind, rule.id)] = rule.packets, rule.octets
+                    found[Reference(rule.kind, rule.id)] = (rule.packets, rule.octets, *rule.sizes)
         return found
 
 
@@ -105,10 +106,15 @@ def reports(found: Reports) -> pb.IntentReports:
 
 
 def _report(found: Report) -> pb.IntentReport:
-    measured = {"sizes": None, "loss": found.new_lost, "cpu": found.cpu}
+    measured = {"sizes": found.sizes or None, "loss": found.new_lost, "cpu": found.cpu}
     return pb.IntentReport(
         id=found.intent.id, state=_STATES[found.intent.state], packets=found.packets,
         octets=found.octets, new_packets=found.new_packets, new_octets=found.new_octets,
-        cpu=found.cpu, new_lost_at_most=found.new_lost,
+        cpu=found.cpu, sizes=_sizes(found.sizes), new_lost_at_most=found.new_lost,
         not_measured=[what for what, value in measured.items() if value is None],
     )  # fmt: skip
+
+
+def _sizes(found: Sequence[int]) -> list[pb.SizeCount]:
+    bounds = (*SIZES, 0)
+    return [pb.SizeCount(octets=n, packets=count) for n, count in zip(bounds, found, strict=False)]

@@ -98,9 +98,9 @@ class Listing:
         return Codecs(self.moment.manifest, self.moment.kinds)
 
     def _message(self, counted: Counted) -> pb.Rule:
-        rule, packets, octets = counted
+        rule, packets, octets, sizes = counted
         made = pb.Rule(kind=rule.kind, id=rule.id, name=rule.name, packets=packets, octets=octets,
-                       owned=bool(rule.owner))  # fmt: skip
+                       owned=bool(rule.owner), sizes=sizes)  # fmt: skip
         if self.wanted.text:
             made.text = item_text(rule_item(rule, self.moment.kinds, self.moment))
         if self.wanted.request:

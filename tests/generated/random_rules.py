@@ -161,7 +161,8 @@ class RuleMaker:
 
     def counts(self, kind: Kind) -> None:
         if self.chance.maybe(0.6):
-            kind.extra.append(self.chance.one(("counts packets, bytes", "counts packets")))
+            what = self.chance.one(("packets, bytes", "packets", "bytes, sizes"))
+            kind.extra.append(f"counts {what}")
 
     def tunnel(self) -> None:
         kind = Kind("TUN", named=self.chance.maybe(0.6))
