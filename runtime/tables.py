@@ -56,12 +56,13 @@ class Pool:
 
     def take(self) -> int:
         """A free number. Raises NoRoom."""
-        if not self.back and self.top >= self.size:
+        if not self.back:
+            top = self.top
+            if top < self.size:
+                self.top = top + 1
+                return top
             self._need(1)
-        if self.back:
-            return self.back.pop()
-        self.top += 1
-        return self.top - 1
+        return self.back.pop()
 
     def take_many(self, count: int) -> tuple[list[int], range]:
         """`count` free numbers: some that came back, and a run of fresh ones. Raises NoRoom."""

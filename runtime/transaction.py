@@ -189,11 +189,8 @@ class Writer:
         owed = self._owed
         if owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST:
             return True
-        for old, _ in work.changed:
-            table = self.tables[old.kind]
-            if not table.settled(table.sequences[old.sequence]):
-                return True
-        for rule in work.removed:
+        gone = [old for old, _ in work.changed] if work.changed else ()
+        for rule in (*gone, *work.removed):
             table = self.tables[rule.kind]
             if not table.settled(table.sequences[rule.sequence]):
                 return True

@@ -93,10 +93,10 @@ class _Created(tuple[_Made, ...]):
 
     def commit(self, book: RuleBook) -> None:
         for kind, rule, key in self:
-            table = book.tables[kind.name]
-            table.rules[rule.id] = rule
+            table, id_ = book.tables[kind.name], rule.id
+            table.rules[id_] = rule
             if kind.keyed:
-                table.keys[key] = rule.id
+                table.keys[key] = id_
             _point(book, rule, 1)
 
 
@@ -137,7 +137,7 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
     match: list[Pair | None] = [None] * len(kind.match)
     values: dict[str, int] = {}
     references: dict[str, Reference] = {}
-    cache, readers, gives, companion = kind.cache, kind.readers, kind.rule.gives, kind.ifindex
+    cache, readers = kind.cache, kind.readers
     for ie in items:
         hit = cache.get(ie[:5])
         if hit is None:
@@ -158,9 +158,10 @@ def _said(book: RuleBook, kind: Kind, items: _Items) -> _Said | None:
         if role == PRIORITY and priority is None:
             priority = payload
             continue
+        companion = kind.ifindex
         if role not in (VALUE, REFERENCE) or (companion is not None and companion[0] == nth):
             return None
-        name = gives[nth]
+        name = kind.rule.gives[nth]
         if name in values or name in references:
             return None
         if role == VALUE:
