@@ -1,6 +1,6 @@
 # make demo   traffic through the SD-WAN edge, in network namespaces    (root, Debian 12)
 # make test   every check and test                                      (root, Debian 12)
-# make nightly  thousands of generated pipelines, interpreter against kernel
+# make nightly  thousands of generated pipelines, interpreter against kernel; hundreds of kills
 # make seeded   faults put into the compiler: each must be found
 # make matrix   every kernel, clang and pipeline: docs/kernels.md
 # Both install what is missing by themselves and can be repeated.
@@ -32,6 +32,7 @@ bench:
 nightly:
 	@tests/setup.sh test
 	@HELIO_PIPELINES=$${HELIO_PIPELINES:-3000} $(BIN)/python -m pytest -n 2 tests/generated
+	@HELIO_AGENT_KILLS=$${HELIO_AGENT_KILLS:-300} $(BIN)/python -m pytest -s tests/e2e/test_kills_live.py
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
 
 matrix:

@@ -17,14 +17,14 @@ from ..compiler.requests.columns import load as unpack
 from ..compiler.requests.plan import Plan
 from ..compiler.requests.rules import Reference, Rule
 from ..compiler.requests.wire import Codecs, decode
-from ..lang.diagnostics import Refused
+from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.request import Request
 from ..lang.source import Source
 from . import agent_faults as faults
 from . import snapshot, store_faults
 from .bundle import Bundle
 from .events import Event, Events, PipelineChanged, PortChanged, RulesChanged
-from .faults import refused
+from .faults import not_loaded, refused
 from .held import Held
 from .journal import KEYS, Journal, build_of, config_of
 from .liveness.absence import leave_out
@@ -69,7 +69,8 @@ class Owner:
         self._folding = Lock()
         #: What is in force, where the journal does not have it yet.
         self._unkept: Build | None = None
-        self._ended = False
+        #: Why it takes nothing any more.
+        self._ended: Diagnostic | None = None
         self._answered = journal.answered() if journal is not None else OrderedDict()
         self._take(loaded)
 
@@ -82,6 +83,11 @@ class Owner:
     def revision(self) -> int:
         """The number of the last transaction."""
         return self.loaded.writer.epoch
+
+    @property
+    def ended(self) -> bool:
+        """It was closed, or unloaded."""
+        return self._ended is not None
 
     # ---- rules ------------------------------------------------------------------------------
 
@@ -278,8 +284,8 @@ class Owner:
         if not self._lock.acquire(timeout=patience):
             raise refused(faults.late(time.monotonic() - begun))
         try:
-            if self._ended:
-                raise refused(faults.ended())
+            if self._ended is not None:
+                raise refused(self._ended)
             if self.loaded.closed:  # it could not be opened again when it had to be
                 self._take(Loaded.open(self.name))
             yield
@@ -341,7 +347,7 @@ class Owner:
     def close(self) -> None:
         """Let go of the pipeline, which goes on working. May be called again."""
         with self._lock:
-            self._ended = True
+            self._ended = self._ended or faults.ended()
             self.loaded.close()
             if self.journal is not None:
                 self.journal.close()
@@ -349,7 +355,7 @@ class Owner:
     def unload(self) -> None:
         """Detach and remove it."""
         with self._turn(None):
-            revision, self._ended = self.revision, True
+            revision, self._ended = self.revision, not_loaded(self.name, ())
             self.loaded.unload()
             if self.journal is not None:
                 self.journal.close()

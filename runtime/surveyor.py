@@ -125,6 +125,8 @@ class Surveyor:
                 _log.info("%s: the port %s is attached again", owner.name, name)
             if done.rules:
                 _log.info("%s: %d rules got another next hop", owner.name, done.rules)
+        if owner.ended:  # unloaded meanwhile: it is nothing that another of its name has
+            return
         for new in (found for found in findings if found not in self.findings(owner.name)):
             _log.error("%s: %s", owner.name, render(new))
         self._findings[owner.name] = findings

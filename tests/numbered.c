@@ -1,6 +1,6 @@
-/* numbered DEVICE MAP WINDOW MOST: sends the frame that comes on standard input again and again, each
+/* numbered DEVICE MAP WINDOW MOST [RATE]: sends the frames that come on standard input again and again, each
  * with the next number (u32, network order) behind its 42 octets of headers, until standard input ends
- * or MOST are sent. No more than WINDOW are on their way, or the devices' queues would drop some: MAP is
+ * or MOST are sent, RATE a second or as many as go. No more than WINDOW are on their way, or the devices' queues would drop some: MAP is
  * where the receiver counts (its first u64). Says how many it sent, and how often it waited in vain for
  * 0.2 s. */
 #define _GNU_SOURCE
@@ -35,6 +35,17 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
+/* Wait until the next is due; what was missed is not made up for. */
+static void wait_for(double *due, double every)
+{
+	double left = *due - now();
+	struct timespec t = { .tv_nsec = left * 1e9 };
+
+	if (every && left > 0)
+		nanosleep(&t, NULL);
+	*due = (left > -every ? *due : now()) + every;
+}
+
 static volatile unsigned long *arrived_at(const char *path)
 {
 	union bpf_attr attr = { .pathname = (unsigned long)path };
@@ -59,7 +70,7 @@ static int open_device(const char *name)
 
 int main(int argc, char **argv)
 {
-	static unsigned char frames[BATCH][FRAME];
+	static unsigned char frames[BATCH][FRAME], given[BATCH][FRAME];
 	struct mmsghdr messages[BATCH] = {};
 	struct iovec parts[BATCH];
 	struct pollfd input = { .fd = 0, .events = POLLIN };
@@ -67,12 +78,12 @@ int main(int argc, char **argv)
 	unsigned long sent = 0, lost = 0, stalls = 0;
 	volatile unsigned long *arrived = arrived_at(argv[2]);
 	int device = open_device(argv[1]), batch;
-	double since = now();
+	long octets = read(0, given, sizeof(given)), kinds = octets / FRAME;
+	double since = now(), due = since, every = argc > 5 ? BATCH / strtod(argv[5], NULL) : 0;
 
-	if (read(0, frames[0], FRAME) != FRAME)
-		die("the frame");
+	if (kinds < 1 || octets % FRAME)
+		die("the frames");
 	for (int i = 0; i < BATCH; i++) {
-		memcpy(frames[i], frames[0], FRAME);
 		parts[i] = (struct iovec){ frames[i], FRAME };
 		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &parts[i], .msg_iovlen = 1 };
 	}
@@ -87,9 +98,11 @@ int main(int argc, char **argv)
 			sched_yield();
 			continue;
 		}
+		wait_for(&due, every);
 		for (int i = 0; i < BATCH; i++) {
 			unsigned int number = htonl((unsigned int)(sent + i));
 
+			memcpy(frames[i], given[(sent + i) % kinds], FRAME);
 			memcpy(frames[i] + NUMBER_AT, &number, 4);
 		}
 		batch = sendmmsg(device, messages, BATCH, 0);
@@ -99,5 +112,5 @@ int main(int argc, char **argv)
 	}
 	usleep(200000);
 	printf("%lu %lu\n", sent, stalls);
-	return argc != 5;
+	return argc < 5;
 }

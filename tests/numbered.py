@@ -17,7 +17,12 @@ from tinybpf import build
 WINDOW = 128  # a veth's ring holds 256
 MOST = 1 << 23
 
-# Element 0 counts; n + 1 is packet n's: order << 32 | times << 16 | second mark << 8 | first.
+#: Which octets of a packet are its marks, 32 bits: ToS, and the lower half of the source port.
+OCTETS = "at[35] << 8 | at[15]"
+#: The same of 16 bits each: IPv4's id, and the source port.
+WORDS = "(__u32)(at[34] << 8 | at[35]) << 16 | at[18] << 8 | at[19]"
+
+# Element 0 counts; n + 1 is packet n's: order << 40 | times << 32 | marks.
 _RECEIVER = f"""
 struct {{ __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, {MOST + 1});
          __uint(map_flags, 1024); __type(key, __u32); __type(value, __u64); }} seen SEC(".maps");
@@ -31,8 +36,8 @@ SEC("xdp") int receive(struct xdp_md *ctx)
     number = (at[42] << 24 | at[43] << 16 | at[44] << 8 | at[45]) + 1;
     one = bpf_map_lookup_elem(&seen, &number);
     if (!one) return XDP_PASS;
-    *one = ((*one >> 16 & 0xffff) + 1) << 16 | at[35] << 8 | at[15];
-    *one |= __sync_fetch_and_add(all, 1) << 32;
+    *one = ((*one >> 32 & 0xff) + 1) << 32 | (MARKS);
+    *one |= __sync_fetch_and_add(all, 1) << 40;
     return XDP_DROP;
 }}
 """
@@ -40,9 +45,9 @@ SEC("xdp") int receive(struct xdp_md *ctx)
 
 @dataclass(frozen=True)
 class Journey:
-    """What became of the packets that were sent, by their numbers: the stages' marks (the second's
-    << 8), when among the others it came, and how many times (0: lost). `stalls`: how often nothing
-    came for long."""
+    """What became of the packets that were sent, by their numbers: marks (`OCTETS`, `WORDS`), when
+    among the others it came, and how many times (0: lost). `stalls`: how often nothing came for
+    long."""
 
     sent: int
     stalls: int
@@ -81,7 +86,7 @@ class Flow:
     def mark(self) -> int:
         """What wrote into a packet that came just now."""
         self.until(2 * WINDOW)
-        return int(self._words[self.arrived - WINDOW]) & 0xFFFF
+        return int(self._words[self.arrived - WINDOW]) & 0xFFFFFFFF
 
     def end(self) -> None:
         said, _ = self._process.communicate()
@@ -89,8 +94,8 @@ class Flow:
         sent, stalls = (int(n) for n in said.split())
         words = self._words[1 : sent + 1].copy()
         self._journey = Journey(
-            sent, stalls, words & np.uint64(0xFFFF), words >> np.uint64(32),
-            words >> np.uint64(16) & np.uint64(0xFFFF),
+            sent, stalls, words & np.uint64(0xFFFFFFFF), words >> np.uint64(40),
+            words >> np.uint64(32) & np.uint64(0xFF),
         )  # fmt: skip
 
 
@@ -103,20 +108,26 @@ class End:
 
 
 @contextmanager
-def flow(one: End, other: End, frame: bytes, program: Path, pin: Path) -> Iterator[Flow]:
-    """Send `frame` (64 octets) again and again from one end to the other. `program`: the sender;
-    `pin`: where in bpffs the receiver's map may lie meanwhile."""
-    with Object.open(build(_RECEIVER), name="receiver") as receiver:
+def flow(
+    one: End, other: End, frames: bytes, program: Path, pin: Path, marks: str = OCTETS,
+    rate: int = 0,
+) -> Iterator[Flow]:  # fmt: skip
+    """Send frames (64 octets each, 32 at most) again and again from one end to the other.
+    `program`: the sender; `pin`: where in bpffs the receiver's map may lie meanwhile; `rate`: so
+    many a second, 0: as many as go."""
+    source = _RECEIVER.replace("MARKS", marks)
+    with Object.open(build(source), name="receiver") as receiver:
         receiver.load()
         receive, ifindex = receiver.programs()["receive"], other.room.ifindex(other.device)
         with (
             other.room.inside_thread(lambda: Link.attach_xdp(receive, ifindex)),
             receiver.maps()["seen"].pin(pin),
         ):
-            words = one.room.inside(str(program), one.device, str(pin), str(WINDOW), str(MOST))
+            limits = (str(WINDOW), str(MOST), *([str(rate)] if rate else []))
+            words = one.room.inside(str(program), one.device, str(pin), *limits)
             process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             assert process.stdin is not None
-            process.stdin.write(frame)
+            process.stdin.write(frames)
             process.stdin.flush()
             flow = Flow(process, receiver)
             try:

@@ -248,6 +248,8 @@ class Prober:
             changed, revision = pipeline.owner.leave_out(dead)
         except Refused as error:
             pipeline.revision = -1  # then it is tried again at the next look
+            if pipeline.owner.ended:
+                return
             for found in error.diagnostics:
                 _log.error("%s: %s", pipeline.owner.name, render(found))
             return

@@ -250,12 +250,17 @@ def test_a_load_that_is_refused_replaces_nothing(here: World) -> None:
         client.apply("create FAR 1 [(action, u8, DROP)]")
         before = texts(client)
     reboot(here)
-    with closing(Lock(here.name)), here.agent() as process, here.client() as client:
+    (snapshot,) = here.state.glob("rules-*")
+    good = snapshot.read_bytes()
+    snapshot.write_bytes(good[:-1])
+    with here.agent() as process, here.client() as client:
         process.expect("H0785")
-        for _ in range(2):
-            with pytest.raises(Rejected, match="H0709"):
-                load(here, client)
+        here.ctl("--local", "load", "bundle", "--config", "edge.yaml")  # behind its back
+        with pytest.raises(Rejected, match="H0705"):
+            load(here, client)
         kill(process)
+    here.ctl("--local", "unload")
+    snapshot.write_bytes(good)
     with here.agent(), here.client() as client:
         assert texts(client) == before and not client.status().pipelines[0].findings
 
