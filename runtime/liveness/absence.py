@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...compiler.requests.rulebook import RuleBook
 from ...compiler.requests.rules import Reference, Rule
-from ...compiler.requests.spread import spread_slots
+from ...compiler.requests.spread import prepare, spread_slots
 from ..plans import Changes
 from ..tables import Table
 
@@ -29,6 +29,10 @@ def leave_out(loaded: Loaded, dead: Collection[Reference]) -> int:
         for kind, rule in _spreads(loaded.book)
         if any((kind, member.id) in other for member in rule.members)
     ]
+    prepare(
+        tuple(sorted(writer.tables[rule.kind].without(rule, absent).members))
+        for rule, _ in concerned
+    )
     writer.absent = absent
     try:
         if concerned:
