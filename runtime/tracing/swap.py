@@ -53,6 +53,12 @@ class Tracing:
         """Whether the pipeline was unloaded or upgraded meanwhile."""
         return not self.folder.exists()
 
+    def renew(self) -> None:
+        """Trace ports again that have the plain build: an interface is back, or an upgrade was put
+        back."""
+        with suppress(BpfError, Refused):  # it is being unloaded or upgraded
+            _lead(self.name, self.folder.parent)
+
 
 @contextmanager
 def tracing(name: str) -> Iterator[Tracing]:
@@ -149,6 +155,8 @@ def _lead(name: str, release: Path) -> None:
             Program.open_pinned(plain) as expected,
             Program.open_pinned(release / "trace" / plain.name) as traced,
         ):
+            if link.info().program_id == traced.id:
+                continue
             try:
                 link.update(traced, expected=expected)
             except BpfError as error:

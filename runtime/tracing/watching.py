@@ -53,6 +53,7 @@ class Watching:
         while not self._session.ended:
             tracer.go_on(_TRUST)
             tracer.wait(_BEAT)
+            self._session.renew()
             for recorded in tracer.recorded():
                 if self._wanted is not None and not passes(self._wanted, recorded):
                     continue

@@ -15,7 +15,7 @@ import pytest
 from edges import HELIOCTL, Edge
 from helioc.runtime.handles import Link, Program
 from helioc.runtime.pins import remove_directory
-from helioc.runtime.releases import ROOT
+from helioc.runtime.releases import ROOT, release_of, releases_of
 from lab import Background, LabError, until
 from linx.world import A, B
 from linx_live import Linx
@@ -50,10 +50,11 @@ def heard(running: Background, send: Callable[[], object], text: str) -> None:
 def plain_in_place(edge: Edge) -> bool:
     """Whether every port's link leads to the plain build, and nothing of a traced one is left."""
     roles = {1: "lan", 2: "wan", 3: "wan"}
+    (release,) = releases_of(edge.name)
     for number, role in roles.items():
         with (
             Link.open_pinned(ROOT / edge.name / f"link_{number}") as link,
-            Program.open_pinned(ROOT / edge.name / "release-1" / f"entry_{role}") as entry,
+            Program.open_pinned(release_of(edge.name, release) / f"entry_{role}") as entry,
         ):
             if link.info().program_id != entry.id:
                 return False
@@ -157,6 +158,22 @@ def test_nothing_is_lost(linx: Linx, number: int) -> None:
                 assert not plain_in_place(linx.a)
                 linx.a.control("list")
             assert plain_in_place(linx.a)
+    assert lost == []
+
+
+def test_an_upgrade_ends_a_trace_and_loses_nothing(linx: Linx, bundle: Path) -> None:
+    (before,) = releases_of(linx.a.name)
+    with numbered(linx) as lost:
+        running = start(linx.a, "--json", f"udp.dst = {PORT}")
+        running.expect('"redirect"', 20)
+        linx.a.control("upgrade", str(bundle))
+        assert "was unloaded or upgraded" in running.wait(20)
+        running.stop()
+        assert releases_of(linx.a.name) == [before + 1] and plain_in_place(linx.a)
+        again = start(linx.a, "--json", f"udp.dst = {PORT}")
+        again.expect('"redirect"', 20)
+        again.stop(signal.SIGINT)
+        assert plain_in_place(linx.a)
     assert lost == []
 
 

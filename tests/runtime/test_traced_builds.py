@@ -15,8 +15,10 @@ from helioc.runtime import releases
 from helioc.runtime.attach import link_of
 from helioc.runtime.bundle import read_bundle, unpack_traced
 from helioc.runtime.handles import Link, Program
+from helioc.runtime.loader import Loaded
 from helioc.runtime.releases import ROOT, read_traced, release_of, remove_pinned
 from helioc.runtime.tracing.swap import mend, tracing
+from helioc.runtime.upgrade import upgrade, weigh
 from lab import Lab
 from linx_world import PIPELINES
 
@@ -169,6 +171,50 @@ def test_what_somebody_else_put_in_place_stays(loaded: World) -> None:
             loaded.edge.inside_thread(lambda: swapped(loaded))
         link.update(own)
     loaded.edge.inside_thread(lambda: swapped(loaded))
+
+
+@pytest.mark.usefixtures("kernel")
+def test_it_goes_on_where_an_upgrade_was_put_back(loaded: World) -> None:
+    """As by an interface that is back the link leads to the plain build then."""
+    with (
+        Link.open_pinned(link_of(loaded.name, 1)) as link,
+        Program.open_pinned(release_of(loaded.name, 1) / "entry_lan") as plain,
+    ):
+
+        def put_back() -> None:
+            with tracing(loaded.name) as session:
+                link.update(plain)
+                session.renew()
+                assert in_place(loaded, "trace")
+
+        loaded.edge.inside_thread(put_back)
+    assert in_place(loaded, "") and not releases.traces_left()
+
+
+@pytest.mark.usefixtures("kernel")
+def test_it_ends_with_an_upgrade(loaded: World, bundle: Path) -> None:
+    """Also where that begins while a link is led to the traced build again."""
+
+    def upgraded() -> None:
+        with tracing(loaded.name) as session:
+            with Loaded.open(loaded.name) as before:
+                upgrade(before, weigh(before, read_bundle(bundle))).close()
+            session.renew()
+            assert session.ended
+
+    loaded.edge.inside_thread(upgraded)
+    assert not releases.traces_left() and releases.releases_of(loaded.name) == [2]
+    with (
+        Link.open_pinned(link_of(loaded.name, 1)) as link,
+        Program.open_pinned(release_of(loaded.name, 2) / "entry_lan") as entry,
+    ):
+        assert link.info().program_id == entry.id
+    loaded.edge.inside_thread(lambda: traced_once(loaded))
+
+
+def traced_once(here: World) -> None:
+    with tracing(here.name) as session:
+        assert not session.ended
 
 
 @pytest.mark.usefixtures("kernel")
