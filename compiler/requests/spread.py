@@ -85,6 +85,8 @@ _known: dict[Ordered, npt.NDArray[np.uint8]] = {}
 _MOST = 4096
 #: Spreads whose scores fit a CPU's cache.
 _AT_ONCE = 32
+#: Bits of a score that say which member's it is.
+_WHO = 255
 _keeping = Lock()
 
 
@@ -103,13 +105,15 @@ def _elect(alike: Sequence[Ordered]) -> npt.NDArray[np.uint8]:
     weights = members[:, :, 1].astype(np.float64)
     ids, rows = np.unique(members[:, :, 0], return_inverse=True)
     divisors, rows = _negative_logarithms(ids.tolist()), rows.reshape(weights.shape)
-    best = weights[:, :1] / divisors[rows[:, 0]]
-    found = np.zeros(best.shape, np.uint8)
-    for at in range(1, weights.shape[1]):
+    best = np.zeros((len(alike), SLOTS))
+    for at in range(weights.shape[1]):
+        # Positive numbers: in the place of their last bits says who it is, the lower id higher.
         score = weights[:, at : at + 1] / divisors[rows[:, at]]
-        better = score > best  # of equals the first: the lower id
-        np.copyto(best, score, where=better)
-        found[better] = at
+        bits = score.view(np.int64)
+        bits &= ~_WHO
+        bits |= _WHO - at
+        np.maximum(best, score, out=best)
+    found: npt.NDArray[np.uint8] = (_WHO - (best.view(np.int64) & _WHO)).astype(np.uint8)
     return found
 
 

@@ -10,7 +10,7 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -100,8 +100,7 @@ class Scene:
                     self.look(client)
                 self.up.set()
             self.wait(moment)
-            for controller in self.controllers:
-                assert controller.wrong is None, controller.wrong
+            self.well()
         finally:
             self.up.clear()
             self.bulk.turn.clear()
@@ -120,7 +119,8 @@ class Scene:
         if moment == "starting":
             longest = 0.7
         elif moment == "in a stream":
-            until(lambda: self.done > before + self.chance.randrange(300), "requests", 30)
+            enough = before + self.chance.randrange(300)
+            self._until(lambda: self.done > enough, "requests")
         elif moment == "in bulk":
             self._in(self.bulk)
             longest = 0.1
@@ -129,7 +129,7 @@ class Scene:
             longest = 0.5
         elif moment == "in a snapshot":
             found = set(self.here.state.glob("log-1-*"))
-            until(lambda: set(self.here.state.glob("log-1-*")) - found, "a snapshot", 30)
+            self._until(lambda: bool(set(self.here.state.glob("log-1-*")) - found), "a snapshot")
             longest = 0.02
         threading.Event().wait(self.chance.uniform(0.0, longest))
 
@@ -137,7 +137,16 @@ class Scene:
         """In its second request, or a later one."""
         before = controller.done
         controller.turn.set()
-        until(lambda: controller.asked > controller.done > before, "a request of its", 30)
+        self._until(lambda: controller.asked > controller.done > before, "a request of its")
+
+    def _until(self, holds: Callable[[], bool], what: str) -> None:
+        until(lambda: self.well() and holds(), what, 30)
+
+    def well(self) -> bool:
+        """No controller met what it should not."""
+        for controller in self.controllers:
+            assert controller.wrong is None, (type(controller).__name__, controller.wrong)
+        return True
 
     def look(self, client: Client) -> None:
         """What was acknowledged is there, what was not is whole or absent, and nothing else is."""
@@ -222,8 +231,8 @@ def test_killed_while_packets_run(
         for controller in made.controllers:
             controller.ending.set()
             controller.join()
-            assert controller.wrong is None, controller.wrong
         made.look(client)
+    made.well()
     assert not made.figures.mixed
     sys.stdout.write(f"\n{made.figures}; {made.done:,} requests by streams, {made.bulk.done} "
                      f"in bulk, {made.loader.done} loads and unloads\n")  # fmt: skip

@@ -17,7 +17,7 @@ from helioc.runtime.handles import Link, Program
 from helioc.runtime.pins import remove_directory
 from helioc.runtime.releases import ROOT, release_of, releases_of
 from lab import Background, LabError, until
-from linx.world import A, B
+from linx.world import HERE, A, B
 from linx_live import Linx
 from traffic import drain, udp_socket
 
@@ -161,15 +161,23 @@ def test_nothing_is_lost(linx: Linx, number: int) -> None:
     assert lost == []
 
 
-def test_an_upgrade_ends_a_trace_and_loses_nothing(linx: Linx, bundle: Path) -> None:
-    (before,) = releases_of(linx.a.name)
+@pytest.fixture
+def upgraded(linx: Linx, bundle: Path) -> Iterator[Linx]:
+    """To be upgraded; loaded anew for the next test."""
+    yield linx
+    linx.a.load(bundle, HERE / "edge-a.yaml")
+    linx.a.push(HERE / "rules-a.req")
+
+
+def test_an_upgrade_ends_a_trace_and_loses_nothing(upgraded: Linx, bundle: Path) -> None:
+    linx = upgraded
     with numbered(linx) as lost:
         running = start(linx.a, "--json", f"udp.dst = {PORT}")
         running.expect('"redirect"', 20)
         linx.a.control("upgrade", str(bundle))
         assert "was unloaded or upgraded" in running.wait(20)
         running.stop()
-        assert releases_of(linx.a.name) == [before + 1] and plain_in_place(linx.a)
+        assert releases_of(linx.a.name) == [2] and plain_in_place(linx.a)
         again = start(linx.a, "--json", f"udp.dst = {PORT}")
         again.expect('"redirect"', 20)
         again.stop(signal.SIGINT)
