@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ..compiler.manifest import Match
+from ..compiler.requests.columned import joined
 from ..compiler.requests.lists import octets_of
-from .directory import Directory, Tuple
+from .directory import Directory, bests
 from .images import NAME_OCTETS
-from .matches import SEQUENCE_BITS, Bound
-from .tables import Pool, Table
+from .matches import SEQUENCE_BITS
+from .tables import ENTRIES, ENTRY, Pool, Table
 
 if TYPE_CHECKING:
     from ..compiler.requests.block import Block
@@ -21,10 +25,13 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 CellOf = Callable[[str, int], int]
 
-_ENTRY = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
 _RANGE = 4  # the form of a matcher column
 _PLAIN = {"value", "present", "tag", "reference"}
 _YOUNGEST = (1 << SEQUENCE_BITS) - 1
+#: Keys from which on the kernel takes them in threads of their own, beside all else.
+_MANY = 1 << 14
+#: Rows whose records and images are made at a time, so that they stay in the cache.
+_CHUNK = 1 << 12
 
 
 class Staging:
@@ -32,11 +39,12 @@ class Staging:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.cells: Array = np.zeros(0, np.int64)
-        self.slots: Array = np.zeros(0, np.int64)
-        self.keys: list[bytes] = []
-        self._sequences: list[int] = []
-        self._ids: list[int] = []
+        self.cells: Array = np.zeros(0, np.uint32)
+        self.slots: Array = np.zeros(0, np.uint32)
+        self._keys: Array | None = None  # [row, octet], in the hash or about to be
+        self._each: list[tuple[int, list[bytes]]] = []  # or, by cell, one by one
+        self._ids: Array = np.zeros(0, np.uint32)
+        self._sequence = 0
 
     @staticmethod
     def takes(block: Block) -> bool:
@@ -55,47 +63,72 @@ class Staging:
         table, count = self.table, len(block)
         self.cells = _take(table.free_cells, count)
         self.slots = _take(table.free_slots, count)
-        meant = np.array([_number(table, r, cell_of) for r in block.meant], np.uint32)
-        rows(table.records, table.record_stride)[self.slots] = _records(table, block, meant)
-        rows(table.images, table.image_stride)[self.slots] = _images(table, block, self.cells)
-        if table.directory is not None:
-            self._insert(block, table.directory)
-        self._sequences = list(range(block.sequence, block.sequence + count))
-        self._ids = block.ids.tolist()
+        self._ids, self._sequence = block.ids, block.sequence
+        with _beside(count) as aside:
+            written = self._insert(block, aside) if table.directory is not None else []
+            meant = np.array([_number(table, r, cell_of) for r in block.meant], np.uint32)
+            records = rows(table.records, table.record_stride)
+            images = rows(table.images, table.image_stride)
+            packed = _image_type(table)
+            for at in range(0, count, _CHUNK):
+                part = slice(at, min(at + _CHUNK, count))
+                slots = self.slots[part]
+                records[slots] = _records(table, block, meant, part)
+                images[slots] = _images(table, block, self.cells[part], part, packed)
+            for each in written:
+                each.result()
 
-    def _insert(self, block: Block, directory: Directory) -> None:
-        table = self.table
-        assert table.entries is not None
-        masks, keys, bits = _patterns(table, block)
-        entries = np.zeros(len(block), _ENTRY)
-        entries["cell"] = self.cells
-        entries["priority"] = priorities = _priorities(table, block)
+    def _insert(self, block: Block, aside: ThreadPoolExecutor | None) -> list[Future[int]]:
+        """Have the kernel write the keys; returns what is to be waited for."""
+        directory = self.table.directory
+        assert directory is not None
+        found = [_matched(match, column) for match in self.table.kind.match
+                 if (column := block.matchers.get(match.element)) is not None
+                 and column.forms is not None]  # fmt: skip
+        first, group = _distinct(found, len(block))
+        masks = _octets(self.table, found, first, len(first), "mask")
+        entries = np.zeros(len(block), ENTRIES)
+        entries["cell"], entries["priority"] = self.cells, _priorities(self.table, block)
         ages = _YOUNGEST - (block.sequence + np.arange(len(block), dtype=np.uint64))
-        entries["rank"] = ranks = bits.astype(np.uint64) << np.uint64(SEQUENCE_BITS) | ages
-        first, group = _distinct(masks)
-        wanted = [int.from_bytes(masks[row].tobytes(), "big") for row in first.tolist()]
-        with directory.reserved(wanted) as tuples:
-            numbers = np.array([t.number for t in tuples], ">u2").view(np.uint8).reshape(-1, 2)
-            keys[:, -2:] = numbers[group]
-            octets, size = keys.tobytes(), table.kind.key_size
-            found = [octets[at : at + size] for at in range(0, len(octets), size)]
-            if len(set(found)) == len(found) and directory.taken.keys().isdisjoint(found):
-                self.keys = found  # before they are taken, so that `undo` misses none
-                directory.place_many(found, self.cells.tolist())
-                _raise_bounds(directory, tuples, group, priorities, ranks)
-            else:
-                bounds = list(zip(priorities.tolist(), ranks.tolist(), strict=True))
-                self._place_each(directory, masks, keys, bounds)
-        table.entries.update_batch(b"".join(self.keys), entries.view(np.uint8).data)
+        bits = sum((each.bits for each in found), np.uint64(0))
+        entries["rank"] = bits << np.uint64(SEQUENCE_BITS) | ages
+        with directory.reserved(int.from_bytes(mask.tobytes(), "big") for mask in masks) as tuples:
+            keys = _octets(self.table, found, slice(None), len(block), "value")
+            keys[:, -2:] = np.array([t.number for t in tuples], ">u2").view("2u1")[group]
+            counts = np.bincount(group, minlength=len(tuples)).tolist()
+            hashes = directory.free(keys, [t for t in tuples if t.keys > 1])
+            if hashes is None:
+                keys[:, -2:] = 0
+                self._insert_each(directory, keys, masks[group], entries)
+                return []
+            directory.place_many(hashes, zip(tuples, counts, strict=True))
+            self._keys = keys
+            best = bests(group, entries["priority"], entries["rank"], len(tuples))
+            for i, tuple_ in enumerate(tuples):
+                directory.raise_bound(tuple_, best(i))
+        return self._write(directory, keys, entries, aside)
 
-    def _place_each(
-        self, directory: Directory, masks: Array, keys: Array, bounds: list[Bound]
-    ) -> None:
+    def _write(
+        self, directory: Directory, keys: Array, entries: Array, aside: ThreadPoolExecutor | None
+    ) -> list[Future[int]]:
+        values = entries.view(np.uint8).reshape(len(keys), -1)
+        if aside is None:
+            directory.entries.update_batch(keys.data, values.data)
+            return []
+        half = len(keys) // 2
+        return [
+            aside.submit(directory.entries.update_batch, keys[part].data, values[part].data)
+            for part in (slice(0, half), slice(half, None))
+        ]
+
+    def _insert_each(self, directory: Directory, keys: Array, masks: Array, entries: Array) -> None:
         """Where several rules have the same key: each under a tuple in which it is free."""
-        for row, (cell, bound) in enumerate(zip(self.cells.tolist(), bounds, strict=True)):
-            mask = int.from_bytes(masks[row].tobytes(), "big")
-            plain = int.from_bytes(keys[row].tobytes(), "big") >> 16 << 16
-            self.keys.append(directory.place((mask, plain), cell, bound))
+        for mask, key, entry in zip(masks, keys, entries.tolist(), strict=True):
+            cell, *bound = entry
+            pattern = int.from_bytes(mask.tobytes(), "big"), int.from_bytes(key.tobytes(), "big")
+            staged: list[bytes] = []
+            self._each.append((cell, staged))
+            directory.insert(pattern, ENTRY.pack(*entry), (bound[0], bound[1]), staged)
 
     # ---- the transaction's steps ------------------------------------------------------------
 
@@ -107,18 +140,20 @@ class Staging:
         """Nothing of it was visible; nothing of it stays."""
         table = self.table
         np.frombuffer(table.cells, "<u8")[self.cells] = 0
-        if self.keys and table.entries is not None and table.directory is not None:
-            table.entries.delete_batch(b"".join(self.keys))
-            for key in self.keys:
-                table.directory.release(key)
+        for cell, staged in self._each:
+            table.undo(staged, cell)
+        if self._keys is not None and table.directory is not None:
+            table.directory.entries.delete_batch(self._keys.data)
+            for key in self._keys:
+                table.directory.release(key.tobytes())
         table.free_cells.back.extend(self.cells.tolist()[::-1])
         table.free_slots.back.extend(self.slots.tolist()[::-1])
 
     def remember(self) -> None:
         """They are live now."""
-        table, cells = self.table, self.cells.tolist()
-        table.sequences.update(zip(self._sequences, cells, strict=True))
-        table.ids.update(zip(self._ids, cells, strict=True))
+        table, cells = self.table, self.cells
+        table.sequences = joined(table.sequences, self._sequence + np.arange(len(cells)), cells)
+        table.ids = joined(table.ids, self._ids, cells)
 
     def settle(self) -> None:
         """After a grace period."""
@@ -127,6 +162,16 @@ class Staging:
         cells[self.cells] = words & ~np.uint64(0xFFFFFF) | words >> np.uint64(24) & np.uint64(
             0xFFFFFF
         )
+
+
+@contextmanager
+def _beside(count: int) -> Iterator[ThreadPoolExecutor | None]:
+    """Threads for the kernel's work, of which none goes on when this is over; None for few keys."""
+    if count < _MANY:
+        yield None
+        return
+    with ThreadPoolExecutor(2) as made:
+        yield made
 
 
 def _has_ranges(column: Column | None) -> bool:
@@ -140,7 +185,8 @@ def rows(memory: memoryview, stride: int) -> Array:
 
 def _take(pool: Pool, count: int) -> Array:
     reused, fresh = pool.take_many(count)
-    return np.concatenate([np.array(reused, np.int64), np.arange(fresh.start, fresh.stop)])
+    found = np.arange(fresh.start, fresh.stop, dtype=np.uint32)
+    return np.concatenate([np.array(reused, np.uint32), found]) if reused else found
 
 
 def _number(table: Table, reference: Any, cell_of: CellOf) -> int:
@@ -152,8 +198,8 @@ def _number(table: Table, reference: Any, cell_of: CellOf) -> int:
 # ---- records and images ---------------------------------------------------------------------
 
 
-def _records(table: Table, block: Block, meant: Array) -> Array:
-    out = np.zeros((len(block), table.record_stride), np.uint8)
+def _records(table: Table, block: Block, meant: Array, part: slice) -> Array:
+    out = np.zeros((part.stop - part.start, table.record_stride), np.uint8)
     for member in table.kind.record:
         at = slice(member.offset, member.offset + member.size)
         if member.kind in ("tag", "reference"):
@@ -161,23 +207,24 @@ def _records(table: Table, block: Block, meant: Array) -> Array:
             if to is None:
                 continue
             if member.kind == "reference":
-                out[:, at] = meant[to].astype("<u4").view(np.uint8).reshape(-1, 4)
+                out[:, at] = meant[to[part]].astype("<u4").view(np.uint8).reshape(-1, 4)
             else:
                 tags = [0 if r is None else 1 + member.choices.index(r.kind) for r in block.meant]
-                out[:, member.offset] = np.array(tags, np.uint8)[to]
+                out[:, member.offset] = np.array(tags, np.uint8)[to[part]]
             continue
         column = block.values.get(member.element) or block.matchers.get(member.element)
         if column is None or column.forms is None:
             continue
+        present = column.forms[part] != 0
         if member.kind == "present":
-            out[:, member.offset] = column.forms != 0
+            out[:, member.offset] = present
         else:
-            values = np.where(column.forms != 0, column.values, 0)
-            out[:, at] = _big(values, member.size)
+            out[:, at] = _big(np.where(present, column.values[part], 0), member.size)
     return out
 
 
-def _images(table: Table, block: Block, cells: Array) -> Array:
+def _image_type(table: Table) -> Any:
+    """An image (images.py) as a structure."""
     kind = table.kind
     fields: list[tuple[str, Any]] = [
         ("sequence", "<u8"), ("owner", "<u8"), ("id", "<u4"), ("priority", "<u4"),
@@ -193,42 +240,45 @@ def _images(table: Table, block: Block, cells: Array) -> Array:
             (f"given {name}", _unsigned(table.image_codec.given[name].octets)),
         ]
     fields += [("target_tag", "u1"), ("target", "<u4")] if kind.alternatives else []
-    packed = np.dtype(fields)
-    out = np.zeros(len(block), _padded(packed, table.image_stride))
-    out["sequence"] = block.sequence + np.arange(len(block), dtype=np.uint64)
-    out["id"], out["flags"], out["cell"] = block.ids, 1, cells
+    return _padded(np.dtype(fields), table.image_stride)
+
+
+def _images(table: Table, block: Block, cells: Array, part: slice, packed: Any) -> Array:
+    out = np.zeros(len(cells), packed)
+    out["sequence"] = block.sequence + np.arange(part.start, part.stop, dtype=np.uint64)
+    out["id"], out["flags"], out["cell"] = block.ids[part], 1, cells
     if block.priorities is not None:
-        out["priority"] = block.priorities
+        out["priority"] = block.priorities[part]
     if block.names:
-        out["name"] = [name.encode() for name in block.names]
-    for i, match in enumerate(kind.match):
+        out["name"] = [name.encode() for name in block.names[part]]
+    for i, match in enumerate(table.kind.match):
         column = block.matchers.get(match.element)
         if column is not None and column.forms is not None and column.others is not None:
-            out[f"form{i}"], present = column.forms, column.forms != 0
-            out[f"value{i}"] = np.where(present, column.values, 0)
-            out[f"other{i}"] = np.where(present, column.others, 0)
-    _given(table, block, out)
-    octets: Array = out.view(np.uint8).reshape(len(block), table.image_stride)
+            out[f"form{i}"] = forms = column.forms[part]
+            out[f"value{i}"] = np.where(forms != 0, column.values[part], 0)
+            out[f"other{i}"] = np.where(forms != 0, column.others[part], 0)
+    _given(table, block, out, part)
+    octets: Array = out.view(np.uint8).reshape(len(cells), table.image_stride)
     return octets
 
 
-def _given(table: Table, block: Block, out: Array) -> None:
+def _given(table: Table, block: Block, out: Array, part: slice) -> None:
     numbers = np.array([0 if r is None else r.id for r in block.meant], np.uint32)
     for name in table.kind.gives:
         column, to = block.values.get(name), block.references.get(name)
         if column is not None and column.forms is not None:
-            out[f"tag {name}"] = column.forms != 0
-            out[f"given {name}"] = np.where(column.forms != 0, column.values, 0)
+            out[f"tag {name}"] = present = column.forms[part] != 0
+            out[f"given {name}"] = np.where(present, column.values[part], 0)
         elif to is not None:
             kinds = table.image_codec.given[name].references
             tags = [0 if r is None else 2 + _index(kinds, r.kind) for r in block.meant]
-            out[f"tag {name}"] = np.array(tags, np.uint8)[to]
-            out[f"given {name}"] = numbers[to]
+            out[f"tag {name}"] = np.array(tags, np.uint8)[to[part]]
+            out[f"given {name}"] = numbers[to[part]]
     if block.targets is not None:
         kinds = table.kind.alternatives
         tags = [0 if r is None else 1 + _index(kinds, r.kind) for r in block.meant]
-        out["target_tag"] = np.array(tags, np.uint8)[block.targets]
-        out["target"] = numbers[block.targets]
+        out["target_tag"] = np.array(tags, np.uint8)[block.targets[part]]
+        out["target"] = numbers[block.targets[part]]
 
 
 def _index(kinds: tuple[str, ...], kind: str) -> int:
@@ -262,42 +312,56 @@ def _big(values: Array, size: int) -> Array:
 # ---- keys -----------------------------------------------------------------------------------
 
 
-def _patterns(table: Table, block: Block) -> tuple[Array, Array, Array]:
-    """Masks and keys, an octet a column, and how many bits each rule pins down."""
-    size, count = table.kind.key_size, len(block)
-    masks, keys = np.zeros((count, size), np.uint8), np.zeros((count, size), np.uint8)
-    bits = np.zeros(count, np.int64)
-    for match in table.kind.match:
-        column = block.matchers.get(match.element)
-        if column is None or column.forms is None:
-            continue
-        values, mask, pinned = _matched(column, match.width)
-        bits += pinned
+class _Matched(NamedTuple):
+    """What the rules match of one element, a row each or one for all: value, mask, whether there is
+    any, and how many bits it pins down."""
+
+    match: Match
+    value: Array
+    mask: Array
+    present: Array
+    bits: Array
+
+
+def _matched(match: Match, column: Column) -> _Matched:
+    assert column.forms is not None and column.others is not None
+    forms, others = _one(column.forms), _one(column.others).astype(np.uint64)
+    full = np.uint64((1 << match.width) - 1)
+    host = np.where(others >= match.width, 0, full >> np.minimum(others, np.uint64(63)))
+    which = [forms == 1, forms == 2, forms == 3]
+    mask = np.select(which, [full, full ^ host.astype(np.uint64), others], 0).astype(np.uint64)
+    ones = np.bitwise_count(others).astype(np.uint64)
+    bits = np.select(which, [np.uint64(match.width), others, ones], np.uint64(0))
+    present = forms != 0
+    value = column.values if present.all() else np.where(present, column.values, 0)
+    return _Matched(match, value.astype(np.uint64), mask, present, bits)
+
+
+def _one(column: Array) -> Array:
+    """The column, or what all of its rows say as an array of one."""
+    return column[:1] if (column == column[0]).all() else column
+
+
+def _octets(
+    table: Table, found: list[_Matched], at: Array | slice, count: int,
+    what: Literal["value", "mask"],
+) -> Array:  # fmt: skip
+    """Masks or keys of these `count` rows: [row, octet]."""
+    size = table.kind.key_size
+    out = np.zeros((count, size), np.uint8)
+    for each in found:
+        match = each.match
+        values = each.mask if what == "mask" else each.value
+        values = values if len(values) == 1 else values[at]
         shift = match.position % 8
         octets = (match.width + shift + 7) // 8
         end = size - match.position // 8
-        at = slice(end - octets, end)
-        masks[:, at] |= _big(mask << np.uint64(shift), 8)[:, 8 - octets :]
-        keys[:, at] |= _big(values << np.uint64(shift), 8)[:, 8 - octets :]
+        out[:, end - octets : end] |= _big(values << np.uint64(shift), 8)[:, 8 - octets :]
         if match.presence is not None:
-            present = (column.forms != 0).astype(np.uint8) << (match.presence % 8)
-            masks[:, size - 1 - match.presence // 8] |= present
-            keys[:, size - 1 - match.presence // 8] |= present
-    return masks, keys, bits
-
-
-def _matched(column: Column, width: int) -> tuple[Array, Array, Array]:
-    """Value, mask and number of pinned bits of each row."""
-    assert column.forms is not None and column.others is not None
-    forms, others = column.forms, column.others.astype(np.uint64)
-    full = np.uint64((1 << width) - 1)
-    host = np.where(others >= width, 0, full >> np.minimum(others, np.uint64(63)))
-    which = [forms == 1, forms == 2, forms == 3]
-    mask = np.select(which, [full, full ^ host.astype(np.uint64), others], 0).astype(np.uint64)
-    ones = np.bitwise_count(others).astype(np.int64)
-    pinned = np.select(which, [width, others.astype(np.int64), ones], 0)
-    values = np.where(forms != 0, column.values.astype(np.uint64), 0).astype(np.uint64)
-    return values, mask, pinned
+            present = each.present if len(each.present) == 1 else each.present[at]
+            bit = present.astype(np.uint8) << (match.presence % 8)
+            out[:, size - 1 - match.presence // 8] |= bit
+    return out
 
 
 def _priorities(table: Table, block: Block) -> Array:
@@ -308,26 +372,20 @@ def _priorities(table: Table, block: Block) -> Array:
     return 0xFFFFFFFF - values if table.kind.priority[0] == "precedence" else values
 
 
-def _distinct(masks: Array) -> tuple[Array, Array]:
+def _distinct(found: list[_Matched], count: int) -> tuple[Array, Array]:
     """The first row of each distinct mask, and of each row which of them it has."""
-    padded = np.pad(masks, ((0, 0), (0, -masks.shape[1] % 8)))
-    words = padded.view(np.uint64).reshape(len(masks), -1)
+    masks = [each.mask for each in found] + [each.present for each in found]
+    masks = [mask for mask in masks if len(mask) > 1]
+    if not masks:
+        return np.zeros(1, np.intp), np.zeros(count, np.intp)
     # Sorting whole rows is slow: sort a hash of each, and see that it lost nothing.
-    odd = [0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 | 1 for i in range(words.shape[1])]
-    factors = np.array(odd, np.uint64)
-    mixed = words ^ words >> np.uint64(29)
-    hashes = (mixed * factors).sum(axis=1, dtype=np.uint64)
+    hashes = np.zeros(count, np.uint64)
+    for i, mask in enumerate(masks):
+        odd = np.uint64(0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 | 1)
+        mixed = mask.astype(np.uint64)
+        hashes += (mixed ^ mixed >> np.uint64(29)) * odd
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    if not np.array_equal(masks[first[group]], masks):
-        _, first, group = np.unique(masks, axis=0, return_index=True, return_inverse=True)
+    if any((mask[first][group] != mask).any() for mask in masks):
+        whole = np.stack([mask.astype(np.uint64) for mask in masks], axis=1)
+        _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
     return first, group.reshape(-1)
-
-
-def _raise_bounds(
-    directory: Directory, tuples: list[Tuple], group: Array, priorities: Array, ranks: Array
-) -> None:
-    order = np.lexsort((ranks, priorities, group))
-    last = np.flatnonzero(np.diff(group[order], append=-1))
-    for at in last.tolist():
-        row = order[at]
-        directory.raise_bound(tuples[group[row]], (int(priorities[row]), int(ranks[row])))

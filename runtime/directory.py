@@ -6,6 +6,9 @@ falling order of the best that each may hold. A directory is never written in pl
 version takes a free slot of NAME_tuples, and cell 0 leads to it. Packets of any epoch may meet a
 newer version: it has every tuple that holds a key, and bounds that no key exceeds.
 
+Which keys are taken the hash itself says: between transactions it holds just those of live rules,
+and of rules that wait for a grace period to be taken out.
+
 Where a kind's masks are known beforehand (`RuleKind.fixed`), packets look under their tuples
 without asking; those stay in every version. While there are others packets must ask (`cell`).
 """
@@ -13,15 +16,22 @@ without asking; those stay in every version. While there are others packets must
 from __future__ import annotations
 
 import struct
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from errno import EEXIST
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ..compiler.manifest import RuleKind
-from .existence import Filter
+from .existence import Filter, hashes_of
+from .libbpf import BpfError
+from .maps import BPF_NOEXIST, Map
 from .matches import Bound, Pattern
+
+Array = npt.NDArray[Any]
 
 _HEAD = struct.Struct("<II")
 _BOUND = struct.Struct("<QQ")
@@ -56,7 +66,8 @@ class Retired(NamedTuple):
 
 
 class Directory:
-    """The tuples of one rule kind. `versions` is the map's memory, `slot` the published version."""
+    """The tuples of one rule kind over its hash, `entries`. `versions` is the map's memory, `slot`
+    the published version."""
 
     def __init__(
         self,
@@ -64,15 +75,15 @@ class Directory:
         versions: memoryview,
         stride: int,
         slot: int,
+        entries: Map,
         filter_: Filter | None = None,
     ) -> None:
-        self.kind, self.filter = kind, filter_
+        self.kind, self.entries, self.filter = kind, entries, filter_
         self._memory, self._stride = versions, stride
         self.words = (kind.key_size + 7) // 8
         self._size = kind.key_size
         self.slot = slot
         self.by_mask: dict[int, list[Tuple]] = {}
-        self.taken: dict[bytes, int] = {}
         self.dirty = False
         self._free_slots = [i for i in range(kind.versions - 1, 0, -1) if i != slot]
         self._numbers: list[int] = []
@@ -86,34 +97,58 @@ class Directory:
 
     # ---- keys -------------------------------------------------------------------------------
 
-    def place(self, pattern: Pattern, cell: int, bound: Bound) -> bytes:
-        """Take a key for the pattern: its octets with the tuple's number. Raises DirectoryFull."""
+    def insert(self, pattern: Pattern, entry: bytes, bound: Bound, staged: list[bytes]) -> None:
+        """A key for the pattern, with the number of a tuple in which it is free, into the hash.
+        Appends it to `staged` before it is there, so that whoever undoes this misses none. Raises
+        DirectoryFull, BpfError."""
         mask, key = pattern
-        size, taken = self._size, self.taken
         for tuple_ in self.by_mask.get(mask, ()):
-            octets = (key | tuple_.number).to_bytes(size, "big")
-            if octets not in taken:
+            if self._put(tuple_, key, entry, staged):
                 break
         else:
             tuple_ = self._new(mask)
-            octets = (key | tuple_.number).to_bytes(size, "big")
-        if self.filter is not None:
-            self.filter.add(octets)
-        taken[octets] = cell
-        tuple_.keys += 1
+            if not self._put(tuple_, key, entry, staged):
+                raise BpfError(f"write map `{self.entries.name}`", EEXIST)
         if bound > tuple_.best:
             self.raise_bound(tuple_, bound)
-        return octets
 
-    def place_many(self, keys: list[bytes], cells: list[int]) -> None:
-        """Take keys that are free, under the numbers in them. `raise_bound` for their tuples."""
-        counts = Counter([key[-2:] for key in keys])
-        found = [(self._by_number[int.from_bytes(n, "big")], count) for n, count in counts.items()]
-        for tuple_, count in found:  # first, so that no tuple ever counts too few
+    def _put(self, tuple_: Tuple, key: int, entry: bytes, staged: list[bytes]) -> bool:
+        """Whether the key was free under the tuple, and is in the hash now."""
+        octets = (key | tuple_.number).to_bytes(self._size, "big")
+        if self.filter is not None:
+            self.filter.add(octets)
+        tuple_.keys += 1
+        staged.append(octets)
+        try:
+            self.entries.update(octets, entry, BPF_NOEXIST)
+        except BpfError as error:
+            if error.errno != EEXIST:
+                raise
+            staged.pop()
+            self.release(octets)
+            return False
+        return True
+
+    def free(self, keys: Array, tuples: Iterable[Tuple]) -> Array | None:
+        """The hashes of these keys ([row, octet], of no other tuples) where no two are equal and
+        none is in the hash."""
+        hashes = hashes_of(keys)
+        ordered = np.sort(hashes)
+        if (ordered[1:] == ordered[:-1]).any():  # or, once in a while, two keys' hashes are equal
+            return None
+        if any(tuple_.keys for tuple_ in tuples):
+            seen = keys if self.filter is None else keys[self.filter.has(hashes)]
+            if any(self.entries.lookup(key.tobytes()) is not None for key in seen):
+                return None
+        return hashes
+
+    def place_many(self, hashes: Array, counts: Iterable[tuple[Tuple, int]]) -> None:
+        """Note keys that are `free` and about to be in the hash: so many under each tuple.
+        `raise_bound` for their tuples."""
+        for tuple_, count in counts:  # first, so that no tuple ever counts too few
             tuple_.keys += count
         if self.filter is not None:
-            self.filter.add_many(b"".join(keys))
-        self.taken.update(zip(keys, cells, strict=True))
+            self.filter.add_many(hashes)
 
     def raise_bound(self, tuple_: Tuple, bound: Bound) -> None:
         """A key of the tuple is this good."""
@@ -123,20 +158,24 @@ class Directory:
             self.dirty = True
 
     def keys_of(self, patterns: Iterable[Pattern], cell: int) -> list[bytes]:
-        """The keys that `place` gave for these patterns of a cell."""
+        """The keys in the hash that `insert` made for these patterns of a cell."""
         found = []
         for mask, key in patterns:
-            for tuple_ in self.by_mask.get(mask, ()):
+            same = self.by_mask.get(mask, ())
+            for tuple_ in same:
                 octets = (key | tuple_.number).to_bytes(self._size, "big")
-                if self.taken.get(octets) == cell:
+                if len(same) == 1 or self.leads(octets, cell):
                     found.append(octets)
                     break
         return found
 
+    def leads(self, key: bytes, cell: int) -> bool:
+        """Whether the hash has the key, for that cell."""
+        entry = self.entries.lookup(key)
+        return entry is not None and int.from_bytes(entry[:4], "little") == cell
+
     def release(self, key: bytes) -> None:
         """Forget a key that is no longer in the hash."""
-        if self.taken.pop(key, None) is None:
-            return
         if self.filter is not None:
             self.filter.remove(key)
         self._give_back(self._by_number[int.from_bytes(key[-2:], "big")])
@@ -268,13 +307,25 @@ class Directory:
         used = set(self._by_number)
         self._numbers = [n for n in range(1, self._next_number) if n not in used]
 
-    def adopt(self, key: bytes, cell: int, bound: Bound) -> bool:
-        """Note a key found in the hash; False where its tuple is not in the directory."""
-        tuple_ = self._by_number.get(int.from_bytes(key[-2:], "big"))
-        if tuple_ is None:
-            return False
-        self.taken[key] = cell
-        tuple_.keys += 1
-        if bound > tuple_.best:
-            tuple_.best = bound
-        return True
+    def known(self, numbers: Array) -> Array:
+        """Of each tuple number whether the directory has it."""
+        there = np.zeros(MOST_NUMBERS + 1, np.bool_)
+        there[list(self._by_number)] = True
+        return there[numbers]
+
+    def adopt(self, numbers: Array, priorities: Array, ranks: Array) -> None:
+        """Note keys that were found in the hash: their tuples, which are `known`, and bounds."""
+        counts = np.bincount(numbers, minlength=MOST_NUMBERS + 1)
+        best = bests(numbers, priorities, ranks, MOST_NUMBERS + 1)
+        for number, tuple_ in self._by_number.items():
+            tuple_.keys += int(counts[number])
+            tuple_.best = max(tuple_.best, best(number))
+
+
+def bests(group: Array, priorities: Array, ranks: Array, count: int) -> Callable[[int], Bound]:
+    """The best bound in each of `count` groups; (0, 0) where there is none."""
+    first, second = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    np.maximum.at(first, group, priorities.astype(np.uint64))
+    top = first[group] == priorities
+    np.maximum.at(second, group[top], ranks[top].astype(np.uint64))
+    return lambda number: (int(first[number]), int(second[number]))

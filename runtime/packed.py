@@ -7,10 +7,13 @@ somebody asks for it. What a book must know of all of them is found by the colum
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..compiler.requests.columned import columns_of, hashes_of
 from ..compiler.requests.rulebook import RuleBook
 from ..compiler.requests.rulekinds import Kind
 from ..compiler.requests.rules import Reference, Rule
@@ -38,7 +41,7 @@ def keep(book: RuleBook, writer: Writer) -> None:
 
 def packed(table: Table) -> PackedImages:
     """The live rules of a table as they are now; of no group or spread."""
-    cells = np.fromiter(table.sequences.values(), np.int64, len(table.sequences))
+    _, cells = columns_of(table.sequences)
     slots = np.frombuffer(table.cells, "<u8")[cells] >> np.uint64(24) & np.uint64(SLOT)
     return PackedImages(table.image_codec, rows(table.images, table.image_stride)[slots])
 
@@ -59,9 +62,8 @@ class PackedImages:
         return self._codec.rule_of(self._images[row].data)[0]
 
     @property
-    def ids(self) -> list[int]:
-        found: list[int] = self._numbers(_ID).tolist()
-        return found
+    def ids(self) -> npt.NDArray[np.uint64]:
+        return self._numbers(_ID)
 
     @property
     def names(self) -> list[str]:
@@ -74,24 +76,42 @@ class PackedImages:
         """The highest sequence, 0 without rules."""
         return int(self._numbers(_SEQUENCE, "<u8").max(initial=0))
 
-    def keys(self, kind: Kind) -> list[bytes]:
+    def images(self, kind: Kind) -> list[bytes]:
         """The match images, as `Kind.key` makes them."""
         if not kind.keyed:
             return []
         size = kind.key_size
         out = np.zeros((len(self), size), np.uint8)
-        for field in kind.match:
-            matched = self._codec.matched[field.codec.name]
-            end, octets = size - field.shift // 8, field.wide // 8
-            for at in (matched.at + 1 + matched.octets, matched.at + 1):  # the upper value first
-                out[:, end - octets : end] = self._images[:, at : at + octets][:, ::-1]
-                end -= octets
-            out[:, end - 1] = self._images[:, matched.at]
-        if kind.has_priority:
-            end = size - kind.priority_shift // 8
-            out[:, end - 4 : end] = self._images[:, _PRIORITY][:, ::-1]
+        for shift, octets in self._matched(kind):
+            end = size - shift // 8
+            out[:, end - octets.shape[1] : end] = octets[:, ::-1]
         whole = out.tobytes()
         return [whole[at : at + size] for at in range(0, len(whole), size)]
+
+    def hashes(self, kind: Kind) -> npt.NDArray[np.uint64]:
+        """Of the match images."""
+        return hashes_of(self._parts(kind), len(self))
+
+    def _parts(self, kind: Kind) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        for shift, octets in self._matched(kind):
+            for at in range(0, octets.shape[1], 8):
+                some = octets[:, at : at + 8]
+                if some.any():
+                    yield shift + 8 * at, _number(some)
+
+    def _matched(self, kind: Kind) -> Iterator[tuple[int, Octets]]:
+        """What match images are made of: the bit at which it begins, and its octets, the lowest
+        first."""
+        for field in kind.match:
+            matched = self._codec.matched[field.codec.name]
+            octets = field.wide // 8
+            upper = matched.at + 1 + matched.octets
+            yield field.shift, self._images[:, upper : upper + octets]
+            value = matched.at + 1
+            yield field.shift + field.wide, self._images[:, value : value + octets]
+            yield field.shift + 2 * field.wide, self._images[:, matched.at : matched.at + 1]
+        if kind.has_priority:
+            yield kind.priority_shift, self._images[:, _PRIORITY]
 
     def pointing(self) -> Counter[Reference]:
         """How often each rule is referred to."""
@@ -112,3 +132,10 @@ class PackedImages:
     def _numbers(self, at: slice, form: str = "<u4") -> npt.NDArray[np.uint64]:
         found: npt.NDArray[np.uint64] = np.ascontiguousarray(self._images[:, at]).view(form)[:, 0]
         return found
+
+
+def _number(octets: Octets) -> npt.NDArray[np.uint64]:
+    """Of each row, the lowest octet first; at most eight."""
+    wide = np.zeros((len(octets), 8), np.uint8)
+    wide[:, : octets.shape[1]] = octets
+    return wide.view("<u8")[:, 0]

@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .tables import EPOCHS, SLOT, Table
+from ..compiler.requests.columned import joined
+from .existence import hashes_of
+from .tables import ENTRIES, EPOCHS, SLOT, Table
 from .transaction import Writer
 
-_ENTRY = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
 _HEAD = np.dtype([("sequence", "<u8"), ("owner", "<u8"), ("id", "<u4"), ("priority", "<u4"),
                   ("flags", "<u4"), ("cell", "<u4")])  # fmt: skip
 
@@ -66,11 +67,11 @@ def _read(table: Table, died: bool) -> None:
     live = np.flatnonzero(slots)
     images = np.frombuffer(table.images, dtype=np.uint8).reshape(-1, table.image_stride)
     heads = images[slots[live], : _HEAD.itemsize].copy().view(_HEAD).reshape(-1)
-    table.sequences = dict(zip(heads["sequence"].tolist(), live.tolist(), strict=True))
+    table.sequences = joined({}, heads["sequence"], live)
     if not table.kind.grouped:
-        table.ids = dict(zip(heads["id"].tolist(), live.tolist(), strict=True))
-    table.free_cells.all_but(set(live.tolist()))
-    table.free_slots.all_but(set(slots[live].tolist()))
+        table.ids = joined({}, heads["id"], live)
+    table.free_cells.all_but(live)
+    table.free_slots.all_but(slots[live])
     if died:
         # Cells that lead nowhere are zero; their counters are.
         zero = np.ones(len(cells), dtype=bool)
@@ -95,25 +96,19 @@ def _read_keys(table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.i
     if table.entries is None or table.directory is None:
         return
     directory = table.directory
-    keys, values = table.entries.read_all()
-    size = table.kind.key_size
-    entries = np.frombuffer(values, dtype=_ENTRY)
+    octets, values = table.entries.read_all()
+    keys = np.frombuffer(octets, np.uint8).reshape(-1, table.kind.key_size)
+    entries = np.frombuffer(values, ENTRIES)
     sequence_of = np.zeros(table.kind.cells, dtype=np.uint64)
     sequence_of[live] = heads["sequence"]
     youngest = np.uint64((1 << 48) - 1)
-    wanted = youngest - sequence_of[np.minimum(entries["cell"], table.kind.cells - 1)]
-    kept = (entries["rank"] & youngest) == wanted
-    kept &= sequence_of[np.minimum(entries["cell"], table.kind.cells - 1)] != 0
-    orphans = []
-    rows = zip(
-        kept.tolist(), entries["cell"].tolist(), entries["priority"].tolist(),
-        entries["rank"].tolist(), strict=True,
-    )  # fmt: skip
-    for at, (keep, cell, priority, rank) in enumerate(rows):
-        key = keys[at * size : (at + 1) * size]
-        if not (keep and directory.adopt(key, cell, (priority, rank))):
-            orphans.append(key)
-    if orphans:
-        table.entries.delete_batch(b"".join(orphans))
+    found = sequence_of[np.minimum(entries["cell"], table.kind.cells - 1)]
+    numbers = keys[:, -2].astype(np.int64) << 8 | keys[:, -1]
+    kept = (found != 0) & (entries["rank"] & youngest == youngest - found)
+    kept &= directory.known(numbers)
+    if not kept.all():
+        table.entries.delete_batch(keys[~kept].tobytes())
+        keys, entries, numbers = keys[kept], entries[kept], numbers[kept]
+    directory.adopt(numbers, entries["priority"], entries["rank"])
     if table.filter is not None:
-        table.filter.rebuild(b"".join(directory.taken))
+        table.filter.rebuild(hashes_of(keys))

@@ -7,21 +7,26 @@ grace period or commits; transaction.py does.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ..compiler.manifest import Manifest, RuleKind
+from ..compiler.requests.columned import pairs_of
 from ..compiler.requests.rules import Reference, Rule
 from .codec import KindCodec, NextHopOf
 from .directory import Directory
 from .existence import Filter
 from .images import ImageCodec
-from .maps import BPF_NOEXIST, Map
+from .maps import Map
 from .matches import MatchCodec, Matches
 
 SLOT = 0xFFFFFF
 EPOCHS = 1 << 16
 ENTRY = struct.Struct("<IIQ")
+ENTRIES = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
 _COUNTS = struct.Struct("<QQ")
 
 
@@ -46,10 +51,12 @@ class Pool:
         self.aside: list[int] = []  # those that came back meanwhile
         self.broken = False
 
-    def all_but(self, used: set[int]) -> None:
+    def all_but(self, used: npt.NDArray[Any]) -> None:
         """Make just these the ones that were given out."""
-        self.top = max(used, default=0) + 1
-        self.back = [n for n in range(self.top - 1, 0, -1) if n not in used]
+        self.top = int(used.max(initial=0)) + 1
+        free = np.ones(self.top, np.bool_)
+        free[used] = free[0] = False
+        self.back = np.flatnonzero(free)[::-1].tolist()
 
     def __len__(self) -> int:
         return len(self.back) + self.size - self.top
@@ -123,9 +130,9 @@ class Table:
             slot = self.cells[0] >> 24 & SLOT
             self.filter = Filter(kind, maps[f"{prefix}_filter"].mmap()) if kind.filter else None
             versions, stride = tuples.mmap(), tuples.spec.stride
-            self.directory = Directory(kind, versions, stride, slot, self.filter)
-        self.sequences: dict[int, int] = {}
-        self.ids: dict[int, int] = {}
+            self.directory = Directory(kind, versions, stride, slot, self.entries, self.filter)
+        self.sequences: MutableMapping[int, int] = {}
+        self.ids: MutableMapping[int, int] = {}
         self.free_cells = Pool(kind.name, "cells", kind.cells)
         self.free_slots = Pool(kind.name, "records", kind.records)
         self._no_counts = bytes(self.counts.element_size) if self.counts is not None else b""
@@ -155,7 +162,7 @@ class Table:
         return self.image_codec.rule_of(self.images[at : at + self.kind.image_size])[0]
 
     def rules(self) -> list[Rule]:
-        return [self.rule_at(cell) for cell in self.sequences.values()]
+        return [self.rule_at(cell) for _, cell in pairs_of(self.sequences)]
 
     def next_hops_stale(self, rule: Rule, resolve: NextHopOf) -> bool:
         """Whether a next hop in the rule's record is not what it resolves to now."""
@@ -190,20 +197,27 @@ class Table:
         before it is there, so that whoever undoes this misses none. Raises DirectoryFull and
         BpfError."""
         _, patterns, bound = matches
-        directory, entries = self.directory, self.entries
-        if directory is None or entries is None or not patterns:
+        directory = self.directory
+        if directory is None or not patterns:
             return
         entry = ENTRY.pack(cell, *bound)
         for pattern in patterns:
-            key = directory.place(pattern, cell, bound)
-            staged.append(key)
-            entries.update(key, entry, BPF_NOEXIST)
+            directory.insert(pattern, entry, bound, staged)
 
     def keys_of(self, rule: Rule, cell: int) -> list[bytes]:
         """The keys that `insert` gave the rule."""
         if self.directory is None:
             return []
         return self.directory.keys_of(self.matches.of(rule).patterns, cell)
+
+    def undo(self, staged: list[bytes], cell: int) -> None:
+        """Take out what `insert` put in, or was about to."""
+        if staged:
+            assert self.directory is not None
+            there = [key for key in staged if self.directory.leads(key, cell)]
+            self.directory.entries.delete_batch(b"".join(there))
+            for key in staged:
+                self.directory.release(key)
 
     def withdraw(self, keys: list[bytes]) -> None:
         """Take keys out whose cells nobody sees."""

@@ -259,7 +259,7 @@ class Writer:
             staging.undo()
         for step in reversed(staged.steps):
             table = step.table
-            table.withdraw(step.keys)
+            table.undo(step.keys, step.cell)
             if step.slot:
                 table.free_slots.give(step.slot)
             if not step.word:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from .columned import hashes_of
 from .columns import Array, Column
-from .rulekinds import FORM_CODES, Kind
+from .rulekinds import FORM_CODES, Field, Kind
 from .rules import Form, Matcher, Reference, Rule
 
 if TYPE_CHECKING:
@@ -20,14 +21,13 @@ _FORMS: dict[int, Form] = {code: form for form, code in FORM_CODES.items()}
 class Block:
     """Rules of one kind as columns, in the order of their sequences, which follow one another.
 
-    `ids` u32, `keys` the match images, `matchers` and `values` by element; `references` and
-    `targets` hold, a row, an index into `meant` (0: none)."""
+    `ids` u32, `matchers` and `values` by element; `references` and `targets` hold, a row, an index
+    into `meant` (0: none)."""
 
     def __init__(self, kind: Kind, count: int, sequence: int) -> None:
         self.kind, self.count, self.sequence = kind, count, sequence
         self.base = 0
         self.ids: Array = np.zeros(count, np.uint32)
-        self.keys: list[bytes] = []
         self.matchers: dict[str, Column] = {}
         self.values: dict[str, Column] = {}
         self.priorities: Array | None = None
@@ -62,10 +62,43 @@ class Block:
             self.meant[int(self.targets[row])] if self.targets is not None else None, (),
         )  # fmt: skip
 
+    def images(self, kind: Kind, rows: Array | None = None) -> list[bytes]:
+        """The match images, of these rows or of all."""
+        at = slice(None) if rows is None else rows
+        size, count = kind.key_size, self.count if rows is None else len(rows)
+        image = np.zeros((count, size), np.uint8)
+        for field, column in self._matched(kind):
+            _image(image, field, column, at)
+        if self.priorities is not None:
+            end = size - kind.priority_shift // 8
+            image[:, end - 8 : end] = _octets(self.priorities[at], 8)
+        octets = image.tobytes()
+        return [octets[i : i + size] for i in range(0, len(octets), size)]
+
+    def hashes(self, kind: Kind) -> Array:
+        """Of the match images, a row each."""
+        parts: list[tuple[int, Array]] = []
+        for field, column in self._matched(kind):
+            assert column.forms is not None and column.others is not None
+            wide = field.wide
+            numbers = (column.others, column.values, column.forms)
+            for shift, values in zip((0, wide, 2 * wide), numbers, strict=True):
+                same = bool((values == values[0]).all())
+                parts.append((field.shift + shift, values[:1] if same else values))
+        if self.priorities is not None:
+            parts.append((kind.priority_shift, self.priorities))
+        return hashes_of(parts, self.count)
+
+    def _matched(self, kind: Kind) -> Iterator[tuple[Field, Column]]:
+        for field in kind.match:
+            column = self.matchers.get(field.codec.name)
+            if column is not None:
+                yield field, column
+
     def commit(self, book: RuleBook) -> None:
         """Put the rules into the book's table."""
         table = book.tables[self.kind.name]
-        table.pack(self, self.ids.tolist(), self.keys, self.names)
+        table.pack(self)
         for pointers in (self.targets, *self.references.values()):
             if pointers is None:
                 continue
@@ -73,6 +106,20 @@ class Block:
             for reference, count in zip(self.meant, counts.tolist(), strict=True):
                 if reference is not None and reference.kind != "port" and count:
                     book.tables[reference.kind].point(reference.id, count)
+
+
+def _octets(values: Array, size: int) -> Array:
+    wide = values.astype(">u8").view(np.uint8).reshape(len(values), 8)
+    return wide[:, 8 - size :]
+
+
+def _image(image: Array, field: Field, column: Column, at: Array | slice) -> None:
+    size = field.codec.octets
+    end = image.shape[1] - field.shift // 8
+    assert column.forms is not None and column.others is not None
+    image[:, end - size : end] = _octets(column.others[at], size)
+    image[:, end - 2 * size : end - size] = _octets(column.values[at], size)
+    image[:, end - 2 * size - 1] = column.forms[at]
 
 
 class Rows(Sequence[Rule]):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...lang.diagnostics import Diagnostic, Label, Refused
 from .block import Block, Ids, Rows
+from .columned import hashes_in, within
 from .columns import Array, Column, Columns
 from .drafting import Draft
 from .ie_values import Fault, fold
@@ -260,22 +261,27 @@ class Bulk(Draft):
         self._bad(bad, b, Fault("H0424", title, "", f"not with this {a.name}"))
 
     def _ids(self, block: Block, table: Table) -> None:
-        ids, rules = block.ids, table.rules
-        given = ids[ids != 0].tolist()
-        taken = set(given)
-        if len(taken) < len(given) or (taken & rules.keys()):
-            seen: set[int] = set()
-            for row, id_ in enumerate(ids.tolist()):
-                if id_ and (id_ in rules or id_ in seen):
-                    title = f"{block.kind.name} {id_} exists"
-                    raise _Wrong(Fault("H0451", title, "", "in use"), np.array([row]), "id")
-                seen.add(id_)
+        ids = block.ids
+        given = ids[ids != 0]
+        if len(given):
+            ordered = np.sort(given)
+            if (ordered[1:] == ordered[:-1]).any() or within(table.rules, given).any():
+                raise self._id_taken(block, table)
         if len(given) < block.count:
-            found = _lowest(table, taken, block.count - len(given))
+            found = _lowest(table, given, block.count - len(given))
             block.ids = ids.copy()
             block.ids[ids == 0] = found
         if block.names:
             self._names_free(block, table)
+
+    def _id_taken(self, block: Block, table: Table) -> _Wrong:
+        seen: set[int] = set()
+        for row, id_ in enumerate(block.ids.tolist()):
+            if id_ and (id_ in table.rules or id_ in seen):
+                title = f"{block.kind.name} {id_} exists"
+                return _Wrong(Fault("H0451", title, "", "in use"), np.array([row]), "id")
+            seen.add(id_)
+        raise LookupError("none is taken")
 
     def _names_free(self, block: Block, table: Table) -> None:
         ports = self.book.folded_ports if block.kind.beside_ports else {}
@@ -290,35 +296,25 @@ class Bulk(Draft):
             seen.add(fold(name))
 
     def _keys(self, block: Block, table: Table) -> None:
-        """The match images, and that no two are equal."""
+        """No two match images are equal."""
         kind = block.kind
         if not kind.keyed:
             return
-        image = np.zeros((block.count, kind.key_size), np.uint8)
-        for field in kind.match:
-            column = block.matchers.get(field.codec.name)
-            if column is not None:
-                _image(image, field, column)
-        if block.priorities is not None:
-            end = kind.key_size - kind.priority_shift // 8
-            image[:, end - 8 : end] = _octets(block.priorities, 8)
-        size, octets = kind.key_size, image.tobytes()
-        keys = [octets[i : i + size] for i in range(0, len(octets), size)]
-        distinct = set(keys)
-        if len(distinct) < len(keys) or not distinct.isdisjoint(table.keys):
-            raise self._twice(block, table, keys)
-        block.keys = keys
-
-    def _twice(self, block: Block, table: Table, keys: list[bytes]) -> _Wrong:
+        # Those that may be: their hashes are equal.
+        hashes = block.hashes(kind)
+        order = np.sort(hashes)
+        twice = np.isin(hashes, order[1:][order[1:] == order[:-1]])
+        if table.keys:
+            twice |= np.isin(hashes, hashes_in(table.keys))
+        rows = np.flatnonzero(twice)
         first: dict[bytes, int] = {}
-        for row, key in enumerate(keys):
+        for row, key in zip(rows.tolist(), block.images(kind, rows), strict=True):
             if key in table.keys or key in first:
-                other = f"{block.kind.name} {table.keys[key]!r}" if key in table.keys else (
+                other = f"{kind.name} {table.keys[key]!r}" if key in table.keys else (
                     f"rule {first[key] + 1} of this file")  # fmt: skip
                 fault = Fault("H0452", f"{other} matches the same already", "", "a duplicate")
-                return _Wrong(fault, np.array([row]), "")
+                raise _Wrong(fault, np.array([row]), "")
             first[key] = row
-        raise LookupError("no duplicate")
 
 
 def _fits(field: Field, column: Column) -> bool:
@@ -326,30 +322,17 @@ def _fits(field: Field, column: Column) -> bool:
     return column.kind == wanted
 
 
-def _lowest(table: Table, taken: set[int], count: int) -> Array:
+def _lowest(table: Table, given: Array, count: int) -> Array:
     """That many lowest ids that neither the table nor the file has."""
-    rules = table.rules
-    found = [i for i in sorted(set(table.free)) if i not in rules and i not in taken][:count]
+    found = np.unique(np.array(table.free, np.uint32))
     top = table.top
-    while len(found) < count:
+    while True:
+        found = found[~within(table.rules, found) & ~np.isin(found, given)][:count]
+        if len(found) == count:
+            return found
         more = count - len(found)
-        found.extend(i for i in range(top, top + more) if i not in rules and i not in taken)
+        found = np.concatenate([found, np.arange(top, top + more, dtype=np.uint32)])
         top += more
-    return np.array(found, np.uint32)
-
-
-def _octets(values: Array, size: int) -> Array:
-    wide = values.astype(">u8").view(np.uint8).reshape(len(values), 8)
-    return wide[:, 8 - size :]
-
-
-def _image(image: Array, field: Field, column: Column) -> None:
-    size = field.codec.octets
-    end = image.shape[1] - field.shift // 8
-    assert column.forms is not None and column.others is not None
-    image[:, end - size : end] = _octets(column.others, size)
-    image[:, end - 2 * size : end - size] = _octets(column.values, size)
-    image[:, end - 2 * size - 1] = column.forms
 
 
 def _bits(column: Column, field: Field, base: int) -> tuple[Any, Any]:

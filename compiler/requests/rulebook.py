@@ -143,8 +143,7 @@ class RuleBook:
         for into in staged.values():
             into.commit(self)
         for block in kept:
-            table = self.tables[block.kind]
-            table.pack(block, block.ids, block.keys(table.kind), block.names)
+            self.tables[block.kind].pack(block)
             self.sequence = max(self.sequence, block.youngest + 1)
             for to, count in block.pointing().items():
                 self.tables[to.kind].point(to.id, count)

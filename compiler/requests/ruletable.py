@@ -7,9 +7,14 @@ its changes were made. Rules planned in bulk are kept packed (`block.py`) until 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+import numpy as np
+
+from . import columned
+from .columned import Array, Handle, Imaged, joined, pairs_of
 from .ie_values import fold
 from .rulekinds import Kind
 from .rules import Reference, Rule
@@ -17,35 +22,37 @@ from .rules import Reference, Rule
 if TYPE_CHECKING:
     from .rulebook import RuleBook
 
-#: Of a rule in its table: its id, or its match image in a grouped kind.
-Handle = int | bytes
-
 _MISSING = object()
 
 
 class Packed(Protocol):
-    """Rules kept as columns; `base` is the number of the first one."""
+    """Rules of one kind, no group, kept as columns; `base` is the number of the first one. `ids`
+    and `names` (or none at all) by row."""
 
     base: int
 
     def __len__(self) -> int: ...
     def rule(self, row: int) -> Rule: ...
+    @property
+    def ids(self) -> Array: ...
+    @property
+    def names(self) -> list[str]: ...
+
+    def images(self, kind: Kind) -> list[bytes]:
+        """The match images by row."""
+
+    def hashes(self, kind: Kind) -> Array:
+        """Of the match images (columned.py)."""
 
 
 class Kept(Packed, Protocol):
-    """Rules of one kind, no group, that were in force before this book was made. `names`: empty, or
-    one each; `youngest`: the highest sequence."""
+    """Rules that were in force before this book was made. `youngest`: the highest sequence."""
 
     @property
     def kind(self) -> str: ...
     @property
-    def ids(self) -> list[int]: ...
-    @property
-    def names(self) -> list[str]: ...
-    @property
     def youngest(self) -> int: ...
 
-    def keys(self, kind: Kind) -> list[bytes]: ...
     def pointing(self) -> Mapping[Reference, int]: ...
 
 
@@ -57,8 +64,8 @@ class Table:
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self.rules: dict[Handle, Rule | int] = {}
-        self.keys: dict[bytes, Handle] = {}
+        self.rules: MutableMapping[Handle, Rule | int] = {}
+        self.keys: MutableMapping[bytes, Handle] = {}
         self.groups: dict[int, tuple[Handle, ...]] = {}
         self.names: dict[str, int] = {}
         self.pointed: dict[int, int] = {}
@@ -68,34 +75,46 @@ class Table:
 
     def get(self, handle: Handle) -> Rule | None:
         found = self.rules.get(handle)
-        if type(found) is int:
-            found = self.rules[handle] = self.unpack(found)
-        return found  # type: ignore[return-value]
+        return self.unpack(found) if type(found) is int else found  # type: ignore[return-value]
 
     def unpack(self, number: int) -> Rule:
-        for block in reversed(self.blocks):
-            if number >= block.base:
-                return block.rule(number - block.base)
-        raise LookupError(number)
+        block = self.blocks[bisect(self.blocks, number, key=_base) - 1]
+        return block.rule(number - block.base)
 
-    def pack(
-        self, block: Packed, ids: list[int], keys: Iterable[bytes], names: Iterable[str]
-    ) -> None:
-        """Take in packed rules of a kind that is no group."""
-        last = self.blocks[-1] if self.blocks else None
+    def _image_of(self, number: int) -> tuple[bytes, int]:
+        rule = self.unpack(number)
+        return self.kind.key_of(rule), rule.id
+
+    def pack(self, block: Packed) -> None:
+        """Take in packed rules, of a kind that is no group."""
+        last, ids = self.blocks[-1] if self.blocks else None, block.ids
         block.base = last.base + len(last) if last is not None else 0
         self.blocks.append(block)
-        self.rules.update(zip(ids, range(block.base, block.base + len(ids)), strict=True))
+        self.rules = joined(self.rules, ids, np.arange(block.base, block.base + len(ids)))
         if self.kind.keyed:
-            self.keys.update(zip(keys, ids, strict=True))
-        self.names.update((fold(name), id_) for name, id_ in zip(names, ids, strict=False) if name)
+            if len(ids) < columned.FEWEST:
+                self.keys.update(zip(block.images(self.kind), ids.tolist(), strict=True))
+            else:
+                keys = self.keys
+                made = keys if isinstance(keys, Imaged) else Imaged(keys, self._image_of)
+                made.join(block.hashes(self.kind), block.base)
+                self.keys = made
+        names = zip(block.names, ids.tolist(), strict=True) if block.names else ()
+        self.names.update((fold(name), id_) for name, id_ in names if name)
+        self._raise_top(ids)
+
+    def _raise_top(self, ids: Array) -> None:
+        """Past these ids that follow one another from `top` on, which are in use now."""
+        beyond = np.sort(ids[ids >= self.top])
+        follow = beyond == np.arange(self.top, self.top + len(beyond))
+        self.top += len(beyond) if follow.all() else int(np.argmin(follow))
 
     def point(self, id_: int, count: int) -> None:
         """So many more references to a rule."""
         self.pointed[id_] = self.pointed.get(id_, 0) + count
 
     def __iter__(self) -> Iterator[Rule]:
-        for found in self.rules.values():
+        for _, found in pairs_of(self.rules):
             yield self.unpack(found) if type(found) is int else found  # type: ignore[misc]
 
     def lowest_free(self) -> int:
@@ -108,7 +127,7 @@ class Table:
             self.top += 1
         return self.top
 
-    def _ids(self) -> dict[int, tuple[Handle, ...]] | dict[Handle, Rule | int]:
+    def _ids(self) -> Mapping[int, tuple[Handle, ...]] | Mapping[Handle, Rule | int]:
         return self.groups if self.kind.grouped else self.rules
 
     def make(self, staged: Staged) -> None:
@@ -156,7 +175,11 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-def _merge(own: dict[_K, _V], changes: dict[_K, _V | None]) -> None:
+def _base(block: Packed) -> int:
+    return block.base
+
+
+def _merge(own: MutableMapping[_K, _V], changes: dict[_K, _V | None]) -> None:
     for key, value in changes.items():
         if value is None:
             own.pop(key, None)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
+
 from ...compiler.manifest import Manifest, ManifestError, RuleKind
 from ...compiler.requests.rules import Rule
 from ...compiler.requests.spread import jhash
@@ -159,7 +161,7 @@ class CardTable:
                 continue
             self.cells[rule.sequence], self.ids[rule.id] = cell, cell
             found.append(rule)
-        self.free.all_but(set(self.cells.values()))
+        self.free.all_but(np.array(list(self.cells.values()), np.int64))
         return found
 
     def counted(self, cell: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import pytest
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.diagnostics import Refused
 from helioc.lang.source import Source
-from helioc.runtime.existence import Filter
+from helioc.runtime.existence import Filter, Hashes, hashes_of
 from helioc.runtime.handles import BpfError
 from helioc.runtime.recovery import recover
 from helioc.runtime.tables import Table
@@ -33,6 +33,10 @@ def _keys(count: int) -> list[bytes]:
     return [dice.randbytes(size) for _ in range(count)]
 
 
+def _hashes(keys: list[bytes]) -> Hashes:
+    return hashes_of(np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1))
+
+
 def test_one_and_many_keys_have_the_same_bits() -> None:
     keys = _keys(2000)
     filter_, memory = _filter()
@@ -40,19 +44,19 @@ def test_one_and_many_keys_have_the_same_bits() -> None:
     for key in keys:
         filter_.add(key)
     other, same = _filter()
-    other.add_many(b"".join(keys))
+    other.add_many(_hashes(keys))
     assert memory == same and len(_set(memory)) > 1900
 
 
 def test_a_bit_stays_while_any_key_has_it() -> None:
     keys = _keys(60_000)
     filter_, memory = _filter()
-    filter_.add_many(b"".join(keys))
+    filter_.add_many(_hashes(keys))
     assert len(_set(memory)) < len(keys)
     for key in keys[1000:]:
         filter_.remove(key)
     assert _set(memory) == {filter_.bit(key) for key in keys[:1000]}
-    filter_.rebuild(b"".join(keys[:500]))
+    filter_.rebuild(_hashes(keys[:500]))
     for key in keys[:500]:
         filter_.remove(key)
     assert not any(memory)

@@ -392,5 +392,6 @@ def test_hostile_headers(what: str) -> None:
 def test_images_are_those_of_single_rules() -> None:
     text = "src_ip,src_port,tos,FAR\n10.0.0.0/8,1..2,8 & 0xc,19\n"
     plan = BOOK.plan_columns(read_csv(Source("r.csv", text), BOOK.kinds["PDR"]))
-    assert plan.blocks[0].keys == [BOOK.kinds["PDR"].key_of(plan.created[0])]
-    assert plan.blocks[0].ids.dtype == np.uint32
+    kind, block = BOOK.kinds["PDR"], plan.blocks[0]
+    assert block.images(kind) == [kind.key_of(plan.created[0])]
+    assert block.ids.dtype == np.uint32

@@ -1,0 +1,297 @@
+"""Dictionaries most of whose entries came by the column, and stay columns.
+
+What came in bulk costs some octets an entry and nothing to fill in; what single requests change
+lies over it in a plain dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from itertools import chain
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+V = TypeVar("V")
+#: Of a rule in its table: its id, or its match image in a grouped kind.
+Handle = int | bytes
+
+#: Entries at a time from which on columns are worth it.
+FEWEST = 4096
+_NONE: Any = object()
+_GONE: Any = object()  # lies over an entry of the columns that was deleted
+#: Of match images: a prime modulo which no power of two is near to another.
+PRIME = 3_267_000_013
+
+
+class Columned(MutableMapping[int, V]):
+    """Numbers to `V`, which is int for all that came by the column."""
+
+    __slots__ = ("_dense", "_high", "_keys", "_low", "_own", "_size", "_values")
+
+    def __init__(self, own: Mapping[int, V]) -> None:
+        self._own: dict[int, V] = dict(own)
+        self._size = len(own)
+        self._set(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
+
+    def _set(self, keys: Array, values: Array) -> None:
+        """In the order of the keys, of which none is twice."""
+        self._keys, self._values = keys, values
+        self._low, self._high = (int(keys[0]), int(keys[-1])) if len(keys) else (0, -1)
+        self._dense = self._high - self._low + 1 == len(keys)
+
+    def join(self, keys: Array, values: Array) -> None:
+        """More entries; none of the keys is there."""
+        seen = self._seen()
+        self._own = {key: value for key, value in self._own.items() if value is not _GONE}
+        keys = np.concatenate([self._keys[seen], keys.astype(np.uint64)])
+        values = np.concatenate([self._values[seen], values.astype(np.uint32)])
+        if (keys[1:] < keys[:-1]).any():
+            order = np.argsort(keys)
+            keys, values = keys[order], values[order]
+        self._size = len(self._own) + len(keys)
+        self._set(keys, values)
+
+    def _seen(self) -> Array | slice:
+        """The entries of the columns over which nothing lies."""
+        if not self._own or not len(self._keys):
+            return slice(None)
+        return ~np.isin(self._keys, np.array(list(self._own), np.uint64))
+
+    def _at(self, key: int) -> int:
+        """Where it stands in the columns; -1 where it does not."""
+        if not self._low <= key <= self._high:
+            return -1
+        if self._dense:
+            return key - self._low
+        # To look for a Python number would convert the whole column.
+        at = int(self._keys.searchsorted(np.uint64(key)))
+        return at if self._keys.item(at) == key else -1
+
+    def _find(self, key: int) -> V:
+        """What it leads to; `_NONE` where it is not there."""
+        found: V = self._own.get(key, _NONE)
+        if found is _NONE:
+            at = self._at(key)
+            return self._values.item(at) if at >= 0 else _NONE
+        return _NONE if found is _GONE else found
+
+    def __getitem__(self, key: int) -> V:
+        found = self._find(key)
+        if found is _NONE:
+            raise KeyError(key)
+        return found
+
+    def get(self, key: int, default: Any = None) -> Any:
+        found = self._find(key)
+        return default if found is _NONE else found
+
+    def __contains__(self, key: object) -> bool:
+        return self._find(cast(int, key)) is not _NONE
+
+    def __setitem__(self, key: int, value: V) -> None:
+        self._size += self._find(key) is _NONE
+        self._own[key] = value
+
+    def __delitem__(self, key: int) -> None:
+        if self._find(key) is _NONE:
+            raise KeyError(key)
+        if self._at(key) >= 0:
+            self._own[key] = _GONE
+        else:
+            del self._own[key]
+        self._size -= 1
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[int]:
+        return (key for key, _ in self.pairs())
+
+    def pairs(self) -> Iterator[tuple[int, V]]:
+        """`items`, without looking for each."""
+        own = self._own
+        columns = zip(self._keys.tolist(), self._values.tolist(), strict=True)
+        return chain(
+            (pair for pair in own.items() if pair[1] is not _GONE),
+            (pair for pair in columns if pair[0] not in own),
+        )
+
+    def columns(self) -> tuple[Array, Array]:
+        """Keys and values, all of which are int."""
+        seen = self._seen()
+        more = [pair for pair in self._own.items() if pair[1] is not _GONE]
+        keys = np.array([key for key, _ in more], np.uint64)
+        values = np.array([value for _, value in more], np.uint32)
+        return (
+            np.concatenate([keys, self._keys[seen]]),
+            np.concatenate([values, self._values[seen]]),
+        )
+
+    def within(self, keys: Array) -> npt.NDArray[np.bool_]:
+        """Of each key whether it is there."""
+        own = self._own
+        found: npt.NDArray[np.bool_] = np.isin(keys, self._keys)
+        if own:
+            known = np.array(list(own), np.uint64)
+            there = np.array([value is not _GONE for value in own.values()])
+            found = found & ~np.isin(keys, known[~there]) | np.isin(keys, known[there])
+        return found
+
+
+def joined(own: MutableMapping[Any, V], keys: Array, values: Array) -> MutableMapping[Any, V]:
+    """The entries with more of them, of whose keys none is there; `own` is given away with this."""
+    if len(keys) < max(FEWEST, len(own) // 8):
+        own.update(zip(keys.tolist(), values.tolist(), strict=True))
+        return own
+    made = own if isinstance(own, Columned) else Columned(own)
+    made.join(keys, values)
+    return made
+
+
+def columns_of(own: Mapping[int, int]) -> tuple[Array, Array]:
+    """Keys and values."""
+    if isinstance(own, Columned):
+        return own.columns()
+    count = len(own)
+    return np.fromiter(own, np.uint64, count), np.fromiter(own.values(), np.uint32, count)
+
+
+def pairs_of(own: Mapping[Any, V]) -> Iterable[tuple[Any, V]]:
+    """`items`, quickly."""
+    return own.pairs() if isinstance(own, Columned) else own.items()
+
+
+def within(own: Mapping[Any, Any], keys: Array) -> npt.NDArray[np.bool_]:
+    """Of each key whether it is there."""
+    if isinstance(own, Columned):
+        return own.within(keys)
+    return np.isin(keys, np.fromiter(own, np.uint64, len(own)))
+
+
+# ---- match images -----------------------------------------------------------------------------
+
+
+class Imaged(MutableMapping[bytes, Handle]):
+    """Match images to rules' handles. Of one that came by the column there is a hash, and the
+    rule itself, by its number: `image_of` says its image and what it leads to."""
+
+    __slots__ = ("_hashed", "_image_of", "_own", "_size")
+
+    def __init__(
+        self, own: Mapping[bytes, Handle], image_of: Callable[[int], tuple[bytes, int]]
+    ) -> None:
+        self._own: dict[bytes, Handle] = dict(own)
+        self._size = len(own)
+        self._image_of = image_of
+        #: In order: the hash in the upper half, the number in the lower.
+        self._hashed: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
+
+    def join(self, hashes: Array, base: int) -> None:
+        """More entries, numbered from `base`; none of their images is there."""
+        numbers = np.arange(base, base + len(hashes), dtype=np.uint64)
+        fresh = hashes << np.uint64(32) | numbers
+        hashed = np.concatenate([self._seen(), fresh])
+        hashed.sort()
+        self._own = {image: to for image, to in self._own.items() if to is not _GONE}
+        self._hashed = hashed
+        self._size = len(self._own) + len(hashed)
+
+    def _seen(self) -> Array:
+        """What came by the column and over which nothing lies."""
+        own = list(self._own)
+        found = np.isin([hash_of(image) for image in own], self._hashed >> np.uint64(32))
+        hidden = [at for i in np.flatnonzero(found) if (at := self._at(own[i])[0]) >= 0]
+        return np.delete(self._hashed, hidden) if hidden else self._hashed
+
+    def _at(self, image: bytes) -> tuple[int, int]:
+        """Where it stands among what came by the column, and what it leads to; -1 where it does
+        not."""
+        hashed, wanted = self._hashed, hash_of(image)
+        at = int(hashed.searchsorted(np.uint64(wanted << 32)))
+        while at < len(hashed):
+            found = hashed.item(at)
+            if found >> 32 != wanted:
+                break
+            known, to = self._image_of(found & 0xFFFFFFFF)
+            if known == image:
+                return at, to
+            at += 1
+        return -1, -1
+
+    def _find(self, image: bytes) -> Handle:
+        found: Handle = self._own.get(image, _NONE)
+        if found is _NONE:
+            at, to = self._at(image)
+            return to if at >= 0 else _NONE
+        return _NONE if found is _GONE else found
+
+    def __getitem__(self, image: bytes) -> Handle:
+        found = self._find(image)
+        if found is _NONE:
+            raise KeyError(image)
+        return found
+
+    def get(self, image: bytes, default: Any = None) -> Any:
+        found = self._find(image)
+        return default if found is _NONE else found
+
+    def __contains__(self, image: object) -> bool:
+        return self._find(cast(bytes, image)) is not _NONE
+
+    def __setitem__(self, image: bytes, to: Handle) -> None:
+        self._size += self._find(image) is _NONE
+        self._own[image] = to
+
+    def __delitem__(self, image: bytes) -> None:
+        if self._find(image) is _NONE:
+            raise KeyError(image)
+        if self._at(image)[0] >= 0:
+            self._own[image] = _GONE
+        else:
+            del self._own[image]
+        self._size -= 1
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[bytes]:
+        own = self._own
+        yield from (image for image, to in own.items() if to is not _GONE)
+        for number in (self._hashed & np.uint64(0xFFFFFFFF)).tolist():
+            image, _ = self._image_of(number)
+            if image not in own:
+                yield image
+
+    def hashes(self) -> Array:
+        """Of all images that are there, and of some that were."""
+        own = np.array([hash_of(image) for image in self._own], np.uint64)
+        return np.concatenate([own, self._hashed >> np.uint64(32)])
+
+
+def hashes_in(images: Mapping[bytes, Any]) -> Array:
+    """Of all images that are there, and perhaps of others."""
+    if isinstance(images, Imaged):
+        return images.hashes()
+    return np.array([hash_of(image) for image in images], np.uint64)
+
+
+def hash_of(image: bytes) -> int:
+    return int.from_bytes(image, "big") % PRIME
+
+
+def hashes_of(parts: Iterable[tuple[int, Array]], count: int) -> Array:
+    """Of `count` images, made of unsigned numbers that begin at a bit: a row each, or one for
+    all."""
+    total, prime = np.zeros(count, np.uint64), np.uint64(PRIME)
+    for shift, values in parts:
+        wide = values.astype(np.uint64)
+        halves = [(shift, wide & np.uint64(0xFFFFFFFF) if values.itemsize > 4 else wide)]
+        if values.itemsize > 4:
+            halves.append((shift + 32, wide >> np.uint64(32)))
+        for at, half in halves:
+            product = half * np.uint64(pow(2, at, PRIME))
+            total += product - product // prime * prime
+    return total - total // prime * prime
