@@ -9,11 +9,13 @@ from itertools import product
 
 import pytest
 from agreement import Both, loaded, quick
+from helioc.compiler.requests import columned
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.rulebook import Plan
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
+from helioc.runtime import bulk
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from linx_maps import udp
@@ -29,6 +31,14 @@ FATES = ["1", "2", "3", "4"]
 def both(kernel: None) -> Iterator[Both]:
     with loaded(linx(), WORLD, "fused") as made:
         yield made
+
+
+@pytest.fixture(autouse=True)
+def as_if_they_were_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a million rules do, some do, too: all stays columns, the kernel writes beside."""
+    monkeypatch.setattr(columned, "FEWEST", 1)
+    monkeypatch.setattr(bulk, "_MANY", 20)
+    monkeypatch.setattr(bulk, "_CHUNK", 7)
 
 
 class Told:

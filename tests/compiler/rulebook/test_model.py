@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from helioc.compiler.requests import columned
+from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.planner import Planner
 from helioc.compiler.requests.quick import quick_plan
 from helioc.compiler.requests.rulebook import Plan, RuleBook
@@ -145,6 +147,26 @@ class Machine(RuleBasedStateMachine):
             self.forget(old)
         self.pdrs = kept
 
+    @rule(rows=st.lists(st.tuples(IDS, PREFIXES), min_size=1, max_size=4), far=st.integers(1, 6))
+    def create_pdrs_by_the_column(self, rows: list[tuple[int | None, str]], far: int) -> None:
+        ids, prefixes = [id_ for id_, _ in rows if id_], [prefix for _, prefix in rows]
+        matched = [prefix for prefix, _ in self.pdrs.values()]
+        good = far in self.fars and far not in self.owned
+        good = good and len(self.pdrs) + len(rows) <= CAPACITY
+        good = good and len({*ids, *self.pdrs}) == len(ids) + len(self.pdrs)
+        good = good and len({*prefixes, *matched}) == len(prefixes) + len(matched)
+        lines = [f"{id_ or ''},{prefix},{far}" for id_, prefix in rows]
+        source = Source("pdr.csv", "\n".join(["id,src_ip,FAR", *lines]) + "\n")
+        try:
+            plan = self.book.plan_columns(read_csv(source, self.book.kinds["PDR"]))
+        except Refused:
+            assert not good
+            return
+        assert good
+        self.book.commit(plan)
+        for id_, prefix in rows:
+            self.pdrs[id_ or self.lowest({**self.pdrs, **dict.fromkeys(ids)})] = prefix, far
+
     @rule()
     def begin_again_from_what_was_saved(self) -> None:
         again = RuleBook(self.book.manifest, PORTS)
@@ -175,5 +197,18 @@ class Machine(RuleBasedStateMachine):
             assert set(table.keys) == (set() if table.kind.grouped else live)
 
 
-Machine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+class ColumnedMachine(Machine):
+    """The same where even one rule that came by the column stays a column."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fewest, columned.FEWEST = columned.FEWEST, 1
+
+    def teardown(self) -> None:
+        columned.FEWEST = self.fewest
+
+
+for machine in (Machine, ColumnedMachine):
+    machine.TestCase.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
 TestBook = Machine.TestCase
+TestBookOfColumns = ColumnedMachine.TestCase
