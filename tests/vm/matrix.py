@@ -18,7 +18,7 @@ from acceptance import PIPELINES, Build, Verdict, build_all, judged, missing_cla
 from helioc.compiler.clang import CPUS
 from virtual import ROOT, release_of, why_not
 
-KERNELS = ("5.10", "6.1", "6.12", "6.18", "7.2")
+KERNELS = ("5.10", "6.1", "6.12", "6.18", "7.2", "7.3")
 CLANGS = ("13", "14", "15", "16", "19")
 V4_FROM = 18  # clang that knows -mcpu=v4
 SECONDS = 3000
