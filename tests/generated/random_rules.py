@@ -161,7 +161,7 @@ class RuleMaker:
 
     def counts(self, kind: Kind) -> None:
         if self.chance.maybe(0.6):
-            what = self.chance.one(("packets, bytes", "packets", "bytes, sizes"))
+            what = self.chance.one(("packets, bytes, sizes", "packets"))
             kind.extra.append(f"counts {what}")
 
     def tunnel(self) -> None:
