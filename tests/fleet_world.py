@@ -21,6 +21,7 @@ from controller.fleet import Fleet
 from controller.keeper import Settings
 from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client
+from helioc.runtime.rpc import control_pb2 as pb
 from lab import Background, Lab, until
 from leaks import PREFIX
 
@@ -48,6 +49,23 @@ class Edges:
 
     def pipeline(self, name: str) -> str:
         return self.worlds[name].name
+
+    @contextmanager
+    def transactions(self, name: str) -> Iterator[list[pb.RulesChanged]]:
+        """What changed rules meanwhile. (Revisions tell less: the agent has some of its own.)"""
+        found = list[pb.RulesChanged]()
+        with self.client(name) as client, client.watch() as watch:
+
+            def listen() -> None:
+                found.extend(event.rules for event in watch if event.HasField("rules"))
+
+            thread = threading.Thread(target=listen)
+            thread.start()
+            try:
+                yield found
+            finally:
+                watch.close()
+                thread.join()
 
     def clear(self) -> None:
         for name in self.worlds:

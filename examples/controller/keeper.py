@@ -212,7 +212,7 @@ class Keeper:
         """One comparison and, if need be, one request. False: look again."""
         assert self._task is not None
         rules = self._task.rules
-        found = client.difference(rules.request(), rules.kinds)
+        found = client.difference(rules.request, rules.kinds)
         if found.request is None:
             self._in_step(client, rules, found.revision)
             return True

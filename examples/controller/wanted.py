@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ class Rules:
     pieces: tuple[Piece, ...] = ()
     kinds: tuple[str, ...] = ()
 
+    @cached_property
     def request(self) -> Request:
         """One request of all. Raises `Refused`, places in the pieces."""
         text = "\n;\n".join(self._texts())

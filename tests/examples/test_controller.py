@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -148,7 +149,7 @@ def test_drift_is_seen_reported_and_mended(
         assert "somebody has changed its rules" in caplog.text
         assert made.state("two").mended == 0
         with two.client("one") as client:
-            assert client.status().pipelines[0].revision == state.revision
+            assert client.status().pipelines[0].revision >= state.revision
 
 
 def test_drift_may_only_be_reported(two: Edges, tmp_path: Path) -> None:
@@ -206,10 +207,11 @@ def test_an_answer_that_is_lost_costs_nothing(two: Edges, tmp_path: Path) -> Non
     def connect(edge: str, address: str, pipeline: str) -> Client:
         return Losing(address, pipeline, timeout=QUICK.timeout)
 
-    with controller(tmp_path, connect) as made:
+    with controller(tmp_path, connect) as made, two.transactions("one") as done:
         made.fleet.wanted(wanted(two, one=DROP))
         state = made.until("one", "in step")
-        assert lost == [state.revision] and state.mended == 0
+        assert lost and state.mended == 0 and two.rules("one") == [DROP]
+    assert len(done) == 1
 
 
 class _Broken(grpc.RpcError):
@@ -221,14 +223,14 @@ def test_who_fights_is_not_fought_without_end(two: Edges, tmp_path: Path) -> Non
     with controller(tmp_path, settings=settings) as one:
         one.fleet.wanted(wanted(two, one=DROP))
         one.until("one", "in step")
-        spent = []
+        mended = []
         with two.client("one") as other:
             for number in range(1, 5):
-                begun = time.monotonic()
                 other.apply(f"update {PASS}")
                 until(partial(_mended, one, number), "mended")
-                spent.append(time.monotonic() - begun)
-        assert spent[0] < 0.2 and 0.15 < spent[1] < spent[2] < spent[3]
+                mended.append(time.monotonic())
+        pauses = [after - before for before, after in pairwise(mended)]
+        assert pauses[1] > 0.25 and pauses[2] > 0.5, pauses  # 0.4 and 0.8, but for when we look
 
 
 # ---- refused ------------------------------------------------------------------------------------
@@ -373,12 +375,13 @@ def test_etcd_is_kept(two: Edges, store: EtcdServer, tmp_path: Path) -> None:
     here = f"one/{two.pipeline('one')}"
     store.put({"one": two.worlds["one"].address, f"{here}/drop": DROP})
     with controller(tmp_path) as made, followed(store.address, made.fleet.wanted):
-        before = made.until("one", "in step").revision
+        made.until("one", "in step")
         assert two.rules("one") == [DROP]
-        store.put({f"{here}/drop": PASS, f"{here}/pdr": PDR})
-        until(lambda: two.rules("one") == [PDR, PASS], "both")
-        until(lambda: made.state("one").revision > before, "told")
-        assert made.state("one").revision == before + 1, "one transaction there is one here"
+        with two.transactions("one") as done:
+            store.put({f"{here}/drop": PASS, f"{here}/pdr": PDR})
+            until(lambda: done, "told")
+            assert two.rules("one") == [PDR, PASS], "one transaction there is one here"
+        assert len(done) == 1
         store.put({f"{here}/pdr": "PDR 5 [(dst_ip, u32, 10.2.0.0/33), FAR 1]"})
         state = made.until("one", "refused")
         assert f"/helio/edges/{here}/pdr:1" in state.notes[0] and "H0420" in state.notes[0]
@@ -427,13 +430,16 @@ def test_what_an_edge_announced_to_one_controller_all_know(
         made = [owned.enter_context(controller(tmp_path)) for _ in range(2)]
         office = owned.enter_context(followed(store.address, made[0].fleet.wanted, lambda: said))
         owned.enter_context(followed(store.address, made[1].fleet.wanted))
-        revisions = {each.until("one", "in step").revision for each in made}
-        assert two.rules("one") == [DROP] and len(revisions) == 1
-        (before,) = revisions
-        two.worlds["one"].ctl("update", PASS)
-        until(lambda: all(each.state("one").revision > before + 1 for each in made), "both saw it")
-        with two.client("one") as client:
-            assert client.status().pipelines[0].revision == before + 2
+        for each in made:
+            each.until("one", "in step")
+        with two.transactions("one") as done:
+            two.worlds["one"].ctl("update", PASS)
+            until(lambda: len(done) > 1, "mended")
+            with two.client("one") as client:
+                now = client.status().pipelines[0].revision
+            until(lambda: all(each.state("one").revision >= now for each in made), "both saw it")
+        assert two.rules("one") == [DROP]
+        assert len(done) == 2, "somebody's, and one that mends it"
         said["one"] = {"address": "unix:/nowhere"}
         office.publish()
         made[1].until("one", "unreachable")
@@ -498,9 +504,9 @@ edges:
     found = read_file(path)["one"]
     assert found.address == "192.0.2.1:50051"
     assert [p.origin.rpartition(":")[2] for p in found.pipelines["guard"].pieces] == ["6", "7"]
-    assert len(found.pipelines["guard"].request().changes) == 2
+    assert len(found.pipelines["guard"].request.changes) == 2
     assert found.pipelines["linx"].kinds == ("FAR",)
-    assert found.pipelines["empty"].request().changes == ()
+    assert found.pipelines["empty"].request.changes == ()
 
 
 def test_the_clients_example_in_the_docs(two: Edges, capsys: pytest.CaptureFixture[str]) -> None:

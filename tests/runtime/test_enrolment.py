@@ -8,6 +8,7 @@ import socket
 import ssl
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import timedelta
@@ -235,6 +236,14 @@ def test_a_token_is_for_one_key(controller: Controller) -> None:
     assert controller.ask(ENROL, request(key=key), token) == (200, "")
     assert controller.ask(ENROL, request(), token) == (401, "H0872")
     assert controller.ask(ENROL, request(key=key), token) == (200, ""), "a replay gives nothing new"
+
+
+def test_of_two_keys_at_once_one_wins(controller: Controller) -> None:
+    token = controller.token()
+    bodies = [request() for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda body: controller.ask(ENROL, body, token), bodies))
+    assert sorted(answers) == [(200, ""), *[(401, "H0872")] * 7]
 
 
 def test_a_token_expires(controller: Controller) -> None:
