@@ -10,7 +10,7 @@ import pytest
 from helioc.compiler.manifest import Match
 from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
 from helioc.compiler.requests.ie_values import Fault
-from helioc.compiler.requests.rule_text import format_rule
+from helioc.compiler.requests.rule_text import canonical, format_rule
 from helioc.compiler.requests.rulebook import RuleBook, StalePlan
 from helioc.compiler.requests.rules import Matcher, Member, Reference
 from helioc.lang.diagnostics import Refused
@@ -97,6 +97,15 @@ def test_replace_makes_exactly_this(book: RuleBook, say: Say) -> None:
     plan = say(book, "replace PDR")
     assert book.count("PDR") == 0
     assert codes(book, "replace OVERLAY") == ["H0455"]
+
+
+def test_kinds_replaced_by_none_one_after_the_other(book: RuleBook, say: Say) -> None:
+    """`LBR` is not what the PDR gives that there is not to be; nor is it so once it was encoded."""
+    text = "replace PDR; replace LBR; replace FAR"
+    asked = canonical(parse_request(Source("x", text)), book.folded_kinds)
+    assert [len(change.items) for change in asked.changes] == [1, 1, 1]
+    say(book, text)
+    assert [book.count(kind) for kind in ("PDR", "LBR", "FAR")] == [0, 0, 0]
 
 
 def test_replace_keeps_what_a_kept_rule_owns(book: RuleBook, say: Say) -> None:
