@@ -71,8 +71,12 @@ def winners(ordered: Ordered) -> npt.NDArray[np.uint8]:
 def prepare(many: Iterable[Ordered]) -> None:
     """Have `winners` know these: of many at a time a spread takes a tenth of the time."""
     by_size: dict[int, list[Ordered]] = {}
-    for ordered in {each: None for each in many if each and each not in _known}:
-        by_size.setdefault(len(ordered), []).append(ordered)
+    for ordered in dict.fromkeys(many):
+        found = _known.get(ordered)
+        if found is not None:
+            _keep(ordered, found)
+        elif ordered:
+            by_size.setdefault(len(ordered), []).append(ordered)
     for alike in by_size.values():
         for at in range(0, len(alike), _AT_ONCE):
             some = alike[at : at + _AT_ONCE]
@@ -92,6 +96,7 @@ _keeping = Lock()
 
 def _keep(ordered: Ordered, found: npt.NDArray[np.uint8]) -> None:
     with _keeping:
+        _known.pop(ordered, None)
         if len(_known) >= _MOST:
             del _known[next(iter(_known))]
         _known[ordered] = found
@@ -101,10 +106,10 @@ def _elect(alike: Sequence[Ordered]) -> npt.NDArray[np.uint8]:
     """The winners of spreads of as many members, a row each."""
     import numpy as np  # slow to import, and most who know this module spread nothing
 
-    members = np.array(alike, np.int64)  # spread, member, id and weight
+    flat = (number for ordered in alike for member in ordered for number in member)
+    members = np.fromiter(flat, np.int64).reshape(len(alike), -1, 2)  # id and weight
     weights = members[:, :, 1].astype(np.float64)
-    ids, rows = np.unique(members[:, :, 0], return_inverse=True)
-    divisors, rows = _negative_logarithms(ids.tolist()), rows.reshape(weights.shape)
+    divisors, rows = _negative_logarithms(members[:, :, 0])
     best = np.zeros((len(alike), SLOTS))
     for at in range(weights.shape[1]):
         # Positive numbers: in the place of their last bits says who it is, the lower id higher.
@@ -141,29 +146,37 @@ def _final(a: int, b: int, c: int) -> int:
     return ((c ^ b) - _rotate(b, 24)) & _WORD
 
 
-#: Rows of members that were asked for last, and how many.
-_rows: dict[int, npt.NDArray[np.float64]] = {}
+#: Where the row of a member is, and how many there are at most.
+_rows: dict[int, int] = {}
 _MOST_ROWS = 8192
+_table: list[npt.NDArray[np.float64]] = []
 
 
-def _negative_logarithms(ids: Sequence[int]) -> npt.NDArray[np.float64]:
-    """-ln((h + 0.5) / 2^32) for h = jhash2((id, slot)), a row for each id, of every slot. Always
-    above zero."""
+def _negative_logarithms(
+    ids: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """-ln((h + 0.5) / 2^32) for h = jhash2((id, slot)), of every slot, always above zero: a table,
+    and for each of these ids which row of it is its own."""
     import numpy as np
 
-    missing = [id for id in ids if id not in _rows]
-    if missing:
-        if len(_rows) + len(missing) > _MOST_ROWS:
-            _rows.clear()
-            missing = list(ids)
-        start = np.uint32(_INITIAL + 8 & _WORD)
-        a = start + np.array(missing, np.uint32)[:, None]
-        b = start + np.arange(SLOTS, dtype=np.uint32)[None, :]
-        with np.errstate(over="ignore"):
-            hashes = _final_of(a, b, np.full((len(missing), SLOTS), start))
-        found = -np.log((hashes + 0.5) / 4294967296.0)
-        _rows.update(zip(missing, found, strict=True))
-    return np.stack([_rows[id] for id in ids])
+    with _keeping:
+        wanted = ids.ravel().tolist()
+        missing = [id for id in dict.fromkeys(wanted) if id not in _rows]
+        if missing:
+            if len(_rows) + len(missing) > _MOST_ROWS:
+                _rows.clear()
+                _table.clear()
+                missing = list(dict.fromkeys(wanted))
+            start = np.uint32(_INITIAL + 8 & _WORD)
+            a = start + np.array(missing, np.uint32)[:, None]
+            b = start + np.arange(SLOTS, dtype=np.uint32)[None, :]
+            with np.errstate(over="ignore"):
+                hashes = _final_of(a, b, np.full((len(missing), SLOTS), start))
+            found = -np.log((hashes + 0.5) / 4294967296.0)
+            _table[:] = [np.concatenate([*_table, found])]
+            _rows.update(zip(missing, range(len(_rows), len(_rows) + len(missing)), strict=True))
+        rows = np.array([_rows[id] for id in wanted]).reshape(ids.shape)
+        return _table[0], rows
 
 
 def _final_of(a: _Words, b: _Words, c: _Words) -> _Words:
