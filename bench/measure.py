@@ -5,6 +5,11 @@ same dispatcher that puts the packet back (restore.bpf.c). What counts is the th
 A program's net is the median over the rounds of its time less the stub's of the same round; a ratio
 is the median of the rounds' ratios. So rounds are many and short, not few and long, and the half in
 which the stub was slowest, because somebody else shared the core, is left out.
+
+Every timing is preceded by an untimed run of the same program, so that none is slower for what ran
+before it; and every other round goes backwards. Programs and maps are made anew for every *load*,
+since where they come to lie is worth several ns: a difference is the median of the loads' medians,
+and from the least to the most of six lies the true one in 97 of 100 cases.
 """
 
 from __future__ import annotations
@@ -66,19 +71,27 @@ class Load:
 
 @dataclass
 class Times:
-    """One program's rounds, ns a packet: `net` is without the stub's time of the round, `stub`."""
+    """One program's rounds, ns a packet: `net` is without the stub's time of the round, `stub`;
+    `load` is the number of the load that the round was of."""
 
     net: list[float] = field(default_factory=list)
     stub: list[float] = field(default_factory=list)
+    load: list[int] = field(default_factory=list)
 
     def add(self, other: Times) -> None:
+        """The rounds of one more load."""
+        self.load += [max(self.load, default=0) + 1] * len(other.net)
         self.net += other.net
         self.stub += other.stub
 
     def quiet(self) -> Times:
-        """The half of the rounds in which the machine let the stub run fastest."""
-        order = sorted(range(len(self.stub)), key=self.stub.__getitem__)[: len(self.stub) // 2 + 1]
-        return Times([self.net[i] for i in order], [self.stub[i] for i in order])
+        """The half of each load's rounds in which the machine let the stub run fastest."""
+        keep: list[int] = []
+        for load in sorted(set(self.load)):
+            mine = [i for i, each in enumerate(self.load) if each == load]
+            keep += sorted(mine, key=self.stub.__getitem__)[: len(mine) // 2 + 1]
+        parts = ([column[i] for i in keep] for column in (self.net, self.stub))
+        return Times(*parts, [self.load[i] for i in keep])
 
     @property
     def median(self) -> float:
@@ -93,9 +106,13 @@ class Times:
         """This one's time as a multiple of another's."""
         return median(a / b for a, b in zip(self.net, other.net, strict=True))
 
-    def above(self, other: Times) -> float:
-        """Nanoseconds more than another."""
-        return median(a - b for a, b in zip(self.net, other.net, strict=True))
+    def above(self, other: Times) -> tuple[float, float, float]:
+        """Nanoseconds more than another: the median of the loads' medians, their least and most."""
+        by_load: dict[int, list[float]] = {}
+        for load, a, b in zip(self.load, self.net, other.net, strict=True):
+            by_load.setdefault(load, []).append(a - b)
+        medians = [median(each) for each in by_load.values()]
+        return median(medians), min(medians), max(medians)
 
 
 class Dispatcher:
@@ -175,15 +192,16 @@ def compare(
     dispatcher.send(load)
     times = {name: Times() for name in programs}
     order = [(STUB, dispatcher.stub), *programs.items()]
-    for turn in range(-1, rounds):  # turn -1 warms up
+    for turn in range(rounds):
         spent = {}
-        for name, program in order[turn % len(order) :] + order[: turn % len(order)]:
+        turned = order[turn % len(order) :] + order[: turn % len(order)]
+        for name, program in turned[:: -1 if turn % 2 else 1]:
             dispatcher.target(program)
+            dispatcher.run(packets)  # warms up
             spent[name] = dispatcher.run(packets)[0]
-        if turn >= 0:
-            for name, all_ in times.items():
-                all_.net.append(spent[name] - spent[STUB])
-                all_.stub.append(spent[STUB])
+        for name, all_ in times.items():
+            all_.net.append(spent[name] - spent[STUB])
+            all_.stub.append(spent[STUB])
     return times
 
 

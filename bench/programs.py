@@ -10,7 +10,7 @@ import workload as w
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.phases import Bundle
 from helioc.compiler.requests.rules import Rule
-from helioc.runtime.handles import Map, Object, Program
+from helioc.runtime.handles import Map, MapType, Object, Program
 from helioc.runtime.transaction import Changes, Writer
 from workload import Workload
 
@@ -25,24 +25,38 @@ class Hops:
         return w.next_hop(port)
 
 
-def compiled(bundle: Bundle, load: Workload, owned: ExitStack) -> Program:
-    """The entry program of a compiled pipeline, its rules put in by the runtime."""
-    loaded = owned.enter_context(Object.open(bundle.object, name="linx"))
-    loaded.load()
-    programs, maps = loaded.programs(), loaded.maps()
-    for program in bundle.manifest.programs:
-        if program.slot is not None:
-            stages = maps[f"{program.role}_stages"]
-            fd = programs[program.name].fileno()
-            stages.update(_u32(program.slot), _u32(fd))
+def compiled(bundles: Iterable[Bundle], load: Workload, owned: ExitStack) -> list[Program]:
+    """The entry programs of builds of one pipeline, on the same maps: what one takes more than
+    another is then not where its rules happen to lie. The runtime puts them in."""
+    first: dict[str, Map] = {}
+    found = []
+    for bundle in bundles:
+        loaded = owned.enter_context(Object.open(bundle.object, name="linx"))
+        for name, spec in loaded.map_specs().items():
+            if name in first and name != "scratch" and spec.type != MapType.PROG_ARRAY:
+                loaded.reuse(name, first[name])
+        loaded.load()
+        programs, maps = loaded.programs(), loaded.maps()
+        for program in bundle.manifest.programs:
+            if program.slot is not None:
+                stages = maps[f"{program.role}_stages"]
+                fd = programs[program.name].fileno()
+                stages.update(_u32(program.slot), _u32(fd))
+        if not first:
+            first = maps
+            _fill(bundle.manifest, maps, load, owned)
+        found.append(programs[bundle.manifest.entry(load.role).name])
+    return found
+
+
+def _fill(manifest: Manifest, maps: dict[str, Map], load: Workload, owned: ExitStack) -> None:
     ports = maps["ports"].mmap()
     for number, role in ((w.LAN_PORT, "lan"), (w.WAN_PORT, "wan")):
-        octets = _PORT.pack(1, w.MTU, 0, w.MAC[:6], bundle.manifest.roles.index(role), 1, 0)
+        octets = _PORT.pack(1, w.MTU, 0, w.MAC[:6], manifest.roles.index(role), 1, 0)
         stride = maps["ports"].spec.stride
         ports[number * stride : number * stride + len(octets)] = octets
     _surroundings(maps, load)
-    apply(bundle.manifest, maps, (*load.overlays(), *load.fars(), *load.pdrs()), owned)
-    return programs[bundle.manifest.entry(load.role).name]
+    apply(manifest, maps, (*load.overlays(), *load.fars(), *load.pdrs()), owned)
 
 
 def apply(

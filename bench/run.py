@@ -63,11 +63,12 @@ class DataPath:
         times = {name: Times() for name in NAMES}
         for _ in range(self._loads):
             with ExitStack() as owned:
+                fused, staged = compiled((self._fused, self._staged), load, owned)
                 programs = {
                     "by hand": by_hand(self._plain, load, owned),
                     "+ epoch": by_hand(self._epoch, load, owned),
-                    "fused": compiled(self._fused, load, owned),
-                    "staged": compiled(self._staged, load, owned),
+                    "fused": fused,
+                    "staged": staged,
                 }
                 found = compare(dispatcher, programs, load.load(), self._rounds, self._packets)
             for name, some in found.items():
@@ -122,10 +123,11 @@ def _cell(x: Times) -> str:
 
 def _columns(t: dict[str, Times]) -> str:
     cells = [_cell(x) for x in t.values()]
+    more, least, most = t["staged"].above(t["fused"])
     return (
         "".join(f"{cell:>15}" for cell in cells)
         + f"{t['+ epoch'].over(t['by hand']):13.2f}{t['fused'].over(t['+ epoch']):13.2f}"
-        + f"{t['staged'].above(t['fused']):11.1f} ns"
+        + f"{more:9.1f} ns ({least:.1f} to {most:.1f})"
     )
 
 
@@ -133,8 +135,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--loads", type=int, default=6)
-    parser.add_argument("--rounds", type=int, default=11, help="for each load")
-    parser.add_argument("--packets", type=int, default=30_000, help="for each round")
+    parser.add_argument("--rounds", type=int, default=31, help="for each load")
+    parser.add_argument("--packets", type=int, default=10_000, help="for each round")
     parser.add_argument("--scenario", nargs="+", choices=SCENARIOS, default=list(SCENARIOS))
     parser.add_argument("--rules", nargs="+", type=int, default=list(RULES))
     parser.add_argument("--requests", type=int, default=5000, help="to the agent, for each row")
