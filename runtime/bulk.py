@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..compiler.manifest import Match
 from ..compiler.requests.columned import joined
+from ..compiler.requests.columns import one
 from ..compiler.requests.lists import octets_of
 from .directory import Directory, bests
 from .images import NAME_OCTETS
@@ -42,6 +43,7 @@ class Staging:
         self.cells: Array = np.zeros(0, np.uint32)
         self.slots: Array = np.zeros(0, np.uint32)
         self._keys: Array | None = None  # [row, octet], in the hash or about to be
+        self._placed = False  # and the directory knows of them
         self._each: list[tuple[int, list[bytes]]] = []  # or, by cell, one by one
         self._ids: Array = np.zeros(0, np.uint32)
         self._sequence = 0
@@ -101,12 +103,14 @@ class Staging:
                 keys[:, -2:] = 0
                 self._insert_each(directory, keys, masks[group], entries)
                 return []
-            directory.place_many(hashes, zip(tuples, counts, strict=True))
             self._keys = keys
+            written = self._write(directory, keys, entries, aside)
+            directory.place_many(hashes, zip(tuples, counts, strict=True))
+            self._placed = True
             best = bests(group, entries["priority"], entries["rank"], len(tuples))
             for i, tuple_ in enumerate(tuples):
                 directory.raise_bound(tuple_, best(i))
-        return self._write(directory, keys, entries, aside)
+        return written
 
     def _write(
         self, directory: Directory, keys: Array, entries: Array, aside: ThreadPoolExecutor | None
@@ -144,7 +148,7 @@ class Staging:
             table.undo(staged, cell)
         if self._keys is not None and table.directory is not None:
             table.directory.entries.delete_batch(self._keys.data)
-            for key in self._keys:
+            for key in self._keys if self._placed else ():
                 table.directory.release(key.tobytes())
         table.free_cells.back.extend(self.cells.tolist()[::-1])
         table.free_slots.back.extend(self.slots.tolist()[::-1])
@@ -325,7 +329,7 @@ class _Matched(NamedTuple):
 
 def _matched(match: Match, column: Column) -> _Matched:
     assert column.forms is not None and column.others is not None
-    forms, others = _one(column.forms), _one(column.others).astype(np.uint64)
+    forms, others = one(column.forms), one(column.others).astype(np.uint64)
     full = np.uint64((1 << match.width) - 1)
     host = np.where(others >= match.width, 0, full >> np.minimum(others, np.uint64(63)))
     which = [forms == 1, forms == 2, forms == 3]
@@ -335,11 +339,6 @@ def _matched(match: Match, column: Column) -> _Matched:
     present = forms != 0
     value = column.values if present.all() else np.where(present, column.values, 0)
     return _Matched(match, value.astype(np.uint64), mask, present, bits)
-
-
-def _one(column: Array) -> Array:
-    """The column, or what all of its rows say as an array of one."""
-    return column[:1] if (column == column[0]).all() else column
 
 
 def _octets(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from .columned import hashes_of
-from .columns import Array, Column
+from .columns import Array, Column, one
 from .rulekinds import FORM_CODES, Field, Kind
 from .rules import Form, Matcher, Reference, Rule
 
@@ -83,8 +83,7 @@ class Block:
             wide = field.wide
             numbers = (column.others, column.values, column.forms)
             for shift, values in zip((0, wide, 2 * wide), numbers, strict=True):
-                same = bool((values == values[0]).all())
-                parts.append((field.shift + shift, values[:1] if same else values))
+                parts.append((field.shift + shift, one(values)))
         if self.priorities is not None:
             parts.append((kind.priority_shift, self.priorities))
         return hashes_of(parts, self.count)

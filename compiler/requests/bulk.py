@@ -12,9 +12,9 @@ import numpy as np
 from ...lang.diagnostics import Diagnostic, Label, Refused
 from .block import Block, Ids, Rows
 from .columned import hashes_in, within
-from .columns import Array, Column, Columns
+from .columns import Array, Column, Columns, one
 from .drafting import Draft
-from .ie_values import Fault, fold
+from .ie_values import Codec, Fault, fold
 from .plan import Plan
 from .rulekinds import MATCH, PRIORITY, REFERENCE, Field, Kind
 from .rules import Reference
@@ -117,7 +117,8 @@ class Bulk(Draft):
 
     def _bad(self, rows: Array, column: Column, fault: Fault) -> None:
         if rows.any():
-            raise _Wrong(fault, np.flatnonzero(rows), column.name)
+            every = np.broadcast_to(rows, column.values.shape)
+            raise _Wrong(fault, np.flatnonzero(every), column.name)
 
     def _value(self, field: Field, column: Column) -> None:
         codec = field.codec
@@ -134,22 +135,16 @@ class Bulk(Draft):
     def _matcher(self, field: Field, column: Column) -> None:
         """Every row is one of the matchers that the codec would have made."""
         codec, match = field.codec, field.match
-        forms, values, others = column.forms, column.values, column.others
-        assert match is not None and forms is not None and others is not None
+        assert match is not None and column.forms is not None and column.others is not None
+        forms, values, others = one(column.forms), column.values, one(column.others)
         wide = (values > codec.full) | (others > codec.full)
         title = f"a value does not fit `{codec.name}`, which has {codec.width} bits"
         self._bad(wide, column, Fault("H0416", title, "", "too large"))
         title = f"this form does not fit `{codec.name}`, which matches {match.kind}"
         self._bad(~np.isin(forms, _ALLOWED[match.kind]), column, Fault("H0418", title, ""))
-        v, o = values.astype(np.uint64), others.astype(np.uint64)
-        wrong = (forms == 0) & ((v != 0) | (o != 0)) | (forms == 1) & (o != 0)
-        if 2 in _ALLOWED[match.kind]:
-            length = np.minimum(o, np.uint64(codec.width))
-            host = (np.uint64(1) << (np.uint64(codec.width) - length)) - np.uint64(1)
-            prefix = (o == 0) | (o >= codec.width) | (v & host != 0)
-            wrong |= (forms == 2) & prefix
-        wrong |= (forms == 3) & ((o == 0) | (o == codec.full) | (v & ~o != 0))
-        wrong |= (forms == 4) & ((v >= o) | ((v == 0) & (o == codec.full)))
+        wrong = np.zeros(1, np.bool_)
+        for form in np.unique(forms).tolist():
+            wrong = wrong | (forms == form) & _unusual(form, values, others, codec)
         title = f"`{codec.name}` is not packed as it must be"
         self._bad(wrong, column, Fault("H0472", title, "", "", "make the file anew from its CSV"))
         if codec.values:
@@ -315,6 +310,23 @@ class Bulk(Draft):
                 fault = Fault("H0452", f"{other} matches the same already", "", "a duplicate")
                 raise _Wrong(fault, np.array([row]), "")
             first[key] = row
+
+
+def _unusual(form: int, values: Array, others: Array, codec: Codec) -> Array:
+    """Of matchers of a form which the codec would have made otherwise."""
+    v, o = values.astype(np.uint64), others.astype(np.uint64)
+    match form:
+        case 0:
+            return (v != 0) | (o != 0)
+        case 1:
+            return o != 0
+        case 2:
+            length = np.minimum(o, np.uint64(codec.width))
+            host = (np.uint64(1) << (np.uint64(codec.width) - length)) - np.uint64(1)
+            return (o == 0) | (o >= codec.width) | (v & host != 0)
+        case 3:
+            return (o == 0) | (o == codec.full) | (v & ~o != 0)
+    return (v >= o) | ((v == 0) & (o == codec.full))
 
 
 def _fits(field: Field, column: Column) -> bool:

@@ -68,6 +68,11 @@ class Column:
         return (a for a in (self.forms, self.values, self.others) if a is not None)
 
 
+def one(values: Array) -> Array:
+    """The same, or what all rows say as an array of one."""
+    return values[:1] if (values == values[0]).all() else values
+
+
 @dataclass(frozen=True, eq=False)
 class Columns:
     """Rules of one kind, packed. `source`: the CSV they came from, for diagnostics."""
