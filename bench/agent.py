@@ -93,9 +93,12 @@ class Times:
 
 
 class Edge:
-    """A namespace with an agent that has loaded a pipeline with `FARS` FARs."""
+    """A namespace with an agent that has loaded a pipeline with `FARS` FARs. `cpu`: its words for
+    the CPU that it has."""
 
-    def __init__(self, bundle: Bundle, lab: Lab, directory: Path, acknowledge: str) -> None:
+    def __init__(
+        self, bundle: Bundle, lab: Lab, directory: Path, acknowledge: str, cpu: Sequence[str]
+    ) -> None:
         self.directory = directory
         self.name = f"bench-{lab.prefix.rstrip('-')}"
         self.bundle = bundles.Bundle(bundle.manifest, bundle.object)
@@ -108,7 +111,7 @@ class Edge:
             sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
             "--state", str(directory / "state"), "--acknowledge", acknowledge,
             "--tcp", f"127.0.0.1:{PORT}", "--identity", str(self.certs / "agent"),
-            "--rate", "1000000", "--cpu", "0",
+            "--rate", "1000000", *cpu,
         ]  # fmt: skip
         self.agent = self.start()
 
@@ -143,11 +146,11 @@ class Edge:
 
 
 @contextmanager
-def edge(bundle: Bundle, acknowledge: str) -> Iterator[Edge]:
+def edge(bundle: Bundle, acknowledge: str, cpu: Sequence[str] = ("--cpu", "0")) -> Iterator[Edge]:
     with ExitStack() as owned:
         directory = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-bench-")))
         lab = owned.enter_context(Lab(f"hb{os.getpid()}-"))
-        made = Edge(bundle, lab, directory, acknowledge)
+        made = Edge(bundle, lab, directory, acknowledge, cpu)
         owned.callback(made.unload)
         made.fill()
         yield made
@@ -250,7 +253,7 @@ def figures() -> Iterator[Row]:
 
 
 def _bulk(acknowledge: str) -> Iterator[Row]:
-    with edge(of_a_million(), acknowledge) as made:
+    with edge(of_a_million(), acknowledge, cpu=()) as made:
         spent = float(made.by_tls("bulk").wait())
         name = f"1 M rules by mutual TLS, acknowledge {acknowledge}"
         yield Row(name, MILLION / spent, "rules/s", ">= 1,000,000 /s")

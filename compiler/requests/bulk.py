@@ -315,18 +315,21 @@ class Bulk(Draft):
 def _unusual(form: int, values: Array, others: Array, codec: Codec) -> Array:
     """Of matchers of a form which the codec would have made otherwise."""
     v, o = values.astype(np.uint64), others.astype(np.uint64)
+    wrong: Array
     match form:
         case 0:
-            return (v != 0) | (o != 0)
+            wrong = (v != 0) | (o != 0)
         case 1:
-            return o != 0
+            wrong = o != 0
         case 2:
             length = np.minimum(o, np.uint64(codec.width))
             host = (np.uint64(1) << (np.uint64(codec.width) - length)) - np.uint64(1)
-            return (o == 0) | (o >= codec.width) | (v & host != 0)
+            wrong = (o == 0) | (o >= codec.width) | (v & host != 0)
         case 3:
-            return (o == 0) | (o == codec.full) | (v & ~o != 0)
-    return (v >= o) | ((v == 0) & (o == codec.full))
+            wrong = (o == 0) | (o == codec.full) | (v & ~o != 0)
+        case _:
+            wrong = (v >= o) | ((v == 0) & (o == codec.full))
+    return wrong
 
 
 def _fits(field: Field, column: Column) -> bool:
