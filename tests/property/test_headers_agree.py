@@ -105,4 +105,4 @@ def test_scapy_reads_the_same(ruled: Ruled) -> None:
 
     agree()
     wanted = {n.header.name for n in ruled.both.pipeline.graph.nodes} - {"told", "tcp"}
-    assert {header for header in wanted if met[header] < 5} == set(), met
+    assert wanted <= met.keys(), met
