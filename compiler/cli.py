@@ -85,7 +85,7 @@ def compile(
     file: Path, out: Path | None, fuse: bool, skeleton: bool, traced: bool, target: Target
 ) -> None:
     """Write C, object and manifest; print what each stage costs."""
-    from .phases import compile_for_card, compile_pipeline, write_bundle
+    from .phases import building, compile_for_card, compile_pipeline, write_bundle
     from .report import card_table, make_directory, program_table, write_skeleton
 
     pipeline = checked(file)
@@ -99,11 +99,15 @@ def compile(
         click.echo(card_table(card, pipeline))
         click.echo(f"wrote {', '.join(str(path) for path in written)}")
         return
-    bundle = compile_pipeline(pipeline, "fused" if fuse else "staged", traced)
+    with building(pipeline, "fused" if fuse else "staged", traced) as build:
+        from ..runtime.figures import figures
+
+        measured = figures(build.object())
+        bundle = build.bundle()
     written = write_bundle(bundle, directory)
     if skeleton:
         written.append(write_skeleton(bundle, directory))
-    click.echo(program_table(bundle, pipeline.span))
+    click.echo(program_table(bundle, measured, pipeline.span))
     click.echo(f"wrote {', '.join(str(path) for path in written)}")
 
 

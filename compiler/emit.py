@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -29,6 +29,42 @@ TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 def emit(unit: Unit, lines: bool) -> str:
     """The C text. With `lines`, `#line` makes clang, bpftool and the verifier quote the `.hp` file;
     without, it is for people to read."""
+    index = {(c.group, c.reason): c.index for c in unit.counters}
+    text = (
+        _environment()
+        .get_template(TEMPLATE[unit.target])
+        .render(
+            unit=unit,
+            trace=trace,
+            lines=lines,
+            own_lines=OWN_LINES,
+            code=_code,
+            event=lambda group, reason: index[group, reason],
+            records={r.table: r for r in unit.records},
+            members={s.name: members(s) for s in unit.states},
+            same={s.name: _same(s) for s in unit.states},
+            nodes={f"{n.name}_at": n for n in unit.nodes},
+            arguments=arguments,
+            fixed=fixed_tuples,
+            filter_sum=filter_sum,
+            key_word=key_word,
+            log2=lambda number: number.bit_length() - 1,
+            arguments_most=ARGUMENTS_MOST,
+            masked=masked,
+            queues=QUEUES,
+            locals=LOCAL_ADDRESSES,
+            icmp=(ICMP_RATE, ICMP_BURST),
+            place=place_in_key,
+            words=max([t.key.words for t in unit.tables if t.key] or [1]),
+            stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
+        )
+    )
+    return _numbered(text, unit.name)
+
+
+@cache
+def _environment() -> Environment:
+    """Keeps the templates that it has read."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
@@ -41,34 +77,8 @@ def emit(unit: Unit, lines: bool) -> str:
     )
     environment.filters["hex"] = lambda number: f"{number:#x}ULL"
     environment.filters["has_bits"] = _has_bits
-    index = {(c.group, c.reason): c.index for c in unit.counters}
     environment.filters["card_bits"] = partial(_has_bits, words=0)
-    text = environment.get_template(TEMPLATE[unit.target]).render(
-        unit=unit,
-        trace=trace,
-        lines=lines,
-        own_lines=OWN_LINES,
-        code=_code,
-        event=lambda group, reason: index[group, reason],
-        records={r.table: r for r in unit.records},
-        members={s.name: members(s) for s in unit.states},
-        same={s.name: _same(s) for s in unit.states},
-        nodes={f"{n.name}_at": n for n in unit.nodes},
-        arguments=arguments,
-        fixed=fixed_tuples,
-        filter_sum=filter_sum,
-        key_word=key_word,
-        log2=lambda number: number.bit_length() - 1,
-        arguments_most=ARGUMENTS_MOST,
-        masked=masked,
-        queues=QUEUES,
-        locals=LOCAL_ADDRESSES,
-        icmp=(ICMP_RATE, ICMP_BURST),
-        place=place_in_key,
-        words=max([t.key.words for t in unit.tables if t.key] or [1]),
-        stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
-    )
-    return _numbered(text, unit.name)
+    return environment
 
 
 def members(state: State) -> list[Member]:

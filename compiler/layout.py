@@ -8,8 +8,9 @@ chooses the bits. Operands in the same container (`tos` and `dscp`) share it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..lang.frozen import Frozen
 from . import manifest as m
 from .fixed import fixed_masks
 from .model import Arrival, Given, Layer4, Match, Packet, Pipeline, RuleKind, Slot, State
@@ -20,8 +21,7 @@ VERSIONS = 8  # tuple directories in rotation, the zeroth too
 SEQUENCE_BITS = 48
 
 
-@dataclass(frozen=True)
-class Container:
+class Container(Frozen):
     """Whole octets of the packet that stand in the key: `size` octets at `offset` of `node` (or of
     the optional group `group`, counted from its start), at octet `at` of the key. Node "l4" is the
     pair of ports that the parser leaves in the state, "port" the number of the port of arrival, in
@@ -38,8 +38,7 @@ class Container:
         return self.node, self.group, self.offset, self.size
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(Frozen):
     """`size` octets: containers, presence octets, padding, and the tuple's number in the last
     two. `group_at` is the octet of the u32 id (host order is network order's) of a grouped kind."""
 
@@ -53,8 +52,7 @@ class Key:
         return (self.size + 7) // 8
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Frozen):
     """A rule kind with its layout."""
 
     rule: RuleKind
@@ -72,8 +70,7 @@ def tables(pipeline: Pipeline, reads: Reads) -> tuple[Table, ...]:
 # ---- what the data path reads ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Reads:
+class Reads(Frozen):
     """What the stages read of each rule kind: elements, references, next hops."""
 
     elements: frozenset[tuple[str, str]]  # (kind, element): its value

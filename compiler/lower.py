@@ -11,13 +11,12 @@ from .layout import Table, states, tables
 from .lowered import Function, Member, NodeState, Program, Record, Traced, Unit, Writer, c_name
 from .lowering import trace
 from .lowering.parser import lower_parser
-from .lowering.reads import asks_local, reads, walk
+from .lowering.reads import asks_local, reads, steers, walk
 from .lowering.rewrite import carried_over
 from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.site import Binding, Kept, Site
 from .lowering.stages import lower_block
 from .lowering.tell import places
-from .lowering.verdicts import steers
 from .manifest import State
 from .model import Choose, Find, Pipeline, Stage, Tell
 from .targets.tables import offloaded
@@ -147,6 +146,7 @@ def _role(
         bindings,
         states=remembered,
         kept=kept,
+        steers=steers(pipeline),
         card=target == "nfp",
         in_memory=_in_memory(pipeline, role, join, target),
     )

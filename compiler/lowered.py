@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..lang.frozen import Frozen
 from ..lang.source import NOWHERE, Span
 from .layout import Table
 from .manifest import Counter, State
@@ -26,8 +27,7 @@ def c_name(node: str) -> str:
     return node.replace("[", "__").replace("]", "")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Frozen):
     """One line of C at a nesting depth; `span` is the `.hp` text it carries out."""
 
     depth: int
@@ -35,8 +35,7 @@ class Line:
     span: Span | None
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(Frozen):
     """`ALWAYS int name(struct xdp_md *ctx, struct state *st)`: one stage on one role. Returns an
     XDP verdict, or CONTINUE if it falls out of its end. With an empty `stage` it has two numbers
     more, and is a global function, which finds the state in the scratch record: `takes` are the
@@ -50,8 +49,7 @@ class Function:
     takes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class NodeState:
+class NodeState(Frozen):
     """A node that stages look at: `struct state` has a pointer and an offset for it (a card's only
     where `placed`)."""
 
@@ -59,23 +57,20 @@ class NodeState:
     placed: bool = False
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Frozen):
     """A member of a record structure in C."""
 
     declaration: str
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(Frozen):
     """`struct <table>_record`, padded to its size."""
 
     table: str
     members: tuple[Member, ...]
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Frozen):
     """An XDP program: the functions it runs one after the other. `slot` is its index in the
     PROG_ARRAY of its role (None: the entry); `next` the slot it tail-calls (None: none)."""
 
@@ -87,8 +82,7 @@ class Program:
     next: int | None
 
 
-@dataclass(frozen=True)
-class Traced:
+class Traced(Frozen):
     """What a traced program writes down: `points` are the places that tell of a step, by index."""
 
     nodes: tuple[Node, ...]
@@ -99,8 +93,7 @@ class Traced:
         return places(len(self.nodes))
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(Frozen):
     name: str
     source: str
     join: str

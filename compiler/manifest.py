@@ -7,8 +7,10 @@ nothing else. Versioned JSON. Sizes and offsets are octets unless said otherwise
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal
+
+from ..lang.frozen import Frozen
 
 FORMAT = 1
 
@@ -29,8 +31,7 @@ ICMP_RATE, ICMP_BURST = 1000, 50
 FILTER_FACTOR = 0x9E3779B97F4A7C15
 
 
-@dataclass(frozen=True)
-class Element:
+class Element(Frozen):
     """An information element. `width` in bits; `kind` is uint, mac, ip4 or ip6. `references`:
     rule kinds and/or "port" if the value refers to one of those. `most`: it holds one to so many
     values (`requests/lists.py` says how); 0: it holds one."""
@@ -46,8 +47,7 @@ class Element:
     most: int = 0
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(Frozen):
     """One match element of a rule kind. The lookup key is one big-endian integer of
     `key_size * 8` bits: the element's value stands at bits [position, position + width) from the
     least significant end. `presence` is the bit that says that the packet has the node (None where
@@ -63,8 +63,7 @@ class Match:
 MemberKind = Literal["value", "present", "tag", "reference", "next_hop", "slots"]
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(Frozen):
     """A piece of a record. `kind`:
 
     value      the element's value in network byte order; 0 where the rule leaves it out
@@ -84,8 +83,7 @@ class Member:
     choices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Requirement:
+class Requirement(Frozen):
     """See `model.Requirement`."""
 
     element: str
@@ -93,8 +91,7 @@ class Requirement:
     references: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(Frozen):
     kind: str
     least: int
     most: int
@@ -104,8 +101,7 @@ class Spread:
 Way = Literal["hash", "hashed", "array", "none"]
 
 
-@dataclass(frozen=True)
-class Offload:
+class Offload(Frozen):
     """How a kind's rules lie in a card's maps. An element's value has `size` octets: the record,
     at `rank_at` the u64 rank (higher wins; only where rules of two masks may be as specific), at
     `cell_at` the u32 cell (0: no rule), at `key_at` the whole key. Found in NAME_entries, by `way`:
@@ -127,8 +123,7 @@ class Offload:
     referred: bool
 
 
-@dataclass(frozen=True)
-class RuleKind:
+class RuleKind(Frozen):
     """A rule kind and its maps: for NAME in lower case, map names are
 
     NAME_cells     ARRAY mmapable, u64 a cell; cell 0 is the directory's, rules have 1..cells-1
@@ -185,8 +180,7 @@ class RuleKind:
         return self.name.lower()
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(Frozen):
     """A part of a state's key or entry: `size` octets at `offset`, in network order; a port's
     number in host order in an entry. Types as in `Element`, or "port"."""
 
@@ -196,8 +190,7 @@ class Slot:
     size: int
 
 
-@dataclass(frozen=True)
-class State:
+class State(Frozen):
     """A table that packets write: map NAME_state, LRU_HASH, key_size -> entry_size octets. An entry
     begins with a u64 in host order: when it was last written, in nanoseconds of CLOCK_MONOTONIC
     (kept only where the state `ages`, to a second). `ages`: seconds, 0 for never."""
@@ -216,8 +209,7 @@ class State:
         return self.name.lower()
 
 
-@dataclass(frozen=True)
-class Counter:
+class Counter(Frozen):
     """An entry of the PERCPU_ARRAY `events` (u64 each). `group` and `reason` name it:
     ("malformed", "gre: truncated"), ("verdict", "pass"), ("miss", "OVERLAY") …"""
 
@@ -226,8 +218,7 @@ class Counter:
     reason: str
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Frozen):
     """One XDP program. `slot` is its index in the role's PROG_ARRAY (None for the entry)."""
 
     name: str
@@ -236,16 +227,14 @@ class Program:
     slot: int | None
 
 
-@dataclass(frozen=True)
-class Scratch:
+class Scratch(Frozen):
     """Where the per-CPU scratch record (map `scratch`) keeps what tests and traces read."""
 
     egress: int  # offset of u32: number of the port a packet was redirected to
     steered: int | None = None  # of u32: 1 + the receive queue that it was given; None: never
 
 
-@dataclass(frozen=True)
-class Layer:
+class Layer(Frozen):
     """A node of the parse graph. `fields`: how many bits each has. `protocol`: see
     `model.Header`."""
 
@@ -255,8 +244,7 @@ class Layer:
     fields: dict[str, int]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Frozen):
     """An edge of the parse graph, taken where each field of `source` that is named lies in one of
     its ranges. Whatever else the edge asks for is not told."""
 
@@ -265,8 +253,7 @@ class Step:
     when: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Frozen):
     """What an element that `rule` matches is compared with: the first of these fields (node, name)
     that a packet has, and 0 where it has none. The node "l4" is the TCP or UDP header behind the
     innermost IP header."""
@@ -276,8 +263,7 @@ class Reading:
     fields: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Anatomy:
+class Anatomy(Frozen):
     """What packets are made of, for whoever describes traffic by its headers. `entries`: the nodes
     where packets start."""
 
@@ -287,8 +273,7 @@ class Anatomy:
     entries: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Frozen):
     """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them.
     Where `scratch` says that packets are steered, the ARRAY `queues` has the CPU (u32) of each of
     QUEUES receive queues, and the CPUMAP `cpus` leads there.

@@ -6,9 +6,9 @@ start of their header. Nothing here knows of C or of eBPF.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
+from ..lang.frozen import Frozen
 from ..lang.source import NOWHERE, Span
 
 Kind = Literal["uint", "mac", "ip4", "ip6", "bytes"]
@@ -16,21 +16,18 @@ Kind = Literal["uint", "mac", "ip4", "ip6", "bytes"]
 # ---- expressions ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Const:
+class Const(Frozen):
     value: int
     width: int
 
 
-@dataclass(frozen=True)
-class Own:
+class Own(Frozen):
     """A field of the header whose clause this is (in `size`, `accept`, `require` …)."""
 
     field: str
 
 
-@dataclass(frozen=True)
-class Packet:
+class Packet(Frozen):
     """A field of a node of this packet; the node is surely present where this is read, unless it is
     read in a `hash`, where it is 0 if the packet lacks the node (`maybe_absent`), or in a
     `first(…)`."""
@@ -42,8 +39,7 @@ class Packet:
     maybe_absent: bool = False
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Frozen):
     """An element of an array of a node of this packet; 0 beyond the array's end."""
 
     node: str
@@ -53,8 +49,7 @@ class Item:
     kind: Kind = "uint"
 
 
-@dataclass(frozen=True)
-class Layer4:
+class Layer4(Frozen):
     """The TCP or UDP port behind the packet's innermost IP header: 0 if it has neither, and 0 in
     every fragment."""
 
@@ -62,22 +57,19 @@ class Layer4:
     width: int = 16
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(Frozen):
     """The number of the port that the packet came in by."""
 
     width: int = 32
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(Frozen):
     """What a rule matches is no field of the packet: each `find` gives the value."""
 
     width: int
 
 
-@dataclass(frozen=True)
-class Recalled:
+class Recalled(Frozen):
     """A part of what was recalled from a state table. `port`: it is a port's number."""
 
     state: str
@@ -87,8 +79,7 @@ class Recalled:
     port: bool = False
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(Frozen):
     """An information element of a bound rule. `optional`: the rule may leave it out (reads 0)."""
 
     binding: str
@@ -99,8 +90,7 @@ class Attribute:
     optional: bool = False
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(Frozen):
     """One of the values of an element that holds up to `most`; 0 beyond the last."""
 
     source: Attribute
@@ -110,8 +100,7 @@ class Listed:
     kind: Kind = "uint"
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(Frozen):
     """How many values such an element holds."""
 
     source: Attribute
@@ -119,8 +108,7 @@ class Count:
     width: int = 8
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(Frozen):
     """All the values of an element that holds up to `most`, but for the first `skip`. `backwards`:
     the last one first."""
 
@@ -130,8 +118,7 @@ class Items:
     backwards: bool = False
 
 
-@dataclass(frozen=True)
-class First:
+class First(Frozen):
     """The first of these fields that the packet has; 0 if it has none."""
 
     options: tuple[Packet, ...]
@@ -139,22 +126,19 @@ class First:
     kind: Kind = "uint"
 
 
-@dataclass(frozen=True)
-class PortOf:
+class PortOf(Frozen):
     """A port: bound by a match arm (`port p`), an attribute that refers to one, or recalled."""
 
     source: str | Attribute | Recalled
 
 
-@dataclass(frozen=True)
-class Arithmetic:
+class Arithmetic(Frozen):
     operator: Literal["+", "-", "*", "&", "<<", ">>"]
     left: Expr
     right: Expr
 
 
-@dataclass(frozen=True)
-class Hash:
+class Hash(Frozen):
     """jhash (Linux `jhash2`, initial value 0) over the arguments' network-order octets, each
     argument in whole octets, the whole padded with zeros to 32-bit words. 32 bits wide."""
 
@@ -173,65 +157,55 @@ Expr = (
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
-@dataclass(frozen=True)
-class Compare:
+class Compare(Frozen):
     operator: Comparison
     left: Expr
     right: Expr
 
 
-@dataclass(frozen=True)
-class Present:
+class Present(Frozen):
     node: str
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Frozen):
     """A rule of this kind is bound: the last `find` or `choose` of it found one."""
 
     rule: str
 
 
-@dataclass(frozen=True)
-class IsLocal:
+class IsLocal(Frozen):
     """One of the host's addresses, or (IPv4) broadcast, or multicast."""
 
     address: Packet
 
 
-@dataclass(frozen=True)
-class IsMulticast:
+class IsMulticast(Frozen):
     """A group address: of IEEE 802 (broadcast too), RFC 1112 or RFC 4291 section 2.7."""
 
     address: Packet
 
 
-@dataclass(frozen=True)
-class IsFragment:
+class IsFragment(Frozen):
     """More fragments or a non-zero fragment offset (RFC 791)."""
 
     node: str
 
 
-@dataclass(frozen=True)
-class PortIs:
+class PortIs(Frozen):
     """The packet came in by a port of this role."""
 
     role: str
 
 
-@dataclass(frozen=True)
-class Not:
+class Not(Frozen):
     operand: Condition
 
 
-@dataclass(frozen=True)
-class And:
+class And(Frozen):
     operands: tuple[Condition, ...]
 
 
-@dataclass(frozen=True)
-class Or:
+class Or(Frozen):
     operands: tuple[Condition, ...]
 
 
@@ -242,8 +216,7 @@ Condition = (
 # ---- headers --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Derived:
+class Derived(Frozen):
     """A field the compiler keeps right: `length` or `checksum` over these parts; to a length `plus`
     is added, which may be negative."""
 
@@ -252,8 +225,7 @@ class Derived:
     plus: int = 0
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Frozen):
     """`offset` counts from the start of the header, or of its group where it is in one. The one
     field of an array has an element's width. Parts of a divided field (`dscp` of `tos`) are fields
     of their own beside it. `width` is 0 for `bytes[rest]`. Reserved bits have the name
@@ -269,8 +241,7 @@ class Field:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Frozen):
     """Fields that stand together behind the fixed part. `flags`: present if one of these one-bit
     fields is set; always where there are none. `count`: an array, of so many elements (at most
     `most`) of `width` bits each. Groups follow each other in order, but the one called `TAIL`
@@ -286,8 +257,7 @@ class Group:
 TAIL = "tail of the header"
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Frozen):
     """`size` is None for a header of fixed size (plus groups). `protocol` names the well-known
     protocol (`ipv4`, `tcp` …) if the header is `std`'s own, else it is empty."""
 
@@ -348,8 +318,7 @@ class Header:
 # ---- parse graph ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Test:
+class Test(Frozen):
     """The field of the edge's source node, under `mask` if given, lies in one of the ranges. With
     `ahead`: so many bits behind that header do (and `field` only says so)."""
 
@@ -359,8 +328,7 @@ class Test:
     ahead: int = 0
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(Frozen):
     """`writes` are the source node's fields as a push assigns them; None if the edge cannot be
     written. `roles` are the port roles on which it is read."""
 
@@ -372,15 +340,13 @@ class Edge:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Frozen):
     name: str
     header: Header
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True)
-class Graph:
+class Graph(Frozen):
     """`nodes` in topological order. `entries`: (port role, node) where packets start that came in
     by a port of that role; the first node where a role is not named."""
 
@@ -410,8 +376,7 @@ class Graph:
 # ---- information elements and rules ---------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Element:
+class Element(Frozen):
     """An information element. `references` holds rule kinds and "port" where the value refers to
     one of them; then `width` is 32. `most`: it holds one to so many values of `width` bits; 0: it
     holds one."""
@@ -428,8 +393,7 @@ class Element:
     most: int = 0
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(Frozen):
     element: Element
     kind: Literal["exact", "lpm", "optional", "ternary", "range"]
     operand: Packet | Layer4 | Arrival | Given
@@ -437,8 +401,7 @@ class Match:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(Frozen):
     """256 slots over `least`..`most` members of rule kind `kind`; slot = hash >> 24."""
 
     kind: str
@@ -448,8 +411,7 @@ class Spread:
     hash: Hash
 
 
-@dataclass(frozen=True)
-class Requirement:
+class Requirement(Frozen):
     """A rule must give `element` whenever each element of `when` has one of the values; where
     `references` is not empty, the reference must be to one of those kinds. Derived from what the
     stages read, so that a rule which could not be carried out is refused when it is made."""
@@ -459,8 +421,7 @@ class Requirement:
     references: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class RuleKind:
+class RuleKind(Frozen):
     """`gives` are elements; `alternatives` the rule kinds of which a rule refers to exactly one.
     `grouped`: rules share an id and are told apart by their match (reached by `choose … from`).
     `hashed`: a target that finds rules by a hash of its own takes the jhash of what they match."""
@@ -484,8 +445,7 @@ class RuleKind:
 # ---- state that packets leave ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(Frozen):
     """A part of a state's key or of what it holds. `port`: a port's number."""
 
     name: str
@@ -494,8 +454,7 @@ class Slot:
     port: bool = False
 
 
-@dataclass(frozen=True)
-class State:
+class State(Frozen):
     """A table that packets write: the least recently used entry gives way to a new one. `ages`:
     seconds without being remembered after which an entry is not recalled (0: never)."""
 
@@ -511,24 +470,21 @@ class State:
 # ---- statements -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Frozen):
     """`ends`: no path through the block falls out of its end (each gives a verdict)."""
 
     statements: tuple[Statement, ...]
     ends: bool = False
 
 
-@dataclass(frozen=True)
-class If:
+class If(Frozen):
     condition: Condition
     then: Block
     otherwise: Block
     span: Span
 
 
-@dataclass(frozen=True)
-class IfGives:
+class IfGives(Frozen):
     """`if PDR gives FAR {…}`: in `then` the given rule is bound under its kind's name."""
 
     binding: str  # the rule that gives
@@ -539,8 +495,7 @@ class IfGives:
     span: Span
 
 
-@dataclass(frozen=True)
-class MatchValue:
+class MatchValue(Frozen):
     """Arms by the value of an enumerated element; exhaustive (or with `_`, expanded here)."""
 
     subject: Attribute
@@ -548,15 +503,13 @@ class MatchValue:
     span: Span
 
 
-@dataclass(frozen=True)
-class ReferenceArm:
+class ReferenceArm(Frozen):
     kind: str  # a rule kind, or "port"
     binding: str
     body: Block
 
 
-@dataclass(frozen=True)
-class MatchReference:
+class MatchReference(Frozen):
     """Arms by what an element refers to; exhaustive. An absent reference (excluded by a
     requirement) drops the packet, counted."""
 
@@ -565,8 +518,7 @@ class MatchReference:
     span: Span
 
 
-@dataclass(frozen=True)
-class Find:
+class Find(Frozen):
     """Look the rule kind up; bound under its own name afterwards. On a miss, `otherwise`, then the
     next statement (with the rule unbound) unless `otherwise` ends. `given` are the values of match
     elements by name, in place of the kind's own operands."""
@@ -577,8 +529,7 @@ class Find:
     span: Span
 
 
-@dataclass(frozen=True)
-class Choose:
+class Choose(Frozen):
     """`choose FAR from PDR.LBR`: the spread of the best-matching rule of kind `group` with the id
     that `binding` refers to picks a member by hash. On no such rule or no member, `otherwise`."""
 
@@ -590,8 +541,7 @@ class Choose:
     span: Span
 
 
-@dataclass(frozen=True)
-class Remember:
+class Remember(Frozen):
     """Put an entry into a state table, or what it holds into the entry of that key: all slots in
     the order declared, those of the key first."""
 
@@ -600,8 +550,7 @@ class Remember:
     span: Span
 
 
-@dataclass(frozen=True)
-class Recall:
+class Recall(Frozen):
     """Look an entry up by its key; bound in this stage under the state's name. On a miss,
     `otherwise`, as with `Find`."""
 
@@ -611,8 +560,7 @@ class Recall:
     span: Span
 
 
-@dataclass(frozen=True)
-class PushElement:
+class PushElement(Frozen):
     """One header of a push, outermost first. `values` sets fields in this order of precedence:
     what the user wrote, then the edge to the next header, then the field's default. A field whose
     value is an optional attribute that a rule leaves out leaves its group out. `computed`: sums
@@ -625,8 +573,7 @@ class PushElement:
     lists: tuple[tuple[str, Items], ...] = ()
 
 
-@dataclass(frozen=True)
-class Push:
+class Push(Frozen):
     """Insert the path in front of `before`: the first header, which the path then carries with its
     frame, or the first behind the leading link nodes."""
 
@@ -635,8 +582,7 @@ class Push:
     span: Span
 
 
-@dataclass(frozen=True)
-class Append:
+class Append(Frozen):
     """Put the path in place of all that stands behind the header of `behind`, as the last of the
     packet. Nothing is announced by the last header."""
 
@@ -645,8 +591,7 @@ class Append:
     span: Span
 
 
-@dataclass(frozen=True)
-class Pop:
+class Pop(Frozen):
     """Remove what lies between the leading link nodes and `node`, or all in front of it if it is a
     link node. ECN as RFC 6040 section 4.2."""
 
@@ -654,8 +599,7 @@ class Pop:
     span: Span
 
 
-@dataclass(frozen=True)
-class Assign:
+class Assign(Frozen):
     """Change fields in place, at once: all values are taken before the first is written. Checksums
     that cover them are kept incrementally (RFC 1624)."""
 
@@ -663,15 +607,13 @@ class Assign:
     span: Span
 
 
-@dataclass(frozen=True)
-class ClampMss:
+class ClampMss(Frozen):
     """Lower the TCP MSS option of a SYN to what fits the tunnel (RFC 879, RFC 6691)."""
 
     span: Span
 
 
-@dataclass(frozen=True)
-class Forward:
+class Forward(Frozen):
     """Out by `port` towards `via` (an IP address): TTL - 1, new link header, redirect. `fronts`: on
     which role which IP node may come first in the packet as it came (and was popped), in the
     graph's order."""
@@ -682,38 +624,33 @@ class Forward:
     fronts: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
-class Bridge:
+class Bridge(Frozen):
     """Out by `port` as it is, with its own link header."""
 
     port: PortOf
     span: Span
 
 
-@dataclass(frozen=True)
-class Queue:
+class Queue(Frozen):
     """From here on, if the packet passes, it goes to this receive queue (0..255)."""
 
     number: Expr
     span: Span
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(Frozen):
     """That a packet came here is counted, by this reason."""
 
     reason: str
     span: Span
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Frozen):
     verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
     span: Span
 
 
-@dataclass(frozen=True)
-class Tell:
+class Tell(Frozen):
     """Leave where these nodes are, and their fields, to a decoder. Nothing in the language says
     this: see `decoding/program.py`."""
 
@@ -721,8 +658,7 @@ class Tell:
     span: Span
 
 
-@dataclass(frozen=True)
-class Inline:
+class Inline(Frozen):
     """An action's body, where it was applied."""
 
     action: str
@@ -754,8 +690,7 @@ Statement = (
 )
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(Frozen):
     name: str
     body: Block
     doc: str = ""
@@ -765,8 +700,7 @@ class Stage:
 Event = Literal["malformed", "too_big", "ttl_expired", "no_headroom", "unresolved"]
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Frozen):
     """A whole checked pipeline. `stages` in running order (the parser not among them)."""
 
     name: str
@@ -777,7 +711,7 @@ class Pipeline:
     states: tuple[State, ...]
     stages: tuple[Stage, ...]
     default: Literal["pass", "drop"]
-    hooks: dict[Event, Literal["pass", "drop", "reply icmp"]] = field(default_factory=dict)
+    hooks: dict[Event, Literal["pass", "drop", "reply icmp"]]
     doc: str = ""
     span: Span = NOWHERE
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +23,8 @@ from .model import Bridge, Forward, Pipeline
 from .tracing.schema import FORMAT, Schema, TracedBuild
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from .targets.conform import Report
 
 
@@ -66,32 +66,58 @@ class Bundle:
 def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
     """Lower, emit, build; with `traced`, a traced build as well, at the same time. Raises
     `Refused`."""
-    from .emit import emit
-
-    units = [lower_pipeline(pipeline, join, tracing) for tracing in (False, True)[: 1 + traced]]
-    with ThreadPoolExecutor() as pool:  # clang is a process of its own
-        built = list(pool.map(partial(_build, pipeline), units))
-    digests = [_digest(each) for each in built]
-    manifest = manifest_of(pipeline, units[0], digests[0])
-    told = units[-1].traced
-    tracing = None
-    if told is not None:
-        schema = Schema(FORMAT, pipeline.name, digests[1], digests[0], told.nodes, told.points)
-        tracing = TracedBuild(built[1], schema)
-    return Bundle(manifest, emit(units[0], lines=False), built[0], tracing)
+    with building(pipeline, join, traced) as build:
+        return build.bundle()
 
 
-def _build(pipeline: Pipeline, unit: Unit, flags: Sequence[str] = ()) -> bytes:
-    from .clang import compile_c
-    from .emit import emit
+class Build:
+    """A compilation under way: a clang for each object, side by side."""
 
-    return compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
+    def __init__(self, pool: Executor, pipeline: Pipeline, join: Join, traced: bool) -> None:
+        from .clang import compile_c
+        from .emit import emit
+
+        def start(unit: Unit) -> Future[bytes]:
+            return pool.submit(compile_c, emit(unit, lines=True), pipeline.name, pipeline.span)
+
+        self._pipeline = pipeline
+        self._units = [lower_pipeline(pipeline, join, each) for each in (False, True)[: 1 + traced]]
+        # the traced one takes clang longest
+        self._objects = [start(unit) for unit in reversed(self._units)][::-1]
+        self._c = emit(self._units[0], lines=False)
+
+    def object(self) -> bytes:
+        """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
+        return self._objects[0].result()
+
+    def bundle(self) -> Bundle:
+        """All of it. Raises `Refused`."""
+        built = [each.result() for each in self._objects]
+        digests = [_digest(each) for each in built]
+        manifest = manifest_of(self._pipeline, self._units[0], digests[0])
+        told = self._units[-1].traced
+        tracing = None
+        if told is not None:
+            traced, plain = digests[1], digests[0]
+            of = Schema(FORMAT, manifest.pipeline, traced, plain, told.nodes, told.points)
+            tracing = TracedBuild(built[1], of)
+        return Bundle(manifest, self._c, built[0], tracing)
+
+
+@contextmanager
+def building(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Iterator[Build]:
+    """Begin to compile. Raises `Refused`."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor() as pool:  # its threads wait for clang
+        yield Build(pool, pipeline, join, traced)
 
 
 def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     """Programs for a Netronome NIC. What it cannot do is refused before anything is lowered; what
     was compiled is held against it again. `on_host`: the same for the host's kernel, to be tested
     there. Raises `Refused`."""
+    from .clang import compile_c
     from .emit import emit
     from .targets.judging import judged
     from .targets.nfp import FLAGS, refusals, without_sizes
@@ -101,14 +127,16 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     pipeline = without_sizes(pipeline)
     unit = lower_pipeline(pipeline, target="nfp")
     flags = [*FLAGS, "-DON_HOST"] if on_host else FLAGS
-    built = _build(pipeline, unit, flags)
+    built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
     reports = () if on_host else judged(built, pipeline)
     manifest = manifest_of(pipeline, unit, _digest(built))
     return Bundle(manifest, emit(unit, lines=False), built, reports=reports)
 
 
 def _digest(built: bytes) -> str:
-    return hashlib.sha256(built).hexdigest()
+    from hashlib import sha256
+
+    return sha256(built).hexdigest()
 
 
 def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:

@@ -19,6 +19,7 @@ from .model import Pipeline
 from .phases import Bundle, compile_pipeline
 
 if TYPE_CHECKING:
+    from ..runtime.figures import Measured
     from .captures.packets import Captured
     from .decoding.decoded import Decoded
     from .decoding.replay import Replay
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 # ---- figures --------------------------------------------------------------------------------
 
 
-def program_table(bundle: Bundle, span: Span) -> str:
-    """A line a program: instructions, what the verifier walked, its stack, its maps."""
-    from ..runtime.figures import Figures, figures
+def program_table(bundle: Bundle, measured: Measured, span: Span) -> str:
+    """A line a program: instructions, what the verifier walked, its stack, its maps. Raises
+    `Refused` if the kernel does not take them."""
+    from ..runtime.figures import Figures
 
-    measured = figures(bundle.object)
     head = ("stage", "role", "instructions", "verified", "stack", "maps")
     rows: list[tuple[str, ...]] = [head]
     for program in bundle.manifest.programs:

@@ -6,18 +6,16 @@ the word itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from .frozen import Frozen
 from .source import Source, Span
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Frozen):
     span: Span
 
 
-@dataclass(frozen=True)
 class Name(Node):
     text: str
 
@@ -25,7 +23,6 @@ class Name(Node):
 # ---- expressions ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Number(Node):
     """`17`, `0x8100`, `64k`; `text` is the spelling, kept for `fmt`."""
 
@@ -33,7 +30,6 @@ class Number(Node):
     text: str
 
 
-@dataclass(frozen=True)
 class Address(Node):
     """An IPv4, IPv6 or MAC literal: `10.0.0.1`, `2001:db8::1`, `02:00:00:00:00:01`."""
 
@@ -42,7 +38,6 @@ class Address(Node):
     text: str
 
 
-@dataclass(frozen=True)
 class Path(Node):
     """A dotted name: `user`, `user.src`, `PDR.LBR`; with `index`, an element of an array:
     `srh.segments[0]`. The second node of a stack has the plain name `vlan[1]`."""
@@ -56,7 +51,6 @@ class Path(Node):
         return dotted if self.index is None else f"{dotted}[{self.index.span.text}]"
 
 
-@dataclass(frozen=True)
 class Call(Node):
     """`hash(a, b)`, `checksum(header)`, `length(header, payload)`."""
 
@@ -64,13 +58,11 @@ class Call(Node):
     arguments: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
 class Unary(Node):
     operator: Literal["not"]
     operand: Expr
 
 
-@dataclass(frozen=True)
 class Binary(Node):
     """Arithmetic `+ - * & << >>`, comparison `= != < <= > >=`, logic `and or`."""
 
@@ -79,7 +71,6 @@ class Binary(Node):
     right: Expr
 
 
-@dataclass(frozen=True)
 class Is(Node):
     """`user.dst is local`, `port is wan`, `user is fragment`."""
 
@@ -87,7 +78,6 @@ class Is(Node):
     what: Name
 
 
-@dataclass(frozen=True)
 class Gives(Node):
     """`PDR gives FAR`."""
 
@@ -101,7 +91,6 @@ Expr = Number | Address | Path | Call | Unary | Binary | Is | Gives
 # ---- headers --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Type(Node):
     """`u12`, `ip4`, `bytes[rest]`, `ip6[last_entry + 1] max 8`. `count` is None for a scalar;
     the name `rest` as a count means all that is left of the header."""
@@ -111,7 +100,6 @@ class Type(Node):
     maximum: Number | None = None
 
 
-@dataclass(frozen=True)
 class Field(Node):
     """`tos : u8 { dscp : u6  ecn : u2 }`; `name` is None where the bits are reserved."""
 
@@ -122,7 +110,6 @@ class Field(Node):
     doc: str = ""
 
 
-@dataclass(frozen=True)
 class Group(Node):
     """`when key_present { key : u32 }`: fields that are there if a one-bit field is set, or one of
     several: `when e or s { … }`."""
@@ -131,42 +118,36 @@ class Group(Node):
     fields: tuple[Field, ...]
 
 
-@dataclass(frozen=True)
 class Size(Node):
     """`size ihl * 4`: octets of the whole header."""
 
     value: Expr
 
 
-@dataclass(frozen=True)
 class Extent(Node):
     """`extent total_length`: octets of header and payload; nothing beyond them is parsed."""
 
     value: Expr
 
 
-@dataclass(frozen=True)
 class Accept(Node):
     """`accept version = 0`: otherwise the node is absent and parsing stops there."""
 
     condition: Expr
 
 
-@dataclass(frozen=True)
 class Require(Node):
     """`require ihl >= 5`: otherwise the packet is malformed."""
 
     condition: Expr
 
 
-@dataclass(frozen=True)
 class Payload(Node):
     """`payload when fragment_offset = 0`: edges leave the node only then."""
 
     condition: Expr
 
 
-@dataclass(frozen=True)
 class Reach(Node):
     """`payload to length`: what stands behind the header ends so many octets from its start."""
 
@@ -176,7 +157,6 @@ class Reach(Node):
 Member = Field | Group | Size | Extent | Accept | Require | Payload | Reach
 
 
-@dataclass(frozen=True)
 class Header(Node):
     name: Name
     link: bool
@@ -187,7 +167,6 @@ class Header(Node):
 # ---- parse graph ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Range(Node):
     """`17`, `16..47`, `0x80 & 0xf0` (value under a mask): one alternative of a guard."""
 
@@ -196,7 +175,6 @@ class Range(Node):
     mask: Expr | None = None
 
 
-@dataclass(frozen=True)
 class Test(Node):
     """`protocol = 17 | 6`: one conjunct of a guard; `field` belongs to the node the edge leaves. In
     `next u4 = 4`, `ahead` is the type, and `field` the word `next`."""
@@ -206,7 +184,6 @@ class Test(Node):
     ahead: Name | None = None
 
 
-@dataclass(frozen=True)
 class Edge(Node):
     """`ethernet -> ipv4 as user when type = 0x0800 write 0x0800 on lan`. `depth`: the target is a
     stack, as in `ethernet -> vlan[2]`."""
@@ -223,7 +200,6 @@ class Edge(Node):
 # ---- information elements and rules ---------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Symbol(Node):
     """`TCP = 6` in an enumeration."""
 
@@ -231,7 +207,6 @@ class Symbol(Node):
     value: Number
 
 
-@dataclass(frozen=True)
 class InformationElement(Node):
     """`ie action = 5, u8 { REDIRECT = 1 }`, `ie interface = 6, OVERLAY | port`,
     `ie sids = 9, ip6[8]`.
@@ -248,7 +223,6 @@ class InformationElement(Node):
     most: Number | None = None
 
 
-@dataclass(frozen=True)
 class Match(Node):
     """`src_ip lpm user.src`; `kind` is exact, lpm, optional, ternary or range."""
 
@@ -257,7 +231,6 @@ class Match(Node):
     operand: Path
 
 
-@dataclass(frozen=True)
 class GivesList(Node):
     """`gives action, interface` (elements, all of them) or `gives FAR | LBR` (one rule of these
     kinds)."""
@@ -266,7 +239,6 @@ class GivesList(Node):
     alternatives: bool
 
 
-@dataclass(frozen=True)
 class Spread(Node):
     """`spread FAR[1..16] by weight over hash(…)`."""
 
@@ -277,14 +249,12 @@ class Spread(Node):
     over: Call
 
 
-@dataclass(frozen=True)
 class Counts(Node):
     """`counts packets, bytes`."""
 
     what: tuple[Name, ...]
 
 
-@dataclass(frozen=True)
 class Priority(Node):
     """`priority pref` (higher wins) or `precedence prec` (lower wins)."""
 
@@ -295,7 +265,6 @@ class Priority(Node):
 RuleClause = Match | GivesList | Spread | Counts | Priority
 
 
-@dataclass(frozen=True)
 class Rule(Node):
     """`rule PDR [64k] named { … }`. `by`: the word behind `by`, which says how rules are found."""
 
@@ -310,7 +279,6 @@ class Rule(Node):
 # ---- state that packets leave ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Slot(Node):
     """`mac : mac`: a part of a state's key, or of what it holds."""
 
@@ -318,7 +286,6 @@ class Slot(Node):
     type: Name
 
 
-@dataclass(frozen=True)
 class Slots(Node):
     """`match vni : u24, mac : mac` or `gives remote : ip4`."""
 
@@ -326,14 +293,12 @@ class Slots(Node):
     slots: tuple[Slot, ...]
 
 
-@dataclass(frozen=True)
 class Ages(Node):
     """`ages 300`: seconds without use after which an entry is forgotten."""
 
     seconds: Number
 
 
-@dataclass(frozen=True)
 class State(Node):
     """`state FDB [64k] { match … gives … ages … }`: a table that packets write."""
 
@@ -346,19 +311,16 @@ class State(Node):
 # ---- statements -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Block(Node):
     statements: tuple[Statement, ...]
 
 
-@dataclass(frozen=True)
 class If(Node):
     condition: Expr
     then: Block
     otherwise: Block | None
 
 
-@dataclass(frozen=True)
 class Arm(Node):
     """`DROP => drop`, `OVERLAY o => { … }`, `_ => pass`."""
 
@@ -367,7 +329,6 @@ class Arm(Node):
     body: Block
 
 
-@dataclass(frozen=True)
 class MatchOn(Node):
     """`match FAR.action { … }`."""
 
@@ -375,7 +336,6 @@ class MatchOn(Node):
     arms: tuple[Arm, ...]
 
 
-@dataclass(frozen=True)
 class Find(Node):
     """`find PDR else { default }`, `find REMOTE(vni = SEGMENT.vni) else { drop }`."""
 
@@ -384,7 +344,6 @@ class Find(Node):
     otherwise: Block | None
 
 
-@dataclass(frozen=True)
 class Choose(Node):
     """`choose FAR from PDR.LBR else { default }`."""
 
@@ -393,7 +352,6 @@ class Choose(Node):
     otherwise: Block | None
 
 
-@dataclass(frozen=True)
 class Recall(Node):
     """`recall FDB(vni = vxlan.vni, mac = inner.dst) else { drop }`."""
 
@@ -402,7 +360,6 @@ class Recall(Node):
     otherwise: Block | None
 
 
-@dataclass(frozen=True)
 class Remember(Node):
     """`remember FDB(vni = vxlan.vni, mac = inner.src, remote = outer.src)`."""
 
@@ -410,7 +367,6 @@ class Remember(Node):
     given: tuple[Assign, ...]
 
 
-@dataclass(frozen=True)
 class Assign(Node):
     """`user.tos = 0`; inside a push, `dst = o.remote_ip`."""
 
@@ -418,7 +374,6 @@ class Assign(Node):
     value: Expr
 
 
-@dataclass(frozen=True)
 class PushElement(Node):
     """`outer { src = o.local_ip }`."""
 
@@ -426,7 +381,6 @@ class PushElement(Node):
     fields: tuple[Assign, ...]
 
 
-@dataclass(frozen=True)
 class Push(Node):
     """`push outer {…} / gre {…} before user`."""
 
@@ -434,7 +388,6 @@ class Push(Node):
     before: Name | None
 
 
-@dataclass(frozen=True)
 class Append(Node):
     """`append recovery {…} behind gtpu`."""
 
@@ -442,21 +395,18 @@ class Append(Node):
     behind: Name
 
 
-@dataclass(frozen=True)
 class Pop(Node):
     """`pop to user`."""
 
     node: Name
 
 
-@dataclass(frozen=True)
 class Clamp(Node):
     """`clamp mss`."""
 
     what: Name
 
 
-@dataclass(frozen=True)
 class Swap(Node):
     """`swap user.src, user.dst`."""
 
@@ -464,28 +414,24 @@ class Swap(Node):
     right: Path
 
 
-@dataclass(frozen=True)
 class Bridge(Node):
     """`bridge o.interface`."""
 
     port: Path
 
 
-@dataclass(frozen=True)
 class Queue(Node):
     """`queue SERVICE.queue`."""
 
     number: Expr
 
 
-@dataclass(frozen=True)
 class Count(Node):
     """`count unknown_extension`."""
 
     reason: Name
 
 
-@dataclass(frozen=True)
 class Forward(Node):
     """`forward o.interface via o.remote_ip`."""
 
@@ -493,14 +439,12 @@ class Forward(Node):
     via: Path
 
 
-@dataclass(frozen=True)
 class Verdict(Node):
     """`pass`, `drop`, `default`, `send back`, and in hooks `reply icmp`."""
 
     verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
 
 
-@dataclass(frozen=True)
 class Apply(Node):
     """`apply(FAR)`: an action, inlined, on a rule of that kind."""
 
@@ -533,26 +477,22 @@ Statement = (
 # ---- pipeline and file ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Ports(Node):
     """`ports lan, wan`: the roles."""
 
     roles: tuple[Name, ...]
 
 
-@dataclass(frozen=True)
 class Parser(Node):
     edges: tuple[Edge, ...]
 
 
-@dataclass(frozen=True)
 class Default(Node):
     """`default pass`: what a miss means, unless the edge's YAML says otherwise."""
 
     verdict: Verdict
 
 
-@dataclass(frozen=True)
 class Action(Node):
     """`action apply(FAR) { … }`."""
 
@@ -562,14 +502,12 @@ class Action(Node):
     doc: str = ""
 
 
-@dataclass(frozen=True)
 class Stage(Node):
     name: Name
     body: Block
     doc: str = ""
 
 
-@dataclass(frozen=True)
 class Hook(Node):
     """`on too_big { reply icmp }`."""
 
@@ -577,7 +515,6 @@ class Hook(Node):
     verdict: Verdict
 
 
-@dataclass(frozen=True)
 class Run(Node):
     """`run parser -> classifier -> forwarder`."""
 
@@ -589,22 +526,19 @@ Declaration = (
 )
 
 
-@dataclass(frozen=True)
 class Pipeline(Node):
     name: Name
     declarations: tuple[Declaration, ...]
     doc: str = ""
 
 
-@dataclass(frozen=True)
 class Import(Node):
     """`std.gre`: one imported file."""
 
     path: Path
 
 
-@dataclass(frozen=True)
-class Comment:
+class Comment(Frozen):
     """A `//` comment (doc comments excepted): `fmt` puts it back. `own_line` if nothing stands
     before it on its line."""
 
@@ -613,7 +547,6 @@ class Comment:
     own_line: bool
 
 
-@dataclass(frozen=True)
 class Program(Node):
     """A whole file."""
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ...lang.frozen import Frozen
 from ..layout import Reads
-from ..model import Attribute, Forward, IsLocal, MatchReference, MatchValue, Pipeline, PortOf
+from ..model import (
+    Attribute,
+    Forward,
+    IsLocal,
+    MatchReference,
+    MatchValue,
+    Pipeline,
+    PortOf,
+    Queue,
+)
 
 
 def reads(pipeline: Pipeline) -> Reads:
@@ -40,13 +49,18 @@ def asks_local(pipeline: Pipeline) -> set[str]:
     return {p.address.kind for p in walk(pipeline.stages) if isinstance(p, IsLocal)}
 
 
+def steers(pipeline: Pipeline) -> bool:
+    """Whether a stage says which receive queue packets go to."""
+    return any(isinstance(part, Queue) for part in walk(pipeline.stages))
+
+
 def walk(part: Any) -> Iterator[Any]:
     """Every model node below `part`, itself first."""
     if isinstance(part, tuple):
         for item in part:
             yield from walk(item)
-    elif is_dataclass(part) and not isinstance(part, type):
+    elif isinstance(part, Frozen):
         yield part
-        for f in fields(part):
-            if f.name != "span":
-                yield from walk(getattr(part, f.name))
+        for name in part.__match_args__:
+            if name != "span":
+                yield from walk(getattr(part, name))

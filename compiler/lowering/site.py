@@ -56,6 +56,7 @@ class Site:
     reachable: frozenset[str]
     shape: Shape
     bindings: dict[str, Binding] = field(default_factory=dict)
+    steers: bool = False  # whether a stage says which receive queue packets go to
     card: bool = (
         False  # for a network card: no scratch record, no epochs, no functions of their own
     )

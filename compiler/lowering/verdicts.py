@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..graph import writable as announcing
-from ..model import Pipeline, Queue
 from .appends import put_appended
 from .fields import constant, pieces
 from .headers_out import put_headers, seal_headers
-from .reads import walk
 from .shape import Unsupported, constant_size, pushed_size, writable
 from .site import Site
 from .stores import put_value
@@ -29,7 +27,7 @@ def finish(site: Site, what: str) -> None:
     if what == "drop":
         w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
         return
-    if what == "default" and (site.shape.touched or steers(site.pipeline)):
+    if what == "default" and (site.shape.touched or site.steers):
         with w.nest("if (default_verdict() == XDP_DROP) {"):
             finish(site, "drop")
         what = "pass"
@@ -38,15 +36,10 @@ def finish(site: Site, what: str) -> None:
         return
     name, action = ("tx", "XDP_TX") if what == "send back" else ("pass", "XDP_PASS")
     shaped(site)
-    if name == "pass" and steers(site.pipeline) and site.stage != "parser":
+    if name == "pass" and site.steers and site.stage != "parser":
         w.put(f"return steer(ctx, st, {site.state('queue')}, {site.events('verdict', 'pass')});")
         return
     w.put(f"return verdict({site.events('verdict', name)}, {action});")
-
-
-def steers(pipeline: Pipeline) -> bool:
-    """Whether a stage says which receive queue packets go to."""
-    return any(isinstance(part, Queue) for part in walk(pipeline.stages))
 
 
 def shaped(site: Site) -> None:

@@ -17,8 +17,9 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from ...lang.frozen import Frozen
 from ..typed_json import Misfit, build
 from .steps import What
 
@@ -33,8 +34,7 @@ TESTS, TERMS = 16, 16
 HEAD = struct.Struct("<QIIII8x")
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Frozen):
     """`offset` in bits, from the start of the header or of its group."""
 
     name: str
@@ -44,8 +44,7 @@ class Field:
     group: str = ""
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(Frozen):
     """Fields that are there if one of the flags is set, behind the groups before it."""
 
     name: str
@@ -53,8 +52,7 @@ class Group:
     width: int
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Frozen):
     """`fixed`: bits in front of the groups. Fields in arrays and behind them are left out."""
 
     name: str
@@ -64,8 +62,7 @@ class Node:
     groups: tuple[Group, ...] = ()
 
 
-@dataclass(frozen=True)
-class Slot:
+class Slot(Frozen):
     """A value that follows: u64 words, the lowest first. `given`: in front of it one more word, 0
     where there is none."""
 
@@ -79,8 +76,7 @@ class Slot:
         return (self.width + 63) // 64 + self.given
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(Frozen):
     """What a place in a program tells. `kind`: the rule kind of a `rule`, whose three words are the
     rule's sequence, its id with its priority above, and the slot of its record. A `look` is
     followed by the key's words, a `remember` by its state's key and entry, a `recall` by the key, a
@@ -101,8 +97,7 @@ def places(nodes: int) -> int:
 FIRST = (Point("event", "event"), Point("leave", "egress"))  # EVENT, EGRESS
 
 
-@dataclass(frozen=True)
-class Schema:
+class Schema(Frozen):
     """`digest` is that of the traced object, `plain` of the one whose place it takes (SHA-256,
     hex)."""
 
@@ -117,8 +112,7 @@ class Schema:
         return json.dumps(asdict(self), indent=1)
 
 
-@dataclass(frozen=True)
-class TracedBuild:
+class TracedBuild(Frozen):
     """An object with the same programs as the plain one, which tell what happens to packets."""
 
     object: bytes
