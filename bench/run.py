@@ -164,7 +164,7 @@ def main() -> None:
         agent.print_rows(staged, given.requests, say, given.cdf)
         say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
-                       ("overlays", overlays(staged)), ("commands", commands(LINX, 5)),
+                       ("overlays", overlays(staged)), ("commands", commands(LINX, 13)),
                        ("agent", agent.figures())):  # fmt: skip
         if part in parts:
             for row in rows:
