@@ -4,17 +4,16 @@ there are any, so that packets need no directory."""
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from itertools import combinations
 
+from ..lang.frozen import Frozen
 from .manifest import Match, RuleKind
 
 #: More masks than this are better found in a directory, which has only those in use.
 FIXED_MOST = 4
 
 
-@dataclass(frozen=True)
-class FixedTuple:
+class FixedTuple(Frozen):
     """A tuple as C looks under it: `mask` and `tag` (its number) by the key's u64 words. `present`:
     words of the key that must have these bits, or no key of the tuple can match. `last` of those
     that are as specific."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from ..lang import tree
 from ..lang.diagnostics import Diagnostics, Refused
+from ..lang.frozen import Frozen
 from ..lang.source import Source
 from .checking import faults_files as faults
 
@@ -45,8 +45,7 @@ HOMES = {
 }
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Frozen):
     """A header a file sees. `standard`: it is one of helioc's own."""
 
     header: tree.Header

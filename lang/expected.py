@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from . import faults
 from .diagnostics import Diagnostic
+from .frozen import Frozen
 from .lexer import Token, span
 from .source import Source
 
@@ -35,8 +34,7 @@ _WHOLE = {
 }
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Frozen):
     """Where the grammar does not go on: the token, the rule being read, what it wants, and the
     words that it would have taken at this and earlier tokens."""
 

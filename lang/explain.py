@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
+
+from .frozen import Frozen
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(Frozen):
     """`title` is a line, `text` paragraphs with an empty line between them; `wrong` is an example
     that gets the code and `mended` the same without. Either example may be empty where no text
     could show it."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
 
 from .diagnostics import Diagnostic, Label
+from .frozen import Frozen
 from .source import Source
 
 TAB = 4
@@ -70,8 +70,7 @@ def _lines_of(label: Label) -> list[int]:
     return [first, last]
 
 
-@dataclass(frozen=True)
-class _Mark:
+class _Mark(Frozen):
     """The part of a label that lies on one line: characters [start, end), counted from 0."""
 
     line: int

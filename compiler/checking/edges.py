@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics, did_you_mean
+from ...lang.frozen import Frozen
 from ...lang.source import Span
 from .. import model
 from ..graph import count_ways, deepest, reachable
@@ -24,8 +23,7 @@ MOST_WAYS = 2_048
 DEEPEST = 32_767
 
 
-@dataclass(frozen=True)
-class CheckedGraph:
+class CheckedGraph(Frozen):
     """`headers` by node; `sound` is False where edges or nodes had to be left out, so that what
     follows from the graph's shape is not to be held against the user."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics, did_you_mean
+from ...lang.frozen import Frozen
 from ...lang.source import Span
 from .. import model
 from ..resolve import Known
@@ -29,8 +30,7 @@ class _Layout:
     array: tree.Field | None = None
 
 
-@dataclass(frozen=True)
-class CheckedHeader:
+class CheckedHeader(Frozen):
     """`broken`: fields whose type is wrong, so that nothing more is said about them; `whole` is
     False if anything of the header is wrong."""
 

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostic, Diagnostics
+from ...lang.frozen import Frozen
 from ...lang.source import Span
 from .. import model
 from . import faults_files, faults_headers, faults_states
@@ -79,8 +80,7 @@ class SaidItems(NamedTuple):
     span: Span
 
 
-@dataclass(frozen=True)
-class StageNames:
+class StageNames(Frozen):
     """Names at one place of a stage."""
 
     program: Program

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics
+from ...lang.frozen import Frozen
 from ...lang.source import Span
 from .. import model
 from . import faults_files
@@ -23,8 +23,7 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(Frozen):
     """A checked expression; its value lies in `low`..`high`. `what` says it in messages."""
 
     expr: model.Expr
@@ -77,8 +76,7 @@ Lookup = Callable[[tree.Path], Value | None]
 CallLookup = Callable[[tree.Call], Value | None]
 
 
-@dataclass(frozen=True)
-class Expressions:
+class Expressions(Frozen):
     """Checks expressions; `name` and `call` say what paths and calls mean here. Every method gives
     None where it has reported an error. `tested`: comparisons that hold here."""
 

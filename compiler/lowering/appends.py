@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
+from ...lang.frozen import Frozen
 from ..graph import surely_present
 from ..model import Derived, Field, Header
 from ..sums import NETWORK, UPPER_LAYER, is_checksum, is_sum_of_header
@@ -21,8 +21,7 @@ from .site import Site
 from .stores import put_summed, put_value
 
 
-@dataclass(frozen=True)
-class _Front:
+class _Front(Frozen):
     """A header in front of what is appended. C text of where it starts (0: the packet lacks it) and
     where it ends; `sure`: no packet lacks it."""
 

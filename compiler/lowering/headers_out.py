@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from functools import cached_property, partial
 
+from ...lang.frozen import Frozen
 from ..lowered import Writer
 from ..model import TAIL, Derived, Field, Group, Header
 from ..sizes import first_field, solved
@@ -15,8 +15,7 @@ from .padding import Padding, put_padding
 from .stores import is_known, stores
 
 
-@dataclass(frozen=True)
-class HeaderOut:
+class HeaderOut(Frozen):
     """A header to be written: `given` are values by field, `writes` what the edge to the next
     header says. Fields not named take their defaults. `computed`: checksums that are asked for, so
     that their group is there. `listed`: what the array holds, if the header has one. `padded`: what
@@ -228,8 +227,7 @@ class HeaderOut:
         return at if f.group != TAIL else f"{at} + {padding}"
 
 
-@dataclass(frozen=True)
-class ListOut:
+class ListOut(Frozen):
     """What an array is to hold: C names of how many values and of where their first is, and which
     way they are taken from there. `most`: so many at most."""
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...lang.frozen import Frozen
 from .site import Site
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(Frozen):
     """`size`: octets of the header without options. `ttl`: the octet of the time to live, `left`
     that field's name. `source`: the octet where the source address starts, `address` its octets.
     `spends`, `congested`: C functions that lower the time to live and set ECN to CE. `errors`: ICMP

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ...lang.frozen import Frozen
 from ..lowered import Writer
 from ..sizes import first_field, solved
 from .fields import pieces
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from .headers_out import HeaderOut
 
 
-@dataclass(frozen=True)
-class Padding:
+class Padding(Frozen):
     """C texts of how many octets of zeros stand in front of the tail (`most` at most), and of the
     value of the field that says the size."""
 

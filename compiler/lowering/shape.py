@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...lang.frozen import Frozen
 from ...lang.source import Span
 from ..graph import leading
 from ..graph import writable as announcing
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from .site import Site
 
 
-@dataclass(frozen=True)
-class Appended:
+class Appended(Frozen):
     """What is to follow the header of `behind`, which `writes` announce it by."""
 
     behind: str
@@ -24,8 +23,7 @@ class Appended:
     writes: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Frozen):
     """What the packet will look like. `fronts`: nodes that may be the first behind the link nodes
     and the pushes; `popped`: what was removed in front of it, outermost first, in each way that may
     be; `pushed` outermost first. `own`: the link node that was popped to, where the packet's own

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...lang.frozen import Frozen
 from ..model import Derived, Field, Header
 from .fields import SWAP, Value, constant, container, pieces
 
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from .headers_out import HeaderOut
 
 
-@dataclass(frozen=True)
-class Store:
+class Store(Frozen):
     """`octets` (1, 2, 4, 8 or 16) at octet `at`; `text` is C, as it stands in the packet."""
 
     at: int
