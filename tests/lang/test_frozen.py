@@ -53,7 +53,7 @@ def test_nothing_changes() -> None:
     with pytest.raises(FrozenInstanceError):
         place.x = 2  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
-        del place.x  # type: ignore[misc]
+        del place.x
     assert replace(place, x=2) == Place(2)
     assert place == Place(1)
 
