@@ -246,9 +246,10 @@ class Imaged(MutableMapping[bytes, Handle]):
         self._own[image] = to
 
     def __delitem__(self, image: bytes) -> None:
-        if self._find(image) is _NONE:
+        found, there = self._own.get(image, _NONE), self._at(image)[0] >= 0
+        if found is _GONE or (found is _NONE and not there):
             raise KeyError(image)
-        if self._at(image)[0] >= 0:
+        if there:
             self._own[image] = _GONE
         else:
             del self._own[image]

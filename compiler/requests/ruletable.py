@@ -60,7 +60,8 @@ class Table:
     """`rules` maps a handle to a rule, or to the number of a packed one. `keys` maps match images
     to handles. `pointed` counts, by id, the references to a rule (or group)."""
 
-    __slots__ = ("blocks", "free", "groups", "keys", "kind", "names", "pointed", "rules", "top")
+    __slots__ = ("blocks", "free", "groups", "keys", "kind", "most_free", "names", "pointed",
+                 "rules", "top")  # fmt: skip
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -72,6 +73,7 @@ class Table:
         self.blocks: list[Packed] = []
         self.free: list[int] = []  # a heap: every unused id below `top`, and stale ones
         self.top = 1
+        self.most_free = 64  # so many, stale ones too, before those are thrown out
 
     def get(self, handle: Handle) -> Rule | None:
         found = self.rules.get(handle)
@@ -167,8 +169,9 @@ class Table:
         free, ids = self.free, self._ids()
         if id_ < self.top:
             heapq.heappush(free, id_)
-            if len(free) > 64 and len(free) > 2 * (self.top - len(ids)):
+            if len(free) > self.most_free:
                 self.free = sorted({i for i in free if i not in ids})
+                self.most_free = 64 + 2 * len(self.free)
 
 
 _K = TypeVar("_K")
