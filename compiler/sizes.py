@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 
-from .model import Arithmetic, Const, Expr, Header, Own
+from .model import TAIL, Arithmetic, Const, Expr, Header, Own
 
 
 def solved(header: Header, expr: Expr, wanted: Callable[[int], bool]) -> tuple[str, int, int]:
@@ -67,3 +68,22 @@ def _evaluated(expr: Expr, values: dict[str, int]) -> int:
                 case ">>":
                     return a >> b
     raise AssertionError(f"{expr} stands in no header")
+
+
+def is_even(header: Header) -> bool:
+    """Whether the header has an even number of octets, so that words behind it are aligned."""
+    match header.size:
+        case None:
+            widths = (header.fixed, *(g.width for g in header.groups))
+            return not any(width % 16 for width in widths)
+        case Arithmetic("*", _, Const(factor)) | Arithmetic("*", Const(factor), _):
+            return factor % 2 == 0
+    return False
+
+
+def starts_even(header: Header, group: str) -> bool:
+    """Whether the group always starts at an even octet of the header."""
+    if group == TAIL:
+        return is_even(header) and header.tail % 16 == 0
+    before = list(takewhile(lambda g: g.name != group, header.groups))
+    return not any(width % 16 for width in (header.fixed, *(g.width for g in before)))

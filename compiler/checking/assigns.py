@@ -11,7 +11,7 @@ from . import faults_changes, faults_files, faults_headers
 from .changes import Changed
 from .flow import Scope, State
 from .pushes import own_fields
-from .stage_names import Program, StageNames
+from .stage_names import Program, StageNames, Use
 from .values import KINDS, Value, fits
 
 #: By network header, what has its addresses in a pseudo header (RFC 9293, 768, 4443).
@@ -19,7 +19,7 @@ COVERED = {"ipv4": LAYER4, "ipv6": (*LAYER4, "icmpv6")}
 
 
 def assign(program: Program, statement: tree.Assign, state: State, scope: Scope) -> Changed:
-    target = _target(program, statement.target, state, scope)
+    target = _target(program, statement.target, state, scope, "target")
     value = StageNames(program, state, scope).expressions.value(statement.value)
     if target is None or value is None:
         return Changed(None, state)
@@ -31,8 +31,8 @@ def assign(program: Program, statement: tree.Assign, state: State, scope: Scope)
 
 
 def swap(program: Program, statement: tree.Swap, state: State, scope: Scope) -> Changed:
-    left = _target(program, statement.left, state, scope)
-    right = _target(program, statement.right, state, scope)
+    left = _target(program, statement.left, state, scope, "value")
+    right = _target(program, statement.right, state, scope, "value")
     if left is None or right is None:
         return Changed(None, state)
     if (left.kind, left.width) != (right.kind, right.width):
@@ -47,13 +47,15 @@ def swap(program: Program, statement: tree.Swap, state: State, scope: Scope) -> 
     return Changed(model.Assign(both, statement.span), state)
 
 
-def _target(program: Program, path: tree.Path, state: State, scope: Scope) -> Value | None:
-    """A field that may be changed."""
+def _target(
+    program: Program, path: tree.Path, state: State, scope: Scope, use: Use
+) -> Value | None:
+    """A field that may be changed; as a "target" it may be one that its header lacks."""
     if path.parts[0].text in program.rules.known or path.parts[0].text in scope.names:
         what = "a rule" if len(path.parts) == 1 else "an element of a rule"
         program.report(faults_headers.wrong_kind(path.span, what, "a field of the packet"))
         return None
-    value = StageNames(program, state, scope).name(path)
+    value = StageNames(program, state, scope, use).name(path)
     if value is None:
         return None
     if not isinstance(value.expr, model.Packet):
@@ -61,10 +63,6 @@ def _target(program: Program, path: tree.Path, state: State, scope: Scope) -> Va
         return None
     node = program.checked.graph.node(value.expr.node)
     field = node.header.field(value.expr.field)
-    if field.group is not None:
-        what = "assigning to a field behind the fixed part of its header"
-        program.report(faults_files.unsupported(path.span, what))
-        return None
     why = _why_not(program, node, field, state)
     if why is not None:
         program.report(faults_changes.not_assigned(path.span, path.text, why, field.span))
@@ -86,7 +84,7 @@ def _why_not(program: Program, node: model.Node, field: model.Field, state: Stat
         if not last and header.protocol not in LAYER4:
             return "an edge tests it"
     seen = max((t.ahead for e in graph.entering(node.name) for t in e.tests), default=0)
-    if field.offset < seen:
+    if (field.offset if field.group is None else header.fixed) < seen:
         return "an edge in front looks ahead at it"
     if decides_reading(header, field):
         return "it says how the header is read"

@@ -21,7 +21,7 @@ from .values import KINDS, WIDEST, Expressions, Value, of_width
 
 #: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash, as
 #: all the values that an element holds, as what the packet may lack.
-Use = Literal["value", "group", "match", "port", "hash", "list", "option"]
+Use = Literal["value", "group", "match", "port", "hash", "list", "option", "target"]
 
 
 @dataclass
@@ -140,7 +140,7 @@ class StageNames(Frozen):
         if path.index is not None:
             value = packets.item(path, self.expressions.value(path.index))
         else:
-            value = packets.field(path, groups=self.use == "option")
+            value = packets.field(path, groups=self.use in ("option", "target"))
         if value is None or not isinstance(value.expr, model.Packet | model.Item):
             return value
         node = value.expr.node

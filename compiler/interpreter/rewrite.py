@@ -155,11 +155,13 @@ class Rewriting:
 
     def change(self, node: str, field: str, value: int) -> None:
         """Change a field in place, and every checksum that covers it: the header's own, that of the
-        layer above where an address changes, and those of headers in front over their payload."""
+        layer above where an address changes, and those of headers in front over their payload. Of
+        a group that is absent nothing changes."""
         layer = self.layer(node)
         assert layer is not None
         offset = layer.octets.offset(layer.header.field(field))
-        assert offset is not None
+        if offset is None:
+            return
         width = layer.header.field(field).width
         self._changed(node, field, layer.octets.number(field), value & ((1 << width) - 1))
         first, last = offset // 16 * 2, (offset + width + 15) // 16 * 2

@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from functools import partial
 
 from ..graph import below, between
-from ..model import Arithmetic, Assign, Const, Derived, Field, Header, Packet
+from ..model import Assign, Derived, Field, Packet
+from ..sizes import is_even, starts_even
 from ..sums import NETWORK, is_checksum
 from . import trace
 from .fields import Value
@@ -26,13 +27,29 @@ def assign(site: Site, statement: Assign) -> None:
 
 
 def _change(site: Site, target: Packet, new: Value) -> None:
+    """A field of a group that the packet lacks stays lacking."""
     w, header, pointer = site.writer, site.header(target.node), site.node(target.node)
+    field = header.field(target.field)
+    if field.group is None:
+        _change_at(site, target, pointer, new)
+        return
+    group = group_pointer(site, header, field.group, pointer)
+    with w.nest(f"if ({group}) {{"):
+        _change_at(site.branch(), target, group, new)
+
+
+def _change_at(site: Site, target: Packet, pointer: str, new: Value) -> None:
+    """`pointer` is to what the field's offset counts from: the header or its group."""
+    w, header = site.writer, site.header(target.node)
     field = header.field(target.field)
     above, front = _above(site, target), _in_front(site, target.node)
     trace.change(site, target.node, target.field, pointer, new)
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
         return
+    if field.group is not None and not starts_even(header, field.group):
+        what = f"assigning to {target.node}.{field.name}, which may be at an odd octet"
+        raise Unsupported(what, w.span)
     change, total = put_summed(w, pointer, header, field, new), w.fresh("total")
     w.put(f"u64 {total} = {change};")
     _follow(site, target.node, "header", change, total)
@@ -106,18 +123,7 @@ def _in_front(site: Site, node: str) -> list[str]:
     gone = site.shape.gone(site.pipeline.graph, site.role)
     kept = [n for n in in_front(site, node)[1:] if n not in gone]
     covering = [n for n in kept if _sums(site, n, "payload")]
-    if covering and not all(_is_even(site.header(n)) for n in kept):
+    if covering and not all(is_even(site.header(n)) for n in kept):
         what = f"assigning to {node} behind a header of an odd number of octets"
         raise Unsupported(what, site.writer.span)
     return covering
-
-
-def _is_even(header: Header) -> bool:
-    """Whether the header has an even number of octets, so that words behind it are aligned."""
-    match header.size:
-        case None:
-            widths = (header.fixed, *(g.width for g in header.groups))
-            return not any(width % 16 for width in widths)
-        case Arithmetic("*", _, Const(factor)) | Arithmetic("*", Const(factor), _):
-            return factor % 2 == 0
-    return False

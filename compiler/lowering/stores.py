@@ -135,12 +135,13 @@ def put_summed(w: Writer, pointer: str, header: Header, field: Field, value: Val
 
 
 def words_of(header: Header, field: Field) -> list[tuple[int, int]]:
-    """(octet, octets) of the aligned words that a field lies in; of the last word of a header of an
-    odd number of octets the one that is the header's."""
+    """(octet, octets) of the aligned words that a field lies in; of the last word of a header (or
+    group) of an odd number of octets the one that is the header's."""
+    behind = header.minimum if field.group is None else header.group(field.group).width // 8
     at, end = field.offset // 16 * 2, (field.offset + field.width + 15) // 16 * 2
     found = []
     while at < end:
-        left = min(end, header.minimum) - at
+        left = min(end, behind) - at
         size = 4 if left >= 4 else min(left, 2)
         found.append((at, size))
         at += max(size, 2)

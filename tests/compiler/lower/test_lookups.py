@@ -78,7 +78,7 @@ def test_what_is_too_old_is_not_recalled() -> None:
         table = run.maps["hosts_state"]
         interpreter = Interpreter(pipeline, case.environment)
         for age, verdict in ((299, "redirect"), (301, "tx")):
-            for frame, port in case.before:
+            for frame, port in case.packets_before:
                 run.run(frame, port)
                 interpreter.run(case.book, frame, port)
             for key, entry in list(table.items()):

@@ -10,7 +10,9 @@ from helioc.compiler.lower import Join
 from packet_cases import packet_cases_hold
 
 HERE = Path(__file__).parent
-PIPELINES = sorted([*HERE.glob("parses/*.hp"), *HERE.glob("pushes/*.hp")])
+PIPELINES = sorted(
+    [*HERE.glob("parses/*.hp"), *HERE.glob("pushes/*.hp"), HERE / "assigns/groups.hp"]
+)
 
 
 @pytest.mark.usefixtures("kernel")
