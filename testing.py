@@ -53,7 +53,9 @@ class Tested:
         return self._fuzzed.packets()
 
     def scenarios(self) -> SearchStrategy[Scenario]:
-        """Rules, and packets of which many meet them."""
+        """Requests (rules that are created, updated, replaced, deleted, one by one or several at
+        once) and packets of which many meet these rules, in turn: `steps`, or apart `requests` and
+        `packets`."""
         return self._fuzzed.scenarios()
 
     def agree(self, scenario: Scenario) -> list[Outcome]:

@@ -6,8 +6,9 @@ addresses, routes or neighbours is seen: all that comes from the given environme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -16,8 +17,11 @@ import numpy.typing as npt
 from ..compiler.interpreter.environment import Environment, Fate, Outcome
 from ..compiler.interpreter.environment import Port as EnvironmentPort
 from ..compiler.manifest import Manifest
+from ..compiler.requests.plan import Plan as RequestPlan
+from ..compiler.requests.rulebook import RuleBook
 from ..compiler.requests.rules import Rule
 from ..compiler.tracing.steps import Step
+from ..lang.request import Request
 from . import faults
 from .bundle import Bundle
 from .handles import BpfError, Map, Object, Program, RunResult
@@ -245,6 +249,30 @@ class PrivateRun:
         return counted, wrong
 
 
+class Private(Protocol):
+    """Where a frame is run, and a plan carried out: a `PrivateRun`, or a card's."""
+
+    def run(self, frame: bytes, port: int) -> Outcome: ...
+
+    def apply(self, plan: RequestPlan) -> None: ...
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Set up for a case: what is asked of it changes book and maps."""
+
+    at: Private
+    book: RuleBook
+
+    def __call__(self, frame: bytes, port: int) -> Outcome:
+        return self.at.run(frame, port)
+
+    def ask(self, request: Request) -> None:
+        plan = self.book.plan(request)
+        self.at.apply(plan)
+        self.book.commit(plan)
+
+
 class KernelBackend:
     """`PrivateRun` as `compiler.packet_runs.Backend`: each case's environment and rules."""
 
@@ -262,12 +290,13 @@ class KernelBackend:
         return self._run.programs
 
     @contextmanager
-    def prepare(self, case: Any) -> Iterator[Callable[[bytes, int], Outcome]]:
-        """`case` has an environment and a book."""
+    def prepare(self, case: Any) -> Iterator[Prepared]:
+        """`case` has an environment and an opening book."""
+        book: RuleBook = case.opening()
         self._run.set_environment(case.environment)
-        self._run.set_rules(case.book)
+        self._run.set_rules(book)
         self._run.forget()
-        yield self._run.run
+        yield Prepared(self._run, book)
 
     def close(self) -> None:
         """May be called again."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...lang.diagnostics import Refused
-from ...lang.request import Request
 from ...lang.source import Source
 from ..interpreter.environment import Outcome
 from ..packettests.cases import Case, read_tests
@@ -17,7 +16,8 @@ NAME = "found by fuzzing"
 
 def summary(found: Found) -> str:
     """What was met, the most frequent first."""
-    counts = f"{found.packets:,} packets under {found.rules:,} rules, {found.scenarios:,} scenarios"
+    asked = f"{found.requests:,} requests with {found.rules:,} rules"
+    counts = f"{found.packets:,} packets under {asked}, {found.scenarios:,} scenarios"
     total = max(found.packets, 1)
     lines = [f"{counts}: interpreter and kernel agree"]
     lines += [f"  {count * 100 / total:5.1f} %  {what}" for what, count in found.seen.most_common()]
@@ -26,7 +26,7 @@ def summary(found: Found) -> str:
 
 def disagreement(fuzzed: Fuzzed, scenario: Scenario, meeting: Meeting) -> tuple[list[str], str]:
     """In which ways the kernel differs, and the test: a YAML file of one case."""
-    asked = _that_is_asked(fuzzed, scenario, meeting.index)
+    asked = fuzzed.taken(Scenario(scenario.steps[: meeting.index + 1]))
     text = _text(fuzzed, asked, meeting.expected)
     case = _read(fuzzed, text)
     lines = (
@@ -35,27 +35,16 @@ def disagreement(fuzzed: Fuzzed, scenario: Scenario, meeting: Meeting) -> tuple[
     return lines or [f"{meeting.expected} and {meeting.got}"], text
 
 
-def _that_is_asked(fuzzed: Fuzzed, scenario: Scenario, index: int) -> Scenario:
-    """The packets up to the one that failed, and the requests that are not refused."""
-    taken: list[Request] = []
-    for request in scenario.requests:
-        before = len(fuzzed.book(tuple(taken)))
-        after = len(fuzzed.book((*taken, request)))
-        if after != before:
-            taken.append(request)
-    return Scenario(tuple(taken), scenario.packets[: index + 1])
-
-
 def _text(fuzzed: Fuzzed, scenario: Scenario, expected: Outcome) -> str:
     """By headers where that gives the same octets, else in hex."""
     whole = [not packet.damage for packet in scenario.packets]
     environment = fuzzed.world.environment
 
     def text() -> str:
-        return packet_test(NAME, environment, scenario.requests, scenario.packets, expected, whole)
+        return packet_test(NAME, environment, scenario, expected, whole)
 
     case = _read(fuzzed, text())
-    frames = [] if case is None else [*(frame for frame, _ in case.before), case.frame]
+    frames = [] if case is None else [*(frame for frame, _ in case.packets_before), case.frame]
     for i, packet in enumerate(scenario.packets):
         if i >= len(frames) or frames[i] != packet.frame:
             whole[i] = False

@@ -1,14 +1,15 @@
-"""Rules for a pipeline: their matches taken from packets, so that some packets meet them."""
+"""Rules for a pipeline: their matches taken from packets, so that some packets meet them; requests
+that create, update, replace and delete them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from hypothesis import strategies as st
 
 from ...lang.diagnostics import Refused
-from ...lang.request import IE, Change, Request, RuleItem, request_text
+from ...lang.request import IE, Change, Operation, Request, RuleItem, request_text
 from ...lang.request_parser import parse_request
 from ...lang.source import Source
 from ..interpreter.environment import Environment
@@ -17,6 +18,7 @@ from ..interpreter.parse_packet import PacketParser
 from ..manifest import Manifest
 from ..model import Element, Layer4, Match, Packet, Pipeline, RuleKind
 from ..requests.ie_values import Codec, Fault
+from ..requests.plan import Plan
 from ..requests.rulebook import RuleBook
 from ..requests.rulekinds import Kind
 from ..sums import LAYER4
@@ -24,6 +26,13 @@ from .packets import Drawn
 from .world import World
 
 _MOST = 4  # rules of a kind
+There = Mapping[str, list[int]]  # ids by kind
+
+
+class Applying(Protocol):
+    """Where a plan is carried out; refuses what there is no room for."""
+
+    def apply(self, plan: Plan) -> None: ...
 
 
 class Sample:
@@ -32,7 +41,7 @@ class Sample:
     def __init__(self, pipeline: Pipeline, world: World, drawn: Drawn) -> None:
         port = world.environment.port(drawn.port)
         assert port is not None
-        self._port = drawn.port
+        self.packet, self._port = drawn, drawn.port
         parsed = PacketParser(pipeline.graph).parse(port.role, drawn.frame)
         self._fields: dict[tuple[str, str], Value] = {
             (layer.name, name): value
@@ -60,40 +69,20 @@ class RuleMaker:
         self._kinds = {r.name: Kind(manifest, r) for r in manifest.rules}
         self._order = _by_need(pipeline)
 
-    def requests(self, draw: st.DrawFn, drawn: Sequence[Drawn]) -> tuple[Request, ...]:
-        """One request a rule, those that others refer to first; now and then a deletion. Those that
-        the rule book would refuse are left out."""
+    def session(self, draw: st.DrawFn, drawn: Sequence[Drawn]) -> Session:
+        """Requests about these packets, one after the other."""
         samples = [Sample(self.pipeline, self.world, packet) for packet in drawn]
-        book, requests = new_book(self.manifest, self.world.environment), list[Request]()
+        return Session(self, draw, samples)
 
-        def ask(operation: Literal["create", "delete"], item: RuleItem) -> None:
-            request = Request((Change(operation, (item,)),))
-            try:
-                book.commit(book.plan(read_again(request)))
-                requests.append(request)
-            except Refused:
-                return
+    @property
+    def kinds(self) -> tuple[RuleKind, ...]:
+        """Those that others refer to in front of those."""
+        return self._order
 
-        for rule in self._order:
-            for number in range(1, draw(st.integers(1, _MOST)) + 1):
-                id_ = 1 if rule.grouped and draw(st.booleans()) else number
-                sample = draw(st.sampled_from(samples))
-                ask("create", self._rule(draw, rule, id_, sample, book))
-        gone = draw(st.sampled_from(self._order)).name if self._order else ""
-        if gone and not draw(st.integers(0, 3)):
-            ask("delete", RuleItem(gone, draw(st.integers(1, _MOST)), block=False))
-        return tuple(requests)
-
-    def _rule(
-        self,
-        draw: st.DrawFn,
-        rule: RuleKind,
-        number: int,
-        sample: Sample,
-        book: RuleBook,
+    def rule(
+        self, draw: st.DrawFn, rule: RuleKind, number: int, sample: Sample, there: There
     ) -> RuleItem:
         kind = self._kinds[rule.name]
-        there = {name: sorted({r.id for r in book.rules(name)}) for name in self._kinds}
         items: list[RuleItem | IE] = []
         for match in rule.match:
             codec = kind.codecs[match.element.name]
@@ -101,18 +90,19 @@ class RuleMaker:
             items += [ie] if ie else []
         if rule.priority:
             items.append(_ie(kind.codecs[rule.priority[1].name], draw(st.integers(0, 3))))
-        items += self._gives(draw, rule, there)
-        targets = [(k, i) for k in rule.alternatives for i in there.get(k, ())]
-        if targets:
-            items.append(RuleItem(*draw(st.sampled_from(targets)), block=False))
-        if rule.spread:
-            items += self._members(draw, rule, there)
+        items += self.changeable(draw, rule, there)
         name = f"{rule.name}{number}" if rule.named else None
         return RuleItem(rule.name, number, name, tuple(items))
 
-    def _members(
-        self, draw: st.DrawFn, rule: RuleKind, there: Mapping[str, list[int]]
-    ) -> list[RuleItem | IE]:
+    def changeable(self, draw: st.DrawFn, rule: RuleKind, there: There) -> list[RuleItem | IE]:
+        """What an update may say as well: elements, what the rule gives, members."""
+        items = self._gives(draw, rule, there)
+        targets = [(k, i) for k in rule.alternatives for i in there.get(k, ())]
+        if targets:
+            items.append(RuleItem(*draw(st.sampled_from(targets)), block=False))
+        return items + (self._members(draw, rule, there) if rule.spread else [])
+
+    def _members(self, draw: st.DrawFn, rule: RuleKind, there: There) -> list[RuleItem | IE]:
         spread = rule.spread
         assert spread is not None
         known = there.get(spread.kind, [])
@@ -169,9 +159,7 @@ class RuleMaker:
             value = codec.format(canonical.value)
         return IE(codec.name, codec.lengths[0], canonical.form, value, canonical.other)
 
-    def _gives(
-        self, draw: st.DrawFn, rule: RuleKind, there: Mapping[str, list[int]]
-    ) -> list[RuleItem | IE]:
+    def _gives(self, draw: st.DrawFn, rule: RuleKind, there: There) -> list[RuleItem | IE]:
         """What the rule gives: all that its stages need, of the rest more often than not."""
         kind, given = self._kinds[rule.name], dict[str, int]()
         items: list[RuleItem | IE] = []
@@ -202,6 +190,86 @@ class RuleMaker:
         if element.symbols:
             return tuple(value for _, value in element.symbols)
         return self.world.values(element.kind, element.width)
+
+
+class Session:
+    """Requests in their order, of which the rule book refuses none."""
+
+    def __init__(self, maker: RuleMaker, draw: st.DrawFn, samples: list[Sample]) -> None:
+        self._maker, self._draw, self._samples = maker, draw, samples
+        self._book = new_book(maker.manifest, maker.world.environment)
+        self._copied: list[Drawn] = []
+
+    def meeting(self) -> list[Drawn]:
+        """Packets of which rules were taken: most meet these, if they are still there."""
+        if not self._copied:
+            return []
+        return self._draw(st.lists(st.sampled_from(self._copied), min_size=1, max_size=3))
+
+    def created(self) -> Iterator[Request]:
+        """Rules of every kind, those that others refer to first: several in most requests."""
+        draw, changes = self._draw, list[Change]()
+        for kind in self._maker.kinds:
+            for number in range(1, draw(st.integers(1, _MOST)) + 1):
+                id_ = 1 if kind.grouped and draw(st.booleans()) else number
+                change = Change("create", (self._rule(kind, id_),))
+                if ask(self._book, Request((change,))) is not None:
+                    changes.append(change)
+            if changes and not draw(st.integers(0, 2)):
+                yield Request(tuple(changes))
+                changes = []
+        if changes:
+            yield Request(tuple(changes))
+
+    def changed(self) -> Iterator[Request]:
+        """A request of one to three changes, if the rules may be changed so."""
+        if not self._maker.kinds:
+            return
+        changes = tuple(self._change() for _ in range(self._draw(st.sampled_from((1, 1, 2, 3)))))
+        for request in (Request(changes), Request(changes[:1])):
+            if ask(self._book, request) is not None:
+                yield request
+                return
+
+    def _change(self) -> Change:
+        """Updates most often: they are what is easily forgotten somewhere."""
+        draw, maker = self._draw, self._maker
+        kind = draw(st.sampled_from(maker.kinds))
+        ids = self._there()[kind.name]
+        words: list[Operation] = ["update", "update", "update", "delete", "replace"]
+        operation = draw(st.sampled_from(words)) if ids else "create"
+        match operation:
+            case "update":
+                items = tuple(maker.changeable(draw, kind, self._there()))
+                number = draw(st.sampled_from(ids))
+                return Change(operation, (RuleItem(kind.name, number, None, items),))
+            case "delete":
+                number = draw(st.sampled_from(ids))
+                return Change(operation, (RuleItem(kind.name, number, block=False),))
+            case "replace":
+                numbers = range(1, draw(st.integers(1, _MOST)) + 1)
+                return Change(operation, tuple(self._rule(kind, number) for number in numbers))
+        return Change(operation, (self._rule(kind, max(ids, default=0) + 1),))
+
+    def _rule(self, kind: RuleKind, number: int) -> RuleItem:
+        sample = self._draw(st.sampled_from(self._samples))
+        self._copied.append(sample.packet)
+        return self._maker.rule(self._draw, kind, number, sample, self._there())
+
+    def _there(self) -> There:
+        return {name: sorted({r.id for r in self._book.rules(name)}) for name in self._book.kinds}
+
+
+def ask(book: RuleBook, request: Request, kernel: Applying | None = None) -> Plan | None:
+    """Make it so in the book, and before that in the kernel; None if either refuses."""
+    try:
+        plan = book.plan(read_again(request))
+        if kernel is not None:
+            kernel.apply(plan)
+    except Refused:
+        return None
+    book.commit(plan)
+    return plan
 
 
 def new_book(manifest: Manifest, environment: Environment) -> RuleBook:

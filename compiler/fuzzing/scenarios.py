@@ -1,4 +1,5 @@
-"""A scenario: rules, and packets that meet them; whether two backends make the same of it."""
+"""A scenario: requests, and packets that meet their rules; whether two backends make the same of
+it."""
 
 from __future__ import annotations
 
@@ -10,16 +11,16 @@ from typing import Protocol
 
 from hypothesis import strategies as st
 
-from ...lang.diagnostics import Refused
 from ...lang.request import Request, request_text
 from ..interpret import Interpreter
 from ..interpreter.environment import Environment, Outcome
 from ..manifest import Manifest
 from ..model import Pipeline
 from ..phases import lower_pipeline, manifest_of
+from ..requests.plan import Plan
 from ..requests.rulebook import RuleBook
 from .packets import Drawn, packets, variations
-from .rules import RuleMaker, new_book, read_again
+from .rules import RuleMaker, ask, new_book
 from .world import World, world_of
 
 SHORTEST = 14  # octets: the kernel test-runs nothing shorter
@@ -35,24 +36,35 @@ class Kernel(Protocol):
 
     def forget(self) -> None: ...
 
+    def apply(self, plan: Plan) -> None: ...
+
     def run(self, frame: bytes, port: int) -> Outcome: ...
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """`requests` are asked one after the other; those that are refused change nothing."""
+    """Requests and packets, one after the other. Requests that are refused change nothing."""
 
-    requests: tuple[Request, ...]
-    packets: tuple[Drawn, ...]
+    steps: tuple[Request | Drawn, ...]
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Request))
+
+    @property
+    def packets(self) -> tuple[Drawn, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Drawn))
 
     def __repr__(self) -> str:
-        rules = "".join(map(request_text, self.requests))
-        return "\n".join([rules, *map(repr, self.packets)])
+        return "\n".join(
+            request_text(step).strip() if isinstance(step, Request) else repr(step)
+            for step in self.steps
+        )
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """A packet that was run on both: which of the scenario's, what came out of each."""
+    """A packet that was run on both: which step of the scenario, what came out of each."""
 
     index: int
     expected: Outcome
@@ -84,35 +96,42 @@ class Fuzzed:
     def scenarios(self) -> st.SearchStrategy[Scenario]:
         return _scenario(self)
 
-    def book(self, requests: tuple[Request, ...]) -> RuleBook:
-        """What is in force after these requests."""
-        book = new_book(self.manifest, self.world.environment)
-        for request in requests:
-            try:
-                book.commit(book.plan(read_again(request)))
-            except Refused:
-                continue
-        return book
+    def taken(self, scenario: Scenario) -> Scenario:
+        """Without the requests that are refused."""
+        book, steps = new_book(self.manifest, self.world.environment), list[Request | Drawn]()
+        for step in scenario.steps:
+            if isinstance(step, Drawn) or ask(book, step) is not None:
+                steps.append(step)
+        return Scenario(tuple(steps))
 
     def meetings(self, scenario: Scenario, kernel: Kernel) -> Iterator[Meeting]:
         """Each packet of the scenario that the kernel can run, in order."""
-        book = self.book(scenario.requests)
+        book = new_book(self.manifest, self.world.environment)
         kernel.set_rules(book)
         kernel.forget()
         interpreter = Interpreter(self.pipeline, self.world.environment)
-        for index, packet in enumerate(scenario.packets):
-            if len(packet.frame) >= SHORTEST:
-                expected = interpreter.run(book, packet.frame, packet.port)
-                yield Meeting(index, expected, kernel.run(packet.frame, packet.port))
+        for index, step in enumerate(scenario.steps):
+            if isinstance(step, Request):
+                ask(book, step, kernel)
+            elif len(step.frame) >= SHORTEST:
+                expected = interpreter.run(book, step.frame, step.port)
+                yield Meeting(index, expected, kernel.run(step.frame, step.port))
 
 
 @st.composite
 def _scenario(draw: st.DrawFn, fuzzed: Fuzzed) -> Scenario:
-    """Variations on a few packets: so several of them meet the same rules."""
+    """Variations on a few packets, so that several of them meet the same rules. In front of some
+    the rules change."""
     bases = draw(st.lists(fuzzed.packets(), min_size=1, max_size=3))
     varied = st.sampled_from(bases).flatmap(lambda base: variations(base, fuzzed.world))
     drawn = (*bases, *draw(st.lists(varied, min_size=2, max_size=PACKETS_MOST)))
-    return Scenario(fuzzed.rules.requests(draw, drawn), drawn)
+    session = fuzzed.rules.session(draw, drawn)
+    steps: list[Request | Drawn] = [*session.created()]
+    for packet in drawn:
+        if draw(st.integers(0, 3)) == 3:
+            steps += [*session.changed(), *session.meeting()]
+        steps.append(packet)
+    return Scenario(tuple(steps))
 
 
 def said(outcome: Outcome) -> tuple[object, ...]:

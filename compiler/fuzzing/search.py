@@ -21,7 +21,8 @@ class Found:
 
     scenarios: int = 0
     packets: int = 0
-    rules: int = 0
+    rules: int = 0  # created, updated, replaced, deleted
+    requests: int = 0
     seen: Counter[str] = field(default_factory=Counter)
     scenario: Scenario | None = None
     meeting: Meeting | None = None
@@ -60,7 +61,8 @@ def _some(fuzzed: Fuzzed, kernel: Kernel, found: Found, number: int, packets: in
         if found.scenario is not None or found.packets >= packets:
             return
         found.scenarios += 1
-        found.rules += len(scenario.requests)
+        found.rules += sum(len(c.items) for r in scenario.requests for c in r.changes)
+        found.requests += len(scenario.requests)
         for meeting in fuzzed.meetings(scenario, kernel):
             found.packets += 1
             outcome = meeting.expected

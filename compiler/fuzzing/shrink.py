@@ -1,9 +1,11 @@
-"""The smallest scenario that still fails: fewer packets, rules and elements, plainer headers."""
+"""The smallest scenario that still fails: fewer packets, requests, rules and elements, plainer
+headers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from ...lang.request import Change, Request, RuleItem
 from ..interpreter.octets import Value
@@ -30,33 +32,42 @@ def smallest(scenario: Scenario, fails: Callable[[Scenario], bool], tries: int =
 
 def _smaller(scenario: Scenario) -> Iterator[Scenario]:
     """The boldest first."""
-    packets, requests = scenario.packets, scenario.requests
-    if len(packets) > 1:
-        yield from (replace(scenario, packets=(packet,)) for packet in packets)
-        yield replace(scenario, packets=packets[: len(packets) // 2])
-        for i in range(len(packets)):
-            yield replace(scenario, packets=packets[:i] + packets[i + 1 :])
-    if requests:
-        yield replace(scenario, requests=())
-        yield replace(scenario, requests=requests[: len(requests) // 2])
-    for i, request in enumerate(requests):
-        yield replace(scenario, requests=requests[:i] + requests[i + 1 :])
-        for less in _requests(request):
-            yield replace(scenario, requests=(*requests[:i], less, *requests[i + 1 :]))
-    for i, packet in enumerate(packets):
-        for plainer in _packets(packet):
-            yield replace(scenario, packets=(*packets[:i], plainer, *packets[i + 1 :]))
+    steps = scenario.steps
+    for i, step in enumerate(steps):
+        if isinstance(step, Drawn) and len(scenario.packets) > 1:  # this one alone
+            asked = (s for s in steps[:i] if isinstance(s, Request))
+            yield Scenario((*asked, step))
+    if scenario.requests:
+        yield Scenario(scenario.packets)
+    yield Scenario(steps[: len(steps) // 2])
+    for i in reversed(range(len(steps))):  # what came last is needed least
+        yield Scenario(steps[:i] + steps[i + 1 :])
+    for i, (one, other) in enumerate(pairwise(steps)):
+        if isinstance(one, Request) and isinstance(other, Request):
+            both = Request((*one.changes, *other.changes))
+            yield Scenario((*steps[:i], both, *steps[i + 2 :]))
+    for i, step in enumerate(steps):
+        for less in _requests(step) if isinstance(step, Request) else _packets(step):
+            yield Scenario((*steps[:i], less, *steps[i + 1 :]))
 
 
 def _requests(request: Request) -> Iterator[Request]:
-    for i, change in enumerate(request.changes):
+    """A change fewer, a rule, an element of one."""
+    changes = request.changes
+    if len(changes) > 1:
+        yield from (Request(changes[:i] + changes[i + 1 :]) for i in range(len(changes)))
+    for i, change in enumerate(changes):
+        if len(change.items) > 1:
+            for j in range(len(change.items)):
+                made = Change(change.operation, change.items[:j] + change.items[j + 1 :])
+                yield Request((*changes[:i], made, *changes[i + 1 :]))
         for j, item in enumerate(change.items):
             if isinstance(item, RuleItem):
                 for k in range(len(item.items)):
                     less = item._replace(items=item.items[:k] + item.items[k + 1 :])
                     items = (*change.items[:j], less, *change.items[j + 1 :])
                     made = Change(change.operation, items)
-                    yield Request((*request.changes[:i], made, *request.changes[i + 1 :]))
+                    yield Request((*changes[:i], made, *changes[i + 1 :]))
 
 
 def _packets(packet: Drawn) -> Iterator[Drawn]:

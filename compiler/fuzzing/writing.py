@@ -12,23 +12,28 @@ from ..interpreter.octets import Value
 from ..model import Field
 from ..requests.ie_values import format_ip4
 from .packets import Drawn, Given
+from .scenarios import Scenario
 
 
 def packet_test(
     name: str,
     environment: Environment,
-    requests: Sequence[Request],
-    packets: Sequence[Drawn],
+    scenario: Scenario,
     expected: Outcome,
     by_headers: Sequence[bool],
 ) -> str:
-    """A whole file of one case: the last packet is what is tested, those in front come before.
+    """A whole file of one case: the last packet is what is tested, what is in front comes before.
     `by_headers`: whether a packet is written by its headers, or in hex."""
-    lines = [*_surroundings(environment), "", *_rules(requests), "", "cases:", f"  - name: {name}"]
+    steps, packets = scenario.steps, scenario.packets
+    opening = steps[0] if isinstance(steps[0], Request) else None
+    lines = [*_surroundings(environment), "", *_rules(opening), "", "cases:", f"  - name: {name}"]
     ports = {port.number: port.name for port in environment.ports}
+    whole = iter(by_headers)
     shown = [
-        [f"port: {ports[p.port]}", *_packet(p, whole)]
-        for p, whole in zip(packets, by_headers, strict=True)
+        list(_rules(step))
+        if isinstance(step, Request)
+        else [f"port: {ports[step.port]}", *_packet(step, next(whole))]
+        for step in (steps if opening is None else steps[1:])
     ]
     if len(shown) > 1:
         lines.append("    before:")
@@ -76,12 +81,10 @@ def _ip6(address: int) -> str:
     return f'"{IPv6Address(address)}"'
 
 
-def _rules(requests: Sequence[Request]) -> Iterator[str]:
-    if not requests:
-        return
-    yield "rules: |"
-    texts = [request_text(request).strip() for request in requests]
-    yield from (f"  {line}" for line in ";\n".join(texts).splitlines())
+def _rules(request: Request | None) -> Iterator[str]:
+    if request is not None:
+        yield "rules: |"
+        yield from (f"  {line}" for line in request_text(request).splitlines())
 
 
 # ---- the packet -----------------------------------------------------------------------------

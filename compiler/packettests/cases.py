@@ -26,7 +26,7 @@ from .yaml_text import Entry, Yaml
 
 _TOP = ("define", *SURROUNDINGS, "rules", "cases")
 _CASE = ("name", *SURROUNDINGS, "rules", "before", "port", "packet", "expect")
-_BEFORE = ("port", "packet")
+_BEFORE = ("rules", "port", "packet")
 _NEEDED = ("name", "port", "packet", "expect")
 _EXPECT = ("verdict", "port", "queue", "out", "events", "counted")
 
@@ -47,18 +47,31 @@ class Expected:
 
 @dataclass(frozen=True)
 class Case:
-    """One test. `requests` are what `book` has been given, in order. `before`: frames that come
-    first and leave something in the state tables, each with the number of its port."""
+    """One test. `before`: what comes first, in order: frames (each with the number of its port)
+    that leave something in the state tables, and requests that change the rules. `requests` are
+    those in front of all that; `book` has been given all."""
 
     name: str
     span: Span
     environment: Environment
     requests: tuple[Request, ...]
     book: RuleBook
-    before: tuple[tuple[bytes, int], ...]
+    before: tuple[tuple[bytes, int] | Request, ...]
     port: int
     frame: bytes
     expected: Expected
+
+    @property
+    def packets_before(self) -> tuple[tuple[bytes, int], ...]:
+        """The frames among `before`, each with its port."""
+        return tuple(step for step in self.before if not isinstance(step, Request))
+
+    def opening(self) -> RuleBook:
+        """A rule book of `requests` alone."""
+        book = RuleBook(self.book.manifest, self.book.ports, self.book.ifindexes)
+        for request in self.requests:
+            book.commit(book.plan(request))
+        return book
 
 
 def read_tests(pipeline: Pipeline, manifest: Manifest, source: Source) -> tuple[Case, ...]:
@@ -99,30 +112,40 @@ class _Reader:
         book, requests = self._book(environment, asked)
         if not all(needed) or name is None:
             return None
-        before = self._before(entries["before"].value, environment) if "before" in entries else ()
+        # Of rules that were refused, whatever is expected would seem not to be there.
+        sound = len(requests) == len(asked)
+        before = self._before(entries, environment, book)
         port = self._port(entries["port"].value, environment)
         written = self._notation.packet(entries["packet"].value)
         frame = written.frame if written else b""
-        # Of rules that were refused, whatever is expected would seem not to be there.
-        known = book if len(requests) == len(asked) else None
+        known = book if sound and before is not None else None
         expected = self._expected(entries["expect"], environment, frame, known)
-        if port is None or expected is None:
+        if port is None or expected is None or before is None:
             return None
         return Case(name, self._yaml.span(entries["name"].value), environment, requests, book,
                     before, port, frame, expected)  # fmt: skip
 
-    def _before(self, node: yaml.Node, environment: Environment) -> tuple[tuple[bytes, int], ...]:
-        """`[{port: LAN, packet: […]}, …]`"""
-        frames = []
-        for item in self._yaml.sequence(node):
+    def _before(
+        self, case: dict[str, Entry], environment: Environment, book: RuleBook
+    ) -> tuple[tuple[bytes, int] | Request, ...] | None:
+        """`[{port: LAN, packet: […]}, {rules: …}, …]`; the book is asked for these rules too. None
+        if one of the requests is refused."""
+        steps, sound = list[tuple[bytes, int] | Request](), True
+        for item in self._yaml.sequence(case["before"].value) if "before" in case else ():
             entries = self._yaml.mapping(item, "a packet before", _BEFORE)
-            if not all(self._need(entries, key, "a packet before", item) for key in _BEFORE):
+            if "rules" in entries:
+                request = self._ask(book, entries["rules"])
+                steps += [request] if request is not None else []
+                sound = sound and request is not None
+                if len(entries) == 1:
+                    continue
+            if not all(self._need(entries, key, "a packet before", item) for key in _BEFORE[1:]):
                 continue
             port = self._port(entries["port"].value, environment)
             written = self._notation.packet(entries["packet"].value)
             if port is not None and written is not None:
-                frames.append((written.frame, port))
-        return tuple(frames)
+                steps.append((written.frame, port))
+        return tuple(steps) if sound else None
 
     def _need(self, entries: dict[str, Entry], key: str, of: str, node: yaml.Node) -> bool:
         if key in entries or not isinstance(node, yaml.MappingNode):
@@ -155,18 +178,21 @@ class _Reader:
         """A rule book that has been asked for these rules."""
         ports = {p.name: p.number for p in environment.ports}
         book = RuleBook(self._manifest, ports, {p.number: p.ifindex for p in environment.ports})
-        requests = []
-        for entry in asked:
-            try:
-                request = self._request(entry.value)
-                if request is not None:
-                    book.commit(book.plan(request))
-                    requests.append(request)
-            except Refused as refused:
-                by, _ = _extent(self._yaml.source, entry.value)
-                for diagnostic in refused.diagnostics:
-                    self._yaml.found.add(_moved(diagnostic, self._yaml.source, by))
-        return book, tuple(requests)
+        requests = [self._ask(book, entry) for entry in asked]
+        return book, tuple(r for r in requests if r is not None)
+
+    def _ask(self, book: RuleBook, entry: Entry) -> Request | None:
+        """Ask the book for what is written there; None if it is refused, which is reported."""
+        try:
+            request = self._request(entry.value)
+            if request is not None:
+                book.commit(book.plan(request))
+            return request
+        except Refused as refused:
+            by, _ = _extent(self._yaml.source, entry.value)
+            for diagnostic in refused.diagnostics:
+                self._yaml.found.add(_moved(diagnostic, self._yaml.source, by))
+            return None
 
     def _request(self, node: yaml.Node) -> Request | None:
         if id(node) not in self._requests:

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Protocol
 
+from ...lang.request import Request
 from ..interpret import Interpreter
 from ..interpreter.environment import Environment, Outcome
 from ..interpreter.octets import Octets, Value
 from ..interpreter.parse_packet import parse_packet
 from ..model import Pipeline
+from ..requests.rulebook import RuleBook
 from .cases import Case
 from .notation import Part, Written
 
-Run = Callable[[bytes, int], Outcome]
+
+class Run(Protocol):
+    """A backend that is set up for a case."""
+
+    def __call__(self, frame: bytes, port: int) -> Outcome: ...
+
+    def ask(self, request: Request) -> None:
+        """Change the rules; the case's own book has taken the request."""
 
 
 class Backend(Protocol):
     """Something that runs packets: the interpreter, the kernel. `prepare` sets a case's ports and
-    rules up and gives a function of (frame, arrival port's number); leaving it clears them away.
+    opening rules up and gives a function of (frame, arrival port's number); leaving it clears them
+    away.
     `shortest` and `longest`: octets of the frames that it runs."""
 
     @property
@@ -47,8 +57,21 @@ class Interpreted:
 
     @contextmanager
     def prepare(self, case: Case) -> Iterator[Run]:
-        interpreter = Interpreter(self._pipeline, case.environment)
-        yield lambda frame, port: interpreter.run(case.book, frame, port)
+        yield _Interpreting(Interpreter(self._pipeline, case.environment), case.opening())
+
+
+@dataclass(frozen=True)
+class _Interpreting:
+    """Under the rules of a book."""
+
+    interpreter: Interpreter
+    book: RuleBook
+
+    def __call__(self, frame: bytes, port: int) -> Outcome:
+        return self.interpreter.run(self.book, frame, port)
+
+    def ask(self, request: Request) -> None:
+        self.book.commit(self.book.plan(request))
 
 
 @dataclass(frozen=True)
@@ -81,8 +104,11 @@ def run_case(pipeline: Pipeline, case: Case, backends: Sequence[Backend]) -> Res
     backends = [b for b in backends if b.shortest <= len(case.frame) <= b.longest]
     for backend in backends:
         with backend.prepare(case) as run:
-            for frame, port in case.before:
-                run(frame, port)
+            for step in case.before:
+                if isinstance(step, Request):
+                    run.ask(step)
+                else:
+                    run(*step)
             outcome = run(case.frame, case.port)
         problems += (f"{backend.name}: {p}" for p in differences(pipeline, case, outcome))
         outcomes.append(outcome)

@@ -31,5 +31,5 @@ def test_interpreter_and_kernel_agree(guard: Tested, scenario: Scenario) -> None
 @given(st.lists(strategies.packets(), max_size=5))
 def test_without_rules_nothing_is_dropped(guard: Tested, packets: list[Drawn]) -> None:
     """A property of this pipeline: it drops what a rule names, and what is damaged."""
-    for outcome in guard.agree(Scenario((), tuple(packets))):
+    for outcome in guard.agree(Scenario(tuple(packets))):
         assert outcome.verdict == "pass" or ("hook", "malformed") in outcome.events

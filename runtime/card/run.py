@@ -79,6 +79,9 @@ class CardRun:
     def apply(self, plan: Plan) -> None:
         """A rule book's plan. Raises `Refused`."""
         self.writer.apply(plan)
+        gone = {r.sequence for r in plan.removed} | {old.sequence for old, _ in plan.changed}
+        self._rules = [r for r in self._rules if r.sequence not in gone]
+        self._rules += [*plan.created, *(new for _, new in plan.changed)]
 
     def forget(self) -> None:
         """A card has no tables that packets write."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ import pytest
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.search import search
 from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Outcome, Port
+from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
 from helioc.compiler.phases import check_file, compile_for_card
@@ -23,6 +23,7 @@ from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle
 from helioc.runtime.card.run import CardRun
+from helioc.runtime.testrun import Prepared
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
@@ -66,10 +67,11 @@ class Card:
     longest: int = 3400
 
     @contextmanager
-    def prepare(self, case: Case) -> Iterator[Callable[[bytes, int], Outcome]]:
+    def prepare(self, case: Case) -> Iterator[Prepared]:
         self.run.set_environment(case.environment)
-        self.run.set_rules(case.book)
-        yield self.run.run
+        book = case.opening()
+        self.run.set_rules(book)
+        yield Prepared(self.run, book)
 
 
 # ---- rules ----------------------------------------------------------------------------------

@@ -11,19 +11,27 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.fuzzing.packets import Drawn
+from helioc.compiler.fuzzing.report import disagreement
+from helioc.compiler.fuzzing.rules import ask, new_book
 from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
+from helioc.compiler.fuzzing.search import search
 from helioc.compiler.fuzzing.shrink import smallest
 from helioc.compiler.lowering import fields, lookup, parser, values
 from helioc.compiler.lowering.site import Site
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.model import Field, Node
 from helioc.compiler.packettests.cases import Case, read_tests
+from helioc.compiler.packettests.runs import Interpreted, run_case
 from helioc.compiler.phases import compile_pipeline, lower_pipeline, manifest_of
 from helioc.compiler.report import fuzz_pipeline
 from helioc.lang.diagnostics import Refused
+from helioc.lang.request import Request
 from helioc.lang.source import Source
+from helioc.runtime import plans, transaction
 from helioc.runtime.bundle import Bundle
-from helioc.runtime.testrun import KernelBackend
+from helioc.runtime.existence import Filter
+from helioc.runtime.plans import Plan, Tables
+from helioc.runtime.testrun import KernelBackend, PrivateRun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx
 
@@ -69,16 +77,24 @@ def test_rules_are_accepted_and_met(fuzzed: Fuzzed) -> None:
     @drawing
     @given(fuzzed.scenarios())
     def draw(scenario: Scenario) -> None:
-        book = fuzzed.book(scenario.requests)
-        created = sum(r.changes[0].operation == "create" for r in scenario.requests)
-        assert created - 1 <= len(book) <= created + 1
-        for packet in scenario.packets:
-            outcome = Interpreter(linx(), fuzzed.world.environment).run(
-                book, packet.frame, packet.port
-            )
+        assert fuzzed.taken(scenario) == scenario
+        book = new_book(fuzzed.manifest, fuzzed.world.environment)
+        interpreter = Interpreter(linx(), fuzzed.world.environment)
+        changed = False
+        for step in scenario.steps:
+            if isinstance(step, Request):
+                ask(book, step)
+                words = {change.operation for change in step.changes}
+                changed = changed or words != {"create"}
+                seen.update([*words, *(["several"] if len(step.changes) > 1 else [])])
+                continue
+            outcome = interpreter.run(book, step.frame, step.port)
             seen.update(["packets", outcome.verdict, *{kind for kind, _ in outcome.counted}])
+            seen["met after a change"] += changed and bool(outcome.counted)
 
     draw()
+    assert min(seen[word] for word in ("update", "delete", "replace", "several")) > 4, seen
+    assert seen["met after a change"] > seen["packets"] / 20, seen
     for kind in ("PDR", "FAR", "OVERLAY"):
         assert seen[kind] > seen["packets"] / 20, seen
     assert min(seen[v] for v in ("pass", "drop", "redirect")) > 0, seen
@@ -102,7 +118,7 @@ def test_a_scenario_is_made_as_small_as_it_goes(fuzzed: Fuzzed) -> None:
     draw()
     small = smallest(found[0], has)
     assert has(small)
-    assert len(small.packets) == 1 and len(small.requests) == 1
+    assert len(small.steps) == 2 and len(small.requests[0].changes) == 1
     assert len(small.packets[0].frame) <= len(max(p.frame for p in found[0].packets))
 
 
@@ -151,11 +167,17 @@ def case_of(text: str) -> tuple[Manifest, Case]:
     return manifest, case
 
 
+@pytest.fixture(scope="module")
+def sound() -> Bundle:
+    compiled = compile_pipeline(linx())
+    return Bundle(compiled.manifest, compiled.object)
+
+
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_the_compiler_is_found(fault: Callable[[pytest.MonkeyPatch], None]) -> None:
-    from helioc.compiler.packettests.runs import Interpreted, run_case
-
+def test_a_fault_of_the_compiler_is_found(
+    fault: Callable[[pytest.MonkeyPatch], None], sound: Bundle
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
         well, said = fuzz_pipeline(linx(), 4000, 0, None, "staged")
@@ -166,9 +188,69 @@ def test_a_fault_of_the_compiler_is_found(fault: Callable[[pytest.MonkeyPatch], 
         with KernelBackend(Bundle(compiled.manifest, compiled.object)) as kernel:
             assert run_case(linx(), case, [Interpreted(linx())]).ok
             assert not run_case(linx(), case, [kernel]).ok
-    sound = compile_pipeline(linx())
-    with KernelBackend(Bundle(sound.manifest, sound.object)) as kernel:
+    with KernelBackend(sound) as kernel:
         assert run_case(linx(), case, [kernel]).ok
+
+
+# ---- where rules change -------------------------------------------------------------------------
+
+
+def filter_of_an_update(patch: pytest.MonkeyPatch) -> None:
+    """Keys that come while others go are not noted in the existence filter."""
+    add, attempt, changing = Filter.add, transaction.Writer._attempt, [False]
+
+    def forgetting(self: Filter, key: bytes) -> None:
+        if not changing[0]:
+            add(self, key)
+
+    def noticing(self: transaction.Writer, work: Plan) -> None:
+        changing[0] = bool(work.removed)
+        try:
+            attempt(self, work)
+        finally:
+            changing[0] = False
+
+    patch.setattr(Filter, "add", forgetting)
+    patch.setattr(transaction.Writer, "_attempt", noticing)
+
+
+def records_of_an_update(patch: pytest.MonkeyPatch) -> None:
+    """Rules keep what they gave, and the members that they had, when they were made."""
+    work_of = plans.work_of
+
+    def forgetting(plan: Plan, tables: Tables) -> Plan:
+        work = work_of(plan, tables)
+        return plans.Changes(work.created, (), work.removed, work.blocks)
+
+    patch.setattr(transaction, "work_of", forgetting)
+
+
+def cells_of_a_replacement(patch: pytest.MonkeyPatch) -> None:
+    """Rules that refer to one that is made anew still lead to its old cell."""
+    patch.setattr(plans, "_repointed", lambda *_: [])
+
+
+CHANGES = [filter_of_an_update, records_of_an_update, cells_of_a_replacement]
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("fault", CHANGES)
+def test_a_fault_where_rules_change_is_found(
+    fault: Callable[[pytest.MonkeyPatch], None], sound: Bundle, fuzzed: Fuzzed
+) -> None:
+    """The packet test says which requests it takes, one after the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        fault(patch)
+        with PrivateRun(sound) as run:
+            found = search(fuzzed, run, 8000)
+            assert found.scenario is not None and found.meeting is not None
+        _, text = disagreement(fuzzed, found.scenario, found.meeting)
+        (case,) = read_tests(linx(), sound.manifest, Source("found", text))
+        assert len(found.scenario.requests) == 2 and len(found.scenario.packets) == 1, text
+        with KernelBackend(sound) as kernel:
+            assert not run_case(linx(), case, [kernel]).ok
+    with KernelBackend(sound) as kernel:
+        assert run_case(linx(), case, [Interpreted(linx()), kernel]).ok
 
 
 @pytest.mark.usefixtures("kernel")

@@ -215,11 +215,18 @@ class Other:
     @contextmanager
     def prepare(self, case: Case) -> Iterator[Run]:
         with Interpreted(linx()).prepare(case) as run:
+            yield Changed(run, self._changes)
 
-            def changed(frame: bytes, port: int) -> Outcome:
-                return replace(run(frame, port), **self._changes)  # type: ignore[arg-type]
 
-            yield changed
+class Changed:
+    """What a backend says, and what is said in its place."""
+
+    def __init__(self, run: Run, changes: dict[str, object]) -> None:
+        self._run, self._changes = run, changes
+        self.ask = run.ask
+
+    def __call__(self, frame: bytes, port: int) -> Outcome:
+        return replace(self._run(frame, port), **self._changes)  # type: ignore[arg-type]
 
 
 def test_backends_that_disagree_are_told() -> None:

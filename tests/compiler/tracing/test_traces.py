@@ -39,7 +39,7 @@ def traces(path: Path) -> Iterator[tuple[Case, Trace]]:
     pipeline = check_file(path)
     for case in cases(path):
         interpreter = Interpreter(pipeline, case.environment)
-        for frame, port in (*case.before, (case.frame, case.port)):
+        for frame, port in (*case.packets_before, (case.frame, case.port)):
             o = interpreter.run(case.book, frame, port)
         yield case, Trace(port, len(frame), o.parsed, o.trace, o.verdict, o.egress)
 
@@ -73,7 +73,7 @@ def test_the_traced_build_tells_what_the_interpreter_says(path: Path, join: Join
             kernel.set_rules(case.book)
             kernel.forget()
             interpreter = Interpreter(pipeline, case.environment)
-            for frame, port in (*case.before, (case.frame, case.port)):
+            for frame, port in (*case.packets_before, (case.frame, case.port)):
                 expected = interpreter.run(case.book, frame, port)
                 if len(frame) >= SHORTEST:
                     got = kernel.run(frame, port)
