@@ -84,5 +84,6 @@ def _innermost(site: Site, node: str, said: dict[str, str]) -> str:
         own = said[each.header.protocol].format(site.pointer(name))
         if name in site.known:
             return f"({text}{own})" if text else own
-        text += f"{site.pointer(name)} ? {own} : "
+        # Two versions say the same of it: clang would ask for both pointers at once.
+        text += f"there({site.pointer(name)}) ? {own} : "
     return f"({text}0)"

@@ -158,7 +158,9 @@ def _hash(site: Site, arguments: tuple[Expr, ...]) -> Value:
     octets: list[tuple[int, Value]] = []
     at = 0
     for argument in arguments:
-        v = value(site, argument)
+        v, width = value(site, argument), getattr(argument, "width", 64)
+        if width < v.width:  # what a record or an entry holds in more octets than the type has
+            v = Value(v.host(), width)
         octets.append((at, v))
         at += (v.width + 7) // 8
     count = (at + 3) // 4
