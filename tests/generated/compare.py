@@ -166,6 +166,7 @@ def said(outcome: Outcome) -> tuple[object, ...]:
         outcome.verdict,
         outcome.frame.hex() if outcome.frame is not None else None,
         outcome.egress,
+        outcome.queue,
         sorted(Counter(outcome.events).items()),
         sorted(Counter(outcome.counted).items()),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_args
 
 from helioc.compiler.model import (
     TAIL,
@@ -13,17 +13,18 @@ from helioc.compiler.model import (
     Assign,
     Attribute,
     Compare,
-    Count,
+    Condition,
     Derived,
     Edge,
     Element,
+    Expr,
     Field,
     Find,
     Forward,
     Given,
     Header,
+    Item,
     Items,
-    Listed,
     Match,
     Packet,
     Pipeline,
@@ -34,16 +35,18 @@ from helioc.compiler.model import (
     Recalled,
     RuleKind,
     State,
+    Statement,
+    Tell,
     Verdict,
 )
 
-#: Parts of the model that are counted by their own names: statements, conditions, expressions.
-_PLAIN = {
-    "If", "IfGives", "MatchValue", "MatchReference", "Find", "Choose", "Push", "Pop", "ClampMss",
-    "Forward", "Inline", "Present", "IsLocal", "IsFragment", "IsMulticast", "PortIs", "Not", "And",
-    "Or", "Hash", "Layer4", "Remember", "Recall", "Bridge", "Counted",
-}  # fmt: skip
-_NAMED = {Listed: "one of a list", Count: "count of a list", Items: "list pushed"}
+#: Parts of the model that are counted by their own names; no pipeline says a decoder's `Tell`.
+PARTS = {
+    part: f"{sort} {part.__name__}"
+    for sort, union in (("statement", Statement), ("condition", Condition), ("value", Expr))
+    for part in get_args(union)
+    if part is not Tell
+}
 
 
 def features(pipeline: Pipeline) -> frozenset[str]:
@@ -62,6 +65,9 @@ def features(pipeline: Pipeline) -> frozenset[str]:
         found.add("several stages")
     links = {n.name for n in graph.nodes if n.header.link}
     for part in _walk(tuple(s.body for s in pipeline.stages)):
+        if isinstance(part, Assign):
+            headers = ((graph.node(f.node).header, f.field) for f, _ in part.fields)
+            found |= {"field of a group changed" for h, name in headers if h.field(name).group}
         if isinstance(part, Push) and part.before in links:
             found.add("push in front of a frame")
         if isinstance(part, Pop) and part.node in links:
@@ -71,11 +77,8 @@ def features(pipeline: Pipeline) -> frozenset[str]:
 
 def _of_parts(pipeline: Pipeline) -> Iterator[str]:
     for part in _walk(pipeline):
-        name = type(part).__name__
-        if name in _PLAIN:
-            yield f"statement {name}"
-        if type(part) in _NAMED:
-            yield _NAMED[type(part)]
+        if type(part) in PARTS:
+            yield PARTS[type(part)]
         match part:
             case Edge():
                 yield from _of_edge(part, pipeline.roles)
@@ -97,8 +100,10 @@ def _of_statement(part: Any) -> Iterator[str]:
     match part:
         case Verdict():
             yield f"verdict {part.verdict}"
-        case Assign():
-            yield "statement Swap" if len(part.fields) > 1 else "statement Assign"
+        case Assign(fields=(_, _)):
+            yield "fields swapped"
+        case Items():
+            yield "list pushed"
         case Find() if part.given:
             yield "find with a value"
         case Push():
@@ -106,7 +111,8 @@ def _of_statement(part: Any) -> Iterator[str]:
         case PushElement() if part.computed:
             yield "checksum computed"
         case Forward():
-            yield f"forward via {type(part.via).__name__}"
+            packet = isinstance(part.via, Item | Packet)
+            yield f"forward via {'Packet' if packet else type(part.via).__name__}"
             yield f"forward via {part.via.kind}"
         case PortOf(Recalled()):
             yield "port recalled"

@@ -26,20 +26,23 @@ class Ground:
 @dataclass
 class Place:
     """`worlds`: sorts of packets that get here. `bound`: rules that surely are, by name; `maybe`:
-    all that may be; `recalled`: states of which an entry surely was found; `locked`: rules that
-    arms depend on; `asked`: elements that were matched on; `free`: packets may be changed here,
-    because all that get behind this place come through it. `owed`: no link header announces what a
-    pop left first; `dangling`: nor what a push put first; `own`: a pop went to a link header;
-    `bare`: a push stands in front of all."""
+    all that may be; `perhaps`: those that a look-up here may have missed; `recalled`: states of
+    which an entry surely was found; `locked`: rules that arms depend on; `asked`: elements that
+    were matched on; `free`: packets may be changed here, because all that get behind this place
+    come through it. `owed`: no link header announces what a pop left first; `dangling`: nor what a
+    push put first; `own`: a pop went to a link header; `bare`: a push stands in front of all;
+    `appended`: what was pushed stands at the end."""
 
     worlds: Worlds
     bound: dict[str, Kind] = field(default_factory=dict)
     maybe: set[str] = field(default_factory=set)
+    perhaps: set[str] = field(default_factory=set)
     ports: list[str] = field(default_factory=list)
     recalled: frozenset[str] = frozenset()
     locked: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
     pushed: tuple[str, ...] = ()
+    appended: bool = False
     popped: bool = False
     owed: bool = False
     dangling: bool = False
@@ -57,6 +60,7 @@ class Place:
             worlds=self.worlds if worlds is None else worlds,
             bound=dict(self.bound),
             maybe=set(self.maybe),
+            perhaps=set(self.perhaps),
             ports=list(self.ports),
             free=self.free and free,
             deep=self.deep + 1,
@@ -65,6 +69,7 @@ class Place:
     def meet(self, other: Place) -> None:
         """What is known behind a branch that another way goes through as well."""
         self.maybe |= other.maybe
+        self.perhaps &= other.perhaps
         self.bound = {n: k for n, k in self.bound.items() if n in other.bound}
         self.recalled &= other.recalled
 

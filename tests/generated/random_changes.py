@@ -80,11 +80,15 @@ class Changes:
         fields = [(n, f) for n in place.sure for f in self.facts.assignable(n, place.worlds)]
         if not fields:
             return []
+        groups = [(n, f) for n, f in fields if f.group]
+        fields = groups if groups and self.chance.maybe(0.8) else fields
         node, field = self.chance.one(self.preferred(fields))
         target = f"{node}.{field.name}"
+        optional = self.facts.header(node).optional(field)
         alike = [f"{n}.{f.name}" for n, f in fields
-                 if (f.kind, f.width) == (field.kind, field.width)]  # fmt: skip
-        others = [text for text in alike if text != target]
+                 if (f.kind, f.width) == (field.kind, field.width)
+                 and not self.facts.header(n).optional(f)]  # fmt: skip
+        others = [text for text in alike if text != target and not optional]
         if others and self.chance.maybe(0.5):
             return [f"swap {target}, {self.chance.one(others)}"]
         return [f"{target} = {self.values.fitting(place, field.kind, field.width)}"]
@@ -93,6 +97,9 @@ class Changes:
         """Those that checksums cover, mostly."""
         covered = [(n, f) for n, f in fields if f.name in ("src", "dst") or f.width == 16]
         return covered if covered and self.chance.maybe(0.6) else fields
+
+    def queue(self, place: Place) -> Lines:
+        return [f"queue {self.values.fitting(place, 'uint', 8)}"]
 
     # ---- states ------------------------------------------------------------------------------
 

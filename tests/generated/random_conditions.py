@@ -22,8 +22,10 @@ class Conditions:
         if deep and chance.maybe(0.3):
             return self.joined(worlds, place, deep)
         here = replace(place, worlds=worlds)
+        if here.perhaps and chance.maybe(0.6):
+            return self.found(here)
         leaves = [self.compare, self.compare, self.address, self.present, self.present, self.local,
-                  self.multicast, self.fragment, self.role]  # fmt: skip
+                  self.multicast, *[self.fragment] * 2, self.role]  # fmt: skip
         for leaf in chance.shuffled(leaves):
             made = leaf(here)
             if made is not None:
@@ -99,6 +101,12 @@ class Conditions:
         known = [n for n in here.sure if self.facts.protocol(n) == "ipv4"]
         said = f"{self.chance.one(known)} is fragment" if known else ""
         return (said, here.worlds, here.worlds) if said else None
+
+    def found(self, here: Place) -> Said:
+        """Whether a rule was; asked once, since it is known from there on."""
+        name = self.chance.one(sorted(here.perhaps))
+        here.perhaps.discard(name)
+        return name, here.worlds, here.worlds
 
     def role(self, here: Place) -> Said | None:
         role = self.chance.one(self.facts.roles)

@@ -41,7 +41,11 @@ class Exits:
         rules = [o for o in operands if o.text.split(".")[0] not in self.facts.names]
         if not ports or not operands:
             return []
-        via = self.chance.one(rules if rules and self.chance.maybe(0.8) else operands).text
+        listed = [o for o in operands if o.text.endswith("]")]
+        recalled = [o for o in rules if o.text.split(".")[0] in place.recalled]
+        rules = recalled if recalled and self.chance.maybe(0.7) else rules
+        rules = rules if rules and self.chance.maybe(0.8) else operands
+        via = self.chance.one(listed if listed and self.chance.maybe(0.4) else rules).text
         lines: Lines = []
         if self.chance.maybe(0.3) and not place.bare:
             lines = ["clamp mss"]
@@ -49,12 +53,13 @@ class Exits:
 
     def bridge(self, place: Place) -> Lines:
         ports = self.values.ports(place)
-        return [f"bridge {self.chance.one(ports)}"] if ports and place.settled else []
+        may = ports and place.settled and not place.appended
+        return [f"bridge {self.chance.one(ports)}"] if may else []
 
     def can_forward(self, place: Place) -> bool:
         """An IP header comes first, or a frame that a tunnel carries; Ethernet can announce what
         stands in front of it."""
-        if place.owed or (place.clamped and place.bare):
+        if place.owed or place.appended or (place.clamped and place.bare):
             return False
         for _, way in place.worlds:
             behind = way[self.facts.leading(way) :]

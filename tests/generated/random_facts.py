@@ -5,7 +5,8 @@ from __future__ import annotations
 from helioc.compiler.checking.assigns import COVERED
 from helioc.compiler.checking.pushes import own_fields
 from helioc.compiler.graph import below, reachable, surely_present, ways
-from helioc.compiler.model import Arithmetic, Const, Derived, Field, Graph, Group, Header
+from helioc.compiler.model import Derived, Field, Graph, Group, Header
+from helioc.compiler.sizes import is_even, starts_even
 from helioc.compiler.sums import LAYER4, NETWORK, is_checksum
 
 World = tuple[str, tuple[str, ...]]  # role, nodes outermost first
@@ -72,9 +73,10 @@ class Facts:
         odd = any(self._odd_in_front(role, node) for role in self.roles)
         covered = self._is_covered(node, behind)
         return [
-            f for f in self.fields(node)
-            if f.group is None and not isinstance(f.default, Derived) and not odd
-            and f.offset >= ahead
+            f for f in self.fields(node, optional=True)
+            if not isinstance(f.default, Derived) and not odd
+            and (f.offset if f.group is None else header.fixed) >= ahead
+            and (f.group is None or starts_even(header, f.group))
             and not any(_overlap(f, header.field(name)) for name in taken)
             and (covered or f.name not in ("src", "dst"))
         ]  # fmt: skip
@@ -98,7 +100,7 @@ class Facts:
             if targets & set(found) and other in reachable(self.graph, role):
                 found.append(other)
         headers = [self.header(n) for n in found[1:]]
-        return any(map(_covers_payload, headers)) and not all(map(_is_even, headers))
+        return any(map(_covers_payload, headers)) and not all(map(is_even, headers))
 
     def _is_covered(self, node: str, behind: Worlds) -> bool:
         """Whether the checksums over a pseudo header are known, wherever there may be one."""
@@ -118,12 +120,3 @@ def _covers_payload(header: Header) -> bool:
         is_checksum(f) and isinstance(f.default, Derived) and "payload" in f.default.over
         for f in header.fields
     )
-
-
-def _is_even(header: Header) -> bool:
-    match header.size:
-        case None:
-            return not any(w % 16 for w in (header.fixed, *(g.width for g in header.groups)))
-        case Arithmetic("*", _, Const(factor)) | Arithmetic("*", Const(factor), _):
-            return factor % 2 == 0
-    return False

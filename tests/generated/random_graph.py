@@ -12,6 +12,10 @@ from random_headers import Own, header
 LINKS = ("ethernet", "vlan")
 IPS = ("ipv4", "ipv6")
 MOST_NODES = 13
+#: How often a standard header stands anywhere, beside those of tunnels.
+ANYWHERE = {"gre": 0.3, "udp": 0.4, "arp": 0.2, "mpls": 0.17, "vxlan": 0.12, "geneve": 0.2,
+            "gtpu": 0.12, "pdu_session": 0.15, "srh": 0.1, "ipv6_fragment": 0.15,
+            "ipv6_destination": 0.15}  # fmt: skip
 #: Where a standard header is declared.
 HOMES = {
     "std.ethernet": ("ethernet", "vlan", "arp"),
@@ -156,7 +160,7 @@ class GraphMaker:
     def any_own(self, path: list[str]) -> list[str]:
         """The path with names of own headers, each at most once."""
         left = self.chance.shuffled([o for o in self.own if o != "tag"])
-        if self.chance.maybe(0.5):  # those with an array first
+        if self.chance.maybe(0.75):  # those with an array first
             left.sort(key=lambda o: self.own[o].array)
         told = [left.pop() if head == "own" and left else head for head in path]
         return [head for head in told if head != "own"]
@@ -173,13 +177,13 @@ class GraphMaker:
         rest = [(o, o) for o in own if o != first]
         if rest and chance.maybe(0.3):  # the same header under another name
             rest.append((f"{rest[0][0]}_again", rest[0][0]))
-        for name, probability in (("gre", 0.3), ("udp", 0.4), ("arp", 0.1), ("mpls", 0.1)):
-            if chance.maybe(probability):
+        for name, probability in ANYWHERE.items():
+            if chance.maybe(probability) and all(s.name != name for s in self.spots):
                 rest.append((name, name))
         if first not in IPS or chance.maybe(0.4):
             rest.append(("user", chance.one(IPS)))
         out += chance.shuffled(rest)
-        late = [("tcp", 0.5), ("icmp", 0.15), ("udp", 0.2), ("icmpv6", 0.15)]
+        late = [("tcp", 0.5), ("icmp", 0.25), ("udp", 0.2), ("icmpv6", 0.15)]
         return out + [(n, n) for n, p in late if chance.maybe(p) and (n, n) not in rest]
 
     def before(self, head: str) -> list[Spot]:

@@ -45,7 +45,7 @@ def header(chance: Chance, name: str, link: bool = False) -> Own:
     if chance.maybe(0.2):  # of several flags, one of them perhaps also another group's
         more = ["any_0", "any_1", "any_2"][: chance.number(1, 3)] + [g[0] for g in groups[:1]]
         groups += [tuple(chance.shuffled(more))] if len(more) > 1 else []
-    array = chance.one(ELEMENTS) if chance.maybe(0.4) else ("", 0)
+    array = chance.one(ELEMENTS) if chance.maybe(0.5) else ("", 0)
     if array[0] and chance.maybe(0.6):  # such as can be pushed
         groups = []
     return HeaderMaker(chance, name, Plan(False, chance.maybe(0.35), array, tuple(groups))).make()

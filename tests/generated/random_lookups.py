@@ -44,6 +44,14 @@ class Lookups:
             return self.recall(place)
         return self.find(place, self.chance.one(known)) if known else []
 
+    def listed(self, place: Place, wanted: set[tuple[str, int]]) -> Lines:
+        """A rule with values for an array of such elements."""
+        known = [n for n, k in self.kinds.items() if k.matches and not k.spread
+                 and any((e.kind, e.width) in wanted for e in k.lists)]  # fmt: skip
+        if not known or place.deep > 6 or set(known) & set(place.bound):
+            return []
+        return self.find(place, self.chance.one(known))
+
     def find(self, place: Place, name: str) -> Lines:
         kind = self.kinds[name]
         said = self.said(place, kind)
@@ -51,13 +59,18 @@ class Lookups:
             return []
         missed = place.branch()
         missed.bound.pop(name, None)
+        missed.perhaps.discard(name)
         place.maybe.add(name)
         values = ", ".join(f"{element} = {text}" for element, text in said.items())
 
         def bound() -> None:
             place.bound[name] = kind
+            place.perhaps.discard(name)
 
-        return self.looked_up(place, missed, f"find {name}" + f"({values})" * bool(said), bound)
+        lines = self.looked_up(place, missed, f"find {name}" + f"({values})" * bool(said), bound)
+        if name not in place.bound and name not in missed.bound:
+            place.perhaps.add(name)
+        return lines
 
     def said(self, place: Place, kind: Kind) -> dict[str, str]:
         """The values that the look-up says itself, by element: where it must, and now and then in
@@ -190,7 +203,7 @@ class Lookups:
         if key not in self.actions:
             inner = place.branch()
             inner.bound, inner.ports, inner.recalled = {"ACT": self.kinds["ACT"]}, [], frozenset()
-            inner.action = True
+            inner.action, inner.perhaps = True, set()
             name = f"act{len(self.actions)}"
             self.actions[key] = (name, self.blocks.block(inner, True, 3))
         return [f"{self.actions[key][0]}(ACT)"]

@@ -58,6 +58,10 @@ def _anchor(chance: Chance, facts: Facts) -> str:
     """A node that the stages are about: an inner one, IP if there is one."""
     if "carried" in facts.names and chance.maybe(0.7):
         return "carried"
+    variable = [n for n in facts.names if facts.header(n).groups]
+    variable += [n for n in variable if facts.arrays(n)]
+    if variable and chance.maybe(0.4):
+        return chance.one(variable)
     names = [n for n in facts.names if not facts.link(n)] or facts.names
     inner = [n for n in names if facts.protocol(n) in NETWORK]
     if "inner" in inner and chance.maybe(0.8):
@@ -68,7 +72,7 @@ def _anchor(chance: Chance, facts: Facts) -> str:
 
 
 def _states(chance: Chance, facts: Facts) -> list[State]:
-    count = chance.one((0, 0, 1, 1, 2))
+    count = chance.one((0, 1, 1, 1, 2))
     families = sorted("ip4" if f == "ipv4" else "ip6" for f in facts.families) or ["ip4"]
     return [state(chance, f"ST{i}", chance.one(families)) for i in range(count)]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from helioc.compiler.checking.assigns import decides_reading
 from helioc.compiler.checking.pushes import own_fields
 from helioc.compiler.graph import ethertypes, writable
 from helioc.compiler.model import Derived, Edge, Field, Header
 from helioc.compiler.sizes import solved
-from helioc.compiler.sums import is_checksum
+from helioc.compiler.sums import NETWORK, is_checksum, is_sum_of_header
 from places import Ground, Lines, Place
 from random_values import Values
 
-Path = list[tuple[str, Edge]]
+Path = list[tuple[str, Edge | None]]  # by what each header announces the next, if there is one
 
 
 class Pushes:
@@ -25,16 +26,39 @@ class Pushes:
             path = self.path_to(place, before)
             if path is None:
                 continue
-            said = [self.written(place, node, edge) for node, edge in path]
-            if any(each is None for each in said):
-                continue
-            texts = [
-                f"{node} {{ {', '.join(each)} }}" if each else node
-                for (node, _), each in zip(path, said, strict=True) if each is not None
-            ]  # fmt: skip
-            self.pushed(place, [n for n, _ in path], before)
-            return [f"push {' / '.join(texts)} before {before}"]
+            said = self.said(place, path)
+            if said:
+                self.pushed(place, [n for n, _ in path], before)
+                return [f"push {said} before {before}"]
         return []
+
+    def append(self, place: Place) -> Lines:
+        """In place of all that stands behind a header."""
+        if place.pushed or place.popped:
+            return []
+        for behind in self.chance.shuffled(place.sure) * 2:
+            path = self.path_from(place, behind) if self.can_follow(place, behind) else []
+            said = self.said(place, path) if path else ""
+            if said:
+                self.appended(place, [n for n, _ in path], behind)
+                return [f"append {said} behind {behind}"]
+        return []
+
+    def said(self, place: Place, path: Path) -> str:
+        """The headers with what is written of each; empty if that cannot be said."""
+        said = [self.written(place, node, edge) for node, edge in path]
+        if any(each is None for each in said):
+            return ""
+        return " / ".join(
+            f"{node} {{ {', '.join(each)} }}" if each else node
+            for (node, _), each in zip(path, said, strict=True) if each is not None
+        )  # fmt: skip
+
+    def appended(self, place: Place, path: list[str], behind: str) -> None:
+        place.worlds = frozenset(
+            (role, (*way[: way.index(behind) + 1], *path)) for role, way in place.worlds
+        )
+        place.pushed, place.appended = tuple(path), True
 
     def pushed(self, place: Place, path: list[str], before: str) -> None:
         worlds = set()
@@ -68,7 +92,8 @@ class Pushes:
                 if name in taken or self.facts.link(name) or len(ways) != 1:
                     continue
                 if self.can_write(place, self.facts.header(name)):
-                    sources += [(name, ways[0])] * (6 if self.facts.arrays(name) else 1)
+                    weight = 15 if self.facts.arrays(name) else 5 if self.sums(name) else 1
+                    sources += [(name, ways[0])] * weight
             if not sources:
                 break
             path.insert(0, chance.one(sources))
@@ -97,6 +122,17 @@ class Pushes:
             for f in header.fields if not header.optional(f)
         )  # fmt: skip
 
+    def wanted(self, place: Place) -> set[tuple[str, int]]:
+        """Kinds and widths of the arrays that a push may have to fill here."""
+        having = {n for _, way in place.worlds for n in way}
+        arrays = [a for n in self.facts.names if n not in having for a in self.facts.arrays(n)]
+        return {(field.kind, field.width) for field, _ in arrays}
+
+    def sums(self, node: str) -> bool:
+        """Whether a checksum of the header is there only if a push says so."""
+        header = self.facts.header(node)
+        return any(is_checksum(f) and (f.group or header.protocol == "udp") for f in header.fields)
+
     def lists(self, place: Place, header: Header) -> list[str]:
         """What an array of the header may be given."""
         field = next(f for f in header.fields if header.array(f))
@@ -113,13 +149,58 @@ class Pushes:
                         found += [said, f"reversed({said})"]
         return found if field.width in (8, 16, 32, 64, 128) else []
 
+    def path_from(self, place: Place, behind: str) -> Path:
+        """Nodes of which each announces the next, the first of them announced by `behind`."""
+        chance, graph = self.chance, self.graph
+        having = {n for _, way in place.worlds for n in way[: way.index(behind) + 1]}
+        names, edges = [behind], list[Edge]()
+        for _ in range(chance.one((1, 1, 2, 2, 3))):
+            found = []
+            for name in dict.fromkeys(e.target for e in graph.leaving(names[-1])):
+                ways = writable(graph, names[-1], name)
+                if name in having | set(names) or self.facts.link(name) or len(ways) != 1:
+                    continue
+                told = names[-1] != behind or self.can_tell(behind, ways[0])
+                if (
+                    told
+                    and self.alone(names[1:], name)
+                    and self.can_write(place, self.facts.header(name))
+                ):
+                    found.append((name, ways[0]))
+            if not found:
+                break
+            picked = chance.one(found)
+            names.append(picked[0])
+            edges.append(picked[1])
+        return list(zip(names[1:], [*edges[1:], None], strict=True)) if edges else []
+
+    def can_follow(self, place: Place, behind: str) -> bool:
+        """Whether lengths and checksums of what is in front stand where nothing is optional."""
+        front = {n for _, way in place.worlds for n in way[: way.index(behind) + 1]}
+        fields = [f for n in front for f in self.facts.header(n).fields if f.group]
+        derived = [f for f in fields if isinstance(f.default, Derived)]
+        return all(is_sum_of_header(f) for f in derived)
+
+    def can_tell(self, behind: str, edge: Edge) -> bool:
+        """Whether a header that came can be told of another one behind it."""
+        header = self.facts.header(behind)
+        fields = [header.field(name) for name, _ in edge.writes or ()]
+        return not any(f.group or decides_reading(header, f) for f in fields)
+
+    def alone(self, outer: list[str], name: str) -> bool:
+        """Whether its checksums need no header but those of the path."""
+        network = any(self.facts.protocol(n) in NETWORK for n in outer)
+        sums = [f.default for f in self.facts.header(name).fields if is_checksum(f)]
+        return network or not any(isinstance(s, Derived) and "pseudo" in s.over for s in sums)
+
     # ---- what --------------------------------------------------------------------------------
 
-    def written(self, place: Place, node: str, edge: Edge) -> Lines | None:
+    def written(self, place: Place, node: str, edge: Edge | None) -> Lines | None:
         """`field = value` for what must be said, and some more; None if it cannot be said."""
         header, chance = self.facts.header(node), self.chance
-        announced = {name for name, _ in edge.writes or ()}
-        groups, said = self.groups(place, header, dict(edge.writes or ()))
+        writes = dict(edge.writes or ()) if edge else {}
+        announced = set(writes)
+        groups, said = self.groups(place, header, writes)
         kept = own_fields(header.size) if header.size is not None else set[str]()
         kept |= {n for g in header.groups if g.count is not None for n in own_fields(g.count)}
         settled = header.flags | kept | announced

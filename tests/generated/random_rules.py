@@ -103,7 +103,7 @@ class RuleMaker:
         if tunnels:
             self.tunnel()
         self.action(tunnels)
-        group = chance.maybe(0.5)
+        group = chance.maybe(0.6)
         if group:
             self.group()
         self.classifier("CLS", ["ACT"] + (["GRP"] if group else []))
@@ -126,7 +126,7 @@ class RuleMaker:
         chance = self.chance
         made = [self.element(*chance.one(VALUES)) for _ in range(chance.number(0, most))]
         tunnelled = any(self.facts.arrays(n) for n in self.facts.names if n.startswith("t_"))
-        if chance.maybe(0.8 if tunnelled else 0.4):
+        if chance.maybe(0.9 if tunnelled else 0.5):
             made.append(self.listed())
         return made
 
@@ -137,7 +137,7 @@ class RuleMaker:
         arrays = [a for node in outer * 3 + self.facts.names for a in self.facts.arrays(node)
                   if a[0].width in (8, 16, 32, 64, 128)]  # fmt: skip
         if not arrays or chance.maybe(0.2):
-            made = self.element(*chance.one(VALUES))
+            made = self.address() if chance.maybe(0.5) else self.element(*chance.one(VALUES))
             made.most = chance.number(1, 8)
             return made
         field_, group = chance.one(arrays)

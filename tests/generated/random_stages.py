@@ -40,6 +40,8 @@ class StageMaker:
             place.recalled = frozenset()
             if i == 0:
                 lines += self.entered(place, anchor)
+            if place.worlds and chance.maybe(0.3):
+                lines += self.changes.assign(place)
             if not place.popped and not place.pushed and chance.maybe(0.8):
                 lines += self.opened(place, anchor)
             if place.worlds and chance.maybe(0.3):
@@ -104,9 +106,10 @@ class StageMaker:
         if place.free:
             options += [self.changes.pop, self.changes.assign, self.changes.assign]
         if place.free and (place.ends or (not place.deep and chance.maybe(0.15))):
-            options += [self.pushes.push] * 3
+            options += [self.pushes.push] * 3 + [self.pushes.append] * place.ends
         if place.ends:
             options += [self.clamp] if chance.maybe(0.2) else []
+        options += [self.changes.queue] if chance.maybe(0.15) else []
         if self.lookups.gives_at(place):
             options += [self.lookups.given] * 2
         return self.first_of(options, place, 4)
@@ -120,11 +123,11 @@ class StageMaker:
             return self.sent(place)
         self.budget -= 1
         lookups = self.lookups
-        if lookups.choosable(place) and self.chance.maybe(0.5):
+        if lookups.choosable(place) and self.chance.maybe(0.75):
             return lookups.choose(place)
-        if "ACT" in place.bound and not place.action and self.chance.maybe(0.6):
+        if "ACT" in place.bound and not place.action and self.chance.maybe(0.8):
             return lookups.apply(place)
-        if lookups.matchable(place) and self.chance.maybe(0.5):
+        if lookups.matchable(place) and self.chance.maybe(0.8):
             return lookups.match(place)
         if lookups.gives_at(place) and self.chance.maybe(0.6):
             return lookups.given_end(place)
@@ -146,8 +149,12 @@ class StageMaker:
         lines += self.changes.pop(place) if chance.maybe(0.5) else []
         lines += self.changes.assign(place) if chance.maybe(0.35) else []
         lines += self.changes.remember(place) if chance.maybe(0.2) else []
+        if chance.maybe(0.85):
+            lines += self.lookups.listed(place, self.pushes.wanted(place))
         if chance.maybe(0.8):
             lines += self.pushes.push(place)
+        elif chance.maybe(0.5):
+            lines += self.pushes.append(place)
         return lines + self.exits.onward(place)
 
     def missed(self, place: Place) -> Lines:

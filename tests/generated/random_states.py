@@ -46,8 +46,8 @@ class State:
 def state(chance: Chance, name: str, address: str) -> State:
     """One that holds a port and, mostly, an address to forward to."""
     key = [Slot(f"k{i}", t) for i, t in enumerate(_types(chance, chance.number(1, 3)))]
-    gives = [Slot("out", "port")] if chance.maybe(0.85) else []
-    gives += [Slot("hop", address)] if chance.maybe(0.7) else []
+    gives = [Slot("out", "port")] if chance.maybe(0.9) else []
+    gives += [Slot("hop", address)] if chance.maybe(0.85) else []
     gives += [Slot(f"v{i}", t) for i, t in enumerate(_types(chance, chance.number(0, 2)))]
     gives = gives or [Slot("v", "u32")]
     return State(name, tuple(key), tuple(chance.shuffled(gives)), chance.maybe(0.5))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from compare import ADDRESSES, ADDRESSES6
+from helioc.compiler.checking.values import WIDEST
 from places import Ground, Place
 
 CONSTANTS = {"ip4": ADDRESSES, "ip6": ADDRESSES6, "mac": ["02:00:00:00:00:09"]}
@@ -44,7 +45,7 @@ class Values:
             found += [Operand(f"{node}.{f.name}", f.kind, f.width) for f in self.facts.fields(node)]
             for array, group in self.facts.arrays(node):
                 text = f"{node}.{array.name}[{self.index(group.most, place)}]"
-                found += [Operand(text, array.kind, array.width)] * 4
+                found += [Operand(text, array.kind, array.width)] * 8
         return found
 
     def of_rules(self, place: Place) -> list[Operand]:
@@ -96,6 +97,8 @@ class Values:
         chance = self.chance
         if kind != "uint":
             known = self.of_kind(place, kind, width, optional)
+            if chance.maybe(0.15):
+                known += [o.text for o in self.first(place, kind) if o.width <= width]
             if known and chance.maybe(0.85):
                 return chance.one(known)
             return chance.one(CONSTANTS[kind])
@@ -120,6 +123,8 @@ class Values:
         if chance.maybe(0.08):
             return Number(self.hashed(place), 0, (1 << 32) - 1)
         known = [o for o in self.operands(place) if o.kind == "uint"]
+        if chance.maybe(0.08):
+            known = self.first(place, "uint") or known
         if self.facts.has_layer4:
             known += [Operand(chance.one(("l4.dst", "l4.src")), "uint", 16)]
         lists = [(name, e) for name, kind in place.bound.items() for e in kind.lists]
@@ -156,6 +161,17 @@ class Values:
         if other.high >= 1 << 56:
             return Number(text, 0, high)
         return Number(f"({text} + {other.text})", other.low, high + other.high)
+
+    def first(self, place: Place, kind: str) -> list[Operand]:
+        """The first of some fields that packets here may have: at most one such operand."""
+        gone = {n for _, way in place.worlds for n in way if n in place.pushed}
+        known = [(n, f) for n in self.facts.names if n not in gone
+                 for f in self.facts.fields(n, optional=True)
+                 if f.kind == kind and f.width <= WIDEST]  # fmt: skip
+        picked = self.chance.shuffled(self.chance.some(known, 1, 3)) if known else []
+        said = ", ".join(f"{n}.{f.name}" for n, f in picked)
+        width = max((f.width for _, f in picked), default=0)
+        return [Operand(f"first({said})", kind, width)] if picked else []
 
     def hashed(self, place: Place) -> str:
         """Over what the packet has, what it may lack, and what rules give."""
