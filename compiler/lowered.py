@@ -27,6 +27,19 @@ def c_name(node: str) -> str:
     return node.replace("[", "__").replace("]", "")
 
 
+#: Octets of a function's name that every kernel's BTF takes: KSYM_NAME_LEN of Linux 5.10 is 128.
+LONGEST_NAME = 100
+
+
+def function_name(name: str) -> str:
+    """The name, or where no kernel would take one so long its beginning and a digest."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    from hashlib import blake2b
+
+    return f"{name[: LONGEST_NAME - 17]}_{blake2b(name.encode(), digest_size=8).hexdigest()}"
+
+
 class Line(Frozen):
     """One line of C at a nesting depth; `span` is the `.hp` text it carries out."""
 

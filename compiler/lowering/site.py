@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..events import Events
 from ..graph import leading
 from ..layout import Table
-from ..lowered import Line, Writer, c_name
+from ..lowered import Line, Writer, c_name, function_name
 from ..manifest import State
 from ..model import Header, Pipeline
 
@@ -158,7 +158,7 @@ class Site:
         gone = [n for way in self.shape.popped for n in way]
         own = [self.shape.own] if self.shape.own else []
         shape = c_name("_".join((self.role, *gone, "to", *own, *self.shape.fronts)))
-        name = f"{what}_{shape}"
+        name = function_name(f"{what}_{shape}")
         if name not in self.helpers:
             inner = self.apart(Writer(span=self.writer.span), in_memory=True, bindings={})
             lower(inner)
