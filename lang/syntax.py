@@ -1,4 +1,4 @@
-"""ANTLR contexts to the nodes of `tree.py`: one method for each rule of `Helio.g4`.
+"""ANTLR contexts to the nodes of `tree/`: one method for each rule of `Helio.g4`.
 
 A context is read by its children, in order; `parser.py` puts plain tokens among them. This is what
 a cold start can afford: the generated accessors search all children for each question.

@@ -1,0 +1,67 @@
+"""What holds of a packet, or does not."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...lang.frozen import Frozen
+from .values import Expr, Packet
+
+Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
+class Compare(Frozen):
+    operator: Comparison
+    left: Expr
+    right: Expr
+
+
+class Present(Frozen):
+    node: str
+
+
+class Found(Frozen):
+    """A rule of this kind is bound: the last `find` or `choose` of it found one."""
+
+    rule: str
+
+
+class IsLocal(Frozen):
+    """One of the host's addresses, or (IPv4) broadcast, or multicast."""
+
+    address: Packet
+
+
+class IsMulticast(Frozen):
+    """A group address: of IEEE 802 (broadcast too), RFC 1112 or RFC 4291 section 2.7."""
+
+    address: Packet
+
+
+class IsFragment(Frozen):
+    """More fragments or a non-zero fragment offset (RFC 791)."""
+
+    node: str
+
+
+class PortIs(Frozen):
+    """The packet came in by a port of this role."""
+
+    role: str
+
+
+class Not(Frozen):
+    operand: Condition
+
+
+class And(Frozen):
+    operands: tuple[Condition, ...]
+
+
+class Or(Frozen):
+    operands: tuple[Condition, ...]
+
+
+Condition = (
+    Compare | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | Not | And | Or
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""A header's anatomy: its fields, the groups they come and go in, and its own clauses."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...lang.frozen import Frozen
+from ...lang.source import NOWHERE, Span
+from .conditions import Condition
+from .values import Expr, Kind
+
+
+class Derived(Frozen):
+    """A field the compiler keeps right: `length` or `checksum` over these parts; to a length `plus`
+    is added, which may be negative."""
+
+    what: Literal["length", "checksum"]
+    over: frozenset[str]  # of "header", "payload", "pseudo"
+    plus: int = 0
+
+
+class Field(Frozen):
+    """`offset` counts from the start of the header, or of its group where it is in one. The one
+    field of an array has an element's width. Parts of a divided field (`dscp` of `tos`) are fields
+    of their own beside it. `width` is 0 for `bytes[rest]`. Reserved bits have the name
+    ``_<offset>`` and are written as 0."""
+
+    name: str
+    offset: int
+    width: int
+    kind: Kind
+    default: int | Derived | None = None
+    group: str | None = None  # its name
+    part_of: str | None = None
+    span: Span = NOWHERE
+
+
+class Group(Frozen):
+    """Fields that stand together behind the fixed part. `flags`: present if one of these one-bit
+    fields is set; always where there are none. `count`: an array, of so many elements (at most
+    `most`) of `width` bits each. Groups follow each other in order, but the one called `TAIL`
+    ends where the header ends."""
+
+    name: str
+    flags: tuple[str, ...]
+    width: int
+    count: Expr | None = None
+    most: int = 1
+
+
+TAIL = "tail of the header"
+
+
+class Header(Frozen):
+    """`size` is None for a header of fixed size (plus groups). `protocol` names the well-known
+    protocol (`ipv4`, `tcp` …) if the header is `std`'s own, else it is empty."""
+
+    name: str
+    link: bool
+    fields: tuple[Field, ...]
+    groups: tuple[Group, ...]
+    fixed: int  # bits of the fixed part
+    minimum: int  # octets
+    maximum: int  # octets
+    size: Expr | None = None
+    extent: Expr | None = None
+    accept: tuple[Condition, ...] = ()
+    require: tuple[Condition, ...] = ()
+    payload: tuple[Condition, ...] = ()
+    reach: Expr | None = None  # octets from the start up to which what stands behind reaches
+    protocol: str = ""
+    doc: str = ""
+    span: Span = NOWHERE
+
+    def field(self, name: str) -> Field:
+        return next(f for f in self.fields if f.name == name)
+
+    def group(self, name: str) -> Group:
+        return next(g for g in self.groups if g.name == name)
+
+    def optional(self, field: Field) -> bool:
+        """Whether a packet that has the header may lack the field."""
+        return field.group is not None and bool(self.group(field.group).flags)
+
+    def array(self, field: Field) -> Group | None:
+        """The group that the field fills, if it is an array."""
+        group = self.group(field.group) if field.group is not None else None
+        return group if group and group.count is not None else None
+
+    def opposite(self, field: Field) -> Field:
+        """`dst` of `src` and the other way round, where there are both and alike; else the field
+        itself."""
+        name = {"src": "dst", "dst": "src"}.get(field.name, "")
+        other = next((f for f in self.fields if f.name == name), field)
+        alike = (other.kind, other.width, other.group) == (field.kind, field.width, field.group)
+        return other if alike else field
+
+    @property
+    def flags(self) -> frozenset[str]:
+        return frozenset(flag for group in self.groups for flag in group.flags)
+
+    @property
+    def tail(self) -> int:
+        """Bits of the fields that are counted from the header's end."""
+        return sum(g.width for g in self.groups if g.name == TAIL)
+
+    def group_of_flag(self, flag: str) -> str | None:
+        """The group that this flag alone is for: giving it a field sets the flag."""
+        return next((g.name for g in self.groups if g.flags == (flag,)), None)

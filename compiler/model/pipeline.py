@@ -1,0 +1,51 @@
+"""A whole pipeline: its graph, its tables, and its stages in running order."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...lang.frozen import Frozen
+from ...lang.source import NOWHERE, Span
+from .graph import Graph
+from .statements import Block
+from .tables import Element, RuleKind, State
+
+
+class Stage(Frozen):
+    name: str
+    body: Block
+    doc: str = ""
+    span: Span = NOWHERE
+
+
+Event = Literal["malformed", "too_big", "ttl_expired", "no_headroom", "unresolved"]
+
+
+class Pipeline(Frozen):
+    """A whole checked pipeline. `stages` in running order (the parser not among them)."""
+
+    name: str
+    roles: tuple[str, ...]
+    graph: Graph
+    elements: tuple[Element, ...]
+    rules: tuple[RuleKind, ...]
+    states: tuple[State, ...]
+    stages: tuple[Stage, ...]
+    default: Literal["pass", "drop"]
+    hooks: dict[Event, Literal["pass", "drop", "reply icmp"]]
+    doc: str = ""
+    span: Span = NOWHERE
+
+    @property
+    def replies(self) -> bool:
+        """Whether a hook answers with ICMP errors."""
+        return "reply icmp" in self.hooks.values()
+
+    def rule(self, name: str) -> RuleKind:
+        return next(r for r in self.rules if r.name == name)
+
+    def element(self, name: str) -> Element:
+        return next(e for e in self.elements if e.name == name)
+
+    def state(self, name: str) -> State:
+        return next(s for s in self.states if s.name == name)

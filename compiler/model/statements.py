@@ -1,0 +1,230 @@
+"""What a stage does to a packet."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...lang.frozen import Frozen
+from ...lang.source import Span
+from .conditions import Condition
+from .values import Attribute, Expr, Item, Items, Listed, Packet, PortOf, Recalled
+
+
+class Block(Frozen):
+    """`ends`: no path through the block falls out of its end (each gives a verdict)."""
+
+    statements: tuple[Statement, ...]
+    ends: bool = False
+
+
+class If(Frozen):
+    condition: Condition
+    then: Block
+    otherwise: Block
+    span: Span
+
+
+class IfGives(Frozen):
+    """`if PDR gives FAR {…}`: in `then` the given rule is bound under its kind's name."""
+
+    binding: str  # the rule that gives
+    rule: str  # its kind
+    given: str  # kind and binding of the given rule
+    then: Block
+    otherwise: Block
+    span: Span
+
+
+class MatchValue(Frozen):
+    """Arms by the value of an enumerated element; exhaustive (or with `_`, expanded here)."""
+
+    subject: Attribute
+    arms: tuple[tuple[tuple[int, ...], Block], ...]
+    span: Span
+
+
+class ReferenceArm(Frozen):
+    kind: str  # a rule kind, or "port"
+    binding: str
+    body: Block
+
+
+class MatchReference(Frozen):
+    """Arms by what an element refers to; exhaustive. An absent reference (excluded by a
+    requirement) drops the packet, counted."""
+
+    subject: Attribute
+    arms: tuple[ReferenceArm, ...]
+    span: Span
+
+
+class Find(Frozen):
+    """Look the rule kind up; bound under its own name afterwards. On a miss, `otherwise`, then the
+    next statement (with the rule unbound) unless `otherwise` ends. `given` are the values of match
+    elements by name, in place of the kind's own operands."""
+
+    rule: str
+    given: tuple[tuple[str, Expr], ...]
+    otherwise: Block
+    span: Span
+
+
+class Choose(Frozen):
+    """`choose FAR from PDR.LBR`: the spread of the best-matching rule of kind `group` with the id
+    that `binding` refers to picks a member by hash. On no such rule or no member, `otherwise`."""
+
+    rule: str  # FAR: bound under this name
+    group: str  # LBR
+    binding: str  # PDR
+    binding_rule: str
+    otherwise: Block
+    span: Span
+
+
+class Remember(Frozen):
+    """Put an entry into a state table, or what it holds into the entry of that key: all slots in
+    the order declared, those of the key first."""
+
+    state: str
+    values: tuple[Expr, ...]
+    span: Span
+
+
+class Recall(Frozen):
+    """Look an entry up by its key; bound in this stage under the state's name. On a miss,
+    `otherwise`, as with `Find`."""
+
+    state: str
+    key: tuple[Expr, ...]
+    otherwise: Block
+    span: Span
+
+
+class PushElement(Frozen):
+    """One header of a push, outermost first. `values` sets fields in this order of precedence:
+    what the user wrote, then the edge to the next header, then the field's default. A field whose
+    value is an optional attribute that a rule leaves out leaves its group out. `computed`: sums
+    that the push asks for (and so their groups); one that is neither given nor optional is computed
+    anyway. `lists`: what arrays hold."""
+
+    node: str
+    values: tuple[tuple[str, Expr], ...]
+    computed: tuple[str, ...] = ()
+    lists: tuple[tuple[str, Items], ...] = ()
+
+
+class Push(Frozen):
+    """Insert the path in front of `before`: the first header, which the path then carries with its
+    frame, or the first behind the leading link nodes."""
+
+    elements: tuple[PushElement, ...]
+    before: str
+    span: Span
+
+
+class Append(Frozen):
+    """Put the path in place of all that stands behind the header of `behind`, as the last of the
+    packet. Nothing is announced by the last header."""
+
+    elements: tuple[PushElement, ...]
+    behind: str
+    span: Span
+
+
+class Pop(Frozen):
+    """Remove what lies between the leading link nodes and `node`, or all in front of it if it is a
+    link node. ECN as RFC 6040 section 4.2."""
+
+    node: str
+    span: Span
+
+
+class Assign(Frozen):
+    """Change fields in place, at once: all values are taken before the first is written. Checksums
+    that cover them are kept incrementally (RFC 1624)."""
+
+    fields: tuple[tuple[Packet, Expr], ...]
+    span: Span
+
+
+class ClampMss(Frozen):
+    """Lower the TCP MSS option of a SYN to what fits the tunnel (RFC 879, RFC 6691)."""
+
+    span: Span
+
+
+class Forward(Frozen):
+    """Out by `port` towards `via` (an IP address): TTL - 1, new link header, redirect. `fronts`: on
+    which role which IP node may come first in the packet as it came (and was popped), in the
+    graph's order."""
+
+    port: PortOf
+    via: Packet | Item | Attribute | Recalled | Listed
+    span: Span
+    fronts: tuple[tuple[str, str], ...] = ()
+
+
+class Bridge(Frozen):
+    """Out by `port` as it is, with its own link header."""
+
+    port: PortOf
+    span: Span
+
+
+class Queue(Frozen):
+    """From here on, if the packet passes, it goes to this receive queue (0..255)."""
+
+    number: Expr
+    span: Span
+
+
+class Counted(Frozen):
+    """That a packet came here is counted, by this reason."""
+
+    reason: str
+    span: Span
+
+
+class Verdict(Frozen):
+    verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
+    span: Span
+
+
+class Tell(Frozen):
+    """Leave where these nodes are, and their fields, to a decoder. Nothing in the language says
+    this: see `decoding/program.py`."""
+
+    nodes: tuple[str, ...]
+    span: Span
+
+
+class Inline(Frozen):
+    """An action's body, where it was applied."""
+
+    action: str
+    body: Block
+    span: Span
+
+
+Statement = (
+    If
+    | IfGives
+    | MatchValue
+    | MatchReference
+    | Find
+    | Choose
+    | Remember
+    | Recall
+    | Push
+    | Append
+    | Pop
+    | Assign
+    | ClampMss
+    | Forward
+    | Bridge
+    | Queue
+    | Counted
+    | Verdict
+    | Inline
+    | Tell
+)

@@ -1,0 +1,100 @@
+"""What tables hold: information elements, the rules made of them, and what packets leave."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...lang.frozen import Frozen
+from ...lang.source import NOWHERE, Span
+from .values import Arrival, Given, Hash, Kind, Layer4, Packet
+
+
+class Element(Frozen):
+    """An information element. `references` holds rule kinds and "port" where the value refers to
+    one of them; then `width` is 32. `most`: it holds one to so many values of `width` bits; 0: it
+    holds one."""
+
+    name: str
+    number: int
+    type: str  # as written: u8, ip4, mac …
+    width: int
+    kind: Kind
+    symbols: tuple[tuple[str, int], ...] = ()
+    references: tuple[str, ...] = ()
+    doc: str = ""
+    span: Span = NOWHERE
+    most: int = 0
+
+
+class Match(Frozen):
+    element: Element
+    kind: Literal["exact", "lpm", "optional", "ternary", "range"]
+    operand: Packet | Layer4 | Arrival | Given
+    maybe_absent: bool  # the node may be absent where the rule is looked up
+    span: Span = NOWHERE
+
+
+class Spread(Frozen):
+    """256 slots over `least`..`most` members of rule kind `kind`; slot = hash >> 24."""
+
+    kind: str
+    least: int
+    most: int
+    weight: str | None  # the element that weighs a member; 1 where absent
+    hash: Hash
+
+
+class Requirement(Frozen):
+    """A rule must give `element` whenever each element of `when` has one of the values; where
+    `references` is not empty, the reference must be to one of those kinds. Derived from what the
+    stages read, so that a rule which could not be carried out is refused when it is made."""
+
+    element: str
+    when: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    references: tuple[str, ...] = ()
+
+
+class RuleKind(Frozen):
+    """`gives` are elements; `alternatives` the rule kinds of which a rule refers to exactly one.
+    `grouped`: rules share an id and are told apart by their match (reached by `choose … from`).
+    `hashed`: a target that finds rules by a hash of its own takes the jhash of what they match."""
+
+    name: str
+    capacity: int
+    named: bool = False
+    match: tuple[Match, ...] = ()
+    gives: tuple[Element, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    spread: Spread | None = None
+    counts: tuple[str, ...] = ()
+    priority: tuple[Literal["priority", "precedence"], Element] | None = None
+    grouped: bool = False
+    requires: tuple[Requirement, ...] = ()
+    doc: str = ""
+    span: Span = NOWHERE
+    hashed: bool = False
+
+
+# ---- state that packets leave ---------------------------------------------------------------
+
+
+class Slot(Frozen):
+    """A part of a state's key or of what it holds. `port`: a port's number."""
+
+    name: str
+    width: int
+    kind: Kind
+    port: bool = False
+
+
+class State(Frozen):
+    """A table that packets write: the least recently used entry gives way to a new one. `ages`:
+    seconds without being remembered after which an entry is not recalled (0: never)."""
+
+    name: str
+    capacity: int
+    match: tuple[Slot, ...]
+    gives: tuple[Slot, ...]
+    ages: int = 0
+    doc: str = ""
+    span: Span = NOWHERE

@@ -1,0 +1,145 @@
+"""Values: what a statement computes with, and what it compares."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ...lang.frozen import Frozen
+
+Kind = Literal["uint", "mac", "ip4", "ip6", "bytes"]
+
+
+class Const(Frozen):
+    value: int
+    width: int
+
+
+class Own(Frozen):
+    """A field of the header whose clause this is (in `size`, `accept`, `require` …)."""
+
+    field: str
+
+
+class Packet(Frozen):
+    """A field of a node of this packet; the node is surely present where this is read, unless it is
+    read in a `hash`, where it is 0 if the packet lacks the node (`maybe_absent`), or in a
+    `first(…)`."""
+
+    node: str
+    field: str
+    width: int
+    kind: Kind = "uint"
+    maybe_absent: bool = False
+
+
+class Item(Frozen):
+    """An element of an array of a node of this packet; 0 beyond the array's end."""
+
+    node: str
+    field: str
+    index: Expr
+    width: int
+    kind: Kind = "uint"
+
+
+class Layer4(Frozen):
+    """The TCP or UDP port behind the packet's innermost IP header: 0 if it has neither, and 0 in
+    every fragment."""
+
+    which: Literal["src", "dst"]
+    width: int = 16
+
+
+class Arrival(Frozen):
+    """The number of the port that the packet came in by."""
+
+    width: int = 32
+
+
+class Given(Frozen):
+    """What a rule matches is no field of the packet: each `find` gives the value."""
+
+    width: int
+
+
+class Recalled(Frozen):
+    """A part of what was recalled from a state table. `port`: it is a port's number."""
+
+    state: str
+    slot: str
+    width: int
+    kind: Kind = "uint"
+    port: bool = False
+
+
+class Attribute(Frozen):
+    """An information element of a bound rule. `optional`: the rule may leave it out (reads 0)."""
+
+    binding: str
+    rule: str
+    element: str
+    width: int
+    kind: Kind = "uint"
+    optional: bool = False
+
+
+class Listed(Frozen):
+    """One of the values of an element that holds up to `most`; 0 beyond the last."""
+
+    source: Attribute
+    index: Expr
+    most: int
+    width: int
+    kind: Kind = "uint"
+
+
+class Count(Frozen):
+    """How many values such an element holds."""
+
+    source: Attribute
+    most: int
+    width: int = 8
+
+
+class Items(Frozen):
+    """All the values of an element that holds up to `most`, but for the first `skip`. `backwards`:
+    the last one first."""
+
+    source: Attribute
+    most: int
+    skip: int = 0
+    backwards: bool = False
+
+
+class First(Frozen):
+    """The first of these fields that the packet has; 0 if it has none."""
+
+    options: tuple[Packet, ...]
+    width: int
+    kind: Kind = "uint"
+
+
+class PortOf(Frozen):
+    """A port: bound by a match arm (`port p`), an attribute that refers to one, or recalled."""
+
+    source: str | Attribute | Recalled
+
+
+class Arithmetic(Frozen):
+    operator: Literal["+", "-", "*", "&", "<<", ">>"]
+    left: Expr
+    right: Expr
+
+
+class Hash(Frozen):
+    """jhash (Linux `jhash2`, initial value 0) over the arguments' network-order octets, each
+    argument in whole octets, the whole padded with zeros to 32-bit words. 32 bits wide."""
+
+    arguments: tuple[Expr, ...]
+    width: int = 32
+
+
+Expr = (
+    Const | Own | Packet | Item | Layer4 | Arrival | Recalled | Attribute | Listed | Count
+    | Arithmetic | Hash | First
+)  # fmt: skip

@@ -1,0 +1,81 @@
+"""Names and expressions, as written."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..frozen import Frozen
+from ..source import Span
+
+
+class Node(Frozen):
+    span: Span
+
+
+class Name(Node):
+    text: str
+
+
+class Number(Node):
+    """`17`, `0x8100`, `64k`; `text` is the spelling, kept for `fmt`."""
+
+    value: int
+    text: str
+
+
+class Address(Node):
+    """An IPv4, IPv6 or MAC literal: `10.0.0.1`, `2001:db8::1`, `02:00:00:00:00:01`."""
+
+    kind: Literal["ip4", "ip6", "mac"]
+    value: int
+    text: str
+
+
+class Path(Node):
+    """A dotted name: `user`, `user.src`, `PDR.LBR`; with `index`, an element of an array:
+    `srh.segments[0]`. The second node of a stack has the plain name `vlan[1]`."""
+
+    parts: tuple[Name, ...]
+    index: Expr | None = None
+
+    @property
+    def text(self) -> str:
+        dotted = ".".join(p.text for p in self.parts)
+        return dotted if self.index is None else f"{dotted}[{self.index.span.text}]"
+
+
+class Call(Node):
+    """`hash(a, b)`, `checksum(header)`, `length(header, payload)`."""
+
+    function: Name
+    arguments: tuple[Expr, ...]
+
+
+class Unary(Node):
+    operator: Literal["not"]
+    operand: Expr
+
+
+class Binary(Node):
+    """Arithmetic `+ - * & << >>`, comparison `= != < <= > >=`, logic `and or`."""
+
+    operator: str
+    left: Expr
+    right: Expr
+
+
+class Is(Node):
+    """`user.dst is local`, `port is wan`, `user is fragment`."""
+
+    subject: Path
+    what: Name
+
+
+class Gives(Node):
+    """`PDR gives FAR`."""
+
+    rule: Name
+    kind: Name
+
+
+Expr = Number | Address | Path | Call | Unary | Binary | Is | Gives

@@ -1,0 +1,91 @@
+"""The declarations of a pipeline, and the file they stand in."""
+
+from __future__ import annotations
+
+from ..frozen import Frozen
+from ..source import Source, Span
+from .expressions import Name, Node, Path
+from .graph import Edge
+from .headers import Header
+from .statements import Block, Verdict
+from .tables import InformationElement, Rule, State
+
+
+class Ports(Node):
+    """`ports lan, wan`: the roles."""
+
+    roles: tuple[Name, ...]
+
+
+class Parser(Node):
+    edges: tuple[Edge, ...]
+
+
+class Default(Node):
+    """`default pass`: what a miss means, unless the edge's YAML says otherwise."""
+
+    verdict: Verdict
+
+
+class Action(Node):
+    """`action apply(FAR) { … }`."""
+
+    name: Name
+    parameter: Name
+    body: Block
+    doc: str = ""
+
+
+class Stage(Node):
+    name: Name
+    body: Block
+    doc: str = ""
+
+
+class Hook(Node):
+    """`on too_big { reply icmp }`."""
+
+    event: Name
+    verdict: Verdict
+
+
+class Run(Node):
+    """`run parser -> classifier -> forwarder`."""
+
+    stages: tuple[Name, ...]
+
+
+Declaration = (
+    Ports | Parser | InformationElement | Rule | State | Default | Action | Stage | Hook | Run
+)
+
+
+class Pipeline(Node):
+    name: Name
+    declarations: tuple[Declaration, ...]
+    doc: str = ""
+
+
+class Import(Node):
+    """`std.gre`: one imported file."""
+
+    path: Path
+
+
+class Comment(Frozen):
+    """A `//` comment (doc comments excepted): `fmt` puts it back. `own_line` if nothing stands
+    before it on its line."""
+
+    span: Span
+    text: str
+    own_line: bool
+
+
+class Program(Node):
+    """A whole file."""
+
+    source: Source
+    imports: tuple[Import, ...]
+    headers: tuple[Header, ...]
+    pipelines: tuple[Pipeline, ...]
+    comments: tuple[Comment, ...] = ()

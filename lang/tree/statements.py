@@ -1,0 +1,170 @@
+"""Statements: what stages, actions and hooks are made of."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .expressions import Expr, Name, Node, Path
+
+
+class Block(Node):
+    statements: tuple[Statement, ...]
+
+
+class If(Node):
+    condition: Expr
+    then: Block
+    otherwise: Block | None
+
+
+class Arm(Node):
+    """`DROP => drop`, `OVERLAY o => { … }`, `_ => pass`."""
+
+    pattern: Name
+    binding: Name | None
+    body: Block
+
+
+class MatchOn(Node):
+    """`match FAR.action { … }`."""
+
+    subject: Path
+    arms: tuple[Arm, ...]
+
+
+class Find(Node):
+    """`find PDR else { default }`, `find REMOTE(vni = SEGMENT.vni) else { drop }`."""
+
+    kind: Name
+    given: tuple[Assign, ...]
+    otherwise: Block | None
+
+
+class Choose(Node):
+    """`choose FAR from PDR.LBR else { default }`."""
+
+    kind: Name
+    origin: Path
+    otherwise: Block | None
+
+
+class Recall(Node):
+    """`recall FDB(vni = vxlan.vni, mac = inner.dst) else { drop }`."""
+
+    state: Name
+    given: tuple[Assign, ...]
+    otherwise: Block | None
+
+
+class Remember(Node):
+    """`remember FDB(vni = vxlan.vni, mac = inner.src, remote = outer.src)`."""
+
+    state: Name
+    given: tuple[Assign, ...]
+
+
+class Assign(Node):
+    """`user.tos = 0`; inside a push, `dst = o.remote_ip`."""
+
+    target: Path
+    value: Expr
+
+
+class PushElement(Node):
+    """`outer { src = o.local_ip }`."""
+
+    node: Name
+    fields: tuple[Assign, ...]
+
+
+class Push(Node):
+    """`push outer {…} / gre {…} before user`."""
+
+    path: tuple[PushElement, ...]
+    before: Name | None
+
+
+class Append(Node):
+    """`append recovery {…} behind gtpu`."""
+
+    path: tuple[PushElement, ...]
+    behind: Name
+
+
+class Pop(Node):
+    """`pop to user`."""
+
+    node: Name
+
+
+class Clamp(Node):
+    """`clamp mss`."""
+
+    what: Name
+
+
+class Swap(Node):
+    """`swap user.src, user.dst`."""
+
+    left: Path
+    right: Path
+
+
+class Bridge(Node):
+    """`bridge o.interface`."""
+
+    port: Path
+
+
+class Queue(Node):
+    """`queue SERVICE.queue`."""
+
+    number: Expr
+
+
+class Count(Node):
+    """`count unknown_extension`."""
+
+    reason: Name
+
+
+class Forward(Node):
+    """`forward o.interface via o.remote_ip`."""
+
+    port: Path
+    via: Path
+
+
+class Verdict(Node):
+    """`pass`, `drop`, `default`, `send back`, and in hooks `reply icmp`."""
+
+    verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
+
+
+class Apply(Node):
+    """`apply(FAR)`: an action, inlined, on a rule of that kind."""
+
+    action: Name
+    argument: Name
+
+
+Statement = (
+    If
+    | MatchOn
+    | Find
+    | Choose
+    | Recall
+    | Remember
+    | Assign
+    | Push
+    | Append
+    | Pop
+    | Clamp
+    | Swap
+    | Forward
+    | Bridge
+    | Queue
+    | Count
+    | Verdict
+    | Apply
+)

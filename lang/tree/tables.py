@@ -1,0 +1,115 @@
+"""Information elements, rules, and the state that packets leave."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .expressions import Call, Name, Node, Number, Path
+
+
+class Symbol(Node):
+    """`TCP = 6` in an enumeration."""
+
+    name: Name
+    value: Number
+
+
+class InformationElement(Node):
+    """`ie action = 5, u8 { REDIRECT = 1 }`, `ie interface = 6, OVERLAY | port`,
+    `ie sids = 9, ip6[8]`.
+
+    `types` holds one type name, or several rule kinds and `port` where the value is a reference.
+    `most`: of up to so many values.
+    """
+
+    name: Name
+    number: Number
+    types: tuple[Name, ...]
+    symbols: tuple[Symbol, ...]
+    doc: str = ""
+    most: Number | None = None
+
+
+class Match(Node):
+    """`src_ip lpm user.src`; `kind` is exact, lpm, optional, ternary or range."""
+
+    element: Name
+    kind: Name
+    operand: Path
+
+
+class GivesList(Node):
+    """`gives action, interface` (elements, all of them) or `gives FAR | LBR` (one rule of these
+    kinds)."""
+
+    names: tuple[Name, ...]
+    alternatives: bool
+
+
+class Spread(Node):
+    """`spread FAR[1..16] by weight over hash(…)`."""
+
+    kind: Name
+    least: Number
+    most: Number
+    weight: Name | None
+    over: Call
+
+
+class Counts(Node):
+    """`counts packets, bytes`."""
+
+    what: tuple[Name, ...]
+
+
+class Priority(Node):
+    """`priority pref` (higher wins) or `precedence prec` (lower wins)."""
+
+    kind: Literal["priority", "precedence"]
+    element: Name
+
+
+RuleClause = Match | GivesList | Spread | Counts | Priority
+
+
+class Rule(Node):
+    """`rule PDR [64k] named { … }`. `by`: the word behind `by`, which says how rules are found."""
+
+    name: Name
+    capacity: Number
+    named: bool
+    clauses: tuple[RuleClause, ...]
+    doc: str = ""
+    by: Name | None = None
+
+
+# ---- state that packets leave ---------------------------------------------------------------
+
+
+class Slot(Node):
+    """`mac : mac`: a part of a state's key, or of what it holds."""
+
+    name: Name
+    type: Name
+
+
+class Slots(Node):
+    """`match vni : u24, mac : mac` or `gives remote : ip4`."""
+
+    word: Literal["match", "gives"]
+    slots: tuple[Slot, ...]
+
+
+class Ages(Node):
+    """`ages 300`: seconds without use after which an entry is forgotten."""
+
+    seconds: Number
+
+
+class State(Node):
+    """`state FDB [64k] { match … gives … ages … }`: a table that packets write."""
+
+    name: Name
+    capacity: Number
+    clauses: tuple[Slots | Ages, ...]
+    doc: str = ""
