@@ -15,7 +15,7 @@ from ..compiler.requests.columned import joined
 from ..compiler.requests.columns import one
 from ..compiler.requests.lists import octets_of
 from .directory import Directory, bests
-from .images import NAME_OCTETS
+from .images import HEAD, LIVE, NAME_OCTETS
 from .matches import SEQUENCE_BITS
 from .tables import ENTRIES, ENTRY, Pool, Table
 
@@ -230,10 +230,7 @@ def _records(table: Table, block: Block, meant: Array, part: slice) -> Array:
 def _image_type(table: Table) -> Any:
     """An image (images.py) as a structure."""
     kind = table.kind
-    fields: list[tuple[str, Any]] = [
-        ("sequence", "<u8"), ("owner", "<u8"), ("id", "<u4"), ("priority", "<u4"),
-        ("flags", "<u4"), ("cell", "<u4"),
-    ]  # fmt: skip
+    fields: list[tuple[str, Any]] = [(name, HEAD[name]) for name in HEAD.names or ()]
     fields += [("name", f"S{NAME_OCTETS}")] if kind.named else []
     for i, match in enumerate(kind.match):
         wide = _unsigned(octets_of(match.width))
@@ -250,7 +247,7 @@ def _image_type(table: Table) -> Any:
 def _images(table: Table, block: Block, cells: Array, part: slice, packed: Any) -> Array:
     out = np.zeros(len(cells), packed)
     out["sequence"] = block.sequence + np.arange(part.start, part.stop, dtype=np.uint64)
-    out["id"], out["flags"], out["cell"] = block.ids[part], 1, cells
+    out["id"], out["flags"], out["cell"] = block.ids[part], LIVE, cells
     if block.priorities is not None:
         out["priority"] = block.priorities[part]
     if block.names:

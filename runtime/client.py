@@ -34,6 +34,7 @@ from . import agent_faults as faults
 from .certs import read_identity
 from .faults import refused
 from .outcome import Outcome
+from .places import SOCKET
 from .report import Entry, Shown
 from .rpc import control_pb2 as pb
 from .rpc import messages
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from .bundle import Bundle
     from .wanted import Difference, Listing
 
-SOCKET = "unix:/run/helio/heliod.sock"
+LOCAL = f"unix:{SOCKET}"
 TIMEOUT = 30.0
 _PART = 1 << 20
 _OPTIONS = (
@@ -83,7 +84,7 @@ class Client:
     """A connection to an agent. May be used by several threads; close it."""
 
     def __init__(
-        self, address: str = SOCKET, pipeline: str = "", *,
+        self, address: str = LOCAL, pipeline: str = "", *,
         identity: Path | str | None = None, server_name: str = "", timeout: float = TIMEOUT,
     ) -> None:  # fmt: skip
         """`address`: `unix:PATH` or `HOST:PORT`. `pipeline` may be left out where one is loaded.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.request import Request
 from .outcome import Outcome, outcome_of
+from .places import SOCKET
 from .report import Entry, Meant, Shown, Statistics
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from .client import Client
     from .loader import Loaded
     from .reader import Reader
-
-SOCKET = Path("/run/helio/heliod.sock")
 
 
 class LoadedNow(NamedTuple):

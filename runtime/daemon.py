@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..lang.command import run
+from .places import SOCKET, STATE
 from .privileges import AGENT, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from .enrolment.herald import Herald
     from .store import Acknowledge
 
-SOCKET = Path("/run/helio/heliod.sock")
-STATE = Path("/var/lib/helio")
 #: Seconds that calls in progress have when the agent ends.
 GRACE = 2.0
 _PATH = click.Path(path_type=Path)

@@ -2,7 +2,7 @@
 
 Little-endian and packed:
 
-    sequence u64, owner u64, id u32, priority u32, flags u32 (1: there is a rule), cell u32
+    head            sequence, owner, id, priority, flags (1: there is a rule), cell
     name            64 octets of UTF-8, zero-padded                 (kinds with names)
     a match element form u8 (0: none), value, other                 (octets of its width each)
     a given element tag u8 (0: none, 1: a value, 2 + n: a reference to its n-th choice), then the
@@ -17,6 +17,9 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from ..compiler import manifest as m
 from ..compiler.requests.lists import octets_of
 from ..compiler.requests.rules import Form, Matcher, Member, Reference, Rule
@@ -24,10 +27,28 @@ from ..compiler.requests.rules import Form, Matcher, Member, Reference, Rule
 NAME_OCTETS = 64
 LIVE = 1
 FORMS: tuple[Form, ...] = ("value", "prefix", "mask", "range")
-_HEAD = struct.Struct("<QQIIII")
+_HEAD_FIELDS = {
+    "sequence": "Q", "owner": "Q", "id": "I", "priority": "I", "flags": "I", "cell": "I"
+}  # fmt: skip
+_HEAD = struct.Struct("<" + "".join(_HEAD_FIELDS.values()))
+#: The same, for images by the column.
+HEAD = np.dtype([(name, f"<{letter}") for name, letter in _HEAD_FIELDS.items()])
 _ID = struct.Struct("<BI")
 _MEMBER = struct.Struct("<II")
 _LETTERS = {1: "B", 2: "H", 4: "I", 8: "Q", 16: "16s"}  # of a list, so many octets
+
+
+def of_heads(name: str, images: npt.NDArray[Any], rows: Any = slice(None)) -> npt.NDArray[Any]:
+    """A field of the head of so many images: [row, octet]."""
+    form = HEAD[name]
+    return np.ascontiguousarray(images[rows, octets_in_head(name)]).view(form)[:, 0]
+
+
+def octets_in_head(name: str) -> slice:
+    """Where an image has a field of its head."""
+    fields: Any = HEAD.fields
+    form, at = fields[name]
+    return slice(at, at + form.itemsize)
 
 
 class TooLong(ValueError):

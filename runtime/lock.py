@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from . import faults
+from .places import RUN
 
-RUN = Path("/run/helio")
 #: Seconds: how long a second writer waits, and between two of its attempts.
 PATIENCE, PAUSE = 5.0, 0.01
 

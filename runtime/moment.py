@@ -16,13 +16,12 @@ from ..compiler.manifest import Manifest, RuleKind
 from ..compiler.requests.ie_values import fold
 from ..compiler.requests.rulekinds import Kind
 from ..compiler.requests.rules import Rule
-from .images import NAME_OCTETS, ImageCodec
+from .images import HEAD, NAME_OCTETS, ImageCodec, of_heads
 from .tables import EPOCHS, SLOT
 
 Array = npt.NDArray[Any]
 
-# Where an image's head has them, and what follows it.
-_SEQUENCE, _ID, _NAME = (0, "<u8"), (16, "<u4"), slice(32, 32 + NAME_OCTETS)
+_NAME = slice(HEAD.itemsize, HEAD.itemsize + NAME_OCTETS)
 
 
 def slots_at(cells: Array, epoch: int) -> Array:
@@ -59,8 +58,8 @@ class Rules:
     ) -> None:  # fmt: skip
         """`images`: [slot, octet]; `count`: packets and octets of so many cells, and sizes."""
         self.kind, self._codec, self._count = kind, ImageCodec(manifest, kind), count
-        ids = _numbers(images, slots, *_ID)
-        sequences = _numbers(images, slots, *_SEQUENCE)
+        ids = of_heads("id", images, slots)
+        sequences = of_heads("sequence", images, slots)
         order = np.lexsort((sequences, ids))
         self.cells, self.slots = cells[order], slots[order]
         self.ids, self.sequences = ids[order], sequences[order]
@@ -154,8 +153,3 @@ class Moment:
         table = self.tables.get(kind)
         row = table.names.get(fold(name)) if table is not None else None
         return table.rule(row) if table is not None and row is not None else None
-
-
-def _numbers(images: Array, slots: Array, at: int, form: str) -> Array:
-    size = np.dtype(form).itemsize
-    return np.ascontiguousarray(images[slots, at : at + size]).view(form)[:, 0]

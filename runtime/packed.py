@@ -18,13 +18,11 @@ from ..compiler.requests.rulebook import RuleBook
 from ..compiler.requests.rulekinds import Kind
 from ..compiler.requests.rules import Reference, Rule
 from .bulk import rows
-from .images import LIVE, ImageCodec
+from .images import LIVE, ImageCodec, octets_in_head, of_heads
 from .tables import SLOT, Table
 from .transaction import Writer
 
 Octets = npt.NDArray[np.uint8]
-# Where an image's head has them.
-_SEQUENCE, _ID, _PRIORITY, _FLAGS = slice(0, 8), slice(16, 20), slice(20, 24), slice(24, 28)
 
 
 def keep(book: RuleBook, writer: Writer) -> None:
@@ -52,7 +50,7 @@ class PackedImages:
     def __init__(self, codec: ImageCodec, images: Octets) -> None:
         self.kind, self.base = codec.kind.name, 0
         self._codec, self._images = codec, images
-        if not (self._numbers(_FLAGS) == LIVE).all():
+        if not (of_heads("flags", images) == LIVE).all():
             raise ValueError(f"no rule in an image of {self.kind}")
 
     def __len__(self) -> int:
@@ -63,7 +61,7 @@ class PackedImages:
 
     @property
     def ids(self) -> npt.NDArray[np.uint64]:
-        return self._numbers(_ID)
+        return of_heads("id", self._images)
 
     @property
     def names(self) -> list[str]:
@@ -74,7 +72,7 @@ class PackedImages:
     @property
     def youngest(self) -> int:
         """The highest sequence, 0 without rules."""
-        return int(self._numbers(_SEQUENCE, "<u8").max(initial=0))
+        return int(of_heads("sequence", self._images).max(initial=0))
 
     def images(self, kind: Kind) -> list[bytes]:
         """The match images, as `Kind.key` makes them."""
@@ -111,7 +109,7 @@ class PackedImages:
             yield field.shift + field.wide, self._images[:, value : value + octets]
             yield field.shift + 2 * field.wide, self._images[:, matched.at : matched.at + 1]
         if kind.has_priority:
-            yield kind.priority_shift, self._images[:, _PRIORITY]
+            yield kind.priority_shift, self._images[:, octets_in_head("priority")]
 
     def pointing(self) -> Counter[Reference]:
         """How often each rule is referred to."""
@@ -124,14 +122,11 @@ class PackedImages:
         return found
 
     def _referring(self, at: int, tag: int, kind: str) -> dict[Reference, int]:
-        to = self._numbers(slice(at + 1, at + 5))[self._images[:, at] == tag]
+        images = self._images[self._images[:, at] == tag]
+        to = np.ascontiguousarray(images[:, at + 1 : at + 5]).view("<u4")[:, 0]
         ids, counts = np.unique(to, return_counts=True)
         pairs = zip(ids.tolist(), counts.tolist(), strict=True)
         return {Reference(kind, id_): count for id_, count in pairs if kind != "port"}
-
-    def _numbers(self, at: slice, form: str = "<u4") -> npt.NDArray[np.uint64]:
-        found: npt.NDArray[np.uint64] = np.ascontiguousarray(self._images[:, at]).view(form)[:, 0]
-        return found
 
 
 def _number(octets: Octets) -> npt.NDArray[np.uint64]:

@@ -29,7 +29,7 @@ from . import faults
 from .agent_faults import overtaken
 from .bulk import rows
 from .handles import BpfError, Map
-from .images import LIVE, ImageCodec
+from .images import LIVE, ImageCodec, of_heads
 from .moment import Counted, Moment, Rules, slots_at
 from .ports import Wanted
 from .releases import about_id, pick, read_about, release_of, this_namespace
@@ -38,7 +38,6 @@ from .sums import before_of, read_sums
 from .tables import EPOCHS, SLOT
 
 _ATTEMPTS = 100
-_FLAGS = 24  # of an image
 _FEW = 32  # elements that are better read one by one
 
 Array = npt.NDArray[Any]
@@ -149,7 +148,7 @@ class Reader:
         live = np.flatnonzero(slots)
         stride = self.map(f"{kind.prefix}_images").spec.stride
         images = rows(self._memory(f"{kind.prefix}_images"), stride)
-        live = live[images[slots[live], _FLAGS] == LIVE]  # others a writer has overtaken
+        live = live[of_heads("flags", images, slots[live]) == LIVE]  # others a writer has overtaken
         count = partial(self.tallies, kind) if kind.counts else None
         return Rules(self.manifest, kind, live, slots[live], images, count)
 
@@ -202,8 +201,7 @@ class Reader:
         cells = np.flatnonzero(slots)
         stride = self.map(f"{kind.prefix}_images").spec.stride
         images = rows(self._memory(f"{kind.prefix}_images"), stride)
-        sequences = np.ascontiguousarray(images[slots[cells], :8]).view("<u8")[:, 0]
-        return cells, sequences
+        return cells, of_heads("sequence", images, slots[cells])
 
     def masks(self, kind: RuleKind, revision: int) -> int | None:
         """Under how many masks a kind's rules are looked for; None where these are fixed."""

@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from ..compiler.requests.columned import joined
 from .existence import hashes_of
+from .images import HEAD
 from .tables import ENTRIES, EPOCHS, SLOT, Table
 from .transaction import Writer
-
-_HEAD = np.dtype([("sequence", "<u8"), ("owner", "<u8"), ("id", "<u4"), ("priority", "<u4"),
-                  ("flags", "<u4"), ("cell", "<u4")])  # fmt: skip
 
 Words = npt.NDArray[np.uint64]
 
@@ -66,7 +64,7 @@ def _read(table: Table, died: bool) -> None:
     slots[0] = 0  # the directory's
     live = np.flatnonzero(slots)
     images = np.frombuffer(table.images, dtype=np.uint8).reshape(-1, table.image_stride)
-    heads = images[slots[live], : _HEAD.itemsize].copy().view(_HEAD).reshape(-1)
+    heads = images[slots[live], : HEAD.itemsize].copy().view(HEAD).reshape(-1)
     table.sequences = joined({}, heads["sequence"], live)
     if not table.kind.grouped:
         table.ids = joined({}, heads["id"], live)

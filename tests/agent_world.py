@@ -16,7 +16,7 @@ from pathlib import Path
 
 from helioc.runtime.client import Client
 from helioc.runtime.loader import unload
-from helioc.runtime.lock import RUN
+from helioc.runtime.places import RUN
 from helioc.runtime.releases import ROOT
 from lab import Background, Lab, Namespace
 from linx_maps import write

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from hypothesis import HealthCheck, settings
+from outcomes import said
 
 Way = Literal["staged", "fused", "traced"]
 JOINS: list[Join] = ["staged", "fused"]
@@ -28,18 +28,6 @@ SHORTEST = 14  # the kernel test-runs nothing shorter
 quick = settings(
     deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
-
-
-def said(outcome: Outcome) -> tuple[object, ...]:
-    """What both must say alike. A dropped packet's bytes are nobody's business."""
-    return (
-        outcome.verdict,
-        outcome.frame.hex() if outcome.frame is not None else None,
-        outcome.egress,
-        outcome.queue,
-        Counter(outcome.events),
-        Counter(outcome.counted),
-    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -31,12 +31,18 @@ def find(site: Site, statement: Find, miss: Fill) -> None:
     else:
         slot, cell = _look_up(site, table, None, statement.given)
         _found(site, name, slot)
-    with w.nest(f"if (!st->{name}_rule) {{"):
-        w.put(f"count_event({site.events('miss', statement.rule)});")
+    _whether_found(site, statement.rule, statement.rule, cell, miss)
+
+
+def _whether_found(site: Site, asked: str, rule: str, cell: str, miss: Fill) -> None:
+    """A miss is counted by the kind that was asked."""
+    w, record = site.writer, f"st->{site.tables[rule].manifest.prefix}_rule"
+    with w.nest(f"if (!{record}) {{"):
+        w.put(f"count_event({site.events('miss', asked)});")
         miss(site)
     with w.nest("else {"):
-        bind(site, statement.rule, f"st->{name}_rule", cell)
-    site.known.add(f"st->{name}_rule")
+        bind(site, rule, record, cell)
+    site.known.add(record)
 
 
 def _found(site: Site, name: str, slot: str) -> None:
@@ -249,12 +255,7 @@ def choose(site: Site, statement: Choose, otherwise: Fill) -> None:
         slot = w.fresh("slot")
         w.put(f"u32 {slot} = {name}_slot_of({chosen}, {site.state('epoch')});")
         _found(site, name, slot)
-    with w.nest(f"if (!st->{name}_rule) {{"):
-        w.put(f"count_event({site.events('miss', statement.group)});")
-        otherwise(site)
-    with w.nest("else {"):
-        bind(site, statement.rule, f"st->{name}_rule", chosen)
-    site.known.add(f"st->{name}_rule")
+    _whether_found(site, statement.group, statement.rule, chosen, otherwise)
 
 
 def _choose_member(site: Site, group: Table, id_: str, chosen: str) -> None:

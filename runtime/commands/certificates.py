@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..places import STATE
 from .saying import PATH
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def agent(directory: Path, name: str, hosts: tuple[str, ...]) -> None:
 @click.argument("controller", metavar="HOST:PORT")
 @click.option("--token", required=True, envvar="HELIO_TOKEN", help="As the controller made it; - "
               "reads it from standard input.")  # fmt: skip
-@click.option("--state", default="/var/lib/helio", type=PATH, show_default=True,
+@click.option("--state", default=STATE, type=PATH, show_default=True,
               help="The agent's: the identity is kept in there.")  # fmt: skip
 @click.option("--address", default="", metavar="HOST:PORT", help="Where the controller reaches the "
               "agent; default: this host as the controller sees it, port 50051.")  # fmt: skip

@@ -25,6 +25,7 @@ from typing import Any
 from ...lang.diagnostics import Diagnostic
 from ..certs import read_identity
 from ..faults import refused
+from ..log import sync_directory
 from . import faults
 from .certificates import (
     certificates_in,
@@ -99,7 +100,7 @@ def enrol(
     if made.exists():
         shutil.rmtree(made)
     pending.rename(made)
-    _sync(state)
+    sync_directory(state)
     return token.edge, Home(made, controller, said["address"])
 
 
@@ -144,15 +145,7 @@ def _write(path: Path, octets: bytes) -> None:
         out.flush()
         os.fsync(out.fileno())
     new.rename(path)
-    _sync(path.parent)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(path.parent)
 
 
 # ---- calls ----------------------------------------------------------------------------------

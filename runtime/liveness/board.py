@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
+from ..places import RUN
 from .health import Quality
 
-FOLDER = Path("/run/helio")
 #: Seconds between two, and after which one is too old.
 EVERY, AGE = 1.0, 5.0
 
@@ -32,7 +32,7 @@ def post(pipeline: str, overlays: Iterable[Posted]) -> None:
     """Raises OSError."""
     content = [[o.kind, o.name, asdict(o.quality)] for o in overlays]
     path = _path(pipeline)
-    fresh = FOLDER / f".{pipeline}.overlays"
+    fresh = RUN / f".{pipeline}.overlays"
     fresh.write_text(json.dumps(content))
     fresh.rename(path)
 
@@ -54,4 +54,4 @@ def take_down(pipeline: str) -> None:
 
 
 def _path(pipeline: str) -> Path:
-    return FOLDER / f"{pipeline}.overlays"
+    return RUN / f"{pipeline}.overlays"

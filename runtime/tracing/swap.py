@@ -21,8 +21,9 @@ from .. import faults as general
 from ..attach import link_of
 from ..grace import online_cpus_grace
 from ..handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs
-from ..lock import RUN, Exclusive
+from ..lock import Exclusive
 from ..pins import remove_directory
+from ..places import RUN
 from ..releases import (
     ROOT,
     join_stages,

@@ -23,6 +23,7 @@ from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
+from outcomes import said
 from random_packets import Frame
 
 ADDRESSES6 = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1"]
@@ -159,14 +160,3 @@ class Both:
             tally.seen.update({f"{group}: {reason}" for group, reason in outcome.events})
             if outcome.frame is not None and outcome.frame != frame.data:
                 tally.seen["rewritten"] += 1
-
-
-def said(outcome: Outcome) -> tuple[object, ...]:
-    return (
-        outcome.verdict,
-        outcome.frame.hex() if outcome.frame is not None else None,
-        outcome.egress,
-        outcome.queue,
-        sorted(Counter(outcome.events).items()),
-        sorted(Counter(outcome.counted).items()),
-    )

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from agent_world import EDGE, make_edge
 from helioc.runtime.loader import unload
 from helioc.runtime.releases import ROOT
 from lab import Lab, Namespace, until
@@ -20,13 +21,6 @@ from linx_maps import udp, write
 pytestmark = pytest.mark.usefixtures("kernel")
 
 _numbers = count(1)
-EDGE = """\
-ports:
-  LAN:  {role: lan, interface: lan0}
-  WAN1: {role: wan, interface: wan0}
-overlays:
-  GRE-WAN1: {local_ip: 192.0.2.1, remote_ip: 192.0.2.2, key: 7, interface: WAN1}
-"""
 
 
 class Ctl:
@@ -49,13 +43,7 @@ class Ctl:
 
 @pytest.fixture
 def edge(lab: Lab) -> Namespace:
-    lan, made, wan = (lab.namespace(n) for n in ("lan", "edge", "wan"))
-    lab.wire(lan, "eth0", made, "lan0")
-    lab.wire(wan, "eth0", made, "wan0")
-    made.address("lan0", "10.1.0.1/16")
-    made.address("wan0", "192.0.2.1/24")
-    made.neighbour("wan0", "192.0.2.2", wan.mac("eth0"))
-    return made
+    return make_edge(lab)
 
 
 @pytest.fixture

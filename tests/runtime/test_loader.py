@@ -15,7 +15,7 @@ from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime import attach, faults, loader, lock, releases
+from helioc.runtime import attach, faults, loader, places, releases
 from helioc.runtime.bundle import read_bundle
 from helioc.runtime.cli import cli
 from helioc.runtime.config import Config
@@ -51,10 +51,10 @@ def name() -> Iterator[str]:
     """A pipeline's name of this test's own, of which nothing may be left."""
     chosen = f"ht{os.getpid()}-{next(_numbers)}"
     yield chosen
-    left = [str(path) for path in (ROOT / chosen, lock.RUN / f"{chosen}.lock") if path.exists()]
+    left = [str(path) for path in (ROOT / chosen, places.RUN / f"{chosen}.lock") if path.exists()]
     if left:
         remove_pinned(chosen)
-        (lock.RUN / f"{chosen}.lock").unlink(missing_ok=True)
+        (places.RUN / f"{chosen}.lock").unlink(missing_ok=True)
         pytest.fail(f"left behind: {', '.join(left)}", pytrace=False)
 
 

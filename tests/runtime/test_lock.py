@@ -7,7 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from helioc.runtime.lock import RUN, Exclusive, Lock
+from helioc.runtime.lock import Exclusive, Lock
+from helioc.runtime.places import RUN
 from helioc.runtime.tracing.swap import _alone
 
 pytestmark = pytest.mark.usefixtures("kernel")

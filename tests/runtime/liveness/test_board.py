@@ -15,7 +15,7 @@ HERE = [Posted("OVERLAY", "GRE-1", Quality("dead", 0.25, 0.02, 0.001, 8, 6, 1.5)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(board, "FOLDER", tmp_path)
+    monkeypatch.setattr(board, "RUN", tmp_path)
     return tmp_path
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numbered
 import pytest
 import relay
-from helioc.runtime import lock
+from helioc.runtime import places
 from helioc.runtime.releases import ROOT, remove_pinned
 from lab import Lab
 
@@ -29,7 +29,7 @@ def name(kernel: None) -> Iterator[str]:
     yield chosen
     if (ROOT / chosen).exists():
         remove_pinned(chosen)
-    (lock.RUN / f"{chosen}.lock").unlink(missing_ok=True)
+    (places.RUN / f"{chosen}.lock").unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")
