@@ -8,7 +8,18 @@ from typing import Literal
 from .events import Events
 from .graph import count_ways, reachable
 from .layout import Table, states, tables
-from .lowered import Function, Member, NodeState, Program, Record, Traced, Unit, Writer, c_name
+from .lowered import (
+    Function,
+    Member,
+    NodeState,
+    Program,
+    Record,
+    Traced,
+    Unit,
+    Writer,
+    c_name,
+    function_name,
+)
 from .lowering import trace
 from .lowering.parser import lower_parser
 from .lowering.reads import asks_local, reads, steers, walk
@@ -167,7 +178,7 @@ def _role(
     many = target == "host" and count_ways(pipeline.graph, role) > MANY_WAYS
     out.append(lower_parser(start, frozenset(wanted), many))
     for stage, site in lowered:
-        name = f"stage_{role}_{stage.name}"
+        name = function_name(f"stage_{role}_{stage.name}")
         out.append(Function(name, stage.name, role, tuple(site.writer.lines), stage.span))
     return out, kept.words, wanted
 
@@ -187,13 +198,14 @@ def _programs(pipeline: Pipeline, functions: list[Function], join: Join) -> list
     for role in pipeline.roles:
         mine = tuple(f for f in functions if f.role == role and f.stage)
         if join == "fused":
-            programs.append(Program(f"{pipeline.name}_{role}", role, "all", mine, None, None))
+            name = function_name(f"{pipeline.name}_{role}")
+            programs.append(Program(name, role, "all", mine, None, None))
             continue
         # the first stage goes on where the parser ends: every packet that is parsed gets there
         joined = (mine[:2], *((f,) for f in mine[2:]))
         for i, some in enumerate(joined):
             stage, after = some[-1].stage, i + 1 if i + 1 < len(joined) else None
-            name = f"{pipeline.name}_{role}_{stage}"
+            name = function_name(f"{pipeline.name}_{role}_{stage}")
             programs.append(Program(name, role, stage, some, i or None, after))
     return programs
 

@@ -101,6 +101,12 @@ def reserved(where: Span, what: str) -> Diagnostic:
     )
 
 
+def long_name(where: Span, limit: int) -> Diagnostic:
+    labels = (Label(where, f"{len(where.text)} letters, digits and `_`"),)
+    hint = f"a name has at most {limit}, such as `{where.text[:24].rstrip('_')}`"
+    return Diagnostic("H0118", "this name is too long", labels, hint)
+
+
 def too_deep(where: Span, limit: int) -> Diagnostic:
     labels = (Label(where, f"this is level {limit + 1}"),)
     return Diagnostic(
@@ -299,6 +305,14 @@ EXPLANATIONS: dict[str, Explanation] = {
         "bits behind that header, of whatever it is that follows.",
         "parser {\n  mpls -> ipv4 when bottom u4 = 4\n}",
         "parser {\n  mpls -> ipv4 when next u4 = 4\n}",
+    ),
+    "H0118": Explanation(
+        "a name is too long",
+        "A name has at most 64 letters, digits and `_`. Names of nodes, rules, elements and stages "
+        "become names in the programs' type information (BTF), where Linux 5.10 takes 127 octets; "
+        "some are made of two.",
+        f"stage {'forward_what_comes_from_the_lan_' * 3} {{ pass }}",
+        "stage forward_what_comes_from_the_lan { pass }",
     ),
     "H0115": Explanation(
         "something follows the last branch of an `if`",

@@ -30,6 +30,10 @@ _CLOSE = {")", "]", "}"}
 DEEPEST = 32
 """How deep brackets, `else if` and operators may nest."""
 
+NAME_MOST = 64
+"""Octets of a name. Names in C are made of two of them at most, or cut (`function_name`), and a BTF
+name has 127 at most (KSYM_NAME_LEN of Linux 5.10)."""
+
 MOST_FAULTS = 20
 """So many of a file's wrong characters, literals and brackets are reported."""
 
@@ -74,6 +78,7 @@ def lex(source: Source) -> Lexed:
     """Split `source`. Whatever cannot be a token is left out and reported in `faults`."""
     out = Lexed()
     text, tokens, first = source.text, out.tokens, True
+    long = set[str]()  # names that are too long, each told of once
     for found in _TOKEN.finditer(text):
         kind = found.lastgroup
         word, start = found[0], found.start()
@@ -93,6 +98,9 @@ def lex(source: Source) -> Lexed:
             tokens.append(Token(name, word, start, len(tokens), first))
             if kind == "NUMBER" or kind == "ADDRESS":
                 _check_literal(out, source, tokens[-1])
+            elif kind == "IDENT" and len(word) > NAME_MOST and word not in long:
+                long.add(word)
+                out.report(faults.long_name(span(source, tokens[-1]), NAME_MOST))
         first = False
     end = tokens[-1].stop if tokens else 0
     tokens.append(Token("EOF", "", end, len(tokens), True))

@@ -72,6 +72,7 @@ CASES = {
     "H0115-else": LINES % "if a { pass } else { drop } else if b { pass }",
     "H0116-node": LINES % "if vlan[vlan.id].pcp = 1 { drop }",
     "H0116-middle": LINES % "user.tos = a.b[1].c",
+    "H0118-name": LINES % f"if {'a' * 65}.tos = 3 {{ drop }}\n    {'a' * 65}.tos = {'b' * 64}.tos",
     "H0117-field": DECLARED % "parser { a -> b when bottom u4 = 4 }",
 }
 

@@ -6,9 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from helioc.compiler.check import check
 from helioc.compiler.emit import emit
+from helioc.compiler.lower import Join
 from helioc.compiler.lowered import function_name
 from helioc.compiler.phases import check_file, lower_pipeline
+from helioc.lang.lexer import NAME_MOST
+from helioc.lang.parser import parse
+from helioc.lang.source import Source
 
 ROOT = Path(__file__).parents[3]
 #: KSYM_NAME_LEN of Linux 5.10, the octet that ends a name counted.
@@ -21,6 +26,60 @@ def test_no_function_of_what_ships_has_too_long_a_name(path: Path) -> None:
     names = re.findall(r"^\w[\w ]*?[ *](\w+)\(", text, re.M)
     assert names
     assert [name for name in names if len(name) >= KSYM_NAME_LEN] == []
+
+
+#: All names of it are made as long as they may be.
+LONG = """
+import std.ethernet, std.ip
+header x_h { x_kind : u8  x_flag : u1 = 0  : u7  when x_flag { x_more : u32 } }
+pipeline x_p {
+  ports x_lan, x_wan
+  parser {
+    ethernet -> ipv4 as x_ip when type = 0x0800
+    ethernet -> x_h[2] as x_own when type = 0x1234
+    x_own     -> x_own when x_kind = 1
+    x_own     -> ipv4 as x_ip  when x_kind = 2
+  }
+  ie x_element = 1, ip4
+  ie x_way     = 2, port
+  rule x_KIND [16] { match x_element optional x_ip.src  gives x_way  counts packets }
+  rule x_HOP  [16] named { match x_way exact port  gives x_element }
+  state x_MET [64] { match x_slot : ip4  gives x_port : port }
+  on ttl_expired { reply icmp }
+  stage x_first {
+    if not x_ip { pass }
+    remember x_MET(x_slot = x_ip.src, x_port = port)
+    recall x_MET(x_slot = x_ip.dst) else { count x_missed  drop }
+    find x_KIND else { drop }
+  }
+  stage x_second {
+    find x_HOP else { drop }
+    x_ip.tos = 3
+    clamp mss
+    if x_own {
+      x_own.x_more = 7
+      pop to x_ip
+      forward x_KIND.x_way via x_HOP.x_element
+    }
+    push x_own { x_kind = 3, x_more = 7 } before x_ip
+    forward x_KIND.x_way via x_HOP.x_element
+  }
+  run parser -> x_first -> x_second
+}
+"""
+
+
+@pytest.mark.parametrize("join", ["staged", "fused"])
+@pytest.mark.parametrize("traced", [False, True])
+def test_the_longest_names_make_none_that_is_too_long(join: Join, traced: bool) -> None:
+    """All names are as long as they may be, and begin alike."""
+    names = sorted(set(re.findall(r"\bx_\w+", LONG)))
+    longest = {name: name.ljust(NAME_MOST - 2, "x") + f"{i:02}" for i, name in enumerate(names)}
+    text = re.sub(r"\bx_\w+", lambda m: longest[m[0]], LONG)
+    pipeline = check(parse(Source("p.hp", text)))
+    said = set(re.findall(r"\w+", emit(lower_pipeline(pipeline, join, traced), lines=False)))
+    assert [name for name in said if len(name) >= KSYM_NAME_LEN] == []
+    assert len({name[:NAME_MOST] for name in said if "xxx" in name}) > 15
 
 
 def test_long_names_stay_different() -> None:
