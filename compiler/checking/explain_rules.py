@@ -120,6 +120,13 @@ RULES: dict[str, Explanation] = {
         "  pass\n"
         "}",
     ),
+    "H0225": Explanation(
+        "a look-up never finds a rule",
+        "Each rule of the kind matches a field (`exact`), and no packet that gets here has its "
+        "header. Behind a `find` that found a rule, the packet surely has what the rule matched.",
+        "stage main {\n  if port is lan { find OVERLAY else { default } drop }\n  pass\n}",
+        "stage main {\n  if port is wan { find OVERLAY else { default } drop }\n  pass\n}",
+    ),
     "H0265": Explanation(
         "a rule cannot count this",
         "Rules count `packets`, `bytes`, and `sizes`: packets by size.",

@@ -161,6 +161,16 @@ def nothing_to_find(span: Span, kind: str, where: Span) -> Diagnostic:
     )
 
 
+def never_found(span: Span, kind: str, nodes: list[str], where: Span) -> Diagnostic:
+    return error(
+        "H0225",
+        f"no rule of kind `{kind}` can be found here",
+        (span, f"no packet has {' and '.join(f'`{n}`' for n in nodes)} here"),
+        (where, "what each of its rules matches"),
+        help="look it up where packets have that, or match it as `optional`",
+    )
+
+
 def counts_nothing(word: tree.Name) -> Diagnostic:
     return error(
         "H0265",

@@ -8,7 +8,7 @@ from .. import model
 from . import faults_files, faults_rules
 from . import faults_stages as faults
 from .changes import Changed
-from .flow import Bound, Scope, State, bind
+from .flow import Bound, Scope, State, bind, split
 from .stage_names import Program, StageNames
 from .values import fits
 
@@ -53,8 +53,21 @@ def find(
     program.alone.setdefault(kind.name, written.kind.span)
     program.missed[kind.name] = written.kind.span
     given = _given(program, written, kind, state, scope)
-    _note_lookup(program, kind, state, written.kind.span, frozenset(name for name, _ in given))
+    said = frozenset(name for name, _ in given)
+    _note_lookup(program, kind, state, written.kind.span, said)
+    needed = _needed(kind, said)
+    hit, _ = split(hit, lambda w: all(w.present & program.bit(n) for n in needed))
+    if state and not hit and not program.unsure:
+        never = faults_rules.never_found(written.kind.span, kind.name, needed, kind.span)
+        program.report(never)
     return Changed(model.Find(kind.name, given, body, written.span), hit | missed)
+
+
+def _needed(kind: model.RuleKind, given: frozenset[str]) -> list[str]:
+    """The nodes that a packet has for which a rule is found where the look-up itself says the
+    values of `given`: those of what every rule matches."""
+    exact = (m for m in kind.match if m.kind == "exact" and m.element.name not in given)
+    return sorted({m.operand.node for m in exact if isinstance(m.operand, model.Packet)})
 
 
 def _given(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from chance import Chance
@@ -26,17 +27,15 @@ class Ground:
 @dataclass
 class Place:
     """`worlds`: sorts of packets that get here. `bound`: rules that surely are, by name; `maybe`:
-    all that may be; `perhaps`: those that a look-up here may have missed; `recalled`: states of
-    which an entry surely was found; `locked`: rules that arms depend on; `asked`: elements that
-    were matched on; `free`: packets may be changed here, because all that get behind this place
-    come through it. `owed`: no link header announces what a pop left first; `dangling`: nor what a
-    push put first; `own`: a pop went to a link header; `bare`: a push stands in front of all;
-    `appended`: what was pushed stands at the end."""
+    all that may be; `recalled`: states of which an entry surely was found; `locked`: rules that
+    arms depend on; `asked`: elements that were matched on; `free`: packets may be changed here,
+    because all that get behind this place come through it. `owed`: no link header announces what
+    a pop left first; `dangling`: nor what a push put first; `own`: a pop went to a link header;
+    `bare`: a push stands in front of all; `appended`: what was pushed stands at the end."""
 
     worlds: Worlds
     bound: dict[str, Kind] = field(default_factory=dict)
     maybe: set[str] = field(default_factory=set)
-    perhaps: set[str] = field(default_factory=set)
     ports: list[str] = field(default_factory=list)
     recalled: frozenset[str] = frozenset()
     locked: frozenset[str] = frozenset()
@@ -60,7 +59,6 @@ class Place:
             worlds=self.worlds if worlds is None else worlds,
             bound=dict(self.bound),
             maybe=set(self.maybe),
-            perhaps=set(self.perhaps),
             ports=list(self.ports),
             free=self.free and free,
             deep=self.deep + 1,
@@ -69,18 +67,30 @@ class Place:
     def meet(self, other: Place) -> None:
         """What is known behind a branch that another way goes through as well."""
         self.maybe |= other.maybe
-        self.perhaps &= other.perhaps
+        self.worlds |= other.worlds
         self.bound = {n: k for n, k in self.bound.items() if n in other.bound}
         self.recalled &= other.recalled
 
     @property
     def sure(self) -> list[str]:
         """Nodes that all packets have as they came."""
-        some = next(iter(sorted(self.worlds)), None)
-        if some is None:
-            return []
-        return [n for n in some[1]
-                if n not in self.pushed and all(n in w for _, w in self.worlds)]  # fmt: skip
+        some = min(self.ways, default=())
+        return [n for n in some if n not in self.pushed and all(n in way for way in self.ways)]
+
+    @property
+    def ways(self) -> set[tuple[str, ...]]:
+        """The nodes of the packets here, outermost first."""
+        return {w.way for w in self.worlds}
+
+    @property
+    def perhaps(self) -> list[str]:
+        """Rule kinds that were found for some packets here, and not for others."""
+        found = {name for w in self.worlds for name in w.found}
+        return [n for n in sorted(found) if not all(n in w.found for w in self.worlds)]
+
+    def change(self, changed: Callable[[tuple[str, ...]], tuple[str, ...]]) -> None:
+        """Let packets have other nodes."""
+        self.worlds = frozenset(w._replace(way=changed(w.way)) for w in self.worlds)
 
     @property
     def settled(self) -> bool:

@@ -24,7 +24,7 @@ class Changes:
         if place.pushed or place.own:
             return []
         useful = [n for n in place.sure if self.can_pop(place, n)
-                  and any(self.removed(w, n) for _, w in place.worlds)]  # fmt: skip
+                  and any(self.removed(way, n) for way in place.ways)]  # fmt: skip
         announced = [n for n in useful if not self.owes(place, n)]
         useful = announced if self.chance.maybe(0.8) else useful
         if not useful:
@@ -40,7 +40,7 @@ class Changes:
 
     def owes(self, place: Place, node: str) -> bool:
         """Whether a link header of some packet could not announce what a pop leaves first."""
-        for _, way in place.worlds:
+        for way in place.ways:
             links = () if self.facts.link(node) else way[: self.facts.leading(way)]
             gone = self.removed(way, node)
             if links and gone and not writable(self.graph, links[-1], node):
@@ -49,18 +49,19 @@ class Changes:
 
     def popped(self, place: Place, node: str) -> None:
         place.owed = place.owed or self.owes(place, node)
-        worlds = set()
-        for role, way in place.worlds:
+
+        def left(way: tuple[str, ...]) -> tuple[str, ...]:
             links = () if self.facts.link(node) else way[: self.facts.leading(way)]
-            worlds.add((role, (*links, *way[way.index(node) :])))
-        place.own = place.own or self.facts.link(node)
-        place.worlds, place.popped = frozenset(worlds), True
+            return (*links, *way[way.index(node) :])
+
+        place.change(left)
+        place.own, place.popped = place.own or self.facts.link(node), True
 
     def can_pop(self, place: Place, node: str) -> bool:
         """What is removed can be written back, where hooks answer; what is left can be announced in
         one way at most."""
         answered = "reply icmp" in self.ground.hooks.values()
-        for _, way in place.worlds:
+        for way in place.ways:
             count = self.facts.leading(way)
             if self.facts.link(node):
                 if 0 < way.index(node) < count:

@@ -80,7 +80,7 @@ class Conditions:
 
     def present(self, here: Place) -> Said | None:
         for node in self.chance.shuffled(self.facts.names):
-            yes = frozenset(w for w in here.worlds if node in w[1])
+            yes = frozenset(w for w in here.worlds if node in w.way)
             if node not in here.pushed and yes and yes != here.worlds:
                 return node, yes, here.worlds - yes
         return None
@@ -103,14 +103,14 @@ class Conditions:
         return (said, here.worlds, here.worlds) if said else None
 
     def found(self, here: Place) -> Said:
-        """Whether a rule was; asked once, since it is known from there on."""
-        name = self.chance.one(sorted(here.perhaps))
-        here.perhaps.discard(name)
-        return name, here.worlds, here.worlds
+        """Whether a rule was."""
+        name = self.chance.one(here.perhaps)
+        yes = frozenset(w for w in here.worlds if name in w.found)
+        return name, yes, here.worlds - yes
 
     def role(self, here: Place) -> Said | None:
         role = self.chance.one(self.facts.roles)
-        yes = frozenset(w for w in here.worlds if w[0] == role)
+        yes = frozenset(w for w in here.worlds if w.role == role)
         if not yes or yes == here.worlds:
             return None
         return f"port is {role}", yes, here.worlds - yes

@@ -61,7 +61,7 @@ class Exits:
         stands in front of it."""
         if place.owed or place.appended or (place.clamped and place.bare):
             return False
-        for _, way in place.worlds:
+        for way in place.ways:
             behind = way[self.facts.leading(way) :]
             came = [n for n in behind if n not in place.pushed]
             if not came or len(ethertypes(self.facts.graph, behind[0])) != 1:

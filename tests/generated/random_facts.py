@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from helioc.compiler.checking.assigns import COVERED
 from helioc.compiler.checking.pushes import own_fields
 from helioc.compiler.graph import below, reachable, surely_present, ways
@@ -9,7 +11,16 @@ from helioc.compiler.model import Derived, Field, Graph, Group, Header
 from helioc.compiler.sizes import is_even, starts_even
 from helioc.compiler.sums import LAYER4, NETWORK, is_checksum
 
-World = tuple[str, tuple[str, ...]]  # role, nodes outermost first
+
+class World(NamedTuple):
+    """A sort of packets: where they came in, their nodes (outermost first), and the rule kinds of
+    which a look-up found one for them."""
+
+    role: str
+    way: tuple[str, ...]
+    found: tuple[str, ...] = ()
+
+
 Worlds = frozenset[World]
 
 
@@ -22,7 +33,7 @@ class Facts:
         self.families = {n.header.protocol for n in graph.nodes if n.header.protocol in NETWORK}
         self.has_layer4 = any(n.header.protocol in ("tcp", "udp") for n in graph.nodes)
         self.worlds: Worlds = frozenset(
-            (role, self.order(way)) for role in roles for way in ways(graph, role)
+            World(role, self.order(way)) for role in roles for way in ways(graph, role)
         )
 
     def order(self, way: int) -> tuple[str, ...]:
@@ -105,7 +116,7 @@ class Facts:
     def _is_covered(self, node: str, behind: Worlds) -> bool:
         """Whether the checksums over a pseudo header are known, wherever there may be one."""
         upper = COVERED.get(self.protocol(node), ())
-        last = {role for role, way in behind if way and way[-1] == node}
+        last = {w.role for w in behind if w.way and w.way[-1] == node}
         return all(
             set(upper) <= {self.protocol(n) for n in below(self.graph, role, node)} for role in last
         )

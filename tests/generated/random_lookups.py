@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from places import Ground, Lines, Place, nested
 from random_changes import Changes
+from random_facts import Worlds
 from random_rules import Element, Kind
 from random_states import State
 from random_values import Values
@@ -55,22 +56,19 @@ class Lookups:
     def find(self, place: Place, name: str) -> Lines:
         kind = self.kinds[name]
         said = self.said(place, kind)
-        if name in place.locked or _reads_pushed(place, kind, set(said)):
+        found = _found(place, kind, said)
+        if name in place.locked or not found or _reads_pushed(place, kind, set(said)):
             return []
-        missed = place.branch()
+        missed = place.branch(_with(place.worlds, name, False))
         missed.bound.pop(name, None)
-        missed.perhaps.discard(name)
         place.maybe.add(name)
         values = ", ".join(f"{element} = {text}" for element, text in said.items())
 
         def bound() -> None:
             place.bound[name] = kind
-            place.perhaps.discard(name)
+            place.worlds = found
 
-        lines = self.looked_up(place, missed, f"find {name}" + f"({values})" * bool(said), bound)
-        if name not in place.bound and name not in missed.bound:
-            place.perhaps.add(name)
-        return lines
+        return self.looked_up(place, missed, f"find {name}" + f"({values})" * bool(said), bound)
 
     def said(self, place: Place, kind: Kind) -> dict[str, str]:
         """The values that the look-up says itself, by element: where it must, and now and then in
@@ -111,6 +109,7 @@ class Lookups:
             return [f"{text} else {{", *nested(body), "}"]
         missed.free = False
         body = self.blocks.block(missed, False, 1) if self.chance.maybe(0.5) else []
+        bound()
         place.meet(missed)
         return [f"{text} else {{", *nested(body), "}"] if body else [text]
 
@@ -203,10 +202,24 @@ class Lookups:
         if key not in self.actions:
             inner = place.branch()
             inner.bound, inner.ports, inner.recalled = {"ACT": self.kinds["ACT"]}, [], frozenset()
-            inner.action, inner.perhaps = True, set()
+            inner.action = True
             name = f"act{len(self.actions)}"
             self.actions[key] = (name, self.blocks.block(inner, True, 3))
         return [f"{self.actions[key][0]}(ACT)"]
+
+
+def _found(place: Place, kind: Kind, said: Iterable[str]) -> Worlds:
+    """The packets for which a rule may be found: they have what each rule matches."""
+    needed = {m.operand.split(".")[0] for m in kind.matches
+              if m.how == "exact" and m.element.name not in said and "." in m.operand}  # fmt: skip
+    having = frozenset(w for w in place.worlds if needed - {"l4"} <= set(w.way))
+    return _with(having, kind.name, True)
+
+
+def _with(worlds: Worlds, name: str, found: bool) -> Worlds:
+    """The packets with a rule found for them, or missed."""
+    more = {name} if found else set()
+    return frozenset(w._replace(found=tuple(sorted({*w.found} - {name} | more))) for w in worlds)
 
 
 def _reads_pushed(place: Place, kind: Kind, said: set[str] | frozenset[str] = frozenset()) -> bool:

@@ -55,33 +55,30 @@ class Pushes:
         )  # fmt: skip
 
     def appended(self, place: Place, path: list[str], behind: str) -> None:
-        place.worlds = frozenset(
-            (role, (*way[: way.index(behind) + 1], *path)) for role, way in place.worlds
-        )
+        place.change(lambda way: (*way[: way.index(behind) + 1], *path))
         place.pushed, place.appended = tuple(path), True
 
     def pushed(self, place: Place, path: list[str], before: str) -> None:
-        worlds = set()
-        for role, way in place.worlds:
+        for way in place.ways:
             at = way.index(before)
             if not at:
                 place.bare = True
             elif not writable(self.graph, way[at - 1], path[0]):
                 place.dangling = True
-            worlds.add((role, (*way[:at], *path, *way[at:])))
-        place.worlds, place.pushed = frozenset(worlds), tuple(path)
+        place.change(lambda way: (*way[: way.index(before)], *path, *way[way.index(before) :]))
+        place.pushed = tuple(path)
 
     # ---- where -------------------------------------------------------------------------------
 
     def targets(self, place: Place) -> list[str]:
         """The first header, or the first behind the leading link headers: of all packets here."""
-        places = [{way[0], *way[self.facts.leading(way) :][:1]} for _, way in place.worlds]
+        places = [{way[0], *way[self.facts.leading(way) :][:1]} for way in place.ways]
         return [n for n in place.sure if all(n in each for each in places)]
 
     def path_to(self, place: Place, before: str) -> Path | None:
         """Nodes that no packet here has, each announcing the next, the last one `before`."""
         chance, graph = self.chance, self.graph
-        having = {n for _, way in place.worlds for n in way}
+        having = {n for way in place.ways for n in way}
         path: Path = []
         target = before
         for _ in range(chance.one((1, 1, 2, 2, 3, 3))):
@@ -105,7 +102,7 @@ class Pushes:
         a fresh link header can."""
         if len(ethertypes(self.graph, path[0][0])) != 1 and self.chance.maybe(0.8):
             return False
-        for _, way in place.worlds:
+        for way in place.ways:
             at = way.index(before)
             if at and len(writable(self.graph, way[at - 1], path[0][0])) > 1:
                 return False
@@ -124,7 +121,7 @@ class Pushes:
 
     def wanted(self, place: Place) -> set[tuple[str, int]]:
         """Kinds and widths of the arrays that a push may have to fill here."""
-        having = {n for _, way in place.worlds for n in way}
+        having = {n for way in place.ways for n in way}
         arrays = [a for n in self.facts.names if n not in having for a in self.facts.arrays(n)]
         return {(field.kind, field.width) for field, _ in arrays}
 
@@ -152,7 +149,7 @@ class Pushes:
     def path_from(self, place: Place, behind: str) -> Path:
         """Nodes of which each announces the next, the first of them announced by `behind`."""
         chance, graph = self.chance, self.graph
-        having = {n for _, way in place.worlds for n in way[: way.index(behind) + 1]}
+        having = {n for way in place.ways for n in way[: way.index(behind) + 1]}
         names, edges = [behind], list[Edge]()
         for _ in range(chance.one((1, 1, 2, 2, 3))):
             found = []
@@ -176,7 +173,7 @@ class Pushes:
 
     def can_follow(self, place: Place, behind: str) -> bool:
         """Whether lengths and checksums of what is in front stand where nothing is optional."""
-        front = {n for _, way in place.worlds for n in way[: way.index(behind) + 1]}
+        front = {n for way in place.ways for n in way[: way.index(behind) + 1]}
         fields = [f for n in front for f in self.facts.header(n).fields if f.group]
         derived = [f for f in fields if isinstance(f.default, Derived)]
         return all(is_sum_of_header(f) for f in derived)

@@ -57,7 +57,7 @@ class StageMaker:
 
     def entered(self, place: Place, anchor: str) -> Lines:
         """Packets without the anchor leave first, mostly: with it there is more to do."""
-        without = frozenset(w for w in place.worlds if anchor not in w[1])
+        without = frozenset(w for w in place.worlds if anchor not in w.way)
         if not without or self.chance.maybe(0.1):
             return []
         inner = place.branch(without)
@@ -69,9 +69,12 @@ class StageMaker:
     def opened(self, place: Place, anchor: str) -> Lines:
         """Tunnels are opened where packets come in them."""
         changes = self.changes
-        inner = {r for r, w in place.worlds if anchor in w and changes.removed(w, anchor)}
-        worlds = frozenset(w for w in place.worlds if w[0] in inner)
-        if not inner or any(anchor not in w for _, w in worlds):
+        inner = {
+            w.role for w in place.worlds
+            if anchor in w.way and changes.removed(w.way, anchor)
+        }  # fmt: skip
+        worlds = frozenset(w for w in place.worlds if w.role in inner)
+        if not inner or any(anchor not in w.way for w in worlds):
             return []
         at = place.branch(worlds)
         if not changes.can_pop(at, anchor) or (changes.owes(at, anchor) and self.chance.maybe(0.7)):
@@ -180,10 +183,12 @@ class StageMaker:
             return lines
         then = place.branch(yes, free=False)
         lines = [f"if {text} {{", *nested(self.block(then, False, most=2)), "}"]
+        place.worlds = no
         if self.chance.maybe(0.4):
-            other = place.branch(no, free=False)
+            other = place.branch(free=False)
             lines[-1] = "} else {"
             lines += [*nested(self.block(other, False, most=2)), "}"]
+            place.worlds = frozenset()
             place.meet(other)
         place.meet(then)
         return lines

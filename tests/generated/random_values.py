@@ -164,7 +164,7 @@ class Values:
 
     def first(self, place: Place, kind: str) -> list[Operand]:
         """The first of some fields that packets here may have: at most one such operand."""
-        gone = {n for _, way in place.worlds for n in way if n in place.pushed}
+        gone = {n for way in place.ways for n in way if n in place.pushed}
         known = [(n, f) for n in self.facts.names if n not in gone
                  for f in self.facts.fields(n, optional=True)
                  if f.kind == kind and f.width <= WIDEST]  # fmt: skip
