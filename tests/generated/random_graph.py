@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from chance import Chance
 from random_guards import Leaving, exact, guard, leaving
-from random_headers import Own, header
+from random_headers import Own, header, row
 
 LINKS = ("ethernet", "vlan")
 IPS = ("ipv4", "ipv6")
@@ -112,6 +112,7 @@ class GraphMaker:
         at = self.start("ethernet", outside, told=True)
         path = chance.one((["vxlan"], ["udp", "vxlan"], ["udp", "geneve"], ["gre"], ["own"], []))
         names = [("outer", chance.one(IPS)), *((f"t_{h}", h) for h in self.any_own(path))]
+        names += self.row()
         for name, head in names:
             at = self.then(at, name, head, outside) or at
         reached = self.edge(at, "carried", "ethernet", outside, single=True)
@@ -139,6 +140,7 @@ class GraphMaker:
         path = [("t_ip", family), *((f"t_{h}", h) for h in self.any_own(self.middle(family)))]
         if chance.maybe(0.1):
             path = [("t_mpls", "mpls")]
+        path += self.row()
         inner = chance.one(("ipv4", "ipv4", "ipv6"))
         for name, head in [*path, ("inner", inner)]:
             at = self.then(at, name, head, within) if at else None
@@ -147,6 +149,13 @@ class GraphMaker:
         for spot in self.spots:
             if spot.link and bare & spot.roles and (spot is self.spots[0] or chance.maybe(0.7)):
                 at.roles |= self.edge(spot, "inner", inner, bare, single=True)
+
+    def row(self) -> list[tuple[str, str]]:
+        """Perhaps a header more, with an array that can be pushed."""
+        if not self.chance.maybe(0.35):
+            return []
+        self.own["row"] = row(self.chance, "row")
+        return [("t_row", "row")]
 
     def middle(self, family: str) -> list[str]:
         """Headers between the two IP headers of a tunnel."""
@@ -171,7 +180,7 @@ class GraphMaker:
         """Nodes behind the link headers, roughly outermost first."""
         chance = self.chance
         out: list[tuple[str, str]] = []
-        own = [o for o in self.own if o != "tag"]
+        own = [o for o in self.own if o not in ("tag", "row")]
         first = chance.one([*IPS, "ipv4", *own])
         out.append(("front" if first in IPS else first, first))
         rest = [(o, o) for o in own if o != first]
@@ -183,7 +192,7 @@ class GraphMaker:
         if first not in IPS or chance.maybe(0.4):
             rest.append(("user", chance.one(IPS)))
         out += chance.shuffled(rest)
-        late = [("tcp", 0.5), ("icmp", 0.25), ("udp", 0.2), ("icmpv6", 0.15)]
+        late = [("tcp", 0.5), ("icmp", 0.25), ("udp", 0.2), ("icmpv6", 0.2)]
         return out + [(n, n) for n, p in late if chance.maybe(p) and (n, n) not in rest]
 
     def before(self, head: str) -> list[Spot]:

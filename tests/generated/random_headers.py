@@ -38,6 +38,12 @@ class Plan:
         return sorted({flag for group in self.groups for flag in group})
 
 
+def row(chance: Chance, name: str) -> Own:
+    """One with an array that can be pushed."""
+    plan = Plan(False, chance.maybe(0.2), chance.one([e for e in ELEMENTS if e[1] not in (3, 6)]))
+    return HeaderMaker(chance, name, plan).make()
+
+
 def header(chance: Chance, name: str, link: bool = False) -> Own:
     if link:  # it announces what follows as an EtherType does
         return HeaderMaker(chance, name, Plan(link=True)).make()

@@ -22,10 +22,11 @@ class Pushes:
     def push(self, place: Place) -> Lines:
         if place.pushed:
             return []
-        for before in self.chance.shuffled(self.targets(place)) * 3:
-            path = self.path_to(place, before)
-            if path is None:
-                continue
+        targets = self.chance.shuffled(self.targets(place)) * 3
+        paths = [(path, b) for b in targets if (path := self.path_to(place, b)) is not None]
+        if self.chance.maybe(0.8):  # those with an array first
+            paths.sort(key=lambda p: not any(self.facts.arrays(n) for n, _ in p[0]))
+        for path, before in paths:
             said = self.said(place, path)
             if said:
                 self.pushed(place, [n for n, _ in path], before)
