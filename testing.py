@@ -24,7 +24,7 @@ from .compiler.fuzzing.scenarios import Fuzzed, Meeting, Scenario
 from .compiler.interpreter.environment import Environment, Outcome
 from .compiler.lower import Join
 from .compiler.phases import check_file, compile_pipeline
-from .runtime.bundle import Bundle
+from .runtime.loading.bundle import Bundle
 from .runtime.testrun import PrivateRun
 
 __all__ = ["Drawn", "Environment", "Meeting", "Outcome", "Scenario", "Tested"]

@@ -23,11 +23,11 @@ from helioc.compiler.requests.columns import Column, Columns, dump
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime import bundle as bundles
 from helioc.runtime.certs import make_authority
 from helioc.runtime.client import Client
-from helioc.runtime.loader import unload
-from helioc.runtime.releases import remove_pinned
+from helioc.runtime.loading import bundle as bundles
+from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.releases import remove_pinned
 from lab import Background, Lab
 
 HERE = Path(__file__).parent

@@ -21,10 +21,10 @@ from helioc.compiler.requests.wire import Codecs, decode, encode
 from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.handles import Map, Object
-from helioc.runtime.packed import keep
-from helioc.runtime.recovery import recover
-from helioc.runtime.transaction import Writer
+from helioc.runtime.kernel.handles import Map, Object
+from helioc.runtime.rules.packed import keep
+from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.transaction import Writer
 from programs import Hops
 from workload import LAN_PORT, WAN_PORT
 

@@ -10,8 +10,8 @@ import workload as w
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.phases import Bundle
 from helioc.compiler.requests.rules import Rule
-from helioc.runtime.handles import Map, MapType, Object, Program
-from helioc.runtime.transaction import Changes, Writer
+from helioc.runtime.kernel.handles import Map, MapType, Object, Program
+from helioc.runtime.rules.transaction import Changes, Writer
 from workload import Workload
 
 LOOPBACK = (1).to_bytes(4, "little")

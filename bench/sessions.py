@@ -12,9 +12,9 @@ from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.phases import Bundle
 from helioc.compiler.requests.lists import packed
 from helioc.compiler.requests.rules import Matcher, Reference, Rule
-from helioc.runtime import bundle as loadable
-from helioc.runtime.handles import Program
-from helioc.runtime.plans import Changes
+from helioc.runtime.kernel.handles import Program
+from helioc.runtime.loading import bundle as loadable
+from helioc.runtime.rules.plans import Changes
 from helioc.runtime.testrun import PrivateRun
 from measure import Load, Vary
 from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer

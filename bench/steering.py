@@ -26,13 +26,13 @@ from helioc.compiler.phases import Bundle, check_file, compile_pipeline
 from helioc.compiler.requests.rules import Matcher, Rule
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime import bundle as loadable
-from helioc.runtime import libbpf
-from helioc.runtime.config import Config
-from helioc.runtime.handles import Map, Object, Program
-from helioc.runtime.loader import Loaded, unload
-from helioc.runtime.plans import Changes
-from helioc.runtime.ports import Wanted
+from helioc.runtime.edge.config import Config
+from helioc.runtime.kernel import libbpf
+from helioc.runtime.kernel.handles import Map, Object, Program
+from helioc.runtime.loading import bundle as loadable
+from helioc.runtime.loading.loader import Loaded, unload
+from helioc.runtime.loading.ports import Wanted
+from helioc.runtime.rules.plans import Changes
 from helioc.runtime.testrun import PrivateRun
 from lab import Lab, Namespace, command
 from measure import HERE, Dispatcher, Load, Times, Vary, build, compare, one_cpu, self_test

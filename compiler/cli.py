@@ -100,7 +100,7 @@ def compile(
         click.echo(f"wrote {', '.join(str(path) for path in written)}")
         return
     with building(pipeline, "fused" if fuse else "staged", traced) as build:
-        from ..runtime.figures import figures
+        from ..runtime.kernel.figures import figures
 
         measured = figures(build.object())
         bundle = build.bundle()

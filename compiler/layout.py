@@ -230,7 +230,7 @@ IMAGE_NAME = 64
 
 
 def _image_size(rule: RuleKind) -> int:
-    """Octets of the control plane's copy of a rule (`runtime/codec.py` says what is in them)."""
+    """Octets of the control plane's copy of a rule: `runtime/rules/images.py`."""
     size = IMAGE_HEAD + (IMAGE_NAME if rule.named else 0)
     size += sum(1 + 2 * octets_of(match.element.width) for match in rule.match)
     size += sum(1 + max(5, octets_of(e.width, e.most)) for e in rule.gives)

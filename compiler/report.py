@@ -19,7 +19,7 @@ from .model import Pipeline
 from .phases import Bundle, compile_pipeline
 
 if TYPE_CHECKING:
-    from ..runtime.figures import Measured
+    from ..runtime.kernel.figures import Measured
     from .captures.packets import Captured
     from .decoding.decoded import Decoded
     from .decoding.replay import Replay
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def program_table(bundle: Bundle, measured: Measured, span: Span) -> str:
     """A line a program: instructions, what the verifier walked, its stack, its maps. Raises
     `Refused` if the kernel does not take them."""
-    from ..runtime.figures import Figures
+    from ..runtime.kernel.figures import Figures
 
     head = ("stage", "role", "instructions", "verified", "stack", "maps")
     rows: list[tuple[str, ...]] = [head]
@@ -209,8 +209,8 @@ def _kernel(pipeline: Pipeline, stack: ExitStack) -> tuple[Backend | None, str]:
     """The kernel as a backend, or why it cannot be asked."""
     if os.geteuid():
         return None, "that needs root"
-    from ..runtime.bundle import Bundle as Loadable
-    from ..runtime.libbpf import LibbpfMissing
+    from ..runtime.kernel.libbpf import LibbpfMissing
+    from ..runtime.loading.bundle import Bundle as Loadable
     from ..runtime.testrun import KernelBackend
 
     bundle = compile_pipeline(pipeline)
@@ -240,8 +240,8 @@ def decoder(pipeline: Pipeline, role: str | None, by_kernel: bool) -> Iterator[D
         return
     if os.geteuid():
         raise Refused([_no_kernel("decode packets", "that needs root", pipeline.span)])
-    from ..runtime.bundle import Bundle as Loadable
     from ..runtime.decode import ParserRun
+    from ..runtime.loading.bundle import Bundle as Loadable
     from .decoding.by_kernel import KernelDecoder
     from .decoding.program import decodings
 
@@ -280,7 +280,7 @@ def fuzz_pipeline(
         help_ = "pip install 'helioc[fuzz]'"
         title = "`helioc fuzz` needs the Python package hypothesis"
         raise Refused([Diagnostic("H0812", title, (), help_)]) from None
-    from ..runtime.bundle import Bundle as Loadable
+    from ..runtime.loading.bundle import Bundle as Loadable
     from ..runtime.testrun import PrivateRun
     from .fuzzing.report import disagreement, summary
     from .fuzzing.scenarios import Fuzzed
@@ -311,8 +311,8 @@ def prepare_replay(
     """The pipeline under the edge's rules and those of a file; without an edge there is a port of
     each role, by its name. `local`: the host's addresses. Raises `Refused`."""
     from ..lang.request import Request
-    from ..runtime.edge_yaml import read_source
-    from ..runtime.offline import MTU, ports_of, read_anywhere
+    from ..runtime.edge.offline import MTU, ports_of, read_anywhere
+    from ..runtime.edge.reading import read_source
     from ..runtime.requests import read_request
     from .decoding.replay import Replay, surroundings
     from .interpreter.environment import Port

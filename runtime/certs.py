@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from . import agent_faults as faults
+from .agent import faults
 from .faults import refused
 from .reading import read_octets
 

@@ -30,12 +30,12 @@ from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.request import Request
 from ..lang.request_parser import parse_request
 from ..lang.source import Source
-from . import agent_faults as faults
+from .agent import faults
+from .agent.outcome import Outcome
 from .certs import read_identity
 from .faults import refused
-from .outcome import Outcome
+from .looking.report import Entry, Shown
 from .places import SOCKET
-from .report import Entry, Shown
 from .rpc import control_pb2 as pb
 from .rpc import messages
 from .rpc.failures import diagnostics_of, failure_of
@@ -43,7 +43,7 @@ from .rpc.methods import SIZES, calls
 
 if TYPE_CHECKING:
     from ..compiler.requests.columns import Columns
-    from .bundle import Bundle
+    from .loading.bundle import Bundle
     from .wanted import Difference, Listing
 
 LOCAL = f"unix:{SOCKET}"

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.request import Request
-from .outcome import Outcome, outcome_of
+from .agent.outcome import Outcome, outcome_of
+from .looking.report import Entry, Meant, Shown, Statistics
 from .places import SOCKET
-from .report import Entry, Meant, Shown, Statistics
 
 if TYPE_CHECKING:
     from ..compiler.manifest import Manifest
-    from .bundle import Bundle
     from .card.loaded import LoadedCard
     from .client import Client
-    from .loader import Loaded
-    from .reader import Reader
+    from .loading.bundle import Bundle
+    from .loading.loader import Loaded
+    from .looking.reader import Reader
 
 
 class LoadedNow(NamedTuple):
@@ -88,8 +88,8 @@ class Local:
 
     def _open(self) -> Loaded | LoadedCard:
         from .card.loaded import LoadedCard
-        from .loader import Loaded
-        from .releases import on_card, pick
+        from .loading.loader import Loaded
+        from .loading.releases import on_card, pick
 
         name = pick(self.name)
         return LoadedCard.open(name) if on_card(name) else Loaded.open(name)
@@ -98,9 +98,9 @@ class Local:
         self._owned.close()
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow:
-        from .attach import not_routing
-        from .edge_yaml import read_here, read_source
-        from .loader import Loaded
+        from .edge.reading import read_here, read_source
+        from .loading.attach import not_routing
+        from .loading.loader import Loaded
 
         wanted, warnings = read_here(read_source(config), bundle.manifest)
         with Loaded.load(bundle, wanted, self.name) as loaded:
@@ -112,19 +112,19 @@ class Local:
     def offload(self, bundle: Bundle, config: Path) -> LoadedNow:
         """Load a card's bundle onto the ports' card. Raises `Refused`."""
         from .card.loaded import LoadedCard
-        from .edge_yaml import read_here, read_source
+        from .edge.reading import read_here, read_source
 
         wanted, warnings = read_here(read_source(config), bundle.manifest)
         with LoadedCard.load(bundle, wanted, self.name) as loaded:
             return _loaded_now(loaded, warnings.found)
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
-        from .edge_yaml import read_source
+        from .edge.reading import read_source
         from .faults import refused
-        from .loader import Loaded
-        from .releases import on_card, pick
-        from .upgrade import upgrade, weigh
+        from .loading.loader import Loaded
+        from .loading.releases import on_card, pick
         from .upgrades.faults import not_on_card
+        from .upgrades.upgrade import upgrade, weigh
 
         name = pick(self.name)
         if on_card(name):
@@ -138,15 +138,15 @@ class Local:
             return UpgradedNow(running.name, weighed.difference, *counted)
 
     def unload(self) -> str:
-        from .loader import unload
-        from .releases import pick_to_remove
+        from .loading.loader import unload
+        from .loading.releases import pick_to_remove
 
         name = pick_to_remove(self.name)
         unload(name)
         return name
 
     def names(self) -> tuple[list[str], list[str]]:
-        from .releases import loaded_names, need_bpffs, remains
+        from .loading.releases import loaded_names, need_bpffs, remains
 
         names, left = loaded_names(), remains()
         if not names and not left:
@@ -170,7 +170,7 @@ class Local:
             return outcome_of(plan, loaded.revision)
 
     def rules(self, which: Meant) -> list[Shown]:
-        from .report import chosen, shown
+        from .looking.report import chosen, shown
 
         moment = self._reader.moment()
         return shown(chosen(moment, which), moment)
@@ -179,7 +179,7 @@ class Local:
         return self._reader.entries(next(s for s in self.manifest().states if s.name == state))
 
     def statistics(self) -> Statistics:
-        from .report import shown
+        from .looking.report import shown
 
         reader, moment = self._reader, self._reader.moment()
         events = [(c.group, c.reason, count) for c, count in reader.events()]
@@ -209,7 +209,7 @@ class Remote:
     client: Client
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow:
-        from .edge_yaml import read_source
+        from .edge.reading import read_source
         from .rpc.failures import diagnostic_of
 
         source = read_source(config)
@@ -219,7 +219,7 @@ class Remote:
         return LoadedNow(status.pipeline, ports, rules, list(map(diagnostic_of, status.findings)))
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
-        from .edge_yaml import read_source
+        from .edge.reading import read_source
 
         answers = read_source(mapping) if mapping is not None else None
         done = self.client.upgrade(bundle, answers, dry_run=dry_run)
@@ -277,7 +277,7 @@ class Target:
 
     @contextmanager
     def open(self) -> Iterator[Control]:
-        from .releases import traces_left
+        from .loading.releases import traces_left
 
         if traces_left():
             from .tracing.swap import mend
@@ -309,7 +309,7 @@ class Target:
         return self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")
 
     def _on_card(self) -> bool:
-        from .releases import on_card, pick
+        from .loading.releases import on_card, pick
 
         try:
             return on_card(pick(self.name))

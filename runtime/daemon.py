@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..lang.command import run
+from .agent.privileges import AGENT, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
 from .places import SOCKET, STATE
-from .privileges import AGENT, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
 
 if TYPE_CHECKING:
-    from .agent import Agent
+    from .agent.agent import Agent
     from .enrolment.edge import Home
     from .enrolment.herald import Herald
-    from .store import Acknowledge
+    from .journal.store import Acknowledge
 
 #: Seconds that calls in progress have when the agent ends.
 GRACE = 2.0
@@ -84,11 +84,11 @@ def serve(
     # Of two threads that want to run none waits longer than this for the other.
     sys.setswitchinterval(0.0005)
     from ..lang.render import render
-    from .agent import Agent
+    from .agent.agent import Agent
+    from .journal.store import Store
     from .rpc.guard import Limits
     from .rpc.server import Server
-    from .service import Service
-    from .store import Store
+    from .rpc.service import Service
 
     agent = Agent(Store(state, acknowledge))
     try:
@@ -148,7 +148,7 @@ def _run_on(cpu: int) -> None:
 
 def listen_http(address: str) -> socket.socket:
     """A socket that listens at HOST:PORT. Raises `Refused`."""
-    from . import agent_faults as faults
+    from .agent import faults
     from .faults import refused
 
     host, _, port = address.rpartition(":")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 
 from ..compiler.interpreter.environment import Environment, Port
-from .bundle import Bundle
+from .loading.bundle import Bundle
 from .testrun import KernelBackend, PrivateRun
 
 _PORT = 1

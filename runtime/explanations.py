@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..lang.explain import Explanation
-from .agent_faults import AGENT
+from .agent.faults import AGENT
 from .enrolment.faults import ENROLMENT
 from .intents.explanations import INTENTS
-from .kernel_faults import KERNELS
-from .store_faults import JOURNAL
+from .journal.faults import JOURNAL
+from .kernel.faults import KERNELS
 from .upgrades.faults import UPGRADES
 from .wanted_faults import WANTED
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..compiler.manifest import RuleKind
 from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.source import Span
-from .kernel_faults import too_old
+from .kernel.faults import too_old
 
 #: What libxdp calls the program by which several share an interface.
 DISPATCHER = "xdp_dispatcher"
@@ -242,9 +242,9 @@ def name_too_long(name: str) -> Diagnostic:
 
 def of_tables(error: Exception, kinds: Mapping[str, RuleKind]) -> Diagnostic:
     """Why a transaction could not be staged."""
-    from .directory import DirectoryFull
-    from .images import TooLong
-    from .tables import NoRoom
+    from .rules.directory import DirectoryFull
+    from .rules.images import TooLong
+    from .rules.tables import NoRoom
 
     if isinstance(error, DirectoryFull):
         return too_many_masks(kinds[error.args[0]])

@@ -23,10 +23,9 @@ from ..compiler.requests.rules import Rule
 from ..compiler.tracing.steps import Step
 from ..lang.request import Request
 from . import faults
-from .bundle import Bundle
-from .handles import BpfError, Map, Object, Program, RunResult
-from .plans import Changes, Plan
-from .ports import (
+from .kernel.handles import BpfError, Map, Object, Program, RunResult
+from .loading.bundle import Bundle
+from .loading.ports import (
     DEFAULT_VERDICTS,
     Port,
     next_hop_octets,
@@ -36,12 +35,13 @@ from .ports import (
     write_ports,
     write_queues,
 )
-from .recovery import recover
-from .releases import join_stages, prepare_object
-from .sums import read_sums
+from .loading.releases import join_stages, prepare_object
+from .rules.plans import Changes, Plan
+from .rules.recovery import recover
+from .rules.sums import read_sums
+from .rules.transaction import Writer
 from .tracing.control import Asked
 from .tracing.tracer import Tracer
-from .transaction import Writer
 
 _LOOPBACK = 1
 _NO_INTERFACE = 0x7FFF0000  # plus the port's number: the FIB knows no such interface

@@ -22,7 +22,7 @@ from ..lang.request_parser import parse_request
 from ..lang.source import Source
 from . import wanted_faults as faults
 from .faults import refused
-from .report import Shown
+from .looking.report import Shown
 
 Key = tuple[str, int | str]
 

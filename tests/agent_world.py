@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 
 from helioc.runtime.client import Client
-from helioc.runtime.loader import unload
+from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.releases import ROOT
 from helioc.runtime.places import RUN
-from helioc.runtime.releases import ROOT
 from lab import Background, Lab, Namespace
 from linx_maps import write
 

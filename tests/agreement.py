@@ -16,7 +16,7 @@ from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from hypothesis import HealthCheck, settings
 from outcomes import said

@@ -19,8 +19,8 @@ from agent_world import EDGE, World, world
 from controller.board import Board, State
 from controller.fleet import Fleet
 from controller.keeper import Settings
-from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client
+from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Background, Lab, until
 from leaks import PREFIX

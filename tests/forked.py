@@ -10,13 +10,13 @@ from tempfile import TemporaryFile
 # what the commands import when they run
 import helioc.lang.ending
 import helioc.lang.request_parser
-import helioc.runtime.attach
 import helioc.runtime.card.loaded
 import helioc.runtime.card.reader
 import helioc.runtime.control
-import helioc.runtime.edge_yaml
-import helioc.runtime.loader
-import helioc.runtime.report  # noqa: F401
+import helioc.runtime.edge.reading
+import helioc.runtime.loading.attach
+import helioc.runtime.loading.loader
+import helioc.runtime.looking.report  # noqa: F401
 from edges import Edge
 from helioc.runtime.cli import main
 from lab import LabError

@@ -13,11 +13,11 @@ from helioc.compiler.requests.rulebook import RuleBook
 from helioc.compiler.requests.rules import Matcher, Reference, Rule
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.handles import Map, Object
-from helioc.runtime.plans import Changes, Plan
-from helioc.runtime.recovery import recover
-from helioc.runtime.transaction import Writer
+from helioc.runtime.kernel.handles import Map, Object
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.rules.plans import Changes, Plan
+from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.transaction import Writer
 
 HP = Path(__file__).parents[1] / "pipelines" / "linx.hp"
 LAN, WAN1, WAN2 = 1, 2, 3

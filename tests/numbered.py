@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from helioc.runtime.handles import Link, Object
+from helioc.runtime.kernel.handles import Link, Object
 from lab import PATIENCE, Namespace, until
 from tinybpf import build
 

@@ -9,7 +9,7 @@ from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
 from helioc.compiler.phases import check_file, compile_pipeline
 from helioc.lang.parser import read
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import KernelBackend
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import relay
 from helioc.compiler.requests.columns import Column, Columns
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.report import Shown
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.looking.report import Shown
 from lab import Lab
 from relay import World
 from scapy.layers.inet import IP, UDP

@@ -11,9 +11,9 @@ from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
 from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.config import Config
-from helioc.runtime.ports import Wanted
+from helioc.runtime.edge.config import Config
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.loading.ports import Wanted
 from lab import Lab, Namespace
 from numbered import End
 from scapy.layers.inet import IP, UDP

@@ -12,9 +12,9 @@ from pathlib import Path
 from agent_world import World
 from edges import hear_answers
 from helioc.compiler import phases
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.loader import unload
-from helioc.runtime.releases import ROOT
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Wire
 from scapy.contrib.gtp import GTP_U_Header
 from scapy.layers.inet import IP, UDP

@@ -38,20 +38,19 @@ ROOMS = [
 BEYOND_CHECK = ("compiler/lower*", "compiler/emit.py", "compiler/clang.py", "compiler/interpret*",
                 "compiler/manifest.py", "compiler/requests/*")  # fmt: skip
 
-WIRE = ("runtime/service.py", "runtime/client.py", "runtime/rpc/*")
+WIRE = ("runtime/client.py", "runtime/rpc/*")
 
 # A library, and the only files that may import it.
 LIBRARIES = {
     "antlr4": ("lang/parser.py", "lang/request_parser.py", "lang/request_antlr.py"),
     "jinja2": ("compiler/emit.py",),
-    "ctypes": ("runtime/libbpf.py", "runtime/handles.py"),
+    "ctypes": ("runtime/kernel/libbpf.py", "runtime/kernel/handles.py"),
     "grpc": WIRE,
     "grpc_health": WIRE,
     "grpc_reflection": WIRE,
     "google": WIRE,
     "cryptography": ("runtime/certs.py", "runtime/enrolment/certificates.py"),
-    "prometheus_client": ("runtime/metrics.py", "runtime/metrics_server.py"),
-    "pyroute2": ("runtime/*",),
+    "prometheus_client": ("runtime/looking/metrics.py", "runtime/looking/metrics_server.py"),
     "click": (*ENTRY_POINTS, "runtime/commands/*"),
     "scapy": (),
     "pytest": (),
@@ -176,17 +175,17 @@ def test_syntax_ends_where_it_is_checked(files: dict[str, ast.AST]) -> None:
         ("lang/printer.py", "from ..compiler.model import Pipeline"),
         ("lang/printer.py", "from .. import runtime"),
         ("lang/printer.py", "def f():\n    import antlr4"),
-        ("compiler/lower.py", "from ..runtime.libbpf import BpfError"),
+        ("compiler/lower.py", "from ..runtime.kernel.libbpf import BpfError"),
         ("compiler/lower.py", "from ..lang.tree import Program"),
         ("compiler/lowering/fuse.py", "from ...lang import tree"),
         ("compiler/emit.py", "from .model import Pipeline"),
         ("compiler/manifest.py", "from ..lang.grammar.HelioParser import HelioParser"),
         ("compiler/check.py", "from helioc.lang import tree"),
         ("compiler/check.py", "from jinja2.sandbox import SandboxedEnvironment"),
-        ("runtime/codec.py", "from ..compiler.model import Pipeline"),
-        ("runtime/codec.py", "from ..lang.parser import parse"),
-        ("runtime/codec.py", "if TYPE_CHECKING:\n    from ..lang import tree"),
-        ("runtime/loader.py", "import ctypes.util"),
+        ("runtime/rules/codec.py", "from ...compiler.model import Pipeline"),
+        ("runtime/rules/codec.py", "from ...lang.parser import parse"),
+        ("runtime/rules/codec.py", "if TYPE_CHECKING:\n    from ...lang import tree"),
+        ("runtime/loading/loader.py", "import ctypes.util"),
     ],
 )
 def test_a_hole_is_seen(path: str, source: str) -> None:
@@ -199,8 +198,8 @@ def test_a_hole_is_seen(path: str, source: str) -> None:
         ("lang/parser.py", "from antlr4 import CommonTokenStream\nfrom .tree import Program"),
         ("compiler/check.py", "from ..lang import tree, diagnostics\nfrom . import model"),
         ("compiler/targets/xdp.py", "from ..lowered import Unit\nfrom ...lang.source import Span"),
-        ("runtime/codec.py", "from ..compiler.manifest import Manifest\nimport struct"),
-        ("runtime/transaction.py", "from ..lang.request import Request\nfrom . import codec"),
+        ("runtime/rules/codec.py", "from ...compiler.manifest import Manifest\nimport struct"),
+        ("runtime/rules/transaction.py", "from ...lang.request import Request\nfrom . import bulk"),
     ],
 )
 def test_a_door_is_open(path: str, source: str) -> None:

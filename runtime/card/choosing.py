@@ -6,10 +6,10 @@ from contextlib import closing
 from pathlib import Path
 
 from ...lang.diagnostics import Refused
-from ..bundle import read_bundle
 from ..control import LoadedNow, Local, Target
 from ..faults import refused
-from ..releases import pick
+from ..loading.bundle import read_bundle
+from ..loading.releases import pick
 from .faults import not_for_a_card
 from .loaded import LoadedCard
 

@@ -1,7 +1,7 @@
 """A pipeline on a card: its bundle loaded for the ports' devices, filled, attached, opened again.
 
-What stands in bpffs is as on the host (releases.py), but the maps lie on the card; beside them are
-images of the rules, on the host.
+What stands in bpffs is as on the host (loading/releases.py), but the maps lie on the card; beside
+them are images of the rules, on the host.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from ...compiler.requests.columns import Columns
 from ...compiler.requests.rulebook import Plan, RuleBook
 from ...lang.diagnostics import Refused
 from ...lang.request import Request
-from .. import attach
 from .. import faults as common
-from ..bundle import Bundle
-from ..config import Config
-from ..handles import (
+from ..edge.config import Config
+from ..kernel.handles import (
     BpfError,
     Link,
     Map,
@@ -30,12 +28,14 @@ from ..handles import (
     XdpMode,
     ensure_bpffs,
 )
-from ..lock import Lock
-from ..maps import BPF_F_MMAPABLE
-from ..netlink import Netlink
-from ..ports import DEFAULT_VERDICTS, Port, Wanted, find_ports, local_addresses, put
-from ..refresh import Refreshed
-from ..releases import (
+from ..kernel.maps import BPF_F_MMAPABLE
+from ..kernel.netlink import Netlink
+from ..loading import attach
+from ..loading.bundle import Bundle
+from ..loading.lock import Lock
+from ..loading.ports import DEFAULT_VERDICTS, Port, Wanted, find_ports, local_addresses, put
+from ..loading.refresh import Refreshed
+from ..loading.releases import (
     ROOT,
     about_of,
     need_name,

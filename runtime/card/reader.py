@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.manifest import Counter, RuleKind
-from ..bulk import rows
-from ..images import LIVE
-from ..moment import Moment
-from ..reader import Reader
-from ..releases import on_card, pick
+from ..loading.releases import on_card, pick
+from ..looking.reader import Reader
+from ..rules.bulk import rows
+from ..rules.images import LIVE
+from ..rules.moment import Moment
 
 _FLAGS = 24  # of an image
 Array = npt.NDArray[Any]

@@ -9,10 +9,10 @@ from ...compiler.interpreter.environment import Environment, Outcome
 from ...compiler.requests.rules import Rule
 from ...lang.diagnostics import Refused
 from .. import faults
-from ..bundle import Bundle
-from ..handles import BpfError, Object
-from ..plans import Changes, Plan
-from ..ports import DEFAULT_VERDICTS, put
+from ..kernel.handles import BpfError, Object
+from ..loading.bundle import Bundle
+from ..loading.ports import DEFAULT_VERDICTS, put
+from ..rules.plans import Changes, Plan
 from ..testrun import Rules, fate_of
 from .writer import CardWriter
 

@@ -14,11 +14,11 @@ import numpy as np
 from ...compiler.manifest import Manifest, ManifestError, RuleKind
 from ...compiler.requests.rules import Rule
 from ...compiler.requests.spread import jhash
-from ..codec import KindCodec
-from ..images import ImageCodec
-from ..maps import Map
-from ..matches import MatchCodec, Matches
-from ..tables import Pool
+from ..kernel.maps import Map
+from ..rules.codec import KindCodec
+from ..rules.images import ImageCodec
+from ..rules.matches import MatchCodec, Matches
+from ..rules.tables import Pool
 
 CellOf = Callable[[str, int], int]
 Key = tuple[bytes, bytes, int]

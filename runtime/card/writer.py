@@ -8,10 +8,10 @@ from functools import partial
 from ...compiler.manifest import Manifest
 from ...compiler.requests.rules import Rule
 from .. import faults
-from ..handles import BpfError
-from ..maps import Map
-from ..plans import Plan
-from ..tables import NoRoom
+from ..kernel.handles import BpfError
+from ..kernel.maps import Map
+from ..rules.plans import Plan
+from ..rules.tables import NoRoom
 from . import faults as own
 from .tables import CardTable
 

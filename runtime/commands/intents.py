@@ -25,7 +25,7 @@ def intent() -> None:
 def intent_apply(target: Target, file: Path) -> None:
     """Tell the agent the intent in FILE, YAML or JSON (- is standard input)."""
     from ...lang.source import Source
-    from ..edge_yaml import read_source
+    from ..edge.reading import read_source
     from ..intents.telling import said_of
 
     given = str(file) == "-"

@@ -32,10 +32,10 @@ def load(
 
     Frames to other hosts' MAC addresses are for the interface's filter to keep out. A veth shows
     ICMP answers at once only where its other end runs a native XDP program."""
-    from ..bundle import read_bundle
     from ..card.faults import for_a_card
-    from ..edge_yaml import bundle_of, read_source
+    from ..edge.reading import bundle_of, read_source
     from ..faults import no_bundle, refused
+    from ..loading.bundle import read_bundle
 
     directory = bundle or bundle_of(read_source(config_path))
     if directory is None:
@@ -71,9 +71,9 @@ def upgrade(target: Target, bundle: Path, mapping: Path | None, dry_run: bool) -
     Rules stay with what they counted, ports and the default are those of the load. Where the new
     build has no place for something that is in force, nothing is changed and the difference shown;
     a --mapping file says then what becomes of it (docs/upgrades.md)."""
-    from ..bundle import read_bundle
     from ..card.faults import for_a_card
     from ..faults import refused
+    from ..loading.bundle import read_bundle
 
     found = read_bundle(bundle)
     if found.manifest.target != "host":

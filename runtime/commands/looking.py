@@ -21,7 +21,7 @@ def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
     """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME. Of a
     state table what packets left there."""
     from ..faults import no_such_rule, refused
-    from ..report import Meant, entry_json, entry_rows, meant, rule_json, rule_rows
+    from ..looking.report import Meant, entry_json, entry_rows, meant, rule_json, rule_rows
 
     words = " ".join(rule)
     with target.open() as control:
@@ -49,7 +49,7 @@ def stats(target: Target, watch: bool, interval: float, as_json: bool) -> None:
     """What happened to packets: events, and the counters of each rule."""
     import time
 
-    from ..report import statistics, statistics_json
+    from ..looking.report import statistics, statistics_json
 
     with target.open() as control:
         before: dict[str, int] | None = None
@@ -130,8 +130,8 @@ def trace(
 @click.pass_obj
 def metrics(target: Target, kinds: tuple[str, ...]) -> None:
     """What this host's pipelines count, once, as Prometheus reads it."""
-    from ..metrics import exposition
-    from ..releases import pick
+    from ..loading.releases import pick
+    from ..looking.metrics import exposition
 
     name = pick(target.name) if target.name else ""
     click.echo(exposition(kinds, name), nl=False)
@@ -144,7 +144,7 @@ def metrics(target: Target, kinds: tuple[str, ...]) -> None:
 @click.pass_obj
 def top(target: Target, interval: float, once: bool, rules: int) -> None:
     """What passes now: a table of ports, rule kinds, the busiest rules, and what is lost."""
-    from ..top import watched
+    from ..looking.top import watched
 
     screen = sys.stdout.isatty() and not once
     try:

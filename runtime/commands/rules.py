@@ -10,8 +10,8 @@ import click
 from .saying import PATH, complain
 
 if TYPE_CHECKING:
+    from ..agent.outcome import Outcome
     from ..control import Target
-    from ..outcome import Outcome
 
 
 def _request(operation: str, help_: str) -> click.Command:
@@ -53,7 +53,7 @@ def pack(bundle: Path, file: Path, out: Path | None, kind: str) -> None:
 
     Its cells are checked now, on any machine and without root, so that `push` need not read
     them; what depends on the rules in force, it still checks."""
-    from ..bundle import read_bundle
+    from ..loading.bundle import read_bundle
     from ..requests import pack as packed
 
     out = out or file.with_suffix(".hpr")
@@ -62,7 +62,7 @@ def pack(bundle: Path, file: Path, out: Path | None, kind: str) -> None:
 
 
 def _report(outcome: Outcome) -> None:
-    from ..report import said_of
+    from ..looking.report import said_of
 
     if outcome.warnings:
         complain(list(outcome.warnings))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ...compiler.requests.rules import Rule
 from ...lang.request import IE, Change, Request, RuleItem
-from ..loader import Loaded
+from ..loading.loader import Loaded
 from .decide import PARTS, Verdict
 from .settings import Shape
 

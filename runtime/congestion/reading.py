@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .. import config_faults as faults
+from ..edge import faults
+from ..edge.yaml_nodes import Entry, Nodes
 from ..liveness.reading import read_time
-from ..yaml_nodes import Entry, Nodes
 from .settings import Congestion
 
 _KEYS = ("cpu", "calm", "drops", "period", "hold")

@@ -12,11 +12,11 @@ from ...compiler.requests.rule_text import canonical
 from ...compiler.requests.wire import encode
 from ...lang.ending import diagnosed
 from ...lang.render import render
-from .. import host
-from ..owner import Owner, Wish
-from ..queue_drops import PipelineDrops
+from ..agent.owner import Owner, Wish
+from ..intents import host
 from .decide import Seen, State, Verdict, step
 from .marks import queue_cpus, request_for
+from .queue_drops import PipelineDrops
 from .settings import Congestion, Shape, shape_of
 
 #: Seconds after which pipelines are looked for anew.

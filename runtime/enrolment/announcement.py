@@ -19,7 +19,7 @@ from ..faults import refused
 from . import faults
 
 if TYPE_CHECKING:
-    from ..agent import PipelineStatus
+    from ..agent.agent import PipelineStatus
 
 
 def announcement(address: str, pipelines: Iterable[PipelineStatus]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import yaml
 
 from ...lang.diagnostics import Diagnostics
 from ...lang.source import Source, Span
-from ..yaml_nodes import Entry, Nodes
+from ..edge.yaml_nodes import Entry, Nodes
 from . import faults
 
 GUIDE = "docs/intents.md"

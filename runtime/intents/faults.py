@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ...lang.diagnostics import Diagnostic, Label, did_you_mean
 from ...lang.source import Span
-from ..config_faults import missing_key
+from ..edge.faults import missing_key
 
 __all__ = ["missing_key"]
 

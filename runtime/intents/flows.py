@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from ...compiler.manifest import Anatomy, Layer, Manifest, Step
 from ...compiler.requests.ie_values import fold
 from ...lang.diagnostics import Diagnostics
-from ..yaml_nodes import Entry, Nodes
+from ..edge.yaml_nodes import Entry, Nodes
 from . import faults
 from .document import Said
 

@@ -21,8 +21,8 @@ from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.ending import diagnosed
 from ...lang.request import Change, Request, RuleItem
 from ...lang.source import Source
+from ..agent.owner import Owner, Wish
 from ..faults import refused
-from ..owner import Owner, Wish
 from . import faults
 from .document import Document, read_document
 from .kept import Intent, Kept, Made

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from ..store import Store
+from ..journal.store import Store
 
 State = Literal["pending", "active", "failed", "expired"]
 _TABLE = """

@@ -8,12 +8,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
 from ...compiler.requests.rules import Reference
-from .. import host
+from ..agent.owner import Owner
 from ..congestion.marks import queue_cpus
-from ..handles import BpfError
-from ..owner import Owner
-from ..programs import Program, count_runs
-from ..queue_drops import PipelineDrops
+from ..congestion.queue_drops import PipelineDrops
+from ..kernel.handles import BpfError
+from ..kernel.programs import Program, count_runs
+from . import host
 from .kept import Intent
 
 Count = tuple[int, ...]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ..report import table
+from ..looking.report import table
 
 if TYPE_CHECKING:
     from ..rpc import control_pb2 as pb

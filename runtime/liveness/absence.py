@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from ...compiler.requests.rulebook import RuleBook
 from ...compiler.requests.rules import Reference, Rule
 from ...compiler.requests.spread import prepare, spread_slots
-from ..plans import Changes
-from ..tables import Table
+from ..rules.plans import Changes
+from ..rules.tables import Table
 
 if TYPE_CHECKING:
-    from ..loader import Loaded
+    from ..loading.loader import Loaded
 
 
 def leave_out(loaded: Loaded, dead: Collection[Reference]) -> int:

@@ -19,9 +19,9 @@ from ipaddress import IPv4Address
 from ...compiler.requests.rules import Reference, Rule
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.render import render
-from ..agent_faults import not_probed
-from ..loader import Loaded
-from ..owner import Owner
+from ..agent.faults import not_probed
+from ..agent.owner import Owner
+from ..loading.loader import Loaded
 from .absence import overlays_of
 from .board import EVERY, Posted, post, take_down
 from .echo import Echoes, Path

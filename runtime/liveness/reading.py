@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from ipaddress import IPv4Address
 from typing import Any
 
-from .. import config_faults as faults
-from ..yaml_nodes import Entry, Nodes
+from ..edge import faults
+from ..edge.yaml_nodes import Entry, Nodes
 from .settings import Liveness
 
 _KEYS = ("interval", "multiplier", "hold_down", "from", "to")

@@ -1,6 +1,6 @@
 """The reader's process: see reading.py."""
 
-from ..privileges import READER, confine
+from ..agent.privileges import READER, confine
 
 
 def main() -> None:

@@ -18,10 +18,10 @@ from google.protobuf.descriptor import MethodDescriptor
 from grpc_reflection.v1alpha import reflection_pb2
 
 from ...lang.ending import diagnosed
-from .. import agent_faults as faults
+from ..agent import faults
+from ..agent.outcome import MovedOn
 from ..certs import ROLES, Role, role_of
 from ..faults import refused
-from ..outcome import MovedOn
 from . import control_pb2 as pb
 from .failures import failure, status_code, trailer
 from .methods import METHODS

@@ -11,14 +11,14 @@ import grpc
 
 from ...compiler.requests.rules import Reference
 from ...lang.source import Source
-from .. import agent_faults
-from ..agent import Agent
+from ..agent import faults as agent_faults
+from ..agent.agent import Agent
+from ..agent.owner import Owner
 from ..faults import refused
 from ..intents.document import LONGEST
 from ..intents.kept import Intent
 from ..intents.reports import Count, Counts, Report, Reporter, Reports
-from ..moment import SIZES
-from ..owner import Owner
+from ..rules.moment import SIZES
 from . import control_pb2 as pb
 from .readers import Readers
 

@@ -13,8 +13,8 @@ from ...compiler.requests.wire import Codecs, encode
 from ...lang.diagnostics import Refused
 from ...lang.request import IE, Change, Request, item_text, value_text
 from .. import faults
-from ..moment import Counted, Moment, Rules, spoken_of
-from ..reader import Reader
+from ..looking.reader import Reader
+from ..rules.moment import Counted, Moment, Rules, spoken_of
 from . import control_pb2 as pb
 
 #: Octets of the rules in one message, and entries of a state.

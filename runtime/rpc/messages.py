@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...compiler.requests.rules import Reference, Rule
-from .. import events
-from ..outcome import Outcome
-from ..report import Entry, Shown
+from ..agent import events
+from ..agent.outcome import Outcome
+from ..looking.report import Entry, Shown
 from . import control_pb2 as pb
 from .failures import diagnostics_of, finding
 
 if TYPE_CHECKING:
-    from ..agent import PipelineStatus
+    from ..agent.agent import PipelineStatus
     from ..liveness.health import Quality
-    from ..ports import Port
+    from ..loading.ports import Port
 
 #: Rules that an event names; of more only the fact is told.
 _NAMED = 1000

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from ...lang.diagnostics import Refused
-from .. import agent_faults as faults
+from ..agent import faults
+from ..agent.held import Held
+from ..agent.owner import Owner
 from ..faults import refused
-from ..held import Held
-from ..owner import Owner
 from . import control_pb2 as pb
 from .failures import diagnostics_of
 from .reading import COPIED, DIGEST, END, FAILED, METHODS, PART, receive, send

@@ -29,10 +29,10 @@ import numpy as np
 from google.protobuf.message import Message
 
 from ...lang.ending import diagnosed
-from .. import agent_faults as faults
+from ..agent import faults
 from ..faults import refused
-from ..moment import Moment
-from ..reader import Array, Reader
+from ..looking.reader import Array, Reader
+from ..rules.moment import Moment
 from . import control_pb2 as pb
 from . import listing
 from .failures import failure
@@ -77,7 +77,7 @@ def main() -> None:
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
     slots = threading.Semaphore(_LISTINGS)
     if len(sys.argv) > 2:
-        from ..metrics_server import MetricsServer
+        from ..looking.metrics_server import MetricsServer
 
         MetricsServer(socket.socket(fileno=int(sys.argv[2])))
     with socket.socket(fileno=int(sys.argv[1])) as control:

@@ -16,12 +16,12 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from ...lang.diagnostics import Refused
-from .. import agent_faults as faults
+from ..agent import faults
 from ..certs import read_identity
 from ..faults import refused
-from ..service import Service
 from .guard import REFLECTION, Guard, Limits
 from .methods import SERVICES, SIZES, handlers
+from .service import Service
 
 _OPTIONS = (
     *SIZES,

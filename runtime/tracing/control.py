@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from ...compiler.tracing.schema import TERMS, TESTS
-from ..handles import Map
+from ..kernel.handles import Map
 
 _HEAD = struct.Struct("<QIIII")
 _TERM = struct.Struct("<II")

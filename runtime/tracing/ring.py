@@ -6,7 +6,7 @@ import mmap
 import select
 from collections.abc import Iterator
 
-from ..handles import BpfError, Map
+from ..kernel.handles import BpfError, Map
 
 # linux/bpf.h: what the first word of a record says beside its length.
 _BUSY, _DISCARDED = 1 << 31, 1 << 30

@@ -18,13 +18,12 @@ from ...compiler.manifest import Manifest, from_json
 from ...compiler.tracing.schema import Schema, SchemaError, TracedBuild, unpack
 from ...lang.diagnostics import Refused
 from .. import faults as general
-from ..attach import link_of
-from ..grace import online_cpus_grace
-from ..handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs
-from ..lock import Exclusive
-from ..pins import remove_directory
-from ..places import RUN
-from ..releases import (
+from ..kernel.grace import online_cpus_grace
+from ..kernel.handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs
+from ..kernel.pins import remove_directory
+from ..loading.attach import link_of
+from ..loading.lock import Exclusive
+from ..loading.releases import (
     ROOT,
     join_stages,
     pick,
@@ -35,6 +34,7 @@ from ..releases import (
     this_namespace,
     traces_left,
 )
+from ..places import RUN
 from . import faults
 from .tracer import Tracer
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from ...compiler.manifest import Manifest
 from ...compiler.tracing.decode import Decoder, Recorded
 from ...compiler.tracing.schema import Schema
-from ..handles import Map
-from ..images import ImageCodec
-from ..sums import read_sums
+from ..kernel.handles import Map
+from ..rules.images import ImageCodec
+from ..rules.sums import read_sums
 from .control import Asked, Control
 from .ring import Ring
 

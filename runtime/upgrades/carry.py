@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.manifest import SEEN
-from ..handles import Map, MapSpec, MapType, Pin
-from ..maps import BPF_F_MMAPABLE
-from ..reader import Reader
-from ..sums import before_of
+from ..kernel.handles import Map, MapSpec, MapType, Pin
+from ..kernel.maps import BPF_F_MMAPABLE
+from ..looking.reader import Reader
+from ..rules.sums import before_of
 
 
 def make_before(maps: Path, name: str, octets: int, entries: int) -> None:

@@ -9,7 +9,7 @@ from ...compiler.requests.rules import Rule
 from ...lang.diagnostics import Diagnostic, Label, did_you_mean
 from ...lang.explain import Explanation
 from ...lang.source import Span
-from ..report import table
+from ..looking.report import table
 from .schema import SchemaChange, Usage
 
 _HEAD = ("what", "running", "new build", "rules")

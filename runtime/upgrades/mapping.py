@@ -16,7 +16,7 @@ from ...compiler.requests.ie_values import Fault
 from ...compiler.requests.rulekinds import Kind
 from ...lang.diagnostics import Diagnostics
 from ...lang.source import Source
-from ..yaml_nodes import Entry, Nodes
+from ..edge.yaml_nodes import Entry, Nodes
 from . import faults
 from .keeping import elements_of
 from .schema import Answers

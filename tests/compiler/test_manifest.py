@@ -14,11 +14,11 @@ from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.codec import KindCodec
-from helioc.runtime.edge_yaml import Host, read_config
-from helioc.runtime.images import ImageCodec
-from helioc.runtime.matches import MatchCodec
-from helioc.runtime.netlink import Link
+from helioc.runtime.edge.reading import Host, read_config
+from helioc.runtime.kernel.netlink import Link
+from helioc.runtime.rules.codec import KindCodec
+from helioc.runtime.rules.images import ImageCodec
+from helioc.runtime.rules.matches import MatchCodec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_maps import compiled

@@ -22,8 +22,8 @@ import relay
 from agent_world import World
 from controllers import Bulk, Controller, Loader, Streamer
 from helioc.runtime.client import Client
-from helioc.runtime.loader import unload
-from helioc.runtime.releases import ROOT
+from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.releases import ROOT
 from lab import Background, Lab, until
 from leaks import PREFIX
 from numbered import WINDOW, WORDS, Flow, Journey, flow, sender

@@ -13,7 +13,7 @@ import pytest
 from edges import HELIOCTL, Edge
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.loader import Loaded
+from helioc.runtime.loading.loader import Loaded
 from lab import Lab, LabError, Namespace
 from leaks import PREFIX
 from linx.captures import Capture, outer_of, syn_mss

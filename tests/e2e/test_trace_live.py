@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from edges import HELIOCTL, Edge
-from helioc.runtime.handles import Link, Program
-from helioc.runtime.pins import remove_directory
-from helioc.runtime.releases import ROOT, release_of, releases_of
+from helioc.runtime.kernel.handles import Link, Program
+from helioc.runtime.kernel.pins import remove_directory
+from helioc.runtime.loading.releases import ROOT, release_of, releases_of
 from lab import Background, LabError, until
 from linx.world import HERE, A, B
 from linx_live import Linx

@@ -20,13 +20,13 @@ import agent_world
 import numpy as np
 import pytest
 import relay
-from helioc.runtime.bundle import Bundle
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.handles import Link, Program
-from helioc.runtime.loader import Loaded, unload
-from helioc.runtime.reader import Reader
-from helioc.runtime.releases import ROOT, releases_of, remains
-from helioc.runtime.upgrade import upgrade, weigh
+from helioc.runtime.kernel.handles import Link, Program
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.loading.loader import Loaded, unload
+from helioc.runtime.loading.releases import ROOT, releases_of, remains
+from helioc.runtime.looking.reader import Reader
+from helioc.runtime.upgrades.upgrade import upgrade, weigh
 from lab import Background, Lab, until
 from leaks import PREFIX
 from numbered import Flow, Journey, flow, sender

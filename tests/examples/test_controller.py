@@ -39,8 +39,8 @@ from fleet_world import (
 )
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request import request_text
+from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.outcome import Outcome
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.wanted import Difference
 from lab import until

@@ -21,7 +21,7 @@ from helioc.lang.parser import parse
 from helioc.lang.printer import format_program
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from outcomes import said
 from random_packets import Frame

@@ -11,7 +11,7 @@ import pytest
 from agreement import JOINS, Both, quick
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from hypothesis import given, settings
 from hypothesis import strategies as st

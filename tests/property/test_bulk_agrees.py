@@ -15,7 +15,7 @@ from helioc.compiler.requests.rulebook import Plan
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime import bulk
+from helioc.runtime.rules import bulk
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from linx_maps import udp

@@ -12,7 +12,7 @@ from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.recovery import recover
+from helioc.runtime.rules.recovery import recover
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from linx_world import WAN1, WORLD, linx

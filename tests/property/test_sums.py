@@ -12,7 +12,7 @@ from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from helioc.runtime.handles import Map, MapSpec, MapType, Object
+from helioc.runtime.kernel.handles import Map, MapSpec, MapType, Object
 from tinybpf import SMALL, build
 
 

@@ -24,10 +24,10 @@ from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.rules import Reference
 from helioc.lang.diagnostics import Refused
 from helioc.lang.source import Source
-from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.loader import Loaded
-from helioc.runtime.reader import Reader
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.loader import Loaded
+from helioc.runtime.looking.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.failures import failure_of
 from helioc.runtime.rpc.methods import calls

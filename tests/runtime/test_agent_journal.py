@@ -19,11 +19,11 @@ from helioc.compiler import phases
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.source import Source
 from helioc.runtime import control
-from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.lock import Lock
-from helioc.runtime.reader import Reader
-from helioc.runtime.releases import (
+from helioc.runtime.journal.store import Store
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.lock import Lock
+from helioc.runtime.loading.releases import (
     ROOT,
     put_in_force,
     read_about,
@@ -31,7 +31,7 @@ from helioc.runtime.releases import (
     remove_pinned,
     write_about,
 )
-from helioc.runtime.store import Store
+from helioc.runtime.looking.reader import Reader
 from lab import Background, Lab, until
 from linx_maps import HP
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.loading.bundle import read_bundle
 from lab import Background, Lab, command, until
 
 pytestmark = pytest.mark.usefixtures("kernel")

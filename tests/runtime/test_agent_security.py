@@ -27,15 +27,15 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.diagnostics import Refused
 from helioc.lang.source import Source
-from helioc.runtime.agent import Agent
-from helioc.runtime.bundle import read_bundle
+from helioc.runtime.agent.agent import Agent
 from helioc.runtime.certs import ROLES, issue, make_authority, read_identity, role_of
 from helioc.runtime.cli import cli
 from helioc.runtime.client import Client, Rejected, Stream
+from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.guard import NEEDED, Budget, Guard, Limits, identity
 from helioc.runtime.rpc.methods import METHODS
-from helioc.runtime.service import Service
+from helioc.runtime.rpc.service import Service
 from lab import Lab, until
 
 FAR = "create FAR [(action, u8, DROP)]"

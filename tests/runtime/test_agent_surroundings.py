@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from agent_world import EDGE, World, world
 from edges import hear_answers
-from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.handles import Link, Object
-from helioc.runtime.monitor import EVERYTHING, Monitor
-from helioc.runtime.releases import remove_pinned
+from helioc.runtime.kernel.handles import Link, Object
+from helioc.runtime.kernel.monitor import EVERYTHING, Monitor
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, Namespace, Wire, until
 from linx_maps import udp

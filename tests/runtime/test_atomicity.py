@@ -13,12 +13,12 @@ from itertools import count
 import pytest
 from helioc.compiler.interpreter.environment import Environment, Port
 from helioc.compiler.requests.rules import Reference, Rule
-from helioc.runtime.grace import online_cpus_grace
-from helioc.runtime.handles import Map
-from helioc.runtime.plans import Changes
-from helioc.runtime.recovery import recover
+from helioc.runtime.kernel.grace import online_cpus_grace
+from helioc.runtime.kernel.handles import Map
+from helioc.runtime.rules.plans import Changes
+from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.transaction import Writer
 from helioc.runtime.testrun import PrivateRun
-from helioc.runtime.transaction import Writer
 from linx_maps import (
     DROP,
     PASS,

@@ -21,8 +21,8 @@ from helioc.lang.diagnostics import Refused
 from helioc.lang.parser import read
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
 from helioc.runtime.card.run import CardRun
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import Prepared
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from helioc.compiler.phases import check_file, compile_for_card, compile_pipeline, write_bundle
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.bundle import read_bundle
 from helioc.runtime.card import loaded
 from helioc.runtime.card.loaded import LoadedCard
-from helioc.runtime.config import Config
-from helioc.runtime.handles import BpfError
-from helioc.runtime.loader import Loaded, unload
-from helioc.runtime.releases import ROOT
+from helioc.runtime.edge.config import Config
+from helioc.runtime.kernel.handles import BpfError
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.loader import Loaded, unload
+from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace
 
 pytestmark = pytest.mark.usefixtures("kernel")

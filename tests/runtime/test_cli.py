@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, make_edge
-from helioc.runtime.loader import unload
-from helioc.runtime.releases import ROOT
+from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace, until
 from linx_maps import udp, write
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from helioc.compiler.requests.rules import Matcher, Member, Reference, Rule
-from helioc.runtime.images import ImageCodec, TooLong
-from helioc.runtime.matches import MatchCodec, prefixes
+from helioc.runtime.rules.images import ImageCodec, TooLong
+from helioc.runtime.rules.matches import MatchCodec, prefixes
 from hypothesis import given
 from hypothesis import strategies as st
 from linx_maps import bundle

@@ -12,18 +12,18 @@ import pytest
 from agent_world import World
 from helioc.lang.diagnostics import Refused
 from helioc.lang.source import Source
-from helioc.runtime import host
-from helioc.runtime.bundle import read_bundle
+from helioc.runtime.agent.owner import Owner
 from helioc.runtime.client import Client
 from helioc.runtime.congestion.decide import PARTS, Seen, State, Verdict, step
 from helioc.runtime.congestion.settings import Congestion
 from helioc.runtime.congestion.watcher import Watcher, seen
-from helioc.runtime.edge_yaml import Host, read_config
-from helioc.runtime.loader import Loaded
-from helioc.runtime.maps import Map
-from helioc.runtime.netlink import Link
-from helioc.runtime.owner import Owner
-from helioc.runtime.releases import release_of
+from helioc.runtime.edge.reading import Host, read_config
+from helioc.runtime.intents import host
+from helioc.runtime.kernel.maps import Map
+from helioc.runtime.kernel.netlink import Link
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.loader import Loaded
+from helioc.runtime.loading.releases import release_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import Lab, Wire, until
@@ -293,9 +293,9 @@ class Turns:
     """The watcher's turns one by one, with loads of our own."""
 
     def __init__(self, world: World) -> None:
+        from helioc.runtime.agent.events import Events
         from helioc.runtime.congestion.settings import shape_of
         from helioc.runtime.congestion.watcher import _Watched
-        from helioc.runtime.events import Events
 
         loaded = world.edge.inside_thread(lambda: Loaded.open(world.name))
         self.owner = Owner(loaded, Events())

@@ -11,7 +11,7 @@ import helioc
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.failures import status_code
 from helioc.runtime.rpc.methods import METHODS
-from helioc.runtime.service import Service
+from helioc.runtime.rpc.service import Service
 
 RPC = Path(helioc.__file__).parent / "runtime" / "rpc"
 

@@ -9,11 +9,11 @@ import pytest
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.diagnostics import Refused
 from helioc.lang.source import Source
-from helioc.runtime.existence import Filter, Hashes, hashes_of
-from helioc.runtime.handles import BpfError
-from helioc.runtime.recovery import recover
-from helioc.runtime.tables import Table
-from helioc.runtime.transaction import Writer
+from helioc.runtime.kernel.handles import BpfError
+from helioc.runtime.rules.existence import Filter, Hashes, hashes_of
+from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.tables import Table
+from helioc.runtime.rules.transaction import Writer
 from linx_maps import Nowhere, Rules, bare_maps, bundle, told
 
 

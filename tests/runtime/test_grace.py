@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from errno import EINVAL
 
 import pytest
-from helioc.runtime import grace, libbpf
-from helioc.runtime.handles import Object
+from helioc.runtime.kernel import grace, libbpf
+from helioc.runtime.kernel.handles import Object
 from tinybpf import build
 
 # Writes 1, works for some milliseconds, writes 2: who sees 1 and waits for grace must then see 2.

@@ -8,8 +8,8 @@ from errno import EACCES
 from pathlib import Path
 
 import pytest
-from helioc.runtime import libbpf
-from helioc.runtime.handles import (
+from helioc.runtime.kernel import libbpf
+from helioc.runtime.kernel.handles import (
     BpfError,
     LibbpfMissing,
     Map,

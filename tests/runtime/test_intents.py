@@ -24,15 +24,15 @@ from helioc.lang.diagnostics import Refused
 from helioc.lang.render import render_all
 from helioc.lang.request import item_text
 from helioc.lang.source import Source
-from helioc.runtime import agent_faults
+from helioc.runtime.agent import faults as agent_faults
+from helioc.runtime.agent.outcome import Outcome, outcome_of
+from helioc.runtime.agent.owner import Wish
 from helioc.runtime.faults import refused
 from helioc.runtime.intents.document import read_document, seconds
 from helioc.runtime.intents.keeper import Keeper
 from helioc.runtime.intents.kept import Intent, Kept
 from helioc.runtime.intents.meaning import Surroundings, meaning
-from helioc.runtime.outcome import Outcome, outcome_of
-from helioc.runtime.owner import Wish
-from helioc.runtime.store import Store
+from helioc.runtime.journal.store import Store
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slice_world import intent

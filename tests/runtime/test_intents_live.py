@@ -11,8 +11,8 @@ from pathlib import Path
 import grpc
 import pytest
 from agent_world import World
-from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, Wire, until
 from slice_world import EDGE, frame, intent, slice_world

@@ -15,17 +15,17 @@ from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime import attach, faults, loader, places, releases
-from helioc.runtime.bundle import read_bundle
+from helioc.runtime import faults, places
 from helioc.runtime.cli import cli
-from helioc.runtime.config import Config
-from helioc.runtime.handles import BpfError, Link, Object, Program, XdpMode
-from helioc.runtime.loader import Loaded, unload
-from helioc.runtime.netlink import Netlink
-from helioc.runtime.ports import Wanted
-from helioc.runtime.reader import Reader
-from helioc.runtime.refresh import Refreshed
-from helioc.runtime.releases import (
+from helioc.runtime.edge.config import Config
+from helioc.runtime.kernel.handles import BpfError, Link, Object, Program, XdpMode
+from helioc.runtime.kernel.netlink import Netlink
+from helioc.runtime.loading import attach, loader, releases
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.loader import Loaded, unload
+from helioc.runtime.loading.ports import Wanted
+from helioc.runtime.loading.refresh import Refreshed
+from helioc.runtime.loading.releases import (
     FIRST,
     ROOT,
     loaded_names,
@@ -36,6 +36,7 @@ from helioc.runtime.releases import (
     remove_pinned,
     write_about,
 )
+from helioc.runtime.looking.reader import Reader
 from lab import Lab, Namespace
 from linx_maps import bundle, write
 from tinybpf import SMALL, build
@@ -163,7 +164,7 @@ def test_a_next_hop_is_resolved_into_the_rule_and_refreshed(edge: Namespace, nam
 
 
 def test_one_writer_at_a_time(edge: Namespace, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helioc.runtime.lock.PATIENCE", 0.1)
+    monkeypatch.setattr("helioc.runtime.loading.lock.PATIENCE", 0.1)
     loaded = edge.inside_thread(lambda: Loaded.load(bundle(), config(), name))
     try:
         found = edge.inside_thread(lambda: refused(lambda: Loaded.open(name)))

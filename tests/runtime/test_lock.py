@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from helioc.runtime.lock import Exclusive, Lock
+from helioc.runtime.loading.lock import Exclusive, Lock
 from helioc.runtime.places import RUN
 from helioc.runtime.tracing.swap import _alone
 

@@ -8,15 +8,9 @@ from errno import E2BIG, EEXIST, ENOENT
 
 import numpy as np
 import pytest
-from helioc.runtime import libbpf
-from helioc.runtime.handles import (
-    BpfError,
-    Map,
-    MapSpec,
-    MapType,
-    Object,
-)
-from helioc.runtime.maps import BPF_EXIST, BPF_F_MMAPABLE, BPF_NOEXIST
+from helioc.runtime.kernel import libbpf
+from helioc.runtime.kernel.handles import BpfError, Map, MapSpec, MapType, Object
+from helioc.runtime.kernel.maps import BPF_EXIST, BPF_F_MMAPABLE, BPF_NOEXIST
 from tinybpf import ALL_ONES, DROP, PACKET, PASS, build, word
 
 pytestmark = pytest.mark.usefixtures("kernel")

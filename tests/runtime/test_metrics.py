@@ -18,14 +18,14 @@ import pytest
 from agent_world import EDGE, World, world
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.kernel.netlink import Counts
 from helioc.runtime.liveness.board import Posted
 from helioc.runtime.liveness.health import Quality
-from helioc.runtime.metrics import Metrics, _Families, busiest, gained, render
-from helioc.runtime.metrics_server import MetricsServer
-from helioc.runtime.netlink import Counts
-from helioc.runtime.sampling import KindSample, PortSample, Sample
-from helioc.runtime.top import _short, watched
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.looking.metrics import Metrics, _Families, busiest, gained, render
+from helioc.runtime.looking.metrics_server import MetricsServer
+from helioc.runtime.looking.sampling import KindSample, PortSample, Sample
+from helioc.runtime.looking.top import _short, watched
 from lab import Lab, until
 from linx_world import PIPELINES, linx_manifest
 from prometheus_client.exposition import generate_latest

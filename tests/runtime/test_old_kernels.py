@@ -8,7 +8,7 @@ import pytest
 from helioc.compiler.phases import check_file, compile_pipeline
 from helioc.lang.diagnostics import Refused
 from helioc.runtime import faults
-from helioc.runtime.libbpf import BpfError
+from helioc.runtime.kernel.libbpf import BpfError
 
 LINX = Path(__file__).parents[2] / "pipelines" / "linx_offload.hp"
 SAID = {

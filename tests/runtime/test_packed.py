@@ -10,9 +10,9 @@ from helioc.compiler.manifest import Manifest
 from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.images import ImageCodec
-from helioc.runtime.matches import MatchCodec
-from helioc.runtime.packed import PackedImages, keep
+from helioc.runtime.rules.images import ImageCodec
+from helioc.runtime.rules.matches import MatchCodec
+from helioc.runtime.rules.packed import PackedImages, keep
 from linx_manifest import FAR, IFINDEXES, OVERLAY, PDR, PORTS, linx
 from linx_maps import bare_maps, bundle, told
 

@@ -6,7 +6,7 @@ from errno import ENOTDIR, EPERM
 from pathlib import Path
 
 import pytest
-from helioc.runtime.handles import (
+from helioc.runtime.kernel.handles import (
     BpfError,
     IncompatibleMap,
     Link,
@@ -18,7 +18,7 @@ from helioc.runtime.handles import (
     Program,
     ensure_bpffs,
 )
-from helioc.runtime.pins import remove_directory
+from helioc.runtime.kernel.pins import remove_directory
 from tinybpf import PACKET, PASS, SMALL, build, word
 
 pytestmark = pytest.mark.usefixtures("kernel")

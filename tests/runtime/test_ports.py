@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from helioc.runtime import ports
-from helioc.runtime.handles import Map
-from helioc.runtime.ports import put
+from helioc.runtime.kernel.handles import Map
+from helioc.runtime.loading import ports
+from helioc.runtime.loading.ports import put
 from tinybpf import word
 
 

@@ -14,8 +14,8 @@ import helioc
 import pytest
 import sandbox
 from agent_world import EDGE, World, world
-from helioc.runtime.bundle import read_bundle
-from helioc.runtime.privileges import AGENT, LOW_PORT, NUMBERS, READER, TIMES
+from helioc.runtime.agent.privileges import AGENT, LOW_PORT, NUMBERS, READER, TIMES
+from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab, until
 
 UNIT = Path(helioc.__file__).parent / "runtime" / "heliod.service"

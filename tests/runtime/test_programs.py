@@ -6,13 +6,7 @@ from errno import EBUSY, EEXIST, ENODEV
 from pathlib import Path
 
 import pytest
-from helioc.runtime.handles import (
-    BpfError,
-    Link,
-    Object,
-    Program,
-    XdpMode,
-)
+from helioc.runtime.kernel.handles import BpfError, Link, Object, Program, XdpMode
 from lab import Lab, until
 from tinybpf import DROP, PACKET, PASS, TX, word
 

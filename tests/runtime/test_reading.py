@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from agent_world import EDGE, World, world
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.bundle import read_bundle
 from helioc.runtime.client import Client
-from helioc.runtime.moment import Moment, spoken_of
-from helioc.runtime.reader import Reader
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.looking.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
-from helioc.runtime.tables import NoRoom, Pool
+from helioc.runtime.rules.moment import Moment, spoken_of
+from helioc.runtime.rules.tables import NoRoom, Pool
 from lab import Lab, until
 from linx_maps import bare_maps, bundle, told
 

@@ -11,9 +11,9 @@ from helioc.compiler.phases import check_file, compile_pipeline
 from helioc.compiler.requests.rulebook import RuleBook
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.moment import SIZES
-from helioc.runtime.sums import read_sums
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.rules.moment import SIZES
+from helioc.runtime.rules.sums import read_sums
 from helioc.runtime.testrun import PrivateRun
 
 HP = Path(__file__).with_name("sizes.hp")

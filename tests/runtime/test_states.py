@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
-from helioc.runtime.loader import unload
-from helioc.runtime.releases import ROOT
+from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace, until
 
 pytestmark = pytest.mark.usefixtures("kernel")

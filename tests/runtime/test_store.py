@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.journal import Journal
-from helioc.runtime.log import IES, NOTE, PACKED, Damage, Entry, Log, open_new, read
-from helioc.runtime.outcome import Outcome
-from helioc.runtime.store import Kept, Snapshot, Store
+from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.journal.journal import Journal
+from helioc.runtime.journal.log import IES, NOTE, PACKED, Damage, Entry, Log, open_new, read
+from helioc.runtime.journal.store import Kept, Snapshot, Store
 
 
 @pytest.fixture

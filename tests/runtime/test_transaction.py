@@ -6,10 +6,10 @@ import struct
 
 import pytest
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.directory import Tuple
-from helioc.runtime.recovery import recover
-from helioc.runtime.tables import EPOCHS, SLOT, Table
-from helioc.runtime.transaction import FARTHEST, Writer
+from helioc.runtime.rules.directory import Tuple
+from helioc.runtime.rules.recovery import recover
+from helioc.runtime.rules.tables import EPOCHS, SLOT, Table
+from helioc.runtime.rules.transaction import FARTHEST, Writer
 from linx_maps import (
     DROP,
     PASS,

@@ -10,7 +10,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.lang.request import request_text
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.report import Shown
+from helioc.runtime.looking.report import Shown
 from helioc.runtime.wanted import Difference, Listing, Ports, difference
 from linx_manifest import IFINDEXES, PORTS, linx
 from rules_world import world

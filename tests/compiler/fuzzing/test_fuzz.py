@@ -27,10 +27,10 @@ from helioc.compiler.report import fuzz_pipeline
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request import Request
 from helioc.lang.source import Source
-from helioc.runtime import plans, transaction
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.existence import Filter
-from helioc.runtime.plans import Plan, Tables
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.rules import plans, transaction
+from helioc.runtime.rules.existence import Filter
+from helioc.runtime.rules.plans import Plan, Tables
 from helioc.runtime.testrun import KernelBackend, PrivateRun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx

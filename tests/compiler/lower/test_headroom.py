@@ -9,7 +9,7 @@ import pytest
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import check_file, compile_pipeline
 from helioc.compiler.requests.rules import Matcher, Reference, Rule
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from linx_maps import udp
 from linx_world import LAN, WAN1, WORLD, Book

@@ -11,8 +11,8 @@ import pytest
 from helioc.compiler.clang import compile_c
 from helioc.compiler.emit import emit
 from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
-from helioc.runtime.handles import Object
-from helioc.runtime.libbpf import BpfError
+from helioc.runtime.kernel.handles import Object
+from helioc.runtime.kernel.libbpf import BpfError
 
 LINX = Path(__file__).parents[3] / "pipelines" / "linx.hp"
 

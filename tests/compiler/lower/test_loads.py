@@ -9,7 +9,7 @@ import pytest
 from helioc.compiler.clang import CANDIDATES
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.runtime.figures import figures
+from helioc.runtime.kernel.figures import figures
 
 LINX = Path(__file__).parents[3] / "pipelines" / "linx.hp"
 MOST_VERIFIED = 150_000  # instructions: far below the kernel's limit of a million

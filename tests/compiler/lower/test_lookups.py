@@ -17,7 +17,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.lang.parser import read
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from packet_cases import packet_cases_hold
 

@@ -18,9 +18,9 @@ from helioc.lang.diagnostics import Refused
 from helioc.lang.request import request_text
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.codec import KindCodec
-from helioc.runtime.images import ImageCodec
-from helioc.runtime.matches import MatchCodec
+from helioc.runtime.rules.codec import KindCodec
+from helioc.runtime.rules.images import ImageCodec
+from helioc.runtime.rules.matches import MatchCodec
 from hypothesis import given
 from hypothesis import strategies as st
 

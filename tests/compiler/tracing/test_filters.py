@@ -16,7 +16,7 @@ from helioc.compiler.tracing.filters import Filter, passes
 from helioc.compiler.tracing.steps import Trace
 from helioc.lang.diagnostics import Refused
 from helioc.lang.render import render_all
-from helioc.runtime.bundle import Bundle
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from helioc.runtime.tracing.asking import asked
 from helioc.runtime.tracing.control import Asked

@@ -18,8 +18,8 @@ from helioc.compiler.tracing.schema import WORDS, SchemaError, from_json
 from helioc.compiler.tracing.steps import Step, Told, Trace
 from helioc.compiler.tracing.text import TraceText
 from helioc.lang.parser import read
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.figures import figures
+from helioc.runtime.kernel.figures import figures
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from linx_world import PIPELINES
 

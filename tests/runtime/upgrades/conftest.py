@@ -11,7 +11,7 @@ import numbered
 import pytest
 import relay
 from helioc.runtime import places
-from helioc.runtime.releases import ROOT, remove_pinned
+from helioc.runtime.loading.releases import ROOT, remove_pinned
 from lab import Lab
 
 _numbers = count(1)

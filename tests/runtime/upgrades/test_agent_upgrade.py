@@ -17,17 +17,17 @@ from agent_world import World
 from helioc.compiler.requests.wire import encode
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.source import Source
-from helioc.runtime import log
-from helioc.runtime import upgrade as upgrading
-from helioc.runtime.agent import Agent
+from helioc.runtime.agent.agent import Agent
+from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.agent.owner import Wish
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.handles import Link
-from helioc.runtime.journal import Journal
-from helioc.runtime.outcome import Outcome
-from helioc.runtime.owner import Wish
-from helioc.runtime.releases import releases_of, remove_pinned
-from helioc.runtime.store import Store
-from helioc.runtime.store_faults import cannot_write
+from helioc.runtime.journal import log
+from helioc.runtime.journal.faults import cannot_write
+from helioc.runtime.journal.journal import Journal
+from helioc.runtime.journal.store import Store
+from helioc.runtime.kernel.handles import Link
+from helioc.runtime.loading.releases import releases_of, remove_pinned
+from helioc.runtime.upgrades import upgrade as upgrading
 from lab import until
 from relay import built, marked, request
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import agent_world
 import pytest
 import relay
-from helioc.runtime.loader import unload
-from helioc.runtime.releases import ROOT
+from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.releases import ROOT
 from relay import World, marked
 
 pytestmark = pytest.mark.usefixtures("kernel")

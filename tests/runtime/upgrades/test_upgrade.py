@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 import pytest
 from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.runtime import upgrade as upgrading
-from helioc.runtime.bundle import Bundle
-from helioc.runtime.handles import BpfError, Link, Object
-from helioc.runtime.loader import Loaded
-from helioc.runtime.netlink import Netlink
-from helioc.runtime.reader import Reader
-from helioc.runtime.releases import releases_of
-from helioc.runtime.upgrade import upgrade, weigh
+from helioc.runtime.kernel.handles import BpfError, Link, Object
+from helioc.runtime.kernel.netlink import Netlink
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.loading.loader import Loaded
+from helioc.runtime.loading.releases import releases_of
+from helioc.runtime.looking.reader import Reader
+from helioc.runtime.upgrades import upgrade as upgrading
 from helioc.runtime.upgrades.schema import Answers
+from helioc.runtime.upgrades.upgrade import upgrade, weigh
 from numbered import flow
 from relay import CONFIG, World, built, marked, request
 

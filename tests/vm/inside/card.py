@@ -11,14 +11,14 @@ from pathlib import Path
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.bundle import Bundle, read_bundle
 from helioc.runtime.card.loaded import LoadedCard
 from helioc.runtime.card.reader import CardReader
-from helioc.runtime.config import Config
-from helioc.runtime.loader import unload
-from helioc.runtime.metrics import exposition
-from helioc.runtime.ports import Wanted
-from helioc.runtime.releases import ROOT
+from helioc.runtime.edge.config import Config
+from helioc.runtime.loading.bundle import Bundle, read_bundle
+from helioc.runtime.loading.loader import unload
+from helioc.runtime.loading.ports import Wanted
+from helioc.runtime.loading.releases import ROOT
+from helioc.runtime.looking.metrics import exposition
 
 
 def said(text: str) -> str:

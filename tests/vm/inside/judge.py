@@ -21,11 +21,11 @@ from helioc.compiler.phases import check_file
 from helioc.lang.diagnostics import Refused
 from helioc.lang.parser import read
 from helioc.runtime import faults
-from helioc.runtime.bundle import Bundle, read_bundle
-from helioc.runtime.handles import BpfError, Object
-from helioc.runtime.libbpf import LOG_STATS
-from helioc.runtime.programs import Program
-from helioc.runtime.releases import prepare_object
+from helioc.runtime.kernel.handles import BpfError, Object
+from helioc.runtime.kernel.libbpf import LOG_STATS
+from helioc.runtime.kernel.programs import Program
+from helioc.runtime.loading.bundle import Bundle, read_bundle
+from helioc.runtime.loading.releases import prepare_object
 from helioc.runtime.testrun import KernelBackend
 
 

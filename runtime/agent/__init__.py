@@ -1,0 +1,1 @@
+"""The agent: every pipeline of a network namespace, owned, watched over and restored."""

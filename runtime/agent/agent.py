@@ -1,0 +1,280 @@
+"""What the agent does, whatever it is asked by: every pipeline of a network namespace, owned."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from threading import RLock
+
+from ...compiler.manifest import Manifest
+from ...compiler.requests.rules import Rule
+from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.ending import diagnosed
+from ...lang.source import Source
+from ..congestion.watcher import Watcher
+from ..edge.config import Config
+from ..edge.reading import read_here
+from ..faults import already_loaded, refused
+from ..intents.keeper import Keeper
+from ..intents.kept import Kept as KeptIntents
+from ..journal import faults as store_faults
+from ..journal.journal import Journal, build_of
+from ..journal.store import Kept, Store
+from ..liveness.health import Quality
+from ..liveness.prober import Prober
+from ..loading.attach import not_routing
+from ..loading.bundle import Bundle
+from ..loading.loader import Loaded, released_on_failure
+from ..loading.ports import Port, as_wanted
+from ..loading.releases import loaded_names, pick, this_namespace, traces_left
+from ..tracing.swap import mend
+from .events import Event, Events, OverlayChanged, PipelineChanged
+from .owner import Owner
+from .restore import reopen, restore
+from .scribe import Scribe
+from .surveyor import Surveyor
+
+
+@dataclass(frozen=True)
+class KindCount:
+    """How many rules of a kind there are."""
+
+    kind: str
+    rules: int
+    capacity: int
+
+
+@dataclass(frozen=True)
+class PipelineStatus:
+    """`ports`: each as it is wanted; ifindex 0 where its interface is missing. `manifest`: None of
+    a pipeline that is only in the journal. `overlays`: those that are probed."""
+
+    name: str
+    manifest: Manifest | None
+    revision: int
+    ports: tuple[Port, ...]
+    kinds: tuple[KindCount, ...]
+    findings: tuple[Diagnostic, ...] = ()
+    overlays: tuple[tuple[Rule, Quality], ...] = ()
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    """`difference`: of the builds, as a table. `rewritten`: of the `rules`, those written anew."""
+
+    status: PipelineStatus
+    difference: str
+    rules: int
+    rewritten: int
+
+
+class Agent:
+    """Owners by name. Methods may be called from any thread and raise `Refused`."""
+
+    def __init__(self, store: Store | None = None) -> None:
+        self.started, self.pid = time.time(), os.getpid()
+        self.events, self.store = Events(), store
+        self._owners: dict[str, Owner] = {}
+        self._findings: dict[str, list[Diagnostic]] = {}
+        self.prober = Prober(self.owners, self._told)
+        self.surveyor = Surveyor(self.owners, self.prober.stir)
+        self.watcher = Watcher(self.owners)
+        self._changing = RLock()
+        self.scribe = Scribe(self.owners)
+        self.intents = Keeper(self.owner, KeptIntents(store))
+
+    def open_all(self) -> dict[str, list[Diagnostic]]:
+        """Own every pipeline that is loaded, and restore those of the journal that are not. Returns
+        by name what is to be said about that; what stands in the way of one is no hindrance to the
+        others."""
+        if traces_left():
+            mend()
+        loaded = loaded_names(this_namespace())
+        kept = self._kept(loaded)
+        for name in sorted({*loaded, *kept}):
+            try:
+                if name in loaded:
+                    self._adopt(name)
+                else:
+                    self._restore(kept[name])
+            except Exception as error:
+                found = [] if name in loaded else [store_faults.not_restored(name)]
+                self._findings[name] = found + diagnosed(error, "heliod")
+        self.scribe.start()
+        self.surveyor.start()
+        self.prober.start()
+        self.intents.start()
+        self.watcher.start()
+        return {name: found for name, found in self._findings.items() if found}
+
+    def _kept(self, loaded: Collection[str]) -> dict[str, Kept]:
+        """What the journal has by name. A load that was killed before these were loaded is none:
+        nobody was told that it is."""
+        if self.store is None:
+            return {}
+        for begun in self.store.begun():
+            if begun.name not in loaded:
+                self.store.give_up(begun.name)
+        return {kept.name: kept for kept in self.store.pipelines()}
+
+    def _adopt(self, name: str) -> Owner:
+        """Own a pipeline that is loaded, with what the journal has of it."""
+        journal, found = None, list[Diagnostic]()
+        with released_on_failure() as owned:
+            loaded = owned.enter_context(Loaded.open(name))
+            if self.store is not None:
+                journal, found = reopen(self.store, loaded)
+            if journal is not None:
+                owned.enter_context(closing(journal))
+            return self._own(name, Owner(loaded, self.events, journal), found)
+
+    def _own(self, name: str, owner: Owner, found: list[Diagnostic]) -> Owner:
+        owner.stir = self.scribe.stir
+        self._owners[name], self._findings[name] = owner, found
+        self.surveyor.stir()
+        self.prober.stir()
+        return owner
+
+    def _restore(self, kept: Kept) -> None:
+        assert self.store is not None
+        if kept.digest is None:  # begun, as older releases noted it
+            self.store.remove(kept.name)
+            return
+        loaded, journal, found = restore(self.store, kept)
+        owner = self._own(kept.name, Owner(loaded, self.events, journal), found)
+        try:
+            owner.fold()
+        except Refused as error:  # it works all the same
+            found += error.diagnostics
+
+    def owners(self) -> list[Owner]:
+        return list(self._owners.values())
+
+    def owner(self, name: str = "") -> Owner:
+        """Of the pipeline that is meant; without a name, of the only one."""
+        owner = self._owners.get(name)
+        if owner is not None:
+            return owner
+        # Nobody waits for what is just loaded or unloaded.
+        if not name and len(owners := self.owners()) == 1:
+            return owners[0]
+        with self._changing:
+            name = pick(name)
+            return self._owners.get(name) or self._adopt(name)
+
+    # ---- load, unload -----------------------------------------------------------------------
+
+    def load(self, bundle: Bundle, config: Source, name: str = "") -> PipelineStatus:
+        """Load and attach. The status' findings are warnings about the configuration."""
+        wanted, warnings = read_here(config, bundle.manifest)
+        with self._changing:
+            name = name or bundle.manifest.pipeline
+            if name in self._owners:
+                raise refused(already_loaded(name))
+            owner = self._load(bundle, wanted, name)
+        found = list(warnings.found)
+        if bundle.manifest.forwards:
+            found += not_routing(owner.loaded.ports, wanted.spans)
+        self.events.tell(Event(name, owner.revision, PipelineChanged("loaded")))
+        return status_of(owner, found)
+
+    def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
+        store, journal = self.store, None
+        if store is not None:
+            journal = Journal(store, store.begin(name, *build_of(bundle)), 0)
+        try:
+            owner = Owner(Loaded.load(bundle, config, name), self.events, journal)
+            try:
+                owner.fold()
+            except BaseException:
+                owner.unload()
+                raise
+        except BaseException:
+            if store is not None and journal is not None:
+                journal.close()
+                store.give_up(name)  # who is kept under this name stays
+            raise
+        return self._own(name, owner, [])
+
+    def upgrade(
+        self, bundle: Bundle, mapping: Source | None = None, name: str = "",
+        if_revision: int | None = None, dry_run: bool = False, until: float | None = None,
+    ) -> Upgraded:  # fmt: skip
+        """Put a new build in a loaded pipeline's place (docs/upgrades.md)."""
+        owner = self.owner(name)
+        weighed, rules = owner.upgrade(bundle, mapping, if_revision, dry_run, until)
+        return Upgraded(status_of(owner), weighed.difference, rules, len(weighed.rules))
+
+    def unload(self, name: str = "") -> str:
+        """Also what the journal has and could not be restored."""
+        with self._changing:
+            # What is loaded is to be unloaded, also where it could not be owned before.
+            loaded = {*self._owners, *loaded_names(this_namespace())}
+            if name in loaded or name not in self._findings:
+                owner = self.owner(name)
+                name = owner.name
+                owner.unload()
+                del self._owners[name]
+            if self.store is not None:
+                self.store.remove(name)
+            self._findings.pop(name, None)
+        self.intents.forget(name)
+        return name
+
+    # ---- looking ----------------------------------------------------------------------------
+
+    def status(self) -> list[PipelineStatus]:
+        """Of every pipeline, by name."""
+        owners, findings = dict(self._owners), dict(self._findings)
+        found = [
+            replace(
+                status_of(owner, self._said(name, findings)),
+                overlays=tuple(self.prober.overlays(name)),
+            )
+            for name, owner in owners.items()
+        ]
+        found += [
+            PipelineStatus(name, None, 0, (), (), tuple(said))
+            for name, said in findings.items() if name not in owners
+        ]  # fmt: skip
+        return sorted(found, key=lambda status: status.name)
+
+    def _said(self, name: str, findings: Mapping[str, list[Diagnostic]]) -> list[Diagnostic]:
+        now = (*self.surveyor.findings(name), *self.prober.findings(name))
+        return [*findings.get(name, ()), *now]
+
+    def _told(self, name: str, revision: int, overlay: Rule, quality: Quality) -> None:
+        self.events.tell(Event(name, revision, OverlayChanged(overlay, quality)))
+
+    def close(self) -> None:
+        """Let go of all pipelines; they go on working."""
+        self.events.close()
+        self.prober.stop()
+        self.surveyor.stop()
+        self.watcher.stop()
+        self.intents.stop()
+        self.scribe.stop()
+        with self._changing:
+            for owner in self._owners.values():
+                with suppress(Refused):  # then the log is replayed once more
+                    owner.settle_journal()
+                owner.close()
+            self._owners.clear()
+        if self.store is not None:
+            self.store.close()
+
+
+def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStatus:
+    """What there is to say of a pipeline."""
+    loaded = owner.loaded
+    ports = as_wanted(loaded.wanted, loaded.ports)
+    kinds = tuple(
+        KindCount(kind.name, loaded.book.count(kind.name), kind.capacity)
+        for kind in loaded.manifest.rules
+    )
+    return PipelineStatus(
+        owner.name, loaded.manifest, owner.revision, ports, kinds, tuple(findings)
+    )

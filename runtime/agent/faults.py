@@ -1,0 +1,181 @@
+"""What can go wrong between a client and the agent: one function for each code, H076x."""
+
+from __future__ import annotations
+
+from ...lang.diagnostics import Diagnostic
+from ...lang.explain import Explanation
+
+
+def moved_on(revision: int, wanted: int) -> Diagnostic:
+    return Diagnostic("H0760", f"the revision is {revision}, not {wanted}", (),
+                      "read the rules again, and decide again")  # fmt: skip
+
+
+def key_reused(key: str) -> Diagnostic:
+    return Diagnostic("H0761", f"the idempotency key `{key}` was another request's", (),
+                      "a key of its own for each request")  # fmt: skip
+
+
+def bad_message(what: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0762", what, (), help_)
+
+
+def unreachable(address: str, why: str, identity: bool) -> Diagnostic:
+    help_ = "is `heliod` running? `helioctl --local` works without it"
+    if not address.startswith("unix:"):
+        help_ = "is `heliod` running, and was it told to listen there (`--tcp`)?"
+        if not identity:
+            help_ += " By TCP both sides show certificates: `helioctl --identity PATH`"
+    return Diagnostic("H0763", f"no agent answers at `{address}`: {why}", (), help_)
+
+
+def call_failed(address: str, why: str) -> Diagnostic:
+    help_ = "with an idempotency key the request can be sent again without harm"
+    return Diagnostic("H0764", f"the agent at `{address}` did not finish: {why}", (), help_)
+
+
+def other_build() -> Diagnostic:
+    return Diagnostic("H0765", "the pipeline is another build than the request was made for", (),
+                      "ask for the schema again")  # fmt: skip
+
+
+def late(seconds: float) -> Diagnostic:
+    return Diagnostic("H0766", f"the pipeline was busy for {seconds:.3g} s: nothing was changed",
+                      (), "send it again, or with a later deadline")  # fmt: skip
+
+
+def address_taken(address: str, why: str) -> Diagnostic:
+    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (),
+                      "another agent may be running: `helioctl list` asks it")  # fmt: skip
+
+
+def ended() -> Diagnostic:
+    return Diagnostic("H0768", "the agent is ending", (), "pipelines go on working without it")
+
+
+def bad_address(address: str) -> Diagnostic:
+    help_ = "unix:PATH, or HOST:PORT"
+    return Diagnostic("H0769", f"`{address}` is no address of an agent", (), help_)
+
+
+def too_much(what: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0770", what, (), help_)
+
+
+def bad_identity(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0771", f"the certificate and key `{path}` cannot be used: {why}", (),
+                      "`helioctl certs` makes some for a laboratory")  # fmt: skip
+
+
+def no_certificate(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0772", f"cannot write `{path}`: {why}", (),
+                      "certificates and keys are never overwritten: take another name, or directory"
+                      )  # fmt: skip
+
+
+def not_allowed(what: str, role: str, needed: str) -> Diagnostic:
+    have = f"its certificate's role is `{role}`" if role else "its certificate has no role"
+    return Diagnostic("H0773", f"this client may not call {what}: {have}", (),
+                      f"a certificate with the role `{needed}` allows it")  # fmt: skip
+
+
+def overtaken() -> Diagnostic:
+    return Diagnostic("H0774", "the rules changed faster than they could be read", (),
+                      "ask again")  # fmt: skip
+
+
+def not_probed(why: str) -> Diagnostic:
+    return Diagnostic("H0775", f"overlays cannot be probed: {why}", (),
+                      "run `heliod` as root, or with CAP_NET_RAW")  # fmt: skip
+
+
+AGENT: dict[str, Explanation] = {
+    "H0760": Explanation(
+        "the rules are not those that a request was made for",
+        "`if_revision` says which revision of the pipeline the caller had seen. Another "
+        "transaction came first, perhaps one of the agent's own: a next hop that moved counts, "
+        "too.",
+    ),
+    "H0761": Explanation(
+        "an idempotency key stands for two requests",
+        "A key names one request, however often it is sent. The agent remembers the last 65,536 "
+        "of each pipeline, over restarts.",
+    ),
+    "H0762": Explanation(
+        "a message that the agent cannot take",
+        "`runtime/rpc/control.proto` describes every message and its bounds.",
+    ),
+    "H0763": Explanation(
+        "no agent answers",
+        "`helioctl` speaks to the agent (`heliod`) by its socket /run/helio/heliod.sock where that "
+        "is there and of the same network namespace, or at the address given by `--agent`. "
+        "Without an agent, and with `--local`, it works on the kernel's maps itself.\n\n"
+        "Over TCP both sides show certificates (mutual TLS) by the same authority. Only an agent "
+        "that was started with `--insecure-tcp` takes anybody's requests.",
+    ),
+    "H0764": Explanation(
+        "a call to the agent broke off",
+        "It took longer than the client would wait, or the connection was lost. The request may "
+        "have been carried out or not, but never by half. Sent again with its idempotency key "
+        "it is carried out once, whatever became of it the first time.",
+    ),
+    "H0765": Explanation(
+        "a request for another build of the pipeline",
+        "The pipeline was upgraded since the caller asked for its schema, and elements may have "
+        "other numbers now. The Python client asks for the schema again by itself.",
+    ),
+    "H0766": Explanation(
+        "a request had to wait too long",
+        "Requests to one pipeline are carried out one after the other. This one's deadline "
+        "passed before its turn; nothing of it was done.",
+    ),
+    "H0767": Explanation(
+        "the agent cannot listen",
+        "Another process has the address, or it is none of this machine's. A Unix socket that "
+        "nobody listens at any more is replaced.",
+    ),
+    "H0768": Explanation(
+        "the agent is ending",
+        "It was told to end, finishes what it has begun, and takes nothing new.",
+    ),
+    "H0769": Explanation(
+        "an address that is none",
+        "`unix:/run/helio/heliod.sock` is a socket in the file system, `192.0.2.1:50051` and "
+        "`[2001:db8::1]:50051` are TCP.",
+    ),
+    "H0770": Explanation(
+        "more than the agent takes",
+        "Requests are bounded in size, so that nobody's request takes the memory that others "
+        "need: a message has at most 16 MiB, a request of IEs 4 MiB, the columns of a bulk "
+        "request 256 MiB, all that arrive at a time 512 MiB. One client has at most 32 calls at "
+        "a time, 8 of them streams and watches.",
+    ),
+    "H0771": Explanation(
+        "a certificate or key that cannot be used",
+        "An identity is three PEM files: NAME.pem, NAME.key (without a password), and in the same "
+        "directory ca.pem, the authority by which the other side's certificate must be signed.",
+    ),
+    "H0772": Explanation(
+        "a certificate cannot be written",
+        "`helioctl certs` writes only files that are not there yet: an overwritten key of an "
+        "authority would make every certificate by it worthless.",
+    ),
+    "H0773": Explanation(
+        "a certificate's role does not allow a call",
+        "A client's certificate names its role among its subject's other names, as the URI "
+        "urn:helio:role:read, :rules or :admin. `read` may look, `rules` also change rules, "
+        "`admin` also load, upgrade and unload.",
+    ),
+    "H0774": Explanation(
+        "a list could not be made",
+        "While rules are listed the agent keeps what the list shows of changed rules. Where so "
+        "many change that there is no other room for them, or the agent's reading process has "
+        "ended, the list is begun anew, and given up after the third time.",
+    ),
+    "H0775": Explanation(
+        "overlays cannot be probed",
+        "`liveness` in the edge's YAML asks for probes of overlays, and the agent may not open the "
+        "raw sockets that these leave and come back by. Packets are forwarded as if all overlays "
+        "were alive, or as they were found before. It is tried again all the time.",
+    ),
+}

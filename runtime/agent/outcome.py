@@ -1,0 +1,47 @@
+"""What became of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...compiler.requests.rules import Reference
+from ...lang.diagnostics import Diagnostic, Refused
+from .faults import moved_on
+
+if TYPE_CHECKING:
+    from ...compiler.requests.plan import Plan
+
+#: References that are told of rules that came packed.
+SHOWN = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`revision`: the pipeline's from then on. `created`: in the order written, `created_count` of
+    them; of packed columns the first ones. `repeated`: the answer was given before."""
+
+    revision: int
+    created: tuple[Reference, ...]
+    created_count: int
+    changed_count: int
+    removed_count: int
+    warnings: tuple[Diagnostic, ...] = ()
+    repeated: bool = False
+
+
+class MovedOn(Refused):
+    """`if_revision` is not the revision any more, which is `revision`."""
+
+    def __init__(self, revision: int, wanted: int) -> None:
+        super().__init__([moved_on(revision, wanted)])
+        self.revision = revision
+
+
+def outcome_of(plan: Plan, revision: int) -> Outcome:
+    """What carrying out a plan came to."""
+    results = plan.results
+    count = len(results)
+    created = tuple(results[i] for i in range(min(count, SHOWN))) if plan.blocks else tuple(results)
+    changed, removed = len(plan.changed), len(plan.removed)
+    return Outcome(revision, created, count, changed, removed, tuple(plan.warnings))

@@ -1,0 +1,370 @@
+"""The one owner of a loaded pipeline: requests of many clients, one transaction after the other."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from threading import Lock
+from typing import TypeVar
+
+from ...compiler.requests.columns import Columns
+from ...compiler.requests.columns import load as unpack
+from ...compiler.requests.plan import Plan
+from ...compiler.requests.rules import Reference, Rule
+from ...compiler.requests.wire import Codecs, decode
+from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.request import Request
+from ...lang.source import Source
+from ..faults import not_loaded, refused
+from ..journal import faults as store_faults
+from ..journal.journal import KEYS, Journal, build_of, config_of
+from ..journal.store import Build, Snapshot
+from ..liveness.absence import leave_out
+from ..loading.bundle import Bundle
+from ..loading.loader import Loaded
+from ..loading.ports import Port, as_wanted
+from ..loading.refresh import Refreshed, Surroundings
+from ..rules import snapshot
+from ..upgrades.upgrade import Weighed, upgrade, weigh
+from . import faults
+from .events import Event, Events, PipelineChanged, PortChanged, RulesChanged
+from .held import Held
+from .outcome import MovedOn, Outcome, outcome_of
+
+#: Octets of an idempotency key.
+LONGEST_KEY = 64
+#: Seconds that a request waits for its turn at most, whatever its deadline.
+PATIENCE = 60.0
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a client asks for. `content`: a request as octets (`wire.py`), or with `packed` columns
+    (`columns.py`). `digest`: of the object that the client knows; empty: any. `parsed`: the same
+    request, where it has places that its octets have not."""
+
+    content: bytes
+    packed: bool = False
+    if_revision: int | None = None
+    key: str = ""
+    digest: str = ""
+    parsed: Request | None = None
+
+
+class Owner:
+    """Holds the pipeline's only writer and its rule book. Every method may be called from any
+    thread, and raises `Refused` with nothing changed."""
+
+    def __init__(self, loaded: Loaded, events: Events, journal: Journal | None = None) -> None:
+        self.name, self.events, self.journal = loaded.name, events, journal
+        #: Called when something was written: the scribe is to look after it.
+        self.stir: Callable[[], None] = lambda: None
+        self._lock = Lock()
+        #: One snapshot after the other; taken before a turn, if both are.
+        self._folding = Lock()
+        #: What is in force, where the journal does not have it yet.
+        self._unkept: Build | None = None
+        #: Why it takes nothing any more.
+        self._ended: Diagnostic | None = None
+        self._answered = journal.answered() if journal is not None else OrderedDict()
+        self._take(loaded)
+
+    def _take(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.codecs = Codecs(loaded.manifest, loaded.book.kinds)
+        gc.freeze()  # rules are no garbage: to look through a million of them takes a second
+
+    @property
+    def revision(self) -> int:
+        """The number of the last transaction."""
+        return self.loaded.writer.epoch
+
+    @property
+    def ended(self) -> bool:
+        """It was closed, or unloaded."""
+        return self._ended is not None
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def apply(self, wish: Wish, until: float | None = None) -> Outcome:
+        """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
+        any more. Returns when it may be acknowledged."""
+        codecs = self.codecs
+        # In the numbers of another build it may say nothing, but may have been answered before.
+        wanted = wish.parsed or (_read(wish, codecs) if self._is_for(wish) else None)
+        digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
+        with self._turn(until):
+            outcome = self._before(wish.key, digest) if wish.key else None
+            if outcome is None:
+                if not self._is_for(wish):
+                    raise refused(faults.other_build())
+                if wanted is None or codecs is not self.codecs:  # upgraded since it was read
+                    wanted = _read(wish, self.codecs)
+                outcome = self._make(wish, wanted, digest)
+        if self.journal is not None:
+            self.stir()
+            self.journal.acknowledged()
+        return outcome
+
+    def _is_for(self, wish: Wish) -> bool:
+        return wish.digest in ("", self.digest)
+
+    def _make(self, wish: Wish, wanted: Request | Columns, digest: bytes) -> Outcome:
+        self._expect(wish.if_revision)
+        self._need_journal()
+        plan = self.loaded.plan(wanted)
+        outcome = outcome_of(plan, self.revision + 1)
+        journal = self.journal
+        if journal is not None:
+            journal.request(wish.content, wish.packed, wish.key, digest, outcome)
+        try:
+            self._in_maps(lambda: self.loaded.apply_plan(plan))
+        except BaseException:
+            if journal is not None and self.revision < outcome.revision:
+                journal.withdraw(outcome.revision)
+            raise
+        if wish.packed:
+            gc.freeze()
+        if wish.key:
+            self._remember(wish.key, digest, outcome)
+        self._tell(plan)
+        return outcome
+
+    def change(
+        self, work: Callable[[Loaded], _Result], until: float | None = None
+    ) -> tuple[_Result, int]:
+        """Change the pipeline otherwise than by a request: what the agent does by itself. Returns
+        what `work` does, and the revision from then on."""
+        with self._turn(until):
+            before = self.revision
+            try:
+                done = self._in_maps(lambda: work(self.loaded))
+            finally:
+                if self.journal is not None and self.revision != before:
+                    self.journal.note(self.revision, self.loaded)
+            return done, self.revision
+
+    def refresh(
+        self, until: float | None = None, seen: Surroundings | None = None
+    ) -> tuple[Refreshed, int]:
+        """Bring next hops, addresses and ports up to date, with what was seen or what is to be
+        seen now."""
+
+        def work(loaded: Loaded) -> tuple[Refreshed, tuple[Port, ...]]:
+            before = as_wanted(loaded.wanted, loaded.ports)
+            done = loaded.refresh(seen)
+            now = as_wanted(loaded.wanted, loaded.ports)
+            return done, tuple(p for p, was in zip(now, before, strict=True) if p != was)
+
+        (done, changed), revision = self.change(work, until)
+        roles = self.loaded.manifest.roles
+        for port in changed:
+            self.events.tell(Event(self.name, revision, PortChanged(port, roles[port.role])))
+        return done, revision
+
+    def leave_out(self, dead: Collection[Reference]) -> tuple[int, int]:
+        """Let spreads leave out the members that lead to one of these rules, and no others."""
+        return self.change(lambda loaded: leave_out(loaded, dead))
+
+    @contextmanager
+    def still(self, until: float | None = None) -> Iterator[Loaded]:
+        """The pipeline, with no transaction going on."""
+        with self._turn(until):
+            yield self.loaded
+
+    def answer(self, key: str) -> Outcome | None:
+        """That to the request with this idempotency key, if it was made."""
+        with self._turn(None):
+            known = self._answered.get(key)
+        return known[1] if known is not None else None
+
+    def find(self, references: Iterable[Reference]) -> dict[Reference, Rule]:
+        """Those of these rules that there are."""
+        with self._turn(None):
+            book = self.loaded.book  # of an upgraded pipeline, perhaps without the kind
+            found = {each: book.get(*each) for each in references if each.kind in book.kinds}
+        return {each: rule for each, rule in found.items() if rule is not None}
+
+    def _expect(self, revision: int | None) -> None:
+        if revision is not None and revision != self.revision:
+            raise MovedOn(self.revision, revision)
+
+    # ---- upgrades ---------------------------------------------------------------------------
+
+    def upgrade(
+        self, bundle: Bundle, mapping: Source | None = None, if_revision: int | None = None,
+        dry_run: bool = False, until: float | None = None,
+    ) -> tuple[Weighed, int]:  # fmt: skip
+        """Put a new build in the place of the running one. Returns what that comes to, and how many
+        rules there are. No request is carried out meanwhile."""
+        with self._folding, self._turn(until):
+            self._expect(if_revision)
+            weighed = weigh(self.loaded, bundle, mapping)
+            if not dry_run:
+                self._need_journal()
+                self._replace(weighed)
+            return weighed, len(self.loaded.book)
+
+    def _replace(self, weighed: Weighed) -> None:
+        running, journal, build = self.loaded, self.journal, build_of(weighed.bundle)
+        if journal is not None:
+            journal.prepare(build)
+        try:
+            self._take(upgrade(running, weighed))
+        except BaseException:
+            if not running.closed:
+                raise
+            self._take(Loaded.open(self.name))  # which ends what was begun
+            if self.loaded.release == running.release:
+                raise
+        self.events.tell(Event(self.name, self.revision, PipelineChanged("upgraded")))
+        if journal is not None:
+            self._unkept = build
+            try:
+                with journal.open_next() as descriptor:
+                    made = self._turn_over(journal, descriptor)
+                self._write_down(journal, made)
+            except Refused as error:
+                raise Refused([store_faults.not_kept_yet(self.name), *error.diagnostics]) from None
+
+    def _need_journal(self) -> None:
+        """What is asked of a build must not be written behind what was asked of another."""
+        if self._unkept is not None:
+            self.stir()  # which tries again
+            raise refused(store_faults.not_kept_yet(self.name))
+
+    # ---- journal ----------------------------------------------------------------------------
+
+    def fold(self) -> None:
+        """Let a snapshot take the place of what was written so far."""
+        journal = self.journal
+        if journal is None:
+            return
+        with self._folding:
+            with journal.open_next() as descriptor, self._turn(None):
+                made = self._turn_over(journal, descriptor)
+            self._write_down(journal, made)
+
+    def _turn_over(self, journal: Journal, descriptor: int) -> Snapshot:
+        loaded = self.loaded
+        parts = snapshot.take(loaded.writer, loaded.manifest)
+        return journal.turn_over(descriptor, self.revision, parts, config_of(loaded))
+
+    def _write_down(self, journal: Journal, made: Snapshot) -> None:
+        journal.fold(made, self._unkept)
+        self._unkept = None
+
+    def settle_journal(self) -> None:
+        """A snapshot, if anything was written since the last: then restoring is quick."""
+        if self.journal is not None and not (self.journal.clean and self._unkept is None):
+            self.fold()
+
+    def sync(self) -> None:
+        """Bring what is written onto the disk."""
+        if self.journal is not None and self.journal.log.pending:
+            self.journal.log.durable()
+
+    def fold_if_due(self) -> None:
+        """A snapshot, if much was written since the last."""
+        journal = self.journal
+        if journal is None:
+            return
+        if self._unkept is not None or journal.due(len(self.loaded.book)):
+            self.fold()
+
+    @contextmanager
+    def _turn(self, until: float | None) -> Iterator[None]:
+        begun = time.monotonic()
+        patience = PATIENCE if until is None else min(max(0.0, until - begun), PATIENCE)
+        if not self._lock.acquire(timeout=patience):
+            raise refused(faults.late(time.monotonic() - begun))
+        try:
+            if self._ended is not None:
+                raise refused(self._ended)
+            if self.loaded.closed:  # it could not be opened again when it had to be
+                self._take(Loaded.open(self.name))
+            yield
+        finally:
+            self._lock.release()
+
+    def _in_maps(self, work: Callable[[], _Result]) -> _Result:
+        """Change the maps. If memory and maps may differ after a failure, memory is made anew."""
+        loaded = self.loaded
+        try:
+            return work()
+        except BaseException:
+            if loaded.writer.broken:
+                loaded.close()
+                self._take(Loaded.open(self.name))
+            raise
+
+    def _before(self, key: str, digest: bytes) -> Outcome | None:
+        known = self._answered.get(key)
+        if known is None:
+            return None
+        if known[0] != digest:
+            raise refused(faults.key_reused(key))
+        return replace(known[1], repeated=True)
+
+    def _remember(self, key: str, digest: bytes, outcome: Outcome) -> None:
+        self._answered[key] = digest, outcome
+        if len(self._answered) > KEYS:
+            self._answered.popitem(last=False)
+
+    def _tell(self, plan: Plan) -> None:
+        if self.events:
+            created, changed, removed = (
+                [Reference(rule.kind, rule.id) for rule in rules]
+                for rules in (plan.created, [new for _, new in plan.changed], plan.removed)
+            )
+            what = RulesChanged(created, changed, removed)
+            self.events.tell(Event(self.name, self.revision, what))
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    @property
+    def digest(self) -> str:
+        """Of the build that is loaded."""
+        return self.loaded.manifest.digest
+
+    @contextmanager
+    def hold(self) -> Iterator[Held]:
+        """The rules of this moment, for somebody else to read at leisure."""
+        with self._turn(None):
+            held = Held(self, self._turn)
+        try:
+            yield held
+        finally:
+            held.close()
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of the pipeline, which goes on working. May be called again."""
+        with self._lock:
+            self._ended = self._ended or faults.ended()
+            self.loaded.close()
+            if self.journal is not None:
+                self.journal.close()
+
+    def unload(self) -> None:
+        """Detach and remove it."""
+        with self._turn(None):
+            revision, self._ended = self.revision, not_loaded(self.name, ())
+            self.loaded.unload()
+            if self.journal is not None:
+                self.journal.close()
+        self.events.tell(Event(self.name, revision, PipelineChanged("unloaded")))
+
+
+def _read(wish: Wish, codecs: Codecs) -> Request | Columns:
+    if len(wish.key.encode()) > LONGEST_KEY:
+        help_ = f"at most {LONGEST_KEY} octets of UTF-8"
+        raise refused(faults.bad_message("the idempotency key is too long", help_))
+    return unpack(wish.content) if wish.packed else decode(wish.content, codecs)

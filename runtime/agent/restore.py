@@ -1,0 +1,184 @@
+"""Pipelines of the journal: loaded again after a reboot, and compared with their maps after a kill.
+
+A request is written before it is made, so that of two revisions the higher tells what happened: the
+journal's, where the agent was killed in between (then the request is made now; nobody was told that
+it is); the maps', where somebody changed them without the agent (then a snapshot of them is taken).
+
+A build that is to replace another is written down before it does, too, and no request is taken
+until the journal says that it has. If the agent was killed in between, the maps are in force.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from ...compiler.interpreter.environment import Limit
+from ...compiler.requests.columns import load as unpack
+from ...compiler.requests.wire import Codecs, decode
+from ...lang.diagnostics import Diagnostic, Refused
+from ..congestion.settings import from_json as congestion_of
+from ..edge.config import Config
+from ..faults import refused
+from ..journal import faults as store_faults
+from ..journal.journal import Journal, config_of, ifindexes_of
+from ..journal.log import NOTE, PACKED, Damage, Entry
+from ..journal.store import Kept, Store
+from ..kernel.handles import Map
+from ..liveness.settings import from_json as liveness_of
+from ..loading.bundle import Bundle, make_bundle, unpack_traced
+from ..loading.loader import Loaded, released_on_failure
+from ..loading.ports import Wanted
+from ..loading.refresh import refresh_rules
+from ..rules import snapshot
+
+
+def reopen(store: Store, loaded: Loaded) -> tuple[Journal | None, list[Diagnostic]]:
+    """The journal of a pipeline that is loaded, brought in line with it; None where it has none.
+    Raises `Refused`."""
+    kept, build = _kept_of(store, loaded), None
+    if kept is not None and _digest(kept.manifest) != loaded.manifest.digest:
+        build = store.prepared(kept.id)  # an upgrade may have been killed
+        if build is None or _digest(build[0]) != loaded.manifest.digest:
+            store.remove(kept.name)  # a reboot must not bring back what has been replaced
+            kept = None
+    if kept is None:
+        return None, [store_faults.not_kept(loaded.name)]
+    known = _is_of(kept, loaded)
+    entries, number, found = _entries(store, kept)
+    last = entries[-1].revision if entries else kept.revision
+    if known and build is None and last > loaded.writer.epoch:
+        found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
+    in_order = known and build is None and last == loaded.writer.epoch and not found
+    with released_on_failure() as owned:
+        journal = owned.enter_context(closing(Journal(store, kept.id, number, entries)))
+        if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):
+            with journal.open_next() as descriptor:
+                parts = snapshot.take(loaded.writer, loaded.manifest)
+                epoch, config = loaded.writer.epoch, config_of(loaded)
+                made = journal.turn_over(descriptor, epoch, parts, config)
+            journal.fold(made, build)
+        return journal, found
+
+
+def _kept_of(store: Store, loaded: Loaded) -> Kept | None:
+    """What the journal has of it: that of its own load, if this was killed before it said that it
+    is in force, what it began with."""
+    kept = next((k for k in store.pipelines() if k.name == loaded.name), None)
+    if kept is None or not _is_of(kept, loaded):
+        for begun in store.begun():
+            if begun.name == loaded.name and _digest(begun.manifest) == loaded.manifest.digest:
+                return begun
+    store.give_up(loaded.name)
+    return kept
+
+
+def _is_of(kept: Kept, loaded: Loaded) -> bool:
+    """Whether the same load wrote it."""
+    return kept.digest is not None and bool(
+        json.loads(kept.config)["incarnation"] == loaded.about["incarnation"]
+    )
+
+
+def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]]:
+    """Load a pipeline as the journal has it. Raises `Refused`."""
+    traced = unpack_traced(kept.traced)
+    bundle = make_bundle(kept.manifest, lambda _: kept.object, traced=traced)
+    entries, number, found = _entries(store, kept)
+    content = Restoration(kept, bundle, store.snapshot(kept), entries, found)
+    with released_on_failure() as owned:
+        journal = owned.enter_context(closing(Journal(store, kept.id, number, entries)))
+        loaded = Loaded.load(bundle, content.config, kept.name, content=content)
+        return loaded, journal, content.findings
+
+
+def _entries(store: Store, kept: Kept) -> tuple[list[Entry], int, list[Diagnostic]]:
+    """What was written since the snapshot, the last log's number, and what is to be said of it."""
+    try:
+        entries, number = store.entries(kept)
+        return entries, number, []
+    except Damage as damage:
+        last = damage.entries[-1].revision if damage.entries else kept.revision
+        said = store_faults.damaged_log(kept.name, last)
+        return damage.entries, store.last_log(kept), [said]
+
+
+def _ifindexes(kept: Kept, entries: Iterable[Entry]) -> Any:
+    """The ports' as the journal knows them."""
+    notes = [entry.content for entry in entries if entry.form == NOTE]
+    return json.loads(notes[-1]) if notes else json.loads(kept.config)["ifindexes"]
+
+
+def _digest(manifest: str) -> str:
+    digest: str = json.loads(manifest)["digest"]
+    return digest
+
+
+@dataclass
+class Restoration:
+    """What a pipeline of the journal held: `Loaded.load` asks for it. `findings`: what could not be
+    made again."""
+
+    kept: Kept
+    bundle: Bundle
+    snapshot: bytes
+    entries: list[Entry]
+    findings: list[Diagnostic]
+
+    @property
+    def config(self) -> Config:
+        about = json.loads(self.kept.config)
+        ports = tuple(Wanted(**port) for port in about["ports"])
+        control = tuple(about["control"]) if about["control"] else None
+        icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
+        liveness = liveness_of(about.get("liveness"))
+        congestion = congestion_of(about.get("congestion"))
+        return Config(
+            ports, about["default"], about["mode"], (), {}, control, icmp, liveness, congestion
+        )
+
+    def prepare(self, maps: Mapping[str, Map]) -> None:
+        try:
+            snapshot.put(self.snapshot, maps, self.bundle.manifest)
+        except snapshot.Misfit as misfit:
+            raise refused(store_faults.damaged(self.kept.name, str(misfit))) from None
+        maps["control"].mmap().cast("Q")[0] = self.kept.revision
+
+    def fill(self, loaded: Loaded) -> None:
+        ifindexes = json.loads(self.kept.config)["ifindexes"]
+        self.findings += replay(loaded, self.entries, ifindexes)
+        refresh_rules(loaded)
+
+
+def replay(
+    loaded: Loaded, entries: Iterable[Entry], ifindexes: Mapping[str, int]
+) -> list[Diagnostic]:
+    """Make those requests again that are not in force, each at its revision. Returns why some were
+    not. `ifindexes`: the ports' when the first was made."""
+    findings: list[Diagnostic] = []
+    codecs, book = Codecs(loaded.manifest, loaded.book.kinds), loaded.book
+    now, book.ifindexes = book.ifindexes, _numbers(ifindexes)
+    made = loaded.writer.epoch
+    for entry in entries:
+        if entry.form == NOTE:
+            book.ifindexes = _numbers(json.loads(entry.content))
+            loaded.writer.skip_to(entry.revision)
+            continue
+        if entry.revision <= made:
+            continue
+        loaded.writer.skip_to(entry.revision - 1)
+        try:
+            packed = entry.form == PACKED
+            loaded.apply(unpack(entry.content) if packed else decode(entry.content, codecs))
+        except Refused as error:
+            findings.append(store_faults.not_replayed(loaded.name, entry.revision))
+            findings += error.diagnostics
+    book.ifindexes = now
+    return findings
+
+
+def _numbers(ifindexes: Mapping[str, Any]) -> dict[int, int]:
+    return {int(number): ifindex for number, ifindex in ifindexes.items()}

@@ -1,0 +1,66 @@
+"""The threads that look after the journal: what nobody waits for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+
+from ...lang.ending import diagnosed
+from ...lang.render import render
+from .owner import Owner
+
+#: Seconds in which changes gather before it looks: what a power cut may take of what was
+#: acknowledged before it was on the disk, if the journal is kept so.
+PAUSE = 0.01
+_log = logging.getLogger("heliod.journal")
+
+
+class Scribe:
+    """Runs from `start` to `stop`, and sleeps while nothing changes. One thread brings what is
+    written onto the disk; another makes the snapshots, which take seconds."""
+
+    def __init__(self, owners: Callable[[], Iterable[Owner]]) -> None:
+        self._owners = owners
+        self._stirred, self._synced, self._ended = (threading.Event() for _ in range(3))
+        self._threads = [
+            threading.Thread(target=self._sync, name="scribe", daemon=True),
+            threading.Thread(target=self._fold, name="folder", daemon=True),
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stir(self) -> None:
+        """Something was written. Costs next to nothing."""
+        if not self._stirred.is_set():
+            self._stirred.set()
+
+    def stop(self) -> None:
+        """May be called again, also where it was never started."""
+        for event in (self._ended, self._stirred, self._synced):
+            event.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+
+    def _sync(self) -> None:
+        while self._stirred.wait() and not self._ended.wait(PAUSE):
+            self._stirred.clear()
+            self._each(Owner.sync)
+            self._synced.set()
+
+    def _fold(self) -> None:
+        while self._synced.wait() and not self._ended.is_set():
+            self._synced.clear()
+            self._each(Owner.fold_if_due)
+
+    def _each(self, work: Callable[[Owner], None]) -> None:
+        """Whatever goes wrong with one, the others are looked after, and it is again."""
+        for owner in self._owners():
+            try:
+                work(owner)
+            except Exception as error:
+                for found in diagnosed(error, "heliod"):
+                    _log.error("%s: %s", owner.name, render(found))

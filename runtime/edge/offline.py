@@ -1,0 +1,59 @@
+"""An edge's YAML where its interfaces are not: for replays on another machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address
+
+from ...compiler.interpreter.environment import Port
+from ...compiler.manifest import Manifest
+from ...lang.diagnostics import Diagnostics
+from ...lang.source import Source
+from ..kernel.netlink import Address, Link
+from .config import Config
+from .reading import Host, read_config
+from .yaml_nodes import Nodes
+
+MTU = 1500
+
+
+def read_anywhere(source: Source, manifest: Manifest) -> Config:
+    """The configuration; every interface that it names is taken to exist. Raises `Refused`."""
+    named: dict[str, int] = {}
+    nodes = Nodes(source, Diagnostics())
+    root = nodes.mapping(nodes.root(), "the edge", None)
+    ports = nodes.mapping(root["ports"].value, "`ports`", None) if "ports" in root else {}
+    controls = [root["control"].value] if "control" in root else []
+    addresses = []
+    for node in [*(entry.value for entry in ports.values()), *controls]:
+        given = nodes.mapping(node, "this", None)
+        name = nodes.text(given["interface"].value) if "interface" in given else None
+        index = named.setdefault(name, len(named) + 1) if name else 0
+        text = nodes.text(given["address"].value) if "address" in given else None
+        addresses += _address(index, text) if text else []
+    config, _ = read_config(source, manifest, Host(tuple(_links(named.items())), tuple(addresses)))
+    return config
+
+
+def _address(index: int, text: str) -> list[Address]:
+    try:
+        return [Address(index, IPv4Address(text).packed)]
+    except ValueError:
+        return []  # said with its place when the configuration is read
+
+
+def _links(named: Iterable[tuple[str, int]]) -> Iterable[Link]:
+    for name, index in named:
+        yield Link(index, name, "", MTU, bytes((2, 0, 0, 0, 0, index & 0xFF)), 0, 0, 0)
+
+
+def ports_of(config: Config, manifest: Manifest) -> tuple[tuple[Port, ...], dict[str, Port]]:
+    """The ports, with MAC addresses made up, and the same by interface."""
+    made = {
+        wanted.interface: Port(
+            wanted.number, wanted.name, manifest.roles[wanted.role], wanted.number, MTU,
+            bytes((2, 0, 0, 0, 0, wanted.number)), vlan=wanted.vlan,
+        )
+        for wanted in config.ports
+    }  # fmt: skip
+    return tuple(made.values()), made

@@ -1,0 +1,24 @@
+"""What else is wrong with the rules of an edge's YAML: one reading tells of all mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...compiler.requests.rulebook import RuleBook
+from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.request import Request
+
+#: What is said of a reference: perhaps only because what it means was wrong itself.
+_FOLLOWING = {"H0440", "H0441", "H0450"}
+
+
+def also_wrong(book: RuleBook, requests: Iterable[Request]) -> list[Diagnostic]:
+    """The errors of requests that follow something wrong, one planned upon the other. `book` is not
+    to be used after it."""
+    found: list[Diagnostic] = []
+    for request in requests:
+        try:
+            book.commit(book.plan(request))
+        except Refused as refused:
+            found += [d for d in refused.diagnostics if d.code not in _FOLLOWING]
+    return found

@@ -1,0 +1,1 @@
+"""What was asked for, kept so that a reboot loses nothing."""

@@ -1,0 +1,119 @@
+"""What can go wrong with the journal: one function for each code, H078x."""
+
+from __future__ import annotations
+
+from ...lang.diagnostics import Diagnostic
+from ...lang.explain import Explanation
+
+
+def cannot_write(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0780", f"the journal `{path}` cannot be written: {why}", (),
+                      "nothing was changed; what is in force stays in force. Make room, or mend "
+                      "the disk, and start `heliod` again if it goes on")  # fmt: skip
+
+
+def damaged(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0781", f"the journal is damaged: `{path}`: {why}", (),
+                      "what is loaded goes on working. Move the directory away and start `heliod` "
+                      "again, load what is missing, and tell it its rules anew")  # fmt: skip
+
+
+def in_use(path: str) -> Diagnostic:
+    return Diagnostic("H0782", f"another agent keeps its journal in `{path}`", (),
+                      "one directory for each agent: `heliod --state DIRECTORY`")  # fmt: skip
+
+
+def not_durable(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0783", f"in force, but perhaps not on the disk: `{path}`: {why}", (),
+                      "a reboot may lose this request; the agent takes no others until it is "
+                      "started again on a sound disk")  # fmt: skip
+
+
+def not_kept(name: str) -> Diagnostic:
+    return Diagnostic(
+        "H0784", f"`{name}` was loaded without the agent: a reboot will lose it", (),
+        f"`helioctl --name {name} unload` and `load` it by the agent; its rules are kept as long "
+        "as the machine runs", "warning",
+    )  # fmt: skip
+
+
+def not_restored(name: str) -> Diagnostic:
+    return Diagnostic("H0785", f"`{name}` could not be restored from the journal", (),
+                      "mend what the other findings say and start `heliod` again; "
+                      f"`helioctl --name {name} unload` forgets it", "warning")  # fmt: skip
+
+
+def not_replayed(name: str, revision: int) -> Diagnostic:
+    return Diagnostic("H0786", f"request {revision} of `{name}` could not be made again", (),
+                      "it was never acknowledged, or the machine has changed since: compare the "
+                      "rules with what they should be", "warning")  # fmt: skip
+
+
+def damaged_log(name: str, revision: int) -> Diagnostic:
+    return Diagnostic("H0787", f"the log of `{name}` is damaged behind revision {revision}", (),
+                      "if the machine was not rebooted nothing is lost; otherwise what was asked "
+                      "for after that is: tell it again, and look after the disk")  # fmt: skip
+
+
+def not_kept_yet(name: str) -> Diagnostic:
+    title = f"the new build of `{name}` is in force, but not in the journal"
+    help_ = ("a reboot would bring back the one before. Rules cannot be changed until the journal "
+             "can be written: make room, or mend the disk")  # fmt: skip
+    return Diagnostic("H0788", title, (), help_)
+
+
+JOURNAL: dict[str, Explanation] = {
+    "H0780": Explanation(
+        "the journal cannot be written",
+        "What the agent is asked for is written down before it is made, so that a reboot loses "
+        "nothing. Where that fails (a full disk, missing permissions) the request is refused. The "
+        "data path does not depend on it.",
+    ),
+    "H0781": Explanation(
+        "the journal is damaged",
+        "The agent would not know what of it to believe, and does not start on it. Pipelines that "
+        "are loaded go on working without the agent; an agent with an empty journal takes them on "
+        "as they are.",
+    ),
+    "H0782": Explanation(
+        "two agents with one journal",
+        "Each agent has a network namespace and a directory for its journal. `heliod --state` "
+        "names it; /var/lib/helio is the usual one.",
+    ),
+    "H0783": Explanation(
+        "the disk failed under the journal",
+        "The request is in force, but writing it to the disk failed, and what the kernel had not "
+        "written by then may be lost. Until it is started again the agent refuses changes.",
+    ),
+    "H0784": Explanation(
+        "a pipeline that the journal does not know",
+        "It was loaded by `helioctl --local`, or upgraded so, or the journal was moved away: what "
+        "the journal had of another build by this name is forgotten. The agent works with "
+        "it like with any other, but does not have its bundle, so that it cannot load it again "
+        "after a reboot.",
+    ),
+    "H0785": Explanation(
+        "a pipeline is not restored",
+        "After a reboot the agent loads what it had loaded before, with all rules. Here that "
+        "failed; the other findings say why. The journal keeps it.",
+    ),
+    "H0786": Explanation(
+        "a request of the journal is refused",
+        "When the agent makes requests again that it had written down, one is refused that was "
+        "not refused then. A request that the agent was killed in the middle of, and that would "
+        "have been refused for a full table, is the usual reason.",
+    ),
+    "H0787": Explanation(
+        "the log of a pipeline is damaged",
+        "Each record of the log has a checksum, and one does not fit. What comes before it was "
+        "made again. While the machine runs all rules are in the kernel's maps, and the journal is "
+        "written anew from those.",
+    ),
+    "H0788": Explanation(
+        "an upgrade is in force that the journal could not be told",
+        "The journal had room for the new build when the upgrade began, and none for its rules "
+        "when it was in force. The data path goes on. The agent tries again by itself, and before "
+        "each change; until then it refuses changes, so that a reboot finds the build before with "
+        "all rules that it had. `heliod`, started again, tries first of all.",
+    ),
+}

@@ -1,0 +1,155 @@
+"""One pipeline's part of the journal: what its owner writes. agent/restore.py makes it again.
+
+`Kept.config` is JSON: what the load wrote about itself (`releases.about_of`) but for the manifest,
+and as `ifindexes` those of the ports by number, for requests that name interfaces so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ...compiler.requests.rules import Reference
+from ..agent.outcome import Outcome
+from ..loading.bundle import Bundle
+from ..loading.loader import Loaded
+from . import log
+from .log import IES, NOTE, PACKED, Entry, Log
+from .store import Build, Snapshot, Store
+
+#: Idempotency keys that are remembered.
+KEYS = 65_536
+#: Requests and octets since the last snapshot from which on there is a new one; requests also as a
+#: part of all rules, for a snapshot has all of them.
+_MANY, _SHARE, _LARGE = 10_000, 0.2, 256 << 20
+
+Answered = OrderedDict[str, tuple[bytes, Outcome]]
+
+
+class Journal:
+    """What is written of one pipeline. Raises `Refused`, and then nothing is."""
+
+    def __init__(self, store: Store, pipeline: int, number: int, entries: Sequence[Entry] = ()):
+        """`number`: of the log to go on in; `entries`: those that no snapshot has yet."""
+        self.store, self.pipeline, self.number = store, pipeline, number
+        self.log = Log(store.log_path(pipeline, number))
+        self._since = len(entries)
+        self._keyed = [entry._replace(content=b"") for entry in entries if entry.key]
+        self._mark = 0
+
+    def close(self) -> None:
+        """May be called again."""
+        self.log.close()
+
+    # ---- transactions -----------------------------------------------------------------------
+
+    def request(
+        self, content: bytes, packed: bool, key: str, digest: bytes, outcome: Outcome
+    ) -> None:
+        """A request that is about to be made, and its answer."""
+        self._mark = self.log.size
+        revision, form = outcome.revision, PACKED if packed else IES
+        if key:
+            entry = Entry(revision, form, content, key, digest, _answer(outcome))
+            self._keyed.append(entry._replace(content=b""))
+        else:
+            entry = Entry(revision, form, content)
+        self.log.append(entry)
+        self._since += 1
+
+    def withdraw(self, revision: int) -> None:
+        """The last request could not be made."""
+        if self._keyed and self._keyed[-1].revision == revision:
+            self._keyed.pop()
+        self.log.withdraw(self._mark)
+
+    def note(self, revision: int, loaded: Loaded) -> None:
+        """Another transaction than a request's: nothing that a replay would have to make again."""
+        self.log.append(Entry(revision, NOTE, json.dumps(ifindexes_of(loaded)).encode()))
+        self._since += 1
+
+    def acknowledged(self) -> None:
+        """Return when what was written may be answered for."""
+        if self.store.acknowledge == "after":
+            self.log.durable()
+
+    # ---- snapshots --------------------------------------------------------------------------
+
+    def due(self, rules: int) -> bool:
+        """Whether so much was written that a snapshot is worth it."""
+        return self._since > max(_MANY, rules * _SHARE) or self.log.size > _LARGE
+
+    @property
+    def clean(self) -> bool:
+        """Whether the snapshot has everything."""
+        return not self._since
+
+    @contextmanager
+    def open_next(self) -> Iterator[int]:
+        """A new log, for `turn_over`; nothing is left of it where that does not happen."""
+        path = self.store.log_path(self.pipeline, self.number + 1)
+        descriptor = log.open_new(path)
+        try:
+            yield descriptor
+        except BaseException:
+            os.close(descriptor)
+            path.unlink(missing_ok=True)
+            raise
+
+    def turn_over(self, descriptor: int, revision: int, parts: Sequence[bytes], config: str
+                  ) -> Snapshot:  # fmt: skip
+        """Go on in a new log; what was written so far is in these parts. Give what it returns to
+        `fold`."""
+        self.number += 1
+        self.log.turn_over(self.store.log_path(self.pipeline, self.number), descriptor)
+        self._since = 0
+        keyed, self._keyed = self._keyed, []
+        return Snapshot(revision, parts, config, keyed)
+
+    def prepare(self, build: Build) -> None:
+        """An upgrade is about to put a build in the place of the one that is kept: whatever it is
+        killed in the middle of, the journal has the one that is in force."""
+        self.store.prepare(self.pipeline, build)
+
+    def fold(self, made: Snapshot, build: Build | None = None) -> None:
+        """Let a snapshot take the place of the logs before; `build`: what is in force now, if it is
+        another. If that fails they stay."""
+        try:
+            self.store.fold(self.pipeline, self.number, replace(made, build=build), KEYS)
+        except BaseException:
+            self._keyed[:0] = made.answered
+            raise
+
+    def answered(self) -> Answered:
+        """The last requests with a key: its digest and answer, oldest first."""
+        found: Answered = OrderedDict()
+        for entry in (*self.store.answers(self.pipeline), *self._keyed):
+            created, *counts = json.loads(entry.answer)
+            references = tuple(Reference(*each) for each in created)
+            found[entry.key] = entry.digest, Outcome(entry.revision, references, *counts)
+        return found
+
+
+def _answer(outcome: Outcome) -> bytes:
+    created = [list(reference) for reference in outcome.created]
+    counts = [outcome.created_count, outcome.changed_count, outcome.removed_count]
+    return json.dumps([created, *counts]).encode()
+
+
+def build_of(bundle: Bundle) -> Build:
+    traced = bundle.traced.pack() if bundle.traced is not None else b""
+    return bundle.manifest.to_json(), bundle.object, traced
+
+
+def config_of(loaded: Loaded) -> str:
+    """`Kept.config`"""
+    about = {name: value for name, value in loaded.about.items() if name != "manifest"}
+    return json.dumps({**about, "ifindexes": ifindexes_of(loaded)})
+
+
+def ifindexes_of(loaded: Loaded) -> dict[str, int]:
+    return {str(port.number): port.ifindex for port in loaded.ports}

@@ -1,0 +1,348 @@
+"""What was asked for, kept so that a reboot loses nothing.
+
+    DIRECTORY/lock          one agent works with it at a time
+             /journal.db    SQLite: pipelines (bundle, ports by interface name), answers by key
+             /rules-P-N     the snapshot of pipeline P: its rules (rules/snapshot.py)
+             /log-P-N       what changed since then (log.py), and perhaps log-P-(N+1) …
+
+A request is written to the log before it is made: what is in the maps is in the journal, whenever
+the process is killed. Many requests share the waiting for the disk.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+from ..faults import refused
+from . import faults, log
+from .log import Entry, sync_directory
+
+FORMAT = 1
+Acknowledge = Literal["before", "after"]
+#: A bundle: manifest, object, packed traced build (empty: it has none).
+Build = tuple[str, bytes, bytes]
+_DIGEST = 16
+_FILE = re.compile(r"(rules|log)-(\d+)-(\d+)(~?)")
+#: Behind the name of a pipeline that is being loaded: no pipeline's name has it.
+_BEGUN = "~"
+_SCHEMA = """
+CREATE TABLE about (format INTEGER NOT NULL);
+CREATE TABLE pipelines (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, manifest TEXT NOT NULL, object BLOB NOT NULL,
+  traced BLOB NOT NULL DEFAULT x'', config TEXT NOT NULL DEFAULT '', digest BLOB,
+  revision INTEGER NOT NULL DEFAULT 0, number INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE answers (
+  pipeline INTEGER NOT NULL, revision INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
+  answer BLOB NOT NULL, PRIMARY KEY (pipeline, revision)) WITHOUT ROWID;
+"""
+_PREPARED = """
+CREATE TABLE IF NOT EXISTS prepared (
+  pipeline INTEGER PRIMARY KEY, manifest TEXT NOT NULL, object BLOB NOT NULL, traced BLOB NOT NULL)
+"""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A pipeline of the journal. `traced`: its packed traced build, if any. `config`: see
+    journal.py. `digest`: of the snapshot with its rules at `revision`; None: nobody has said yet
+    that it is in force. `number`: of snapshot and log."""
+
+    id: int
+    name: str
+    manifest: str
+    object: bytes
+    traced: bytes
+    config: str
+    digest: bytes | None
+    revision: int
+    number: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What takes the place of a log. `answered`: entries whose answers are to be remembered.
+    `build`: where it is another now."""
+
+    revision: int
+    parts: Sequence[bytes]
+    config: str
+    answered: Sequence[Entry] = ()
+    build: Build | None = None
+
+
+class Store:
+    """The journal of one agent. Methods may be called from any thread; they raise `Refused`, and
+    then nothing is written."""
+
+    def __init__(self, directory: Path, acknowledge: Acknowledge = "after") -> None:
+        """`acknowledge`: whether requests are answered before or after they are on the disk."""
+        self.directory, self.acknowledge = directory, acknowledge
+        self._lock = threading.Lock()
+        # Of two snapshots that are made at a time one would sweep the other's files away.
+        self._folding = threading.Lock()
+        self._held = _hold(directory)
+        try:
+            self._db = self._open()
+        except BaseException:
+            os.close(self._held)
+            raise
+
+    def _open(self) -> sqlite3.Connection:
+        path = self.directory / "journal.db"
+        try:
+            db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = FULL")
+                found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if found != "ok":
+                    raise refused(faults.damaged(str(path), str(found).split("\n")[-1]))
+                if not db.execute("SELECT name FROM sqlite_master").fetchone():
+                    db.executescript(
+                        f"BEGIN; {_SCHEMA} INSERT INTO about VALUES ({FORMAT}); COMMIT;"
+                    )
+                    sync_directory(self.directory)
+                if db.execute("SELECT format FROM about").fetchone() != (FORMAT,):
+                    raise refused(faults.damaged(str(path), "another release wrote it"))
+                db.execute(_PREPARED)
+            except BaseException:
+                db.close()
+                raise
+            return db
+        except sqlite3.OperationalError as error:
+            raise refused(faults.cannot_write(str(path), str(error))) from None
+        except sqlite3.DatabaseError as error:
+            raise refused(faults.damaged(str(path), str(error))) from None
+
+    def close(self) -> None:
+        """May be called again."""
+        with self._lock:
+            if self._held >= 0:
+                self._db.close()
+                os.close(self._held)
+                self._held = -1
+
+    @contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        """The database, for one transaction."""
+        with self._lock:
+            db = self._db
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+                db.execute("COMMIT")
+            except sqlite3.Error as error:
+                if db.in_transaction:
+                    with suppress(sqlite3.Error):
+                        db.execute("ROLLBACK")
+                raise refused(faults.cannot_write(str(self.directory), str(error))) from None
+
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """The database, for what others keep in tables of their own."""
+        return self._using()
+
+    # ---- pipelines --------------------------------------------------------------------------
+
+    def pipelines(self) -> list[Kept]:
+        """By name; not those that are only begun."""
+        return [kept for kept in self._all() if not kept.name.endswith(_BEGUN)]
+
+    def begun(self) -> list[Kept]:
+        """Those whose load has begun, and nobody said yet that they are in force."""
+        return [
+            replace(kept, name=kept.name.removesuffix(_BEGUN))
+            for kept in self._all() if kept.name.endswith(_BEGUN)
+        ]  # fmt: skip
+
+    def _all(self) -> list[Kept]:
+        with self._using() as db:
+            rows = db.execute("SELECT id, name, manifest, object, traced, config, digest, "
+                              "revision, number FROM pipelines ORDER BY name"
+                              ).fetchall()  # fmt: skip
+        return [Kept(*row) for row in rows]
+
+    def begin(self, name: str, manifest: str, object_: bytes, traced: bytes = b"") -> int:
+        """Note a pipeline that is about to be loaded; returns its id. `fold` says that it is: then
+        it takes the place of who has its name, who stays until then."""
+        name += _BEGUN
+        with self._folding:
+            with self._using() as db:
+                self._forget(db, name)
+            # Ids are given again: files of who had this one are not to be taken for its own.
+            self._sweep()
+            with self._using() as db:
+                row = db.execute(
+                    "INSERT INTO pipelines (name, manifest, object, traced) VALUES (?, ?, ?, ?) "
+                    "RETURNING id",
+                    (name, manifest, object_, traced),
+                ).fetchone()
+        return int(row[0])
+
+    def prepare(self, pipeline: int, build: Build) -> None:
+        """Note what is about to take the place of the build that is kept. `fold` with it says that
+        it has, without it that it has not."""
+        with self._using() as db:
+            db.execute("INSERT OR REPLACE INTO prepared VALUES (?, ?, ?, ?)", (pipeline, *build))
+
+    def prepared(self, pipeline: int) -> Build | None:
+        """What may have taken the place of the build that is kept."""
+        with self._using() as db:
+            row: Build | None = db.execute(
+                "SELECT manifest, object, traced FROM prepared WHERE pipeline = ?", (pipeline,)
+            ).fetchone()
+        return row
+
+    def remove(self, name: str) -> None:
+        """Forget a pipeline and all its rules."""
+        with self._folding:
+            with self._using() as db:
+                self._forget(db, name)
+                self._forget(db, name + _BEGUN)
+            self._sweep()
+
+    def give_up(self, name: str) -> None:
+        """Forget what `begin` noted."""
+        with self._folding:
+            with self._using() as db:
+                self._forget(db, name + _BEGUN)
+            self._sweep()
+
+    def _take_name(self, db: sqlite3.Connection, pipeline: int) -> None:
+        """What was begun is in force, and who had its name is not."""
+        wanted = "SELECT name FROM pipelines WHERE id = ? AND name LIKE ?"
+        for (begun,) in db.execute(wanted, (pipeline, f"%{_BEGUN}")).fetchall():
+            name = begun.removesuffix(_BEGUN)
+            self._forget(db, name)
+            db.execute("UPDATE pipelines SET name = ? WHERE id = ?", (name, pipeline))
+
+    def _forget(self, db: sqlite3.Connection, name: str) -> None:
+        mine = "(SELECT id FROM pipelines WHERE name = ?)"
+        for table in ("answers", "prepared"):
+            db.execute(f"DELETE FROM {table} WHERE pipeline IN {mine}", (name,))
+        db.execute("DELETE FROM pipelines WHERE name = ?", (name,))
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def log_path(self, pipeline: int, number: int) -> Path:
+        return self.directory / f"log-{pipeline}-{number}"
+
+    def _snapshot_path(self, pipeline: int, number: int) -> Path:
+        return self.directory / f"rules-{pipeline}-{number}"
+
+    def entries(self, kept: Kept) -> tuple[list[Entry], int]:
+        """What was written since the snapshot, oldest first, and the number of the last log. Raises
+        Damage (log.py), `Refused`."""
+        found: list[Entry] = []
+        last = self.last_log(kept)
+        for number in range(kept.number, last + 1):
+            try:
+                found += log.read(self.log_path(kept.id, number))
+            except log.Damage as damage:
+                raise log.Damage(found + damage.entries) from None
+        return found, last
+
+    def last_log(self, kept: Kept) -> int:
+        number = kept.number
+        while self.log_path(kept.id, number + 1).exists():
+            number += 1
+        return number
+
+    def snapshot(self, kept: Kept) -> bytes:
+        """A pipeline's snapshot. Raises `Refused` where it is damaged."""
+        path = self._snapshot_path(kept.id, kept.number)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise refused(faults.damaged(str(path), why)) from None
+        if blake2b(content, digest_size=_DIGEST).digest() != kept.digest:
+            raise refused(faults.damaged(str(path), "its digest is not that of its content"))
+        return content
+
+    def fold(self, pipeline: int, number: int, made: Snapshot, most_answers: int) -> None:
+        """A snapshot in the place of all logs before `number`. The last answers are kept."""
+        with self._folding:
+            self._fold(pipeline, number, made, most_answers)
+            self._sweep()
+
+    def _fold(self, pipeline: int, number: int, made: Snapshot, most_answers: int) -> None:
+        digest = self._write(self._snapshot_path(pipeline, number), made.parts)
+        values = (digest, made.revision, made.config, number, pipeline)
+        rows = [(pipeline, e.revision, e.key, e.digest, e.answer) for e in made.answered]
+        with self._using() as db:
+            self._take_name(db, pipeline)
+            db.execute("UPDATE pipelines SET digest = ?, revision = ?, config = ?, number = ? "
+                       "WHERE id = ?", values)  # fmt: skip
+            if made.build is not None:
+                db.execute("UPDATE pipelines SET manifest = ?, object = ?, traced = ? "
+                           "WHERE id = ?", (*made.build, pipeline))  # fmt: skip
+            db.execute("DELETE FROM prepared WHERE pipeline = ?", (pipeline,))
+            db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+            db.execute("DELETE FROM answers WHERE pipeline = ? AND revision <= (SELECT revision "
+                       "FROM answers WHERE pipeline = ? ORDER BY revision DESC LIMIT 1 OFFSET ?)",
+                       (pipeline, pipeline, most_answers))  # fmt: skip
+
+    def answers(self, pipeline: int) -> list[Entry]:
+        """Those that are remembered, oldest first, without what they answer."""
+        with self._using() as db:
+            rows = db.execute("SELECT revision, 0, x'', key, digest, answer FROM answers "
+                              "WHERE pipeline = ? ORDER BY revision", (pipeline,)
+                              ).fetchall()  # fmt: skip
+        return [Entry(*row) for row in rows]
+
+    def _sweep(self) -> None:
+        """Remove files of ours that nothing speaks of."""
+        with self._using() as db:
+            first = dict(db.execute("SELECT id, number FROM pipelines").fetchall())
+        for path in self.directory.iterdir():
+            if not (found := _FILE.fullmatch(path.name)):
+                continue
+            kind, pipeline, number, unfinished = found.groups()
+            known = first.get(int(pipeline)) if not unfinished else None
+            later = known is not None and int(number) > known and kind == "log"
+            if not later and (known is None or int(number) != known):
+                path.unlink(missing_ok=True)
+
+    def _write(self, path: Path, parts: Iterable[bytes]) -> bytes:
+        """A file, whole and safely on the disk; returns its digest."""
+        digest, new = blake2b(digest_size=_DIGEST), path.with_name(f"{path.name}~")
+        try:
+            with new.open("wb") as file:
+                for part in parts:
+                    file.write(part)
+                    digest.update(part)
+                file.flush()
+                os.fdatasync(file.fileno())
+            new.replace(path)
+            sync_directory(self.directory)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            why = (error.strerror or str(error)).lower()
+            raise refused(faults.cannot_write(str(path), why)) from None
+        return digest.digest()
+
+
+def _hold(directory: Path) -> int:
+    """Lock the directory, made if need be, for this process."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        held = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise refused(faults.cannot_write(str(directory), why)) from None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise refused(faults.in_use(str(directory))) from None
+    return held

@@ -1,0 +1,1 @@
+"""The way into the kernel: libbpf, the owners of what it hands out, and netlink."""

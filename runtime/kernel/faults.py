@@ -1,0 +1,55 @@
+"""What an older kernel lacks, in words: read out of the verifier's."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from ...lang.diagnostics import Diagnostic
+from ...lang.explain import Explanation
+
+#: What the verifier says, what that means, and what to do.
+_SIGNS = (
+    (
+        r"unknown opcode|BPF_\w+ uses reserved fields",
+        "it does not know an instruction of it",
+        "compile the pipeline anew without HELIOC_CPU: Linux 5.10 knows what helioc builds then; "
+        "v4 takes 6.6",
+    ),
+    (
+        r"combined stack size of \d+ calls is (\d+)",
+        "its calls take {0} octets of stack, and 512 is all there is",
+        "newer kernels count less for each call (6.12 does); or let fewer header stacks be "
+        "answered by `reply icmp` in one stage",
+    ),
+    (
+        r"(?:unknown|invalid) func (\w+)",
+        "it lacks the function {0}",
+        "a newer kernel has it",
+    ),
+    (
+        r"BPF program is too large|is too complex|too many states",
+        "it is too long for its verifier",
+        "newer kernels follow fewer ways through a program: 6.1 and later; or split the stage",
+    ),
+)
+
+
+def too_old(program: str, log: str) -> Diagnostic | None:
+    """A program refused for what this kernel lacks; None where the log says nothing of that."""
+    for pattern, why, mend in _SIGNS:
+        if found := re.search(pattern, log):
+            title = f"this kernel cannot run `{program}`: {why.format(*found.groups())}"
+            return Diagnostic("H0728", title, (), f"{mend}; this one is {os.uname().release}")
+    return None
+
+
+KERNELS = {
+    "H0728": Explanation(
+        "the kernel is too old for a program",
+        "The verifier of this kernel refuses what a newer one takes: an instruction or a function "
+        "that it does not know, a stack that it counts more strictly, a program whose ways it "
+        "cannot all follow. The pipelines that ship load on Linux 5.10 and later: "
+        "docs/kernels.md.",
+    ),
+}

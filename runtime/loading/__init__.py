@@ -1,0 +1,1 @@
+"""A bundle becomes a loaded pipeline: files, pins, ports, links."""

@@ -1,0 +1,108 @@
+"""A bundle on disk: the directory that `helioc compile` writes, read and checked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...compiler.manifest import Manifest, ManifestError, from_json
+from ...compiler.tracing.schema import SchemaError, TracedBuild, unpack
+from ...compiler.tracing.schema import from_json as schema_from_json
+from .. import faults
+
+TRACING = "trace.json"
+_LARGEST = 64 << 20
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What the runtime needs of a bundle; `traced` is None where it was compiled without."""
+
+    manifest: Manifest
+    object: bytes
+    traced: TracedBuild | None = None
+
+
+def read_bundle(directory: Path) -> Bundle:
+    """Read `manifest.json` and `NAME.bpf.o`, and `trace.json` and `NAME.trace.bpf.o` where they
+    are. Raises `Refused`."""
+    if not directory.is_dir():
+        why = "it is a file" if directory.exists() else "there is no such directory"
+        raise faults.refused(faults.no_bundle(directory, why))
+    text = _text(directory / "manifest.json", directory)
+    traced = _traced(directory)
+    return make_bundle(text, lambda file: _octets(file, directory), directory, traced)
+
+
+def make_bundle(
+    text: str,
+    content: Callable[[Path], bytes],
+    directory: Path = Path(),
+    traced: TracedBuild | None = None,
+) -> Bundle:
+    """The bundle of this manifest; `content` reads the object. Raises `Refused`."""
+    path = directory / "manifest.json"
+    try:
+        manifest = from_json(text)
+    except ManifestError as error:
+        raise faults.refused(faults.bad_manifest(path, str(error))) from None
+    name = str(manifest.pipeline)
+    if not name.isidentifier():
+        raise faults.refused(faults.bad_manifest(path, f"`{name}` is no pipeline's name"))
+    file = directory / f"{name}.bpf.o"
+    octets = content(file)
+    if hashlib.sha256(octets).hexdigest() != manifest.digest:
+        raise faults.refused(faults.wrong_digest(file))
+    if traced is not None:
+        found = traced.schema.plain, traced.schema.digest
+        if found != (manifest.digest, hashlib.sha256(traced.object).hexdigest()):
+            raise faults.refused(faults.wrong_digest(directory / traced_file(name)))
+    return Bundle(manifest, octets, traced)
+
+
+def unpack_traced(packed: bytes) -> TracedBuild | None:
+    """Of what `TracedBuild.pack` gave; None of nothing. Raises `Refused`."""
+    try:
+        return unpack(packed) if packed else None
+    except SchemaError as error:
+        raise faults.refused(faults.bad_manifest(Path(TRACING), str(error))) from None
+
+
+def traced_file(name: str) -> str:
+    """The traced object of the pipeline with this name."""
+    return f"{name}.trace.bpf.o"
+
+
+def _traced(directory: Path) -> TracedBuild | None:
+    path = directory / TRACING
+    if not path.exists():
+        return None
+    try:
+        schema = schema_from_json(_text(path, directory))
+    except SchemaError as error:
+        raise faults.refused(faults.bad_manifest(path, str(error))) from None
+    if not schema.pipeline.isidentifier():
+        raise faults.refused(faults.bad_manifest(path, "it names no pipeline"))
+    return TracedBuild(_octets(directory / traced_file(schema.pipeline), directory), schema)
+
+
+def _text(path: Path, directory: Path) -> str:
+    try:
+        return _octets(path, directory).decode()
+    except UnicodeDecodeError:
+        raise faults.refused(faults.bad_manifest(path, "not UTF-8")) from None
+
+
+def _octets(path: Path, directory: Path) -> bytes:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise faults.refused(faults.no_bundle(directory, f"`{path.name}` is too large"))
+        return path.read_bytes()
+    except FileNotFoundError:
+        why = f"it has no `{path.name}`"
+        raise faults.refused(faults.no_bundle(directory, why)) from None
+    except OSError as error:
+        why = f"`{path.name}` cannot be read: {error.strerror}"
+        raise faults.refused(faults.no_bundle(directory, why)) from None

@@ -1,0 +1,342 @@
+"""A bundle into the kernel, all or nothing; a pinned pipeline opened again; and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...compiler.manifest import ManifestError, from_json
+from ...compiler.requests.columns import Columns
+from ...compiler.requests.rulebook import Plan, RuleBook
+from ...lang.diagnostics import Refused
+from ...lang.request import Request
+from .. import faults
+from ..card.faults import only_local
+from ..congestion.settings import from_json as congestion_of
+from ..edge.config import Config
+from ..edge.rules import also_wrong
+from ..kernel.grace import online_cpus_grace
+from ..kernel.handles import BpfError, Map, Program, XdpMode
+from ..kernel.netlink import Netlink
+from ..liveness.settings import from_json as liveness_of
+from ..rules.packed import keep
+from ..rules.recovery import recover
+from ..rules.transaction import Writer
+from . import attach
+from .bundle import Bundle
+from .lock import Lock
+from .ports import (
+    DEFAULT_VERDICTS,
+    Neighbourhood,
+    Port,
+    Wanted,
+    find_ports,
+    local_addresses,
+    write_icmp_limit,
+    write_local,
+    write_neighbours,
+    write_ports,
+    write_queues,
+)
+from .releases import (
+    ROOT,
+    about_of,
+    install,
+    need_capabilities,
+    need_name,
+    need_privilege,
+    pick,
+    pick_to_remove,
+    put_in_force,
+    read_about,
+    release_of,
+    releases_of,
+    remove_pinned,
+    this_namespace,
+    write_about,
+)
+
+if TYPE_CHECKING:
+    from .refresh import Refreshed, Surroundings
+
+
+class Content(Protocol):
+    """What a pipeline is to hold before it is attached. May raise `Refused` and BpfError."""
+
+    def prepare(self, maps: Mapping[str, Map]) -> None:
+        """Fill fresh maps before there is a writer."""
+
+    def fill(self, loaded: Loaded) -> None:
+        """Make changes like any others."""
+
+
+@dataclass(frozen=True)
+class Configured:
+    """The rules of a configuration."""
+
+    config: Config
+
+    def prepare(self, maps: Mapping[str, Map]) -> None:
+        """Nothing."""
+
+    def fill(self, loaded: Loaded) -> None:
+        requests = iter(self.config.requests)
+        for request in requests:
+            try:
+                loaded.apply(request)
+            except Refused as refused:
+                more = also_wrong(loaded.book, requests)
+                raise Refused([*refused.diagnostics, *more]) from None
+
+
+class Loaded:
+    """A pipeline in the kernel, and the only writer of its rules while it is open. Closing leaves
+    the pipeline running."""
+
+    netlink: Netlink
+    grace: Callable[[], None]
+    neighbourhood: Neighbourhood
+    seen: Surroundings | None = None  # what it was last brought up to date with
+    writer: Writer
+    book: RuleBook
+
+    def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
+        self.name, self.about, self._owned, self.lock = name, about, owned, lock
+        self.release: int = about["release"]
+        self.directory = release_of(name, self.release)
+        self.maps: dict[str, Map] = {}
+        self.ports: list[Port] = []
+        try:
+            self.manifest = from_json(about["manifest"])
+            self.wanted = tuple(Wanted(**port) for port in about["ports"])
+            self.default = about["default"] or self.manifest.default
+            self.mode, self.control = about["mode"], about["control"]
+            self.liveness = liveness_of(about.get("liveness"))
+            self.congestion = congestion_of(about.get("congestion"))
+        except ManifestError as error:
+            raise faults.refused(faults.damaged(name, str(error))) from None
+
+    # ---- from nothing -----------------------------------------------------------------------
+
+    @classmethod
+    def load(
+        cls,
+        bundle: Bundle,
+        config: Config,
+        name: str = "",
+        grace: Callable[[], None] = online_cpus_grace,
+        content: Content | None = None,
+    ) -> Loaded:
+        """Load, fill (with the configuration's rules or other `content`), attach. Raises `Refused`;
+        then nothing of it is left."""
+        name = name or bundle.manifest.pipeline
+        need_name(name)
+        need_privilege()
+        need_capabilities()
+        with released_on_failure() as owned:
+            lock = owned.enter_context(closing(Lock(name)))
+            if (ROOT / name / "about").exists():
+                raise faults.refused(faults.already_loaded(name))
+            try:
+                filling = content or Configured(config)
+                return cls._load(bundle, config, name, owned, lock, grace, filling)
+            except BpfError as error:
+                doing = f"load the pipeline `{name}`"
+                raise faults.refused(faults.of_kernel(error, doing)) from error
+
+    @classmethod
+    def _load(
+        cls, bundle: Bundle, config: Config, name: str, owned: ExitStack, lock: Lock,
+        grace: Callable[[], None], content: Content,
+    ) -> Loaded:  # fmt: skip
+        about = about_of(bundle.manifest, config)
+        mode = XdpMode.GENERIC if config.mode == "generic" else XdpMode.NATIVE
+        remove_pinned(name)  # what a load left that was killed
+        try:
+            netlink = owned.enter_context(Netlink())
+            links = netlink.links()
+            ports = find_ports(config.ports, links, netlink.addresses())
+            attach.check(ports, links, mode, config.spans, bundle.manifest.forwards)
+            install(bundle, release_of(name, about["release"]))
+            loaded = cls.opened(name, about, owned, lock, netlink, grace, content.prepare)
+            loaded.read_book()
+            if config.icmp is not None:
+                write_icmp_limit(loaded.maps, config.icmp)
+            loaded.write_surroundings()
+            content.fill(loaded)
+            with loaded.entry_programs() as entries:
+                attach.attach(ports, entries, mode, name, config.spans)
+            write_about(loaded.directory, about)
+            put_in_force(name, loaded.release)
+        except BaseException:
+            remove_pinned(name)
+            lock.remove()
+            raise
+        return loaded
+
+    @classmethod
+    def open(cls, name: str = "", grace: Callable[[], None] = online_cpus_grace) -> Loaded:
+        """A pipeline that is loaded; without a name, the only one. Raises `Refused`."""
+        name = pick(name)
+        with released_on_failure() as owned:
+            lock = owned.enter_context(closing(Lock(name)))
+            netlink = owned.enter_context(Netlink())
+            try:
+                about = read_about(name)
+                if about.get("namespace") != this_namespace():
+                    raise faults.refused(faults.elsewhere(name))
+                if about["mode"] == "offload":
+                    raise faults.refused(only_local(name))
+                if releases_of(name) != [about["release"]]:
+                    from ..upgrades.upgrade import finish
+
+                    finish(name, about, grace)
+                loaded = cls.opened(name, about, owned, lock, netlink, grace)
+                loaded.read_book()
+                return loaded
+            except BpfError as error:
+                doing = f"open the pipeline `{name}`"
+                raise faults.refused(faults.of_kernel(error, doing)) from error
+
+    @classmethod
+    def opened(
+        cls, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock, netlink: Netlink,
+        grace: Callable[[], None], prepare: Callable[[Mapping[str, Map]], None] = lambda _: None,
+    ) -> Loaded:  # fmt: skip
+        """A release that is installed, with the rules in its maps but without a rule book. Raises
+        `Refused`, BpfError."""
+        loaded = cls(name, about, owned, lock)
+        for path in sorted((loaded.directory / "maps").iterdir()):
+            loaded.maps[path.name] = owned.enter_context(Map.open_pinned(path))
+        prepare(loaded.maps)
+        loaded.netlink, loaded.grace = netlink, grace
+        loaded.ports = loaded.find_ports()
+        loaded.neighbourhood = Neighbourhood(netlink, loaded.ports)
+        try:
+            loaded.writer = Writer(loaded.manifest, loaded.maps, loaded.neighbourhood, grace)
+        except ManifestError as error:
+            raise faults.refused(faults.damaged(name, str(error))) from None
+        owned.callback(loaded.writer.close)
+        recover(loaded.writer)
+        return loaded
+
+    def read_book(self) -> None:
+        """Make the rule book of what the maps hold."""
+        ifindexes = {port.number: port.ifindex for port in self.ports}
+        self.book = RuleBook(self.manifest, self.port_numbers, ifindexes)
+        keep(self.book, self.writer)
+        if self.liveness is not None:
+            from ..liveness.absence import left_out
+
+            self.writer.absent = left_out(self)
+
+    @property
+    def port_numbers(self) -> dict[str, int]:
+        return {port.name: port.number for port in self.wanted}
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    @property
+    def revision(self) -> int:
+        """The number of the last transaction."""
+        return self.writer.epoch
+
+    def apply(self, wanted: Request | Columns) -> Plan:
+        """Make a request's changes, or create packed rules, all at one moment. Raises `Refused`
+        with nothing changed."""
+        plan = self.plan(wanted)
+        self.apply_plan(plan)
+        return plan
+
+    def plan(self, wanted: Request | Columns) -> Plan:
+        """What it comes to. Raises `Refused`; changes nothing."""
+        if isinstance(wanted, Request):
+            return self.book.plan(wanted)
+        return self.book.plan_columns(wanted)
+
+    def apply_plan(self, plan: Plan) -> None:
+        """Make a plan of `book`."""
+        self.writer.try_apply(plan)
+        self.book.commit(plan)
+
+    def refresh(self, seen: Surroundings | None = None) -> Refreshed:
+        """Bring ports, addresses, neighbours and the next hops in rules to what the kernel says
+        now (or was seen to say), and attach to interfaces that have come back. Raises `Refused`."""
+        from .refresh import refresh
+
+        return refresh(self, seen)
+
+    # ---- surroundings -----------------------------------------------------------------------
+
+    def find_ports(self) -> list[Port]:
+        """The ports as their interfaces are now."""
+        return find_ports(self.wanted, self.netlink.links(), self.netlink.addresses())
+
+    def write_surroundings(self, host: Collection[bytes] | None = None) -> None:
+        """Ports, the default verdict, the host's addresses and neighbours into the maps. `host`:
+        the addresses, where they are known."""
+        self.writer.control[1] = DEFAULT_VERDICTS[self.default]
+        write_ports(self.maps, self.ports)
+        write_queues(self.maps)
+        local = set(local_addresses(self.netlink.addresses()) if host is None else host)
+        if self.control:
+            from ipaddress import ip_address  # slow to import, and most pipelines have none
+
+            local.add(ip_address(self.control[1]).packed)
+        write_local(self.maps, local)
+        write_neighbours(self.maps, self.ports, self.neighbourhood.by_port())
+
+    @contextmanager
+    def entry_programs(self) -> Iterator[dict[int, Program]]:
+        """By role number, open within the block."""
+        with ExitStack() as opened:
+            yield {
+                number: opened.enter_context(Program.open_pinned(self.directory / f"entry_{role}"))
+                for number, role in enumerate(self.manifest.roles)
+            }
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Settle and let go; the pipeline runs on. May be called again."""
+        self._owned.close()
+
+    @property
+    def closed(self) -> bool:
+        return not self.lock.held
+
+    def unload(self) -> None:
+        """Detach and remove everything; this is closed then."""
+        remove_pinned(self.name)
+        self.lock.remove()
+        self.close()
+
+    def __enter__(self) -> Loaded:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def unload(name: str) -> None:
+    """Remove a pipeline, whatever state it is in. Raises `Refused`."""
+    name = pick_to_remove(name)
+    with closing(Lock(name)) as lock:
+        try:
+            remove_pinned(name)
+        except OSError as error:
+            raise faults.refused(faults.no_privilege(f"unload: {error.strerror}")) from None
+        lock.remove()
+
+
+@contextmanager
+def released_on_failure() -> Iterator[ExitStack]:
+    """A stack that is left alone when all went well."""
+    owned = ExitStack()
+    try:
+        yield owned
+    except BaseException:
+        owned.close()
+        raise

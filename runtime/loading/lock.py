@@ -1,0 +1,119 @@
+"""One writer a pipeline: a lock that ends with its process, however that ends.
+
+Who comes second waits a while: writers are done in milliseconds, so that commands that a script
+starts side by side are all carried out. Linux's flock takes no timeout; asking again every few
+milliseconds costs next to nothing, and works in threads, where an alarm would not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from .. import faults
+from ..places import RUN
+
+#: Seconds: how long a second writer waits, and between two of its attempts.
+PATIENCE, PAUSE = 5.0, 0.01
+
+
+class Exclusive:
+    """A file that one process at a time holds. Raises BlockingIOError where another does, and other
+    `OSError`s."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        while not self._taken():
+            os.close(self._fd)  # its last holder removed the file just now: take the new one
+
+    def _taken(self) -> bool:
+        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._fd)
+            raise
+        return is_at(self._fd, self.path)
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Exclusive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+
+def is_at(descriptor: int, path: Path) -> bool:
+    """Whether the file that is open is the one that is there by this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+class Lock:
+    """Held from construction to `close`. Raises `Refused` where another process holds it, and does
+    not let go of it within `PATIENCE`."""
+
+    def __init__(self, name: str) -> None:
+        self.path = RUN / f"{name}.lock"
+        self._fd = -1
+        self._until = time.monotonic() + PATIENCE
+        while not self._taken(name):
+            self.close()  # its last holder removed the file just now: take the new one
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def _taken(self, name: str) -> bool:
+        try:
+            RUN.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            what = f"lock the pipeline `{name}` by `{self.path}`: {error.strerror}"
+            raise faults.refused(faults.no_privilege(what)) from None
+        if not self._locked():
+            holder = os.pread(self._fd, 16, 0).decode(errors="replace").strip()
+            self.close()
+            raise faults.refused(faults.busy(name, holder)) from None
+        return is_at(self._fd, self.path)
+
+    def _locked(self) -> bool:
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except OSError:
+                if time.monotonic() >= self._until:
+                    return False
+                time.sleep(PAUSE)
+
+    def duplicate(self) -> Lock:
+        """A second holder: the lock is let go of when both are closed."""
+        made = object.__new__(Lock)
+        made.path, made._fd = self.path, os.dup(self._fd)
+        return made
+
+    @property
+    def held(self) -> bool:
+        """Whether this one has not been closed."""
+        return self._fd >= 0
+
+    def remove(self) -> None:
+        """The pipeline is gone, and with it the need for its files. Whoever traces it now removes
+        the other one."""
+        self.path.unlink(missing_ok=True)
+        self.path.with_suffix(".overlays").unlink(missing_ok=True)  # of an agent that was killed
+        if (trace := self.path.with_suffix(".trace")).exists():
+            with suppress(OSError), Exclusive(trace) as held:
+                held.remove()
+
+    def close(self) -> None:
+        """May be called again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)

@@ -1,0 +1,154 @@
+"""What the kernel owns, brought up to date in a loaded pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...lang.diagnostics import Diagnostic, Refused
+from ..kernel.handles import BpfError, Link, XdpMode
+from ..kernel.netlink import Link as Interface
+from ..kernel.netlink import Netlink
+from ..rules.bulk import rows
+from ..rules.plans import Change, Changes
+from ..rules.tables import SLOT, Table
+from . import attach
+from .ports import Port, find_ports, local_addresses
+
+if TYPE_CHECKING:
+    from .loader import Loaded
+
+
+Neighbours = Mapping[tuple[int, bytes], bytes]
+"""MAC addresses by interface and address."""
+Routes = Mapping[tuple[int, bytes], "bytes | None"]
+"""Neighbours by the interface and the address that they lead to; None without a route."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the kernel says, as far as it concerns a pipeline's ports. `routes`: of next hops in
+    use; `bare`: numbers of the ports that have no XDP program."""
+
+    ports: tuple[Port, ...]
+    local: frozenset[bytes]
+    neighbours: Neighbours
+    routes: Routes
+    bare: frozenset[int]
+    links: tuple[Interface, ...] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """`rules` got another next hop; `attached` names ports whose interface had gone and is back,
+    `gone` those whose interface is missing. `findings`: why a port could not be attached."""
+
+    rules: int
+    attached: tuple[str, ...]
+    gone: tuple[str, ...]
+    findings: tuple[Diagnostic, ...] = ()
+
+
+def look(netlink: Netlink, loaded: Loaded, routes: Routes | None = None) -> Surroundings:
+    """Ask the kernel; for the routes only where they are not given. From any thread."""
+    links, addresses = netlink.links(), netlink.addresses()
+    ports = find_ports(loaded.wanted, links, addresses)
+    above = {port.number: port.neighbours_of for port in ports}
+    neighbours = netlink.neighbours()
+    if routes is None:
+        asked = [(above[n], to) for n, to in loaded.neighbourhood.asked() if n in above]
+        routes = {(index, to): netlink.next_hop(index, to) for index, to in set(asked)}
+    programs = {link.index: link.program for link in links}
+    return Surroundings(
+        tuple(ports), frozenset(local_addresses(addresses)),
+        {key: mac for key, mac in neighbours.items() if key[0] in above.values()},
+        routes, frozenset(p.number for p in ports if not programs[p.ifindex]), tuple(links),
+    )  # fmt: skip
+
+
+def refresh(loaded: Loaded, seen: Surroundings | None = None) -> Refreshed:
+    """Ports, the host's addresses, neighbours; then the rules whose next hop is another one now, in
+    one transaction; then links, for an interface takes its XDP link along when it goes, and one
+    that is back gets a new one. Raises `Refused`."""
+    if seen is None:
+        seen = look(loaded.netlink, loaded)
+    _renumber(loaded, seen.ports)
+    stale = loaded.neighbourhood.refresh(seen.ports, seen.neighbours, seen.routes)
+    loaded.write_surroundings(seen.local)
+    rules = refresh_rules(loaded, stale)
+    loaded.seen = seen
+    attached, findings = _attach_again(loaded, seen)
+    here = {port.number for port in loaded.ports}
+    gone = tuple(port.name for port in loaded.wanted if port.number not in here)
+    return Refreshed(rules, attached, gone, tuple(findings))
+
+
+def _renumber(loaded: Loaded, ports: Iterable[Port]) -> None:
+    """The ports from now on. Requests may name interfaces by their kernel numbers: if those change
+    the revision does, so that a journal tells which request meant which."""
+    loaded.ports = list(ports)
+    ifindexes = {port.number: port.ifindex for port in loaded.ports}
+    if ifindexes != loaded.book.ifindexes:
+        loaded.book.ifindexes = ifindexes
+        loaded.writer.skip_to(loaded.revision + 1)
+
+
+def _attach_again(loaded: Loaded, seen: Surroundings) -> tuple[tuple[str, ...], list[Diagnostic]]:
+    """Names of the ports that got a new link, and why others did not."""
+    bare = [port for port in loaded.ports if not _is_attached(loaded, port)]
+    attached, findings = list[str](), list[Diagnostic]()
+    if not bare:
+        return (), findings
+    mode = XdpMode.GENERIC if loaded.mode == "generic" else XdpMode.NATIVE
+    with loaded.entry_programs() as entries:
+        for port in bare:
+            try:
+                attach.check([port], seen.links, mode, {}, loaded.manifest.forwards)
+                attach.link_of(loaded.name, port.number).unlink(missing_ok=True)
+                attach.attach([port], entries, mode, loaded.name, {})
+                attached.append(port.name)
+            except Refused as error:
+                findings += error.diagnostics
+    return tuple(attached), findings
+
+
+def _is_attached(loaded: Loaded, port: Port) -> bool:
+    with suppress(BpfError), Link.open_pinned(attach.link_of(loaded.name, port.number)) as link:
+        return link.info().ifindex == port.ifindex
+    return False
+
+
+def refresh_rules(loaded: Loaded, stale: frozenset[bytes] | None = None) -> int:
+    """Resolve the next hops in rules again, in all or in those that have one of `stale`: what they
+    resolved to when they were written."""
+    writer, found = loaded.writer, list[Change]()
+    for table in writer.tables.values():
+        if table.codec.has_next_hop:
+            cells = table.sequences.values() if stale is None else _having(table, stale)
+            for rule in [table.rule_at(cell) for cell in cells]:
+                if table.next_hops_stale(rule, writer.next_hops.next_hop):
+                    found.append((rule, rule))
+    if found:
+        writer.try_apply(Changes(changed=found))
+    loaded.neighbourhood.complete = True
+    return len(found)
+
+
+def _having(table: Table, stale: frozenset[bytes]) -> list[int]:
+    """The cells of live rules with one of these next hops, found without making the rules."""
+    slots = np.frombuffer(table.cells, "<u8") >> np.uint64(24) & np.uint64(SLOT)
+    slots[0] = 0  # the directory's
+    live = np.flatnonzero(slots) if stale else np.array([], np.int64)
+    records = rows(table.records, table.record_stride)
+    hit = np.zeros(len(live), np.bool_)
+    for member in table.kind.record:
+        if member.kind == "next_hop":
+            octets = records[slots[live], member.offset : member.offset + member.size].tobytes()
+            starts = range(0, len(octets), member.size)
+            hit |= np.array([octets[at : at + member.size] in stale for at in starts], np.bool_)
+    cells: list[int] = live[hit].tolist()
+    return cells

@@ -1,0 +1,348 @@
+"""What a pipeline consists of in bpffs: its links, and one release that they lead to.
+
+    /sys/fs/bpf/helio/NAME/about            the release in force: the `about` of its folder
+                          /link_PORT        a link a port; an upgrade leads it to another release
+                          /release-N/about  what it is: manifest and ports, in a one-element map
+                                    /maps/… its maps; some may be those of the release before
+                                    /traced its traced build, packed, if it has one
+                                    /trace/ while packets are traced: that build's PROG_ARRAYs
+                                            and entry programs
+                                    /…      its PROG_ARRAYs and entry programs
+
+A release is whole by itself. NAME/about comes last: with it a pipeline counts as loaded. A folder
+of a higher number is an upgrade that never came into force; one of a lower number was in force
+before, and upgrade.py has not yet done away with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from ...compiler.manifest import Manifest
+from ...lang.diagnostics import Refused
+from .. import faults
+from ..agent.privileges import LOADING, NUMBERS, permitted
+from ..edge.config import Config
+from ..kernel.handles import (
+    BpfError,
+    Link,
+    Map,
+    MapSpec,
+    MapType,
+    Object,
+    Pin,
+    Program,
+    ensure_bpffs,
+)
+from ..kernel.libbpf import possible_cpus
+from ..kernel.pins import BPFFS, MOUNT, is_bpffs, remove_directory
+from .bundle import Bundle
+from .ports import Wanted
+
+ROOT = BPFFS / "helio"
+FIRST = 1
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def loaded_names(namespace: int = 0) -> list[str]:
+    """The pipelines that are loaded; with `namespace`, only those of that network namespace."""
+    try:
+        names = sorted(path.name for path in ROOT.iterdir() if (path / "about").exists())
+    except OSError:
+        return []
+    return [n for n in names if not namespace or _namespace_of(n) == namespace]
+
+
+def remains() -> list[str]:
+    """Pipelines that are not whole: being loaded, or left by a load that was killed."""
+    try:
+        return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and not (p / "about").exists())
+    except OSError:
+        return []
+
+
+def traces_left() -> list[Path]:
+    """The folders of traces that are being made, or were killed: see tracing/swap.py."""
+    try:
+        return sorted(ROOT.glob("*/release-*/trace"))
+    except OSError:
+        return []
+
+
+def this_namespace() -> int:
+    """The network namespace that this thread is in."""
+    return os.stat("/proc/thread-self/ns/net").st_ino
+
+
+def _namespace_of(name: str) -> int:
+    try:
+        return int(read_about(name).get("namespace", 0))
+    except (BpfError, Refused):  # just being unloaded
+        return 0
+
+
+def pick(name: str) -> str:
+    """The loaded pipeline that is meant: where none is named, the only one of this network
+    namespace. Raises `Refused`."""
+    have = loaded_names(0 if name else this_namespace())
+    if not name and len(have) == 1:
+        return have[0]
+    if not name and have:
+        raise faults.refused(faults.several_loaded(have))
+    if name not in have:
+        need_privilege()
+        if not have:
+            need_bpffs()
+        raise faults.refused(faults.not_loaded(name, have or loaded_names()))
+    return name
+
+
+def pick_to_remove(name: str) -> str:
+    """The same for `unload`, which also takes what is not whole."""
+    left = remains()
+    if name in left:
+        return name
+    if name or not left or loaded_names(this_namespace()):
+        return pick(name)
+    if len(left) > 1:
+        raise faults.refused(faults.several_loaded(left))
+    return left[0]
+
+
+def release_of(name: str, number: int) -> Path:
+    """The folder of a release."""
+    return ROOT / name / f"release-{number}"
+
+
+def releases_of(name: str) -> list[int]:
+    """The numbers of the releases that have a folder, lowest first. More than the one in force:
+    an upgrade is on its way, or was killed."""
+    folders = (ROOT / name).glob("release-*")
+    return sorted(int(path.name.removeprefix("release-")) for path in folders)
+
+
+def install(bundle: Bundle, release: Path, reuse: Mapping[str, Map] | None = None) -> None:
+    """Load a bundle's object and pin it in a release's folder, its stages joined. `reuse`: maps, by
+    their names in the object, that are not made anew. Raises `Refused`, BpfError."""
+    manifest = bundle.manifest
+    ensure_bpffs(release / "maps")
+    with Object.open(bundle.object, name=manifest.pipeline) as loaded:
+        prepare_object(manifest, loaded)
+        for name, table in (reuse or {}).items():
+            loaded.reuse(name, table)
+        loaded.load()
+        maps, programs = loaded.maps(), loaded.programs()
+        join_stages(manifest, maps, programs)
+        for name, table in maps.items():
+            if "." not in name:  # .rodata and its like stay with their programs
+                stages = table.spec.type == MapType.PROG_ARRAY
+                Pin.create(table, (release if stages else release / "maps") / name)
+        for role in manifest.roles:
+            Pin.create(programs[manifest.entry(role).name], release / f"entry_{role}")
+    if bundle.traced is not None:
+        write_octets(release / "traced", bundle.traced.pack())
+
+
+def join_stages(
+    manifest: Manifest, maps: Mapping[str, Map], programs: Mapping[str, Program]
+) -> None:
+    """Put each stage's program where the one before looks for it."""
+    for program in manifest.programs:
+        if program.slot is not None:
+            descriptor = programs[program.name].fileno().to_bytes(4, "little")
+            maps[f"{program.role}_stages"].update(program.slot.to_bytes(4, "little"), descriptor)
+
+
+def prepare_object(manifest: Manifest, found: Object) -> None:
+    """Check it, and size what depends on this machine. Raises `Refused`."""
+    check_object(manifest, found)
+    if manifest.scratch.steered is not None:
+        found.set_max_entries("cpus", possible_cpus())
+
+
+def check_object(manifest: Manifest, found: Object) -> None:
+    """The object has what the manifest promises. Raises `Refused`."""
+    specs, programs = found.map_specs(), set(found.program_names())
+    missing = [p.name for p in manifest.programs if p.name not in programs]
+    missing += [name for name in ("control", "ports", "egress", "events") if name not in specs]
+    for kind in manifest.rules:
+        sizes = {"cells": (8, kind.cells), "records": (kind.record_size, kind.records),
+                 "images": (kind.image_size, kind.records)}  # fmt: skip
+        if kind.filter:
+            sizes["filter"] = kind.filter // 8, 1
+        for suffix, (size, entries) in sizes.items():
+            spec = specs.get(f"{kind.prefix}_{suffix}")
+            if spec is None or (spec.value_size, spec.max_entries) != (size, entries):
+                missing.append(f"{kind.prefix}_{suffix}")
+    if missing:
+        path = Path(f"{manifest.pipeline}.bpf.o")
+        raise faults.refused(faults.foreign_object(path, f"no {', '.join(missing)}"))
+
+
+def need_name(name: str) -> None:
+    """Raises `Refused` where it is no name for a folder and its pins."""
+    if not _NAME.fullmatch(name):
+        raise faults.refused(faults.bad_name(name))
+
+
+def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
+    """What `read_about` will give."""
+    return {
+        "release": FIRST,
+        "manifest": manifest.to_json(),
+        "ports": [asdict(port) for port in config.ports],
+        "default": config.default,
+        "mode": config.mode,
+        "control": config.control,
+        "icmp": asdict(config.icmp) if config.icmp is not None else None,
+        "liveness": config.liveness.to_json() if config.liveness else None,
+        "congestion": config.congestion.to_json() if config.congestion else None,
+        "namespace": this_namespace(),
+        # Of this load: another one of the same bundle is another pipeline, with other rules.
+        "incarnation": secrets.token_hex(8),
+    }
+
+
+def write_about(directory: Path, about: dict[str, Any]) -> None:
+    """The last pin of a release's folder: it is whole."""
+    write_octets(directory / "about", zlib.compress(json.dumps(about).encode()))
+
+
+def write_octets(path: Path, octets: bytes) -> None:
+    """Into a one-element map."""
+    size = (len(octets) + 8 + 7) & ~7
+    with Map.create(MapSpec(MapType.ARRAY, 4, size, 1, name=path.name)) as table:
+        table.update(bytes(4), (len(octets).to_bytes(8, "little") + octets).ljust(size, b"\0"))
+        Pin.create(table, path)
+
+
+def _read_octets(path: Path) -> bytes:
+    with Map.open_pinned(path) as table:
+        content = table.lookup(bytes(4)) or b""
+    return content[8 : 8 + int.from_bytes(content[:8], "little")]
+
+
+def read_traced(release: Path) -> bytes:
+    """A release's packed traced build; empty if it has none. Raises BpfError."""
+    path = release / "traced"
+    return _read_octets(path) if path.exists() else b""
+
+
+def put_in_force(name: str, release: int) -> None:
+    """From now on the pipeline is this release."""
+    for left in (ROOT / name).glob("about~*"):  # by who was killed in here
+        left.unlink()
+    with Map.open_pinned(release_of(name, release) / "about") as table:
+        Pin.create(table, ROOT / name / "about", replace=True)
+
+
+def read_about(name: str, release: int = 0) -> dict[str, Any]:
+    """What is in force, or what a release wrote about itself. Raises `Refused`, BpfError."""
+    directory = release_of(name, release) if release else ROOT / name
+    octets = _read_octets(directory / "about")
+    try:
+        about = json.loads(zlib.decompress(octets))
+    except (ValueError, zlib.error):
+        raise faults.refused(faults.damaged(name, "it cannot be read")) from None
+    if why := _damage(about):
+        raise faults.refused(faults.damaged(name, why))
+    return dict(about)
+
+
+def on_card(name: str) -> bool:
+    """Whether the loaded pipeline runs on a card. Raises `Refused`."""
+    try:
+        return bool(read_about(name)["mode"] == "offload")
+    except BpfError as error:
+        doing = f"open the pipeline `{name}`"
+        raise faults.refused(faults.of_kernel(error, doing)) from error
+
+
+def about_id(name: str) -> int:
+    """What is in force, told apart from what was. Raises BpfError."""
+    with Map.open_pinned(ROOT / name / "about") as table:
+        return table.id
+
+
+def _damage(about: Any) -> str:
+    """What is wrong with what was read, in words; empty if nothing is."""
+    if not isinstance(about, dict):
+        return "it is no record"
+    control = about.get("control")
+    good = {
+        "release": isinstance(about.get("release"), int),
+        "manifest": isinstance(about.get("manifest"), str),
+        "ports": isinstance(about.get("ports"), list) and all(map(_is_port, about["ports"])),
+        "default": about.get("default") in (None, "pass", "drop"),
+        "mode": about.get("mode") in ("native", "generic", "offload"),
+        "control": control is None or (isinstance(control, list) and len(control) == 2),
+        "liveness": isinstance(about.get("liveness"), dict | None),
+        "congestion": isinstance(about.get("congestion"), dict | None),
+        "namespace": isinstance(about.get("namespace"), int),
+        "incarnation": isinstance(about.get("incarnation"), str),
+    }
+    wrong = [f"`{name}`" for name, fine in good.items() if not fine]
+    return f"its {', '.join(wrong)} cannot be understood" if wrong else ""
+
+
+def _is_port(port: Any) -> bool:
+    wanted = {field.name: int if field.type == "int" else str for field in fields(Wanted)}
+    return (
+        isinstance(port, dict)
+        and port.keys() == wanted.keys()
+        and all(type(port[name]) is kind for name, kind in wanted.items())
+    )
+
+
+def remove_pinned(name: str) -> None:
+    """Remove a pipeline's pins; its links first, so that no packet meets half a pipeline."""
+    directory = ROOT / name
+    (directory / "about").unlink(missing_ok=True)
+    for path in directory.glob("link_*"):
+        # Some kernels free a link that has lost its last name later: by then nothing may run.
+        with suppress(BpfError), Link.open_pinned(path) as link:
+            link.detach()
+        path.unlink(missing_ok=True)
+    remove_directory(directory)
+    with suppress(OSError):
+        ROOT.rmdir()
+
+
+def need_bpffs() -> None:
+    """Raises `Refused` where no bpf file system is mounted, so that nothing can be seen."""
+    if not is_bpffs(BPFFS):
+        raise faults.refused(faults.no_bpffs(MOUNT))
+
+
+def holder_of(program: int) -> str:
+    """The loaded pipeline of which the XDP program with this id is one; empty if it is none's."""
+    for name in loaded_names():
+        for path in (ROOT / name).glob("release-*/**/entry_*"):
+            with suppress(BpfError), Program.open_pinned(path) as entry:
+                if entry.info.id == program:
+                    return name
+    return ""
+
+
+def need_capabilities() -> None:
+    """Raises `Refused` where we lack what the kernel wants of who loads programs: said by it, that
+    may sound like a fault in them."""
+    have = permitted()
+    lacking = [name for name in LOADING if not have >> NUMBERS[name] & 1]
+    if lacking and not have >> NUMBERS["CAP_SYS_ADMIN"] & 1:
+        raise faults.refused(faults.no_privilege(f"load: {' and '.join(lacking)} is missing"))
+
+
+def need_privilege() -> None:
+    """Raises `Refused` where bpffs is closed to us."""
+    if os.geteuid() != 0 and not os.access(BPFFS, os.W_OK):
+        raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))

@@ -1,0 +1,169 @@
+"""The control service: messages to what the agent does, and back; no logic of its own."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import grpc
+
+from ...lang.diagnostics import Refused
+from ...lang.source import Source
+from ..agent import faults
+from ..agent.agent import Agent, status_of
+from ..agent.outcome import Outcome
+from ..agent.owner import Wish
+from ..faults import refused
+from ..loading.bundle import Bundle, make_bundle, unpack_traced
+from . import control_pb2 as pb
+from . import messages
+from .guard import Budget, failure_of
+from .intents import IntentMethods
+from .readers import Readers
+
+Context = grpc.ServicerContext
+#: Octets: of a request of IEs, of all columns of a bulk request, and of all bulk requests that are
+#: arriving at a time.
+LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
+
+
+class Service(IntentMethods):
+    """`helio.control.v1`: `Control` and `Intents`. Its `readers` are the caller's to
+    close."""
+
+    def __init__(self, agent: Agent, metrics: socket.socket | None = None) -> None:
+        """`metrics`: see `Readers`."""
+        self.agent, self.readers = agent, Readers(metrics)
+        self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
+
+    # ---- changing ---------------------------------------------------------------------------
+
+    def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.ApplyReply:
+        return messages.apply_reply(self._apply(request, _until(context)))
+
+    def Stream(
+        self, requests: Iterable[pb.ApplyRequest], context: Context
+    ) -> Iterator[pb.StreamReply]:
+        until = _until(context)
+        for number, request in enumerate(requests, 1):
+            try:
+                done = messages.apply_reply(self._apply(request, until))
+                yield pb.StreamReply(number=number, done=done)
+            except Refused as error:
+                yield pb.StreamReply(number=number, failed=failure_of(error))
+
+    def BulkApply(self, parts: Iterable[pb.BulkPart], context: Context) -> pb.ApplyReply:
+        with self._arriving.share() as take:
+            begin, columns = pb.BulkBegin(), bytearray()
+            for number, part in enumerate(parts):
+                if part.HasField("begin") != (number == 0):
+                    title = "the parts of a bulk request are mixed up"
+                    help_ = "`begin` in the first part, and in no other"
+                    raise refused(faults.bad_message(title, help_))
+                begin = begin if number else part.begin
+                take(len(part.columns))
+                columns += part.columns
+            wanted = begin.if_revision if begin.HasField("if_revision") else None
+            wish = Wish(bytes(columns), True, wanted, begin.idempotency_key)
+            del columns
+            done = self.agent.owner(begin.pipeline).apply(wish, _until(context))
+        return messages.apply_reply(done)
+
+    def _apply(self, request: pb.ApplyRequest, until: float | None) -> Outcome:
+        if len(request.request) > LONGEST:
+            title = f"the request has more than {LONGEST >> 20} MiB"
+            raise refused(faults.too_much(title, "split it, or send packed columns (BulkApply)"))
+        wanted = request.if_revision if request.HasField("if_revision") else None
+        wish = Wish(request.request, False, wanted, request.idempotency_key, request.digest)
+        return self.agent.owner(request.pipeline).apply(wish, until)
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    # By the reader, whose answers are passed on as octets.
+
+    def Get(self, request: pb.GetRequest, context: Context) -> bytes:
+        return next(self._read("Get", request, True))
+
+    def List(self, request: pb.ListRequest, context: Context) -> Iterator[bytes]:
+        return self._read("List", request, True)
+
+    def Entries(self, request: pb.EntriesRequest, context: Context) -> Iterator[bytes]:
+        return self._read("Entries", request, False)
+
+    def Stats(self, request: pb.StatsRequest, context: Context) -> bytes:
+        return next(self._read("Stats", request, False))
+
+    def _read(self, method: str, request: Any, held: bool) -> Iterator[bytes]:
+        owner = self.agent.owner(request.pipeline)
+        request.pipeline = owner.name
+        return self.readers.call(method, owner, request.SerializeToString(), held)
+
+    def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
+        name = self.agent.owner(request.pipeline).name if request.pipeline else ""
+        with self.agent.events.watch(name) as watcher:
+            if not context.add_callback(watcher.close):
+                return  # it has ended already: nobody would call that
+            context.send_initial_metadata(())  # from here on nothing is missed
+            for event in watcher:
+                yield messages.event(event)
+
+    # ---- pipelines --------------------------------------------------------------------------
+
+    def Load(self, request: pb.LoadRequest, context: Context) -> pb.PipelineStatus:
+        source = Source(request.config_name or "<config>", request.config)
+        return messages.status(self.agent.load(_bundle(request.bundle), source, request.pipeline))
+
+    def Upgrade(self, request: pb.UpgradeRequest, context: Context) -> pb.UpgradeReply:
+        mapping = Source(request.mapping_name or "<mapping>", request.mapping)
+        wanted = request.if_revision if request.HasField("if_revision") else None
+        done = self.agent.upgrade(
+            _bundle(request.bundle), mapping if request.mapping else None, request.pipeline,
+            wanted, request.dry_run, _until(context),
+        )  # fmt: skip
+        return pb.UpgradeReply(
+            status=messages.status(done.status), differences=done.difference.splitlines(),
+            rules=done.rules, rewritten=done.rewritten,
+        )  # fmt: skip
+
+    def Unload(self, request: pb.UnloadRequest, context: Context) -> pb.UnloadReply:
+        return pb.UnloadReply(pipeline=self.agent.unload(request.pipeline))
+
+    def Refresh(self, request: pb.RefreshRequest, context: Context) -> pb.RefreshReply:
+        found, revision = self.agent.owner(request.pipeline).refresh(_until(context))
+        if found.findings:
+            raise refused(*found.findings)
+        return pb.RefreshReply(
+            rules=found.rules, attached=found.attached, gone=found.gone, revision=revision
+        )
+
+    def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
+        store = self.agent.store
+        return pb.StatusReply(
+            version=version("helioc"), pid=self.agent.pid, started=self.agent.started,
+            acknowledge=store.acknowledge if store is not None else "none",
+            pipelines=map(messages.status, self.agent.status()),
+        )  # fmt: skip
+
+    def GetSchema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaReply:
+        owner = self.agent.owner(request.pipeline)
+        found = status_of(owner)
+        manifest = found.manifest
+        assert manifest is not None
+        roles = manifest.roles
+        return pb.SchemaReply(
+            pipeline=found.name, manifest=manifest.to_json(),
+            ports=[messages.port(p, roles[p.role]) for p in found.ports],
+        )  # fmt: skip
+
+
+def _bundle(asked: pb.Bundle) -> Bundle:
+    traced = unpack_traced(asked.traced)
+    return make_bundle(asked.manifest, lambda _: asked.object, traced=traced)
+
+
+def _until(context: Context) -> float | None:
+    remaining = context.time_remaining()
+    return None if remaining is None else time.monotonic() + remaining

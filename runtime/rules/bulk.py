@@ -1,0 +1,387 @@
+"""Rules by the column: many records, images and keys of one kind at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.manifest import Match
+from ...compiler.requests.columned import joined
+from ...compiler.requests.columns import one
+from ...compiler.requests.lists import octets_of
+from .directory import Directory, bests
+from .images import HEAD, LIVE, NAME_OCTETS
+from .matches import SEQUENCE_BITS
+from .tables import ENTRIES, ENTRY, Pool, Table
+
+if TYPE_CHECKING:
+    from ...compiler.requests.block import Block
+    from ...compiler.requests.columns import Column
+
+Array = npt.NDArray[Any]
+CellOf = Callable[[str, int], int]
+
+_RANGE = 4  # the form of a matcher column
+_PLAIN = {"value", "present", "tag", "reference"}
+_YOUNGEST = (1 << SEQUENCE_BITS) - 1
+#: Keys from which on the kernel takes them in threads of their own, beside all else.
+_MANY = 1 << 14
+#: Rows whose records and images are made at a time, so that they stay in the cache.
+_CHUNK = 1 << 12
+
+
+class Staging:
+    """A block of rules on its way into a table. `cells` and `slots`, a row each."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.cells: Array = np.zeros(0, np.uint32)
+        self.slots: Array = np.zeros(0, np.uint32)
+        self._keys: Array | None = None  # [row, octet], in the hash or about to be
+        self._placed = False  # and the directory knows of them
+        self._each: list[tuple[int, list[bytes]]] = []  # or, by cell, one by one
+        self._ids: Array = np.zeros(0, np.uint32)
+        self._sequence = 0
+
+    @staticmethod
+    def takes(block: Block) -> bool:
+        """Whether the block can be staged by the column: no ranges, no next hops."""
+        rule = block.kind.rule
+        if any(member.kind not in _PLAIN for member in rule.record) or rule.spread or rule.grouped:
+            return False
+        return all(
+            match.width + match.position % 8 <= 64
+            and not _has_ranges(block.matchers.get(match.element))
+            for match in rule.match
+        )
+
+    def stage(self, block: Block, cell_of: CellOf) -> None:
+        """Records, images, keys. Raises NoRoom, DirectoryFull, BpfError; then `undo`."""
+        table, count = self.table, len(block)
+        self.cells = _take(table.free_cells, count)
+        self.slots = _take(table.free_slots, count)
+        self._ids, self._sequence = block.ids, block.sequence
+        with _beside(count) as aside:
+            written = self._insert(block, aside) if table.directory is not None else []
+            meant = np.array([_number(table, r, cell_of) for r in block.meant], np.uint32)
+            records = rows(table.records, table.record_stride)
+            images = rows(table.images, table.image_stride)
+            packed = _image_type(table)
+            for at in range(0, count, _CHUNK):
+                part = slice(at, min(at + _CHUNK, count))
+                slots = self.slots[part]
+                records[slots] = _records(table, block, meant, part)
+                images[slots] = _images(table, block, self.cells[part], part, packed)
+            for each in written:
+                each.result()
+
+    def _insert(self, block: Block, aside: ThreadPoolExecutor | None) -> list[Future[int]]:
+        """Have the kernel write the keys; returns what is to be waited for."""
+        directory = self.table.directory
+        assert directory is not None
+        found = [_matched(match, column) for match in self.table.kind.match
+                 if (column := block.matchers.get(match.element)) is not None
+                 and column.forms is not None]  # fmt: skip
+        first, group = _distinct(found, len(block))
+        masks = _octets(self.table, found, first, len(first), "mask")
+        entries = np.zeros(len(block), ENTRIES)
+        entries["cell"], entries["priority"] = self.cells, _priorities(self.table, block)
+        ages = _YOUNGEST - (block.sequence + np.arange(len(block), dtype=np.uint64))
+        bits = sum((each.bits for each in found), np.uint64(0))
+        entries["rank"] = bits << np.uint64(SEQUENCE_BITS) | ages
+        with directory.reserved(int.from_bytes(mask.tobytes(), "big") for mask in masks) as tuples:
+            keys = _octets(self.table, found, slice(None), len(block), "value")
+            keys[:, -2:] = np.array([t.number for t in tuples], ">u2").view("2u1")[group]
+            counts = np.bincount(group, minlength=len(tuples)).tolist()
+            hashes = directory.free(keys, [t for t in tuples if t.keys > 1])
+            if hashes is None:
+                keys[:, -2:] = 0
+                self._insert_each(directory, keys, masks[group], entries)
+                return []
+            self._keys = keys
+            written = self._write(directory, keys, entries, aside)
+            directory.place_many(hashes, zip(tuples, counts, strict=True))
+            self._placed = True
+            best = bests(group, entries["priority"], entries["rank"], len(tuples))
+            for i, tuple_ in enumerate(tuples):
+                directory.raise_bound(tuple_, best(i))
+        return written
+
+    def _write(
+        self, directory: Directory, keys: Array, entries: Array, aside: ThreadPoolExecutor | None
+    ) -> list[Future[int]]:
+        values = entries.view(np.uint8).reshape(len(keys), -1)
+        if aside is None:
+            directory.entries.update_batch(keys.data, values.data)
+            return []
+        half = len(keys) // 2
+        return [
+            aside.submit(directory.entries.update_batch, keys[part].data, values[part].data)
+            for part in (slice(0, half), slice(half, None))
+        ]
+
+    def _insert_each(self, directory: Directory, keys: Array, masks: Array, entries: Array) -> None:
+        """Where several rules have the same key: each under a tuple in which it is free."""
+        for mask, key, entry in zip(masks, keys, entries.tolist(), strict=True):
+            cell, *bound = entry
+            pattern = int.from_bytes(mask.tobytes(), "big"), int.from_bytes(key.tobytes(), "big")
+            staged: list[bytes] = []
+            self._each.append((cell, staged))
+            directory.insert(pattern, ENTRY.pack(*entry), (bound[0], bound[1]), staged)
+
+    # ---- the transaction's steps ------------------------------------------------------------
+
+    def write_cells(self, epoch: int) -> None:
+        cells = np.frombuffer(self.table.cells, "<u8")
+        cells[self.cells] = self.slots.astype(np.uint64) << np.uint64(24) | np.uint64(epoch << 48)
+
+    def undo(self) -> None:
+        """Nothing of it was visible; nothing of it stays."""
+        table = self.table
+        np.frombuffer(table.cells, "<u8")[self.cells] = 0
+        for cell, staged in self._each:
+            table.undo(staged, cell)
+        if self._keys is not None and table.directory is not None:
+            table.directory.entries.delete_batch(self._keys.data)
+            for key in self._keys if self._placed else ():
+                table.directory.release(key.tobytes())
+        table.free_cells.back.extend(self.cells.tolist()[::-1])
+        table.free_slots.back.extend(self.slots.tolist()[::-1])
+
+    def remember(self) -> None:
+        """They are live now."""
+        table, cells = self.table, self.cells
+        table.sequences = joined(table.sequences, self._sequence + np.arange(len(cells)), cells)
+        table.ids = joined(table.ids, self._ids, cells)
+
+    def settle(self) -> None:
+        """After a grace period."""
+        cells = np.frombuffer(self.table.cells, "<u8")
+        words = cells[self.cells]
+        cells[self.cells] = words & ~np.uint64(0xFFFFFF) | words >> np.uint64(24) & np.uint64(
+            0xFFFFFF
+        )
+
+
+@contextmanager
+def _beside(count: int) -> Iterator[ThreadPoolExecutor | None]:
+    """Threads for the kernel's work, of which none goes on when this is over; None for few keys."""
+    if count < _MANY:
+        yield None
+        return
+    with ThreadPoolExecutor(2) as made:
+        yield made
+
+
+def _has_ranges(column: Column | None) -> bool:
+    return column is not None and column.forms is not None and bool((column.forms == _RANGE).any())
+
+
+def rows(memory: memoryview, stride: int) -> Array:
+    """An mmapped array as octets: [slot, octet]."""
+    return np.frombuffer(memory, np.uint8).reshape(-1, stride)
+
+
+def _take(pool: Pool, count: int) -> Array:
+    reused, fresh = pool.take_many(count)
+    found = np.arange(fresh.start, fresh.stop, dtype=np.uint32)
+    return np.concatenate([np.array(reused, np.uint32), found]) if reused else found
+
+
+def _number(table: Table, reference: Any, cell_of: CellOf) -> int:
+    if reference is None:
+        return 0
+    return int(reference.id) if table.codec.direct(reference.kind) else cell_of(*reference)
+
+
+# ---- records and images ---------------------------------------------------------------------
+
+
+def _records(table: Table, block: Block, meant: Array, part: slice) -> Array:
+    out = np.zeros((part.stop - part.start, table.record_stride), np.uint8)
+    for member in table.kind.record:
+        at = slice(member.offset, member.offset + member.size)
+        if member.kind in ("tag", "reference"):
+            to = block.references.get(member.element) if member.element else block.targets
+            if to is None:
+                continue
+            if member.kind == "reference":
+                out[:, at] = meant[to[part]].astype("<u4").view(np.uint8).reshape(-1, 4)
+            else:
+                tags = [0 if r is None else 1 + member.choices.index(r.kind) for r in block.meant]
+                out[:, member.offset] = np.array(tags, np.uint8)[to[part]]
+            continue
+        column = block.values.get(member.element) or block.matchers.get(member.element)
+        if column is None or column.forms is None:
+            continue
+        present = column.forms[part] != 0
+        if member.kind == "present":
+            out[:, member.offset] = present
+        else:
+            out[:, at] = _big(np.where(present, column.values[part], 0), member.size)
+    return out
+
+
+def _image_type(table: Table) -> Any:
+    """An image (images.py) as a structure."""
+    kind = table.kind
+    fields: list[tuple[str, Any]] = [(name, HEAD[name]) for name in HEAD.names or ()]
+    fields += [("name", f"S{NAME_OCTETS}")] if kind.named else []
+    for i, match in enumerate(kind.match):
+        wide = _unsigned(octets_of(match.width))
+        fields += [(f"form{i}", "u1"), (f"value{i}", wide), (f"other{i}", wide)]
+    for name in kind.gives:
+        fields += [
+            (f"tag {name}", "u1"),
+            (f"given {name}", _unsigned(table.image_codec.given[name].octets)),
+        ]
+    fields += [("target_tag", "u1"), ("target", "<u4")] if kind.alternatives else []
+    return _padded(np.dtype(fields), table.image_stride)
+
+
+def _images(table: Table, block: Block, cells: Array, part: slice, packed: Any) -> Array:
+    out = np.zeros(len(cells), packed)
+    out["sequence"] = block.sequence + np.arange(part.start, part.stop, dtype=np.uint64)
+    out["id"], out["flags"], out["cell"] = block.ids[part], LIVE, cells
+    if block.priorities is not None:
+        out["priority"] = block.priorities[part]
+    if block.names:
+        out["name"] = [name.encode() for name in block.names[part]]
+    for i, match in enumerate(table.kind.match):
+        column = block.matchers.get(match.element)
+        if column is not None and column.forms is not None and column.others is not None:
+            out[f"form{i}"] = forms = column.forms[part]
+            out[f"value{i}"] = np.where(forms != 0, column.values[part], 0)
+            out[f"other{i}"] = np.where(forms != 0, column.others[part], 0)
+    _given(table, block, out, part)
+    octets: Array = out.view(np.uint8).reshape(len(cells), table.image_stride)
+    return octets
+
+
+def _given(table: Table, block: Block, out: Array, part: slice) -> None:
+    numbers = np.array([0 if r is None else r.id for r in block.meant], np.uint32)
+    for name in table.kind.gives:
+        column, to = block.values.get(name), block.references.get(name)
+        if column is not None and column.forms is not None:
+            out[f"tag {name}"] = present = column.forms[part] != 0
+            out[f"given {name}"] = np.where(present, column.values[part], 0)
+        elif to is not None:
+            kinds = table.image_codec.given[name].references
+            tags = [0 if r is None else 2 + _index(kinds, r.kind) for r in block.meant]
+            out[f"tag {name}"] = np.array(tags, np.uint8)[to[part]]
+            out[f"given {name}"] = numbers[to[part]]
+    if block.targets is not None:
+        kinds = table.kind.alternatives
+        tags = [0 if r is None else 1 + _index(kinds, r.kind) for r in block.meant]
+        out["target_tag"] = np.array(tags, np.uint8)[block.targets[part]]
+        out["target"] = numbers[block.targets[part]]
+
+
+def _index(kinds: tuple[str, ...], kind: str) -> int:
+    """Of a kind among those that one element may refer to; `meant` has other elements', too."""
+    return kinds.index(kind) if kind in kinds else 0
+
+
+def _padded(packed: Any, size: int) -> Any:
+    """The same fields in elements of `size` octets."""
+    described: Any = {
+        "names": list(packed.names),
+        "formats": [packed.fields[name][0] for name in packed.names],
+        "offsets": [packed.fields[name][1] for name in packed.names],
+        "itemsize": size,
+    }
+    return np.dtype(described)
+
+
+def _unsigned(octets: int) -> str:
+    return f"<u{octets}" if octets <= 8 else f"V{octets}"
+
+
+def _big(values: Array, size: int) -> Array:
+    """Each value as `size` octets in network order."""
+    wide = values.astype(">u8").view(np.uint8).reshape(-1, 8)
+    if size <= 8:
+        return wide[:, 8 - size :]
+    return np.pad(wide, ((0, 0), (size - 8, 0)))
+
+
+# ---- keys -----------------------------------------------------------------------------------
+
+
+class _Matched(NamedTuple):
+    """What the rules match of one element, a row each or one for all: value, mask, whether there is
+    any, and how many bits it pins down."""
+
+    match: Match
+    value: Array
+    mask: Array
+    present: Array
+    bits: Array
+
+
+def _matched(match: Match, column: Column) -> _Matched:
+    assert column.forms is not None and column.others is not None
+    forms, others = one(column.forms), one(column.others).astype(np.uint64)
+    full = np.uint64((1 << match.width) - 1)
+    host = np.where(others >= match.width, 0, full >> np.minimum(others, np.uint64(63)))
+    which = [forms == 1, forms == 2, forms == 3]
+    mask = np.select(which, [full, full ^ host.astype(np.uint64), others], 0).astype(np.uint64)
+    ones = np.bitwise_count(others).astype(np.uint64)
+    bits = np.select(which, [np.uint64(match.width), others, ones], np.uint64(0))
+    present = forms != 0
+    value = column.values if present.all() else np.where(present, column.values, 0)
+    return _Matched(match, value.astype(np.uint64), mask, present, bits)
+
+
+def _octets(
+    table: Table, found: list[_Matched], at: Array | slice, count: int,
+    what: Literal["value", "mask"],
+) -> Array:  # fmt: skip
+    """Masks or keys of these `count` rows: [row, octet]."""
+    size = table.kind.key_size
+    out = np.zeros((count, size), np.uint8)
+    for each in found:
+        match = each.match
+        values = each.mask if what == "mask" else each.value
+        values = values if len(values) == 1 else values[at]
+        shift = match.position % 8
+        octets = (match.width + shift + 7) // 8
+        end = size - match.position // 8
+        out[:, end - octets : end] |= _big(values << np.uint64(shift), 8)[:, 8 - octets :]
+        if match.presence is not None:
+            present = each.present if len(each.present) == 1 else each.present[at]
+            bit = present.astype(np.uint8) << (match.presence % 8)
+            out[:, size - 1 - match.presence // 8] |= bit
+    return out
+
+
+def _priorities(table: Table, block: Block) -> Array:
+    if table.kind.priority is None or block.priorities is None:
+        fill = table.matches.priority_of(0)
+        return np.full(len(block), fill, np.uint64)
+    values = block.priorities.astype(np.uint64)
+    return 0xFFFFFFFF - values if table.kind.priority[0] == "precedence" else values
+
+
+def _distinct(found: list[_Matched], count: int) -> tuple[Array, Array]:
+    """The first row of each distinct mask, and of each row which of them it has."""
+    masks = [each.mask for each in found] + [each.present for each in found]
+    masks = [mask for mask in masks if len(mask) > 1]
+    if not masks:
+        return np.zeros(1, np.intp), np.zeros(count, np.intp)
+    # Sorting whole rows is slow: sort a hash of each, and see that it lost nothing.
+    hashes = np.zeros(count, np.uint64)
+    for i, mask in enumerate(masks):
+        odd = np.uint64(0x9E3779B97F4A7C15 * (2 * i + 1) % 2**64 | 1)
+        mixed = mask.astype(np.uint64)
+        hashes += (mixed ^ mixed >> np.uint64(29)) * odd
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    if any((mask[first][group] != mask).any() for mask in masks):
+        whole = np.stack([mask.astype(np.uint64) for mask in masks], axis=1)
+        _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+    return first, group.reshape(-1)

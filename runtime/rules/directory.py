@@ -1,0 +1,331 @@
+"""Tuple space: under which masks the data path looks, and which keys lie under each.
+
+A *tuple* is a mask and a number, which stands in the last two octets of its keys; equal keys of
+several rules lie in tuples of the same mask. The data path reads the tuples from a *directory*, in
+falling order of the best that each may hold. A directory is never written in place: the next
+version takes a free slot of NAME_tuples, and cell 0 leads to it. Packets of any epoch may meet a
+newer version: it has every tuple that holds a key, and bounds that no key exceeds.
+
+Which keys are taken the hash itself says: between transactions it holds just those of live rules,
+and of rules that wait for a grace period to be taken out.
+
+Where a kind's masks are known beforehand (`RuleKind.fixed`), packets look under their tuples
+without asking; those stay in every version. While there are others packets must ask (`cell`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from errno import EEXIST
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.manifest import RuleKind
+from ..kernel.libbpf import BpfError
+from ..kernel.maps import BPF_NOEXIST, Map
+from .existence import Filter, hashes_of
+from .matches import Bound, Pattern
+
+Array = npt.NDArray[Any]
+
+_HEAD = struct.Struct("<II")
+_BOUND = struct.Struct("<QQ")
+MOST_NUMBERS = 0xFFFF
+
+
+class DirectoryFull(Exception):
+    """No room for another tuple, whatever is waited for."""
+
+
+class NoVersion(Exception):
+    """Every slot but the current one may still be read: a grace period frees them."""
+
+
+@dataclass(slots=True, eq=False)
+class Tuple:
+    """`keys`: how many lie in the hash, or soon will; `best`: no key of it beats this; `told`: what
+    the published directory says of it, None if it is not in there."""
+
+    mask: int
+    number: int
+    keys: int = 0
+    best: Bound = (0, 0)
+    told: Bound | None = None
+
+
+class Retired(NamedTuple):
+    """What nobody reads any more after a grace period."""
+
+    version: int
+    numbers: tuple[int, ...]
+
+
+class Directory:
+    """The tuples of one rule kind over its hash, `entries`. `versions` is the map's memory, `slot`
+    the published version."""
+
+    def __init__(
+        self,
+        kind: RuleKind,
+        versions: memoryview,
+        stride: int,
+        slot: int,
+        entries: Map,
+        filter_: Filter | None = None,
+    ) -> None:
+        self.kind, self.entries, self.filter = kind, entries, filter_
+        self._memory, self._stride = versions, stride
+        self.words = (kind.key_size + 7) // 8
+        self._size = kind.key_size
+        self.slot = slot
+        self.by_mask: dict[int, list[Tuple]] = {}
+        self.dirty = False
+        self._free_slots = [i for i in range(kind.versions - 1, 0, -1) if i != slot]
+        self._numbers: list[int] = []
+        self._dropped: list[int] = []  # numbers that the next version leaves out
+        self._next_number = 1
+        self._by_number: dict[int, Tuple] = {}
+        for mask in kind.fixed:
+            self._new(int(mask, 16))
+        self._read()
+        self.dirty = False
+
+    # ---- keys -------------------------------------------------------------------------------
+
+    def insert(self, pattern: Pattern, entry: bytes, bound: Bound, staged: list[bytes]) -> None:
+        """A key for the pattern, with the number of a tuple in which it is free, into the hash.
+        Appends it to `staged` before it is there, so that whoever undoes this misses none. Raises
+        DirectoryFull, BpfError."""
+        mask, key = pattern
+        for tuple_ in self.by_mask.get(mask, ()):
+            if self._put(tuple_, key, entry, staged):
+                break
+        else:
+            tuple_ = self._new(mask)
+            if not self._put(tuple_, key, entry, staged):
+                raise BpfError(f"write map `{self.entries.name}`", EEXIST)
+        if bound > tuple_.best:
+            self.raise_bound(tuple_, bound)
+
+    def _put(self, tuple_: Tuple, key: int, entry: bytes, staged: list[bytes]) -> bool:
+        """Whether the key was free under the tuple, and is in the hash now."""
+        octets = (key | tuple_.number).to_bytes(self._size, "big")
+        if self.filter is not None:
+            self.filter.add(octets)
+        tuple_.keys += 1
+        staged.append(octets)
+        try:
+            self.entries.update(octets, entry, BPF_NOEXIST)
+        except BpfError as error:
+            if error.errno != EEXIST:
+                raise
+            staged.pop()
+            self.release(octets)
+            return False
+        return True
+
+    def free(self, keys: Array, tuples: Iterable[Tuple]) -> Array | None:
+        """The hashes of these keys ([row, octet], of no other tuples) where no two are equal and
+        none is in the hash."""
+        hashes = hashes_of(keys)
+        ordered = np.sort(hashes)
+        if (ordered[1:] == ordered[:-1]).any():  # or, once in a while, two keys' hashes are equal
+            return None
+        if any(tuple_.keys for tuple_ in tuples):
+            seen = keys if self.filter is None else keys[self.filter.has(hashes)]
+            if any(self.entries.lookup(key.tobytes()) is not None for key in seen):
+                return None
+        return hashes
+
+    def place_many(self, hashes: Array, counts: Iterable[tuple[Tuple, int]]) -> None:
+        """Note keys that are `free` and about to be in the hash: so many under each tuple.
+        `raise_bound` for their tuples."""
+        for tuple_, count in counts:  # first, so that no tuple ever counts too few
+            tuple_.keys += count
+        if self.filter is not None:
+            self.filter.add_many(hashes)
+
+    def raise_bound(self, tuple_: Tuple, bound: Bound) -> None:
+        """A key of the tuple is this good."""
+        if bound > tuple_.best:
+            tuple_.best = bound
+        if tuple_.told is None or bound > tuple_.told:
+            self.dirty = True
+
+    def keys_of(self, patterns: Iterable[Pattern], cell: int) -> list[bytes]:
+        """The keys in the hash that `insert` made for these patterns of a cell."""
+        found = []
+        for mask, key in patterns:
+            same = self.by_mask.get(mask, ())
+            for tuple_ in same:
+                octets = (key | tuple_.number).to_bytes(self._size, "big")
+                if len(same) == 1 or self.leads(octets, cell):
+                    found.append(octets)
+                    break
+        return found
+
+    def leads(self, key: bytes, cell: int) -> bool:
+        """Whether the hash has the key, for that cell."""
+        entry = self.entries.lookup(key)
+        return entry is not None and int.from_bytes(entry[:4], "little") == cell
+
+    def release(self, key: bytes) -> None:
+        """Forget a key that is no longer in the hash."""
+        if self.filter is not None:
+            self.filter.remove(key)
+        self._give_back(self._by_number[int.from_bytes(key[-2:], "big")])
+
+    def _give_back(self, tuple_: Tuple) -> None:
+        tuple_.keys -= 1
+        if not tuple_.keys:
+            tuple_.best = (0, 0)
+
+    @contextmanager
+    def reserved(self, masks: Iterable[int]) -> Iterator[list[Tuple]]:
+        """The first tuple of each mask, made if need be, for the keys that are taken in the block:
+        in there each counts one more key than it has, or the next mask's tuple could take its
+        place while it is empty. Raises DirectoryFull."""
+        found: list[Tuple] = []
+        try:
+            for mask in masks:
+                known = self.by_mask.get(mask)
+                tuple_ = known[0] if known else self._new(mask)
+                tuple_.keys += 1
+                found.append(tuple_)
+            yield found
+        finally:
+            for tuple_ in found:
+                self._give_back(tuple_)
+
+    def _new(self, mask: int) -> Tuple:
+        if len(self._by_number) >= self.kind.tuples:
+            self._drop_empty()
+        if len(self._by_number) >= self.kind.tuples:
+            raise DirectoryFull(self.kind.name)
+        number = self._numbers.pop() if self._numbers else self._next_number
+        if number == self._next_number:
+            if number > MOST_NUMBERS:
+                raise DirectoryFull(self.kind.name)
+            self._next_number += 1
+        made = Tuple(mask, number)
+        self.by_mask.setdefault(mask, []).append(made)
+        self._by_number[number] = made
+        self.dirty = True
+        return made
+
+    # ---- versions ---------------------------------------------------------------------------
+
+    @property
+    def cell(self) -> int:
+        """What cell 0 must say: the version, and in its upper bits whether packets must read it."""
+        crowded = len(self._by_number) > len(self.kind.fixed)
+        return self.slot << 24 | self.slot | crowded << 48
+
+    @property
+    def published(self) -> bytes:
+        """The version in force."""
+        at = self.slot * self._stride
+        return bytes(self._memory[at : at + self._stride])
+
+    def publish(self) -> Retired:
+        """Write the tuples into a free slot, which becomes `slot`; the caller makes cell 0 lead to
+        it, and gives what it retires back after a grace period. Raises NoVersion."""
+        if not self._free_slots:
+            raise NoVersion
+        self._drop_empty()
+        retired = Retired(self.slot, tuple(self._dropped))
+        self._dropped = []
+        self.slot = self._free_slots.pop()
+        order = sorted(self._by_number.values(), key=lambda t: t.best, reverse=True)
+        at = self.slot * self._stride
+        self._memory[at : at + self._stride] = self._octets(order)
+        for tuple_ in order:
+            tuple_.told = tuple_.best
+        self.dirty = False
+        return retired
+
+    def reclaim(self, retired: Retired) -> None:
+        """After a grace period: the retired slot and numbers can be used again."""
+        if retired.version:
+            self._free_slots.append(retired.version)
+        self._numbers.extend(retired.numbers)
+
+    def _drop_empty(self) -> None:
+        """Leave tuples without keys out of the next version. Their numbers wait for a grace period
+        after that, since readers of the published one still look under them."""
+        fixed = len(self.kind.fixed)
+        for tuple_ in [t for t in self._by_number.values() if not t.keys and t.number > fixed]:
+            del self._by_number[tuple_.number]
+            same = self.by_mask[tuple_.mask]
+            same.remove(tuple_)
+            if not same:
+                del self.by_mask[tuple_.mask]
+            if tuple_.told is None:
+                self._numbers.append(tuple_.number)
+            else:
+                self._dropped.append(tuple_.number)
+                self.dirty = True
+
+    def _octets(self, order: list[Tuple]) -> bytes:
+        parts = [_HEAD.pack(len(order), 0)]
+        pad = bytes(self.words * 8 - self._size)
+        for tuple_ in order:
+            parts.append(_BOUND.pack(*tuple_.best))
+            parts.append(tuple_.mask.to_bytes(self._size, "big") + pad)
+            parts.append((tuple_.number.to_bytes(self._size, "big") + pad)[-8:])
+        octets = b"".join(parts)
+        return octets + bytes(self._stride - len(octets))
+
+    def _read(self) -> None:
+        """The tuples of the published version, without keys yet."""
+        if not self.slot:
+            return
+        at = self.slot * self._stride
+        count, _ = _HEAD.unpack_from(self._memory, at)
+        at += _HEAD.size
+        for _ in range(count):
+            bound = _BOUND.unpack_from(self._memory, at)
+            at += _BOUND.size
+            mask = int.from_bytes(self._memory[at : at + self._size], "big")
+            at += self.words * 8
+            # The number stands in the key's last two octets; what follows in the word is padding.
+            end = at + 8 - (self.words * 8 - self._size)
+            number = int.from_bytes(self._memory[end - 2 : end], "big")
+            at += 8
+            if number in self._by_number:  # a fixed one
+                self._by_number[number].best = self._by_number[number].told = bound
+                continue
+            tuple_ = Tuple(mask, number, 0, bound, bound)
+            self._by_number[number] = tuple_
+            self.by_mask.setdefault(mask, []).append(tuple_)
+            self._next_number = max(self._next_number, number + 1)
+        used = set(self._by_number)
+        self._numbers = [n for n in range(1, self._next_number) if n not in used]
+
+    def known(self, numbers: Array) -> Array:
+        """Of each tuple number whether the directory has it."""
+        there = np.zeros(MOST_NUMBERS + 1, np.bool_)
+        there[list(self._by_number)] = True
+        return there[numbers]
+
+    def adopt(self, numbers: Array, priorities: Array, ranks: Array) -> None:
+        """Note keys that were found in the hash: their tuples, which are `known`, and bounds."""
+        counts = np.bincount(numbers, minlength=MOST_NUMBERS + 1)
+        best = bests(numbers, priorities, ranks, MOST_NUMBERS + 1)
+        for number, tuple_ in self._by_number.items():
+            tuple_.keys += int(counts[number])
+            tuple_.best = max(tuple_.best, best(number))
+
+
+def bests(group: Array, priorities: Array, ranks: Array, count: int) -> Callable[[int], Bound]:
+    """The best bound in each of `count` groups; (0, 0) where there is none."""
+    first, second = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+    np.maximum.at(first, group, priorities.astype(np.uint64))
+    top = first[group] == priorities
+    np.maximum.at(second, group[top], ranks[top].astype(np.uint64))
+    return lambda number: (int(first[number]), int(second[number]))

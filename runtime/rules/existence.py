@@ -1,0 +1,132 @@
+"""Existence filters: a bit for every key in the hash, which packets ask before the hash itself.
+
+Most look-ups under several masks miss, and a bit costs less than a hash's bucket. The bit of a key
+is set before anybody may look for it, and cleared when the last key that has it has left the hash.
+"""
+
+from __future__ import annotations
+
+import struct
+from operator import mul
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.manifest import FILTER_FACTOR, RuleKind
+
+_MOST = (1 << 64) - 1
+_HALF, _FACTOR = np.uint64(32), np.uint64(FILTER_FACTOR)
+
+#: Of keys: see `hashes_of`.
+Hashes = npt.NDArray[np.uint64]
+
+
+class Filter:
+    """One rule kind's filter, over its map's memory: `words`. No key may be added twice."""
+
+    def __init__(self, kind: RuleKind, memory: memoryview) -> None:
+        self._size = kind.key_size
+        self.words = memory[: kind.filter // 8].cast("Q")
+        self._octets = self.words.cast("B")  # the same bits, since words are little-endian
+        self._shift = 64 - (kind.filter.bit_length() - 1)
+        self._others: dict[int, int] = {}  # how many keys have a bit besides the first, if any do
+        whole, rest = divmod(self._size, 8)  # keys are made of u32s
+        self._unpack = struct.Struct(f"<{whole}Q{'I' if rest else ''}").unpack
+        count = whole + bool(rest)
+        self._pad = bytes(count * 8 - self._size)
+        self._factors = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(count)]
+
+    def close(self) -> None:
+        self._octets.release()
+        self.words.release()
+
+    def bit(self, key: bytes) -> int:
+        """See `RuleKind` for what is calculated."""
+        total: int = sum(map(mul, self._unpack(key), self._factors)) & _MOST
+        return ((total ^ total >> 32) * FILTER_FACTOR & _MOST) >> self._shift
+
+    def _bits(self, hashes: Hashes) -> npt.NDArray[np.uint32]:
+        return (hashes >> np.uint64(self._shift)).astype(np.uint32)
+
+    def bits(self, keys: bytes) -> npt.NDArray[np.uint32]:
+        """The bits of many keys, one behind the other."""
+        return self._bits(hashes_of(np.frombuffer(keys, np.uint8).reshape(-1, self._size)))
+
+    def has(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
+        """Of each key whether its bit is set."""
+        bits = self._bits(hashes)
+        words = np.frombuffer(self.words, np.uint64)
+        there = words[bits >> 6] >> (bits & 63).astype(np.uint64) & np.uint64(1)
+        found: npt.NDArray[np.bool_] = there.astype(np.bool_)
+        return found
+
+    def add(self, key: bytes) -> None:
+        # `bit`, without the call: this is a tenth of creating a rule.
+        total = sum(map(mul, self._unpack(key), self._factors)) & _MOST
+        bit = ((total ^ total >> 32) * FILTER_FACTOR & _MOST) >> self._shift
+        octets, at, one = self._octets, bit >> 3, 1 << (bit & 7)
+        found = octets[at]
+        if found & one:
+            self._others[bit] = self._others.get(bit, 0) + 1
+        else:
+            octets[at] = found | one
+
+    def remove(self, key: bytes) -> None:
+        bit = self.bit(key)
+        others = self._others.pop(bit, 0)
+        if not others:
+            self._octets[bit >> 3] &= ~(1 << (bit & 7))
+        elif others > 1:
+            self._others[bit] = others - 1
+
+    def add_many(self, hashes: Hashes) -> None:
+        """Keys by their hashes (`hashes_of`)."""
+        self._add(np.frombuffer(self.words, np.uint64), hashes)
+
+    def rebuild(self, hashes: Hashes) -> None:
+        """From here on these keys are in the hash and no others; all of them were before."""
+        words = np.zeros(len(self.words), np.uint64)
+        self._others.clear()
+        self._add(words, hashes)
+        np.frombuffer(self.words, np.uint64)[:] = words
+
+    def _add(self, words: npt.NDArray[np.uint64], hashes: Hashes) -> None:
+        if not len(hashes):
+            return
+        bits, counts = _counted(self._bits(hashes))
+        at, ones = bits >> 6, np.uint64(1) << (bits & 63).astype(np.uint64)
+        others = counts - ((words[at] & ones) == 0)
+        shared = others > 0
+        more = dict(zip(bits[shared].tolist(), others[shared].tolist(), strict=True))
+        for bit in more.keys() & self._others.keys():
+            more[bit] += self._others[bit]
+        self._others.update(more)
+        first = _firsts(at)
+        words[at[first]] |= np.bitwise_or.reduceat(ones, first)
+
+
+def _firsts(ordered: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Where each distinct value stands first."""
+    return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+
+
+def _counted(
+    values: npt.NDArray[np.uint32],
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.intp]]:
+    """Distinct values in order, and how many of each: `np.unique`, several times as fast."""
+    ordered = np.sort(values)
+    first = _firsts(ordered)
+    return ordered[first], np.diff(first, append=len(ordered))
+
+
+def hashes_of(keys: npt.NDArray[np.uint8]) -> Hashes:
+    """The product of which a filter's bit is the upper bits, of each key: [row, octet]."""
+    count, size = keys.shape
+    total, word = np.zeros(count, np.uint64), np.zeros((count, 8), np.uint8)
+    for i, at in enumerate(range(0, size, 8)):
+        if at + 8 > size:
+            word[:] = 0
+        word[:, : size - at] = keys[:, at : at + 8]
+        total += word.view("<u8")[:, 0] * np.uint64(pow(FILTER_FACTOR, i + 1, 1 << 64))
+    return (total ^ total >> _HALF) * _FACTOR

@@ -1,0 +1,155 @@
+"""A loaded pipeline's rules at one moment between two transactions, each made when it is asked for.
+
+Of a million rules that costs a copy of their images, and no more until somebody wants to see them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.manifest import Manifest, RuleKind
+from ...compiler.requests.ie_values import fold
+from ...compiler.requests.rulekinds import Kind
+from ...compiler.requests.rules import Rule
+from .images import HEAD, NAME_OCTETS, ImageCodec, of_heads
+from .tables import EPOCHS, SLOT
+
+Array = npt.NDArray[Any]
+
+_NAME = slice(HEAD.itemsize, HEAD.itemsize + NAME_OCTETS)
+
+
+def slots_at(cells: Array, epoch: int) -> Array:
+    """By cell the slot of its record and image at an epoch, 0 without."""
+    ahead = ((epoch & (EPOCHS - 1)) - (cells >> np.uint64(48)).astype(np.int64)) % EPOCHS
+    slots: Array = np.where(
+        ahead < EPOCHS // 2, cells >> np.uint64(24) & np.uint64(SLOT), cells & np.uint64(SLOT)
+    )
+    slots[0] = 0  # the directory's
+    return slots
+
+
+#: Octets up to which `sizes` count, with the frame check sequence (RFC 2819, etherStats).
+SIZES = 64, 127, 255, 511, 1023, 1518
+
+
+class Counted(NamedTuple):
+    """A rule and what it counted; None where its kind does not count. `sizes`: packets by size, up
+    to each of `SIZES` and above, if its kind counts those."""
+
+    rule: Rule
+    packets: int | None
+    octets: int | None
+    sizes: Sequence[int] = ()
+
+
+class Rules:
+    """Those of one kind by id, those of an id oldest first. `cells` and `slots`, `ids` and
+    `sequences`: of each row. Images are read where they lie until `detach`."""
+
+    def __init__(
+        self, manifest: Manifest, kind: RuleKind, cells: Array, slots: Array, images: Array,
+        count: Callable[[Array], Array] | None,
+    ) -> None:  # fmt: skip
+        """`images`: [slot, octet]; `count`: packets and octets of so many cells, and sizes."""
+        self.kind, self._codec, self._count = kind, ImageCodec(manifest, kind), count
+        ids = of_heads("id", images, slots)
+        sequences = of_heads("sequence", images, slots)
+        order = np.lexsort((sequences, ids))
+        self.cells, self.slots = cells[order], slots[order]
+        self.ids, self.sequences = ids[order], sequences[order]
+        self._images = images
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def detach(self) -> None:
+        """Copy the images: what is written from now on is not seen."""
+        self._images = self._images[self.slots, : self.kind.image_size]
+        self.slots = np.arange(len(self.cells))
+
+    def rule(self, row: int) -> Rule:
+        return self._codec.rule_of(self._images[self.slots[row]].data)[0]
+
+    def counted(self, rows: Sequence[int]) -> Iterator[Counted]:
+        """Those of these rows, with what they counted by now."""
+        sums = self._count(self.cells[rows]).tolist() if self._count else [(None, None)] * len(rows)
+        for row, (packets, octets, *sizes) in zip(rows, sums, strict=True):
+            yield Counted(self.rule(row), packets, octets, sizes)
+
+    def rows_of(self, id_: int) -> range:
+        """The rules of an id."""
+        first, last = np.searchsorted(self.ids, [id_, id_ + 1])
+        return range(int(first), int(last))
+
+    @cached_property
+    def names(self) -> dict[str, int]:
+        """Rows by folded name."""
+        if not self.kind.named:
+            return {}
+        octets = np.ascontiguousarray(self._images[self.slots, _NAME])
+        names = octets.view(f"S{NAME_OCTETS}")[:, 0].tolist()
+        spelled = (name.decode(errors="replace") for name in names)
+        return {fold(name): row for row, name in enumerate(spelled) if name}
+
+
+def spoken_of(manifest: Manifest, kinds: Collection[str]) -> set[str]:
+    """The kinds that the texts of rules of these kinds may speak of, and those with names."""
+    found = {kind.name for kind in manifest.rules if kind.named}
+    more = set(kinds)
+    while more:
+        found |= more
+        rules = [rule for rule in manifest.rules if rule.name in more]
+        more = {to for rule in rules for to in _references(manifest, rule)} - found
+    return found
+
+
+def _references(manifest: Manifest, kind: RuleKind) -> Iterator[str]:
+    yield from kind.alternatives
+    if kind.spread is not None:
+        yield kind.spread.kind
+    for name in kind.gives:
+        yield from (to for to in manifest.element(name).references if to != "port")
+
+
+class Moment:
+    """All of them, or those of some kinds, and what texts need: `get`, `by_name`, `kinds` and
+    `port_names`, as a rule book has them."""
+
+    def __init__(
+        self, manifest: Manifest, revision: int, ports: Mapping[str, int], rules: Iterable[Rules]
+    ) -> None:
+        self.manifest, self.revision = manifest, revision
+        self.tables = {found.kind.name: found for found in rules}
+        self.kinds = {r.name: Kind(manifest, r, ports) for r in manifest.rules}
+        self.port_names = {number: name for name, number in ports.items()}
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tables.values()))
+
+    def __iter__(self) -> Iterator[Counted]:
+        """By kind and id."""
+        for table in self.tables.values():
+            yield from table.counted(range(len(table)))
+
+    def detach(self) -> Moment:
+        """Let nothing that is written from now on be seen."""
+        for table in self.tables.values():
+            table.detach()
+        return self
+
+    def get(self, kind: str, id_: int) -> Rule | None:
+        """The rule of that id; of a grouped kind the oldest of that id."""
+        table = self.tables.get(kind)
+        rows = table.rows_of(id_) if table is not None else ()
+        return table.rule(rows[0]) if table is not None and rows else None
+
+    def by_name(self, kind: str, name: str) -> Rule | None:
+        table = self.tables.get(kind)
+        row = table.names.get(fold(name)) if table is not None else None
+        return table.rule(row) if table is not None and row is not None else None

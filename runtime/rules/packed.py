@@ -1,0 +1,136 @@
+"""The rules of a loaded pipeline for a rule book, left as the images that they are in.
+
+A writing command opens a pipeline of many rules to change a few: each becomes a `Rule` only when
+somebody asks for it. What a book must know of all of them is found by the column.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.requests.columned import columns_of, hashes_of
+from ...compiler.requests.rulebook import RuleBook
+from ...compiler.requests.rulekinds import Kind
+from ...compiler.requests.rules import Reference, Rule
+from .bulk import rows
+from .images import LIVE, ImageCodec, octets_in_head, of_heads
+from .tables import SLOT, Table
+from .transaction import Writer
+
+Octets = npt.NDArray[np.uint8]
+
+
+def keep(book: RuleBook, writer: Writer) -> None:
+    """Restore an empty book from the live rules of a writer."""
+    rules: list[Rule] = []
+    kept: list[PackedImages] = []
+    for table in writer.tables.values():
+        if table.kind.grouped or table.kind.spread is not None:
+            rules += table.rules()
+        else:
+            kept.append(packed(table))
+    book.restore(rules, kept)
+
+
+def packed(table: Table) -> PackedImages:
+    """The live rules of a table as they are now; of no group or spread."""
+    _, cells = columns_of(table.sequences)
+    slots = np.frombuffer(table.cells, "<u8")[cells] >> np.uint64(24) & np.uint64(SLOT)
+    return PackedImages(table.image_codec, rows(table.images, table.image_stride)[slots])
+
+
+class PackedImages:
+    """Images of one kind: [rule, octet]. Raises ValueError where one holds no rule."""
+
+    def __init__(self, codec: ImageCodec, images: Octets) -> None:
+        self.kind, self.base = codec.kind.name, 0
+        self._codec, self._images = codec, images
+        if not (of_heads("flags", images) == LIVE).all():
+            raise ValueError(f"no rule in an image of {self.kind}")
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def rule(self, row: int) -> Rule:
+        return self._codec.rule_of(self._images[row].data)[0]
+
+    @property
+    def ids(self) -> npt.NDArray[np.uint64]:
+        return of_heads("id", self._images)
+
+    @property
+    def names(self) -> list[str]:
+        if not self._codec.kind.named:
+            return []
+        return [self.rule(row).name for row in range(len(self))]
+
+    @property
+    def youngest(self) -> int:
+        """The highest sequence, 0 without rules."""
+        return int(of_heads("sequence", self._images).max(initial=0))
+
+    def images(self, kind: Kind) -> list[bytes]:
+        """The match images, as `Kind.key` makes them."""
+        if not kind.keyed:
+            return []
+        size = kind.key_size
+        out = np.zeros((len(self), size), np.uint8)
+        for shift, octets in self._matched(kind):
+            end = size - shift // 8
+            out[:, end - octets.shape[1] : end] = octets[:, ::-1]
+        whole = out.tobytes()
+        return [whole[at : at + size] for at in range(0, len(whole), size)]
+
+    def hashes(self, kind: Kind) -> npt.NDArray[np.uint64]:
+        """Of the match images."""
+        return hashes_of(self._parts(kind), len(self))
+
+    def _parts(self, kind: Kind) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        for shift, octets in self._matched(kind):
+            for at in range(0, octets.shape[1], 8):
+                some = octets[:, at : at + 8]
+                if some.any():
+                    yield shift + 8 * at, _number(some)
+
+    def _matched(self, kind: Kind) -> Iterator[tuple[int, Octets]]:
+        """What match images are made of: the bit at which it begins, and its octets, the lowest
+        first."""
+        for field in kind.match:
+            matched = self._codec.matched[field.codec.name]
+            octets = field.wide // 8
+            upper = matched.at + 1 + matched.octets
+            yield field.shift, self._images[:, upper : upper + octets]
+            value = matched.at + 1
+            yield field.shift + field.wide, self._images[:, value : value + octets]
+            yield field.shift + 2 * field.wide, self._images[:, matched.at : matched.at + 1]
+        if kind.has_priority:
+            yield kind.priority_shift, self._images[:, octets_in_head("priority")]
+
+    def pointing(self) -> Counter[Reference]:
+        """How often each rule is referred to."""
+        found: Counter[Reference] = Counter()
+        for given in self._codec.given.values():
+            for tag, kind in enumerate(given.references, 2):
+                found.update(self._referring(given.at, tag, kind))
+        for tag, kind in enumerate(self._codec.kind.alternatives, 1):
+            found.update(self._referring(self._codec.target_at, tag, kind))
+        return found
+
+    def _referring(self, at: int, tag: int, kind: str) -> dict[Reference, int]:
+        images = self._images[self._images[:, at] == tag]
+        to = np.ascontiguousarray(images[:, at + 1 : at + 5]).view("<u4")[:, 0]
+        ids, counts = np.unique(to, return_counts=True)
+        pairs = zip(ids.tolist(), counts.tolist(), strict=True)
+        return {Reference(kind, id_): count for id_, count in pairs if kind != "port"}
+
+
+def _number(octets: Octets) -> npt.NDArray[np.uint64]:
+    """Of each row, the lowest octet first; at most eight."""
+    wide = np.zeros((len(octets), 8), np.uint8)
+    wide[:, : octets.shape[1]] = octets
+    return wide.view("<u8")[:, 0]

@@ -1,0 +1,138 @@
+"""What a plan comes to in the tables: which rules get new cells, which only new records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from ...compiler.requests.rules import Rule
+from .bulk import Staging, rows
+from .tables import SLOT, Table
+
+if TYPE_CHECKING:
+    from ...compiler.requests.block import Block
+
+Change = tuple[Rule, Rule]
+Tables = Mapping[str, Table]
+
+
+class Plan(Protocol):
+    """What `RuleBook.plan` gives: the net effect of a request."""
+
+    @property
+    def created(self) -> Sequence[Rule]: ...
+    @property
+    def changed(self) -> Sequence[Change]: ...
+    @property
+    def removed(self) -> Sequence[Rule]: ...
+    @property
+    def blocks(self) -> Sequence[Block]: ...
+
+
+class Changes(NamedTuple):
+    """A plan made by hand."""
+
+    created: Sequence[Rule] = ()
+    changed: Sequence[Change] = ()
+    removed: Sequence[Rule] = ()
+    blocks: Sequence[Block] = ()
+
+
+def work_of(plan: Plan, tables: Tables) -> Plan:
+    """The plan as the tables take it: `created` get new cells, `changed` new records in theirs,
+    `removed` give theirs up; `blocks` are created, too. A rule that changes its match or its
+    priority gets a new cell, and those that point at it, or at one that is made anew under its id,
+    new records."""
+    created, changed, removed = plan.created, plan.changed, plan.removed
+    if not (changed or removed or plan.blocks):
+        return plan
+    blocks = _blocks(plan) if plan.blocks else ()
+    if blocks:
+        created = ()
+    stay = [pair for pair in changed if _stays(*pair)] if changed else changed
+    if len(stay) < len(changed) or (created and removed):
+        moved = [pair for pair in changed if not _stays(*pair)]
+        created = [*created, *(new for _, new in moved)]
+        removed = [*removed, *(old for old, _ in moved)]
+        stay = [*stay, *_repointed(tables, created, stay, removed)]
+    return Changes(created, stay, removed, blocks)
+
+
+def _stays(old: Rule, new: Rule) -> bool:
+    """Whether the rule keeps its cell."""
+    return (
+        old.match == new.match
+        and old.priority == new.priority
+        and old.id == new.id
+        and old.sequence == new.sequence
+    )
+
+
+def _blocks(plan: Plan) -> Sequence[Block]:
+    """What the plan has packed, where that is all that it creates and can be staged so."""
+    if sum(map(len, plan.blocks)) != len(plan.created):
+        return ()
+    return plan.blocks if all(Staging.takes(block) for block in plan.blocks) else ()
+
+
+def _repointed(
+    tables: Tables, created: Sequence[Rule], changed: Sequence[Change], removed: Sequence[Rule]
+) -> list[Change]:
+    """Rules that stay as they are, but point at an id that gets another cell."""
+    again = {(r.kind, r.id) for r in created} & {(r.kind, r.id) for r in removed}
+    again = {(kind, id_) for kind, id_ in again if _by_cell(tables, kind)}
+    if not again:
+        return []
+    known = {rule.sequence for rule in removed} | {old.sequence for old, _ in changed}
+    left = [r for r in removed if (r.kind, r.id) in again]
+    found = []
+    for table in tables.values():
+        cells = [tables[r.kind].sequences[r.sequence] for r in left if _names(table, r.kind)]
+        for cell in _leading_to(table, cells) if cells and table.sequences else ():
+            rule = table.rule_at(cell)
+            if rule.sequence not in known and _points(table, rule, again):
+                found.append((rule, rule))
+    return found
+
+
+def _leading_to(table: Table, cells: list[int]) -> list[int]:
+    """The cells of live rules whose records may refer to one of `cells`, without making the rules:
+    a number that means something else there, a port, does no harm."""
+    slots = np.frombuffer(table.cells, "<u8") >> np.uint64(24) & np.uint64(SLOT)
+    slots[0] = 0  # the directory's
+    live = np.flatnonzero(slots)
+    records = rows(table.records, table.record_stride)
+    found = np.zeros(len(live), np.bool_)
+    for member in table.kind.record:
+        if member.kind in ("reference", "slots"):
+            octets = records[slots[live], member.offset : member.offset + member.size]
+            found |= np.isin(np.ascontiguousarray(octets).view("<u4"), cells).any(axis=1)
+    to: list[int] = live[found].tolist()
+    return to
+
+
+def _by_cell(tables: Tables, kind: str) -> bool:
+    """Whether records refer to rules of this kind by their cells."""
+    if tables[kind].kind.grouped:
+        return False
+    return any(_names(table, kind) for table in tables.values())
+
+
+def _names(table: Table, kind: str) -> bool:
+    """Whether the table's records can refer to rules of this kind."""
+    spread = table.kind.spread
+    return any(
+        kind in member.choices or (member.kind == "slots" and spread and spread.kind == kind)
+        for member in table.kind.record
+    )
+
+
+def _points(table: Table, rule: Rule, at: set[tuple[str, int]]) -> bool:
+    spread = table.kind.spread
+    return (
+        any((to.kind, to.id) in at for _, to in rule.references)
+        or (rule.target is not None and (rule.target.kind, rule.target.id) in at)
+        or (spread is not None and any((spread.kind, x.id) in at for x in rule.members))
+    )

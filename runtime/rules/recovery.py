@@ -1,0 +1,112 @@
+"""A writer's memory, made from the maps alone, whatever the writer before it was in the middle of.
+
+What was committed stays; what was staged goes. Every step may be interrupted and begun again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.requests.columned import joined
+from .existence import hashes_of
+from .images import HEAD
+from .tables import ENTRIES, EPOCHS, SLOT, Table
+from .transaction import Writer
+
+Words = npt.NDArray[np.uint64]
+
+
+def recover(writer: Writer) -> None:
+    """Bring the maps to the last committed state, and the writer's memory to the maps."""
+    epoch = writer.epoch & (EPOCHS - 1)
+    died = bool(writer.control[2])
+    unsettled = [_revert(table, epoch) for table in writer.tables.values()]
+    if died or any(unsettled):
+        # The last transaction may be just made: packets of the one before may still run. Or no cell
+        # of it was written yet, but a directory, and packets still read the one before that.
+        writer.wait()
+        for table in writer.tables.values():
+            _settle(table)
+    for table in writer.tables.values():
+        _read(table, died)
+    writer.control[2] = 0
+
+
+def _cells(table: Table) -> Words:
+    return np.frombuffer(table.cells, dtype="<u8")
+
+
+def _revert(table: Table, epoch: int) -> bool:
+    """Give cells whose new slot is not committed the old one back. Is any other unsettled?"""
+    cells = _cells(table)
+    used = np.flatnonzero(cells)
+    words = cells[used]
+    old, new = words & SLOT, words >> 24 & SLOT
+    ahead = (epoch - (words >> 48).astype(np.int64)) % EPOCHS >= EPOCHS // 2
+    staged = (old != new) & ahead
+    cells[used[staged]] = (words & ~np.uint64(SLOT << 24) | old << 24)[staged]
+    return bool(np.any((old != new) & ~staged))
+
+
+def _settle(table: Table) -> None:
+    cells = _cells(table)
+    used = np.flatnonzero(cells)
+    words = cells[used]
+    new = words >> 24 & SLOT
+    changed = (words & SLOT) != new
+    cells[used[changed]] = (words & ~np.uint64(SLOT) | new)[changed]
+
+
+def _read(table: Table, died: bool) -> None:
+    cells = _cells(table)
+    slots = (cells >> 24 & SLOT).astype(np.int64)
+    slots[0] = 0  # the directory's
+    live = np.flatnonzero(slots)
+    images = np.frombuffer(table.images, dtype=np.uint8).reshape(-1, table.image_stride)
+    heads = images[slots[live], : HEAD.itemsize].copy().view(HEAD).reshape(-1)
+    table.sequences = joined({}, heads["sequence"], live)
+    if not table.kind.grouped:
+        table.ids = joined({}, heads["id"], live)
+    table.free_cells.all_but(live)
+    table.free_slots.all_but(slots[live])
+    if died:
+        # Cells that lead nowhere are zero; their counters are.
+        zero = np.ones(len(cells), dtype=bool)
+        zero[live] = False
+        _clear_counts(table, zero)
+        cells[np.flatnonzero(zero)[1:]] = 0
+    _read_keys(table, heads, live)
+
+
+def _clear_counts(table: Table, dead: npt.NDArray[np.bool_]) -> None:
+    if table.counts is None:
+        return
+    for counters in (table.counts, table.before):
+        if counters is not None:
+            _, values = counters.read_all()
+            words = np.frombuffer(values, dtype="<u8").reshape(len(dead), -1)
+            table.zero_counts(np.flatnonzero(words.any(axis=1) & dead).tolist())
+
+
+def _read_keys(table: Table, heads: npt.NDArray[np.void], live: npt.NDArray[np.intp]) -> None:
+    """Keep the keys of live rules, take out all others."""
+    if table.entries is None or table.directory is None:
+        return
+    directory = table.directory
+    octets, values = table.entries.read_all()
+    keys = np.frombuffer(octets, np.uint8).reshape(-1, table.kind.key_size)
+    entries = np.frombuffer(values, ENTRIES)
+    sequence_of = np.zeros(table.kind.cells, dtype=np.uint64)
+    sequence_of[live] = heads["sequence"]
+    youngest = np.uint64((1 << 48) - 1)
+    found = sequence_of[np.minimum(entries["cell"], table.kind.cells - 1)]
+    numbers = keys[:, -2].astype(np.int64) << 8 | keys[:, -1]
+    kept = (found != 0) & (entries["rank"] & youngest == youngest - found)
+    kept &= directory.known(numbers)
+    if not kept.all():
+        table.entries.delete_batch(keys[~kept].tobytes())
+        keys, entries, numbers = keys[kept], entries[kept], numbers[kept]
+    directory.adopt(numbers, entries["priority"], entries["rank"])
+    if table.filter is not None:
+        table.filter.rebuild(hashes_of(keys))

@@ -1,0 +1,141 @@
+"""A pipeline's rules as octets: what its maps hold of them, to be put into fresh maps of the same
+build. A few copies by the column, however many rules there are.
+
+    "HLS" 0x01, header u32 (octets, little-endian), header: JSON, then the arrays it tells, each
+    beginning at a multiple of 8:
+
+    for each rule kind  cells    their numbers, u32
+                        words    u64 a cell
+                        records  record_size a cell, by its slot
+                        images   image_size a cell, by its slot
+    and for a kind that is looked up
+                        root     cell 0, which leads to the directory in force
+                        tuples   that directory
+                        keys     of the hash, and its
+                        entries
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.manifest import Manifest, RuleKind
+from ..kernel.handles import Map
+from .bulk import rows
+from .tables import SLOT, Table
+from .transaction import Writer
+
+Array = npt.NDArray[Any]
+
+_MAGIC = b"HLS\1"
+#: Where `struct next_hop` says that it is resolved.
+_RESOLVED = 20
+
+
+class Misfit(ValueError):
+    """The octets are no snapshot of this build."""
+
+
+def take(writer: Writer, manifest: Manifest) -> list[bytes]:
+    """The live rules, in parts to be written one behind the other. Settles the writer."""
+    writer.settle()
+    header: dict[str, Any] = {"digest": manifest.digest, "kinds": {}}
+    arrays: list[Array] = []
+    for table in writer.tables.values():
+        described = {}
+        for name, array in _arrays(table):
+            described[name] = len(array)
+            arrays.append(array)
+        header["kinds"][table.kind.name] = described
+    text = json.dumps(header).encode()
+    text += b" " * (-(len(text) + 8) % 8)
+    return [_MAGIC, len(text).to_bytes(4, "little"), text, *map(_padded, arrays)]
+
+
+def _arrays(table: Table) -> Iterator[tuple[str, Array]]:
+    kind = table.kind
+    words = np.frombuffer(table.cells, "<u8")
+    live = np.flatnonzero(words)
+    live = live[live > 0]  # the zeroth is the directory's
+    slots = words[live] >> np.uint64(24) & np.uint64(SLOT)
+    yield "cells", live.astype("<u4")
+    yield "words", words[live]
+    yield "records", rows(table.records, table.record_stride)[slots, : kind.record_size]
+    yield "images", rows(table.images, table.image_stride)[slots, : kind.image_size]
+    if table.directory is not None and table.entries is not None:
+        yield "root", words[:1]
+        keys, entries = table.entries.read_all()
+        yield "tuples", np.frombuffer(table.directory.published, np.uint8)
+        yield "keys", np.frombuffer(keys, np.uint8)
+        yield "entries", np.frombuffer(entries, np.uint8)
+
+
+def _padded(array: Array) -> bytes:
+    octets = array.tobytes()
+    return octets + bytes(-len(octets) % 8)
+
+
+def put(content: bytes, maps: Mapping[str, Map], manifest: Manifest) -> None:
+    """Fill fresh maps, before a writer opens them. Next hops are unresolved: `refresh` them.
+    Raises Misfit, BpfError."""
+    header, at = _header(content)
+    if header.get("digest") != manifest.digest:
+        raise Misfit("it is another build's")
+    for kind in manifest.rules:
+        found: dict[str, Array] = {}
+        for name, count in header["kinds"][kind.name].items():
+            dtype, width = _shape(name, kind)
+            size = count * width * np.dtype(dtype).itemsize
+            if at + size > len(content):
+                raise Misfit("it is cut short")
+            array: Array = np.frombuffer(content, dtype, count * width, at)
+            found[name] = array.reshape(count, width) if width > 1 else array
+            at += size + -size % 8
+        _fill(kind, found, maps)
+
+
+def _header(content: bytes) -> tuple[dict[str, Any], int]:
+    end = 8 + int.from_bytes(content[4:8], "little")
+    if content[:4] != _MAGIC or end > len(content):
+        raise Misfit("it is no snapshot")
+    try:
+        header = json.loads(content[8:end])
+    except ValueError:
+        raise Misfit("its header is damaged") from None
+    return dict(header), end
+
+
+def _shape(name: str, kind: RuleKind) -> tuple[str, int]:
+    """Type, and how many of it to an element."""
+    widths = {"records": kind.record_size, "images": kind.image_size}
+    types = {"cells": "<u4", "words": "<u8", "root": "<u8"}
+    return types.get(name, "u1"), widths.get(name, 1)
+
+
+def _fill(kind: RuleKind, found: Mapping[str, Array], maps: Mapping[str, Map]) -> None:
+    words = found["words"]
+    slots = words >> np.uint64(24) & np.uint64(SLOT)
+    cells = np.frombuffer(maps[f"{kind.prefix}_cells"].mmap(), "<u8")
+    records, images = (
+        rows(table.mmap(), table.spec.stride)
+        for table in (maps[f"{kind.prefix}_records"], maps[f"{kind.prefix}_images"])
+    )
+    fresh = found["records"].reshape(len(words), kind.record_size).copy()
+    for member in kind.record:
+        if member.kind == "next_hop":
+            fresh[:, member.offset + _RESOLVED] = 0
+    records[slots, : kind.record_size] = fresh
+    images[slots, : kind.image_size] = found["images"].reshape(len(words), kind.image_size)
+    if "tuples" in found:
+        tuples = maps[f"{kind.prefix}_tuples"]
+        version = int(found["root"][0]) >> 24 & SLOT
+        rows(tuples.mmap(), tuples.spec.stride)[version] = found["tuples"]
+        entries = maps[f"{kind.prefix}_entries"]
+        entries.update_batch(found["keys"].tobytes(), found["entries"].tobytes())
+        cells[0] = found["root"][0]
+    cells[found["cells"]] = words

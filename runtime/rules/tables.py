@@ -1,0 +1,252 @@
+"""The maps of a loaded pipeline's rules, as a writer sees them: cells, records, keys, counters.
+
+See compiler/manifest.py for the maps, helio.bpf.h for their structures. Nothing here waits for a
+grace period or commits; transaction.py does.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.manifest import Manifest, RuleKind
+from ...compiler.requests.columned import pairs_of
+from ...compiler.requests.rules import Reference, Rule
+from ..kernel.maps import Map
+from .codec import KindCodec, NextHopOf
+from .directory import Directory
+from .existence import Filter
+from .images import ImageCodec
+from .matches import MatchCodec, Matches
+
+SLOT = 0xFFFFFF
+EPOCHS = 1 << 16
+ENTRY = struct.Struct("<IIQ")
+ENTRIES = np.dtype([("cell", "<u4"), ("priority", "<u4"), ("rank", "<u8")])
+_COUNTS = struct.Struct("<QQ")
+
+
+class NoRoom(Exception):
+    """No free slot of a kind's `what` ("cells", "records"): a grace period may free some."""
+
+    def __init__(self, kind: str, what: str) -> None:
+        super().__init__(f"{kind}: no free {what}")
+        self.kind, self.what = kind, what
+
+
+class Pool:
+    """Numbers 1..size-1 that are given out, lowest first while none came back: a kind's `what`."""
+
+    __slots__ = ("aside", "back", "broken", "holds", "kind", "size", "top", "what")
+
+    def __init__(self, kind: str, what: str, size: int) -> None:
+        self.kind, self.what, self.size = kind, what, size
+        self.top = 1
+        self.back: list[int] = []
+        self.holds = 0  # how many want that none that comes back is given out again
+        self.aside: list[int] = []  # those that came back meanwhile
+        self.broken = False
+
+    def all_but(self, used: npt.NDArray[Any]) -> None:
+        """Make just these the ones that were given out."""
+        self.top = int(used.max(initial=0)) + 1
+        free = np.ones(self.top, np.bool_)
+        free[used] = free[0] = False
+        self.back = np.flatnonzero(free)[::-1].tolist()
+
+    def __len__(self) -> int:
+        return len(self.back) + self.size - self.top
+
+    def take(self) -> int:
+        """A free number. Raises NoRoom."""
+        if not self.back:
+            top = self.top
+            if top < self.size:
+                self.top = top + 1
+                return top
+            self._need(1)
+        return self.back.pop()
+
+    def take_many(self, count: int) -> tuple[list[int], range]:
+        """`count` free numbers: some that came back, and a run of fresh ones. Raises NoRoom."""
+        self._need(count)
+        reused = [self.back.pop() for _ in range(min(count, len(self.back)))]
+        fresh = range(self.top, self.top + count - len(reused))
+        self.top = fresh.stop
+        return reused, fresh
+
+    def give(self, number: int) -> None:
+        (self.aside if self.holds else self.back).append(number)
+
+    def _need(self, count: int) -> None:
+        if count > len(self) and self.aside:
+            self.back, self.aside, self.broken = self.back + self.aside, [], True
+        if count > len(self):
+            raise NoRoom(self.kind, self.what)
+
+    def hold(self) -> None:
+        """Give out none that comes back from now on, unless there are no others (`broken`)."""
+        self.broken = self.broken and self.holds > 0
+        self.holds += 1
+
+    def let_go(self) -> None:
+        """The end of a `hold`."""
+        self.holds -= 1
+        if not self.holds:
+            self.back += self.aside
+            self.aside = []
+
+
+class Counts(NamedTuple):
+    packets: int
+    octets: int
+
+
+class Table:
+    """One rule kind's maps. `rules`: live rules' cells by sequence; `ids`: by id, for kinds that
+    are no groups."""
+
+    def __init__(self, manifest: Manifest, kind: RuleKind, maps: Mapping[str, Map]) -> None:
+        self.kind, self.codec = kind, KindCodec(manifest, kind)
+        self.image_codec = ImageCodec(manifest, kind)
+        self.matches = MatchCodec(kind, self.image_codec)
+        prefix = kind.prefix
+        self.cells = maps[f"{prefix}_cells"].mmap().cast("Q")
+        self.records = maps[f"{prefix}_records"].mmap()
+        self.images = maps[f"{prefix}_images"].mmap()
+        self.record_stride = maps[f"{prefix}_records"].spec.stride
+        self.image_stride = maps[f"{prefix}_images"].spec.stride
+        self.entries = maps.get(f"{prefix}_entries")
+        self.counts = maps.get(f"{prefix}_counts")
+        self.before = maps.get(f"{prefix}_before")  # counted by builds before: upgrades/carry.py
+        self.directory: Directory | None = None
+        self.filter: Filter | None = None
+        if self.entries is not None:
+            tuples = maps[f"{prefix}_tuples"]
+            slot = self.cells[0] >> 24 & SLOT
+            self.filter = Filter(kind, maps[f"{prefix}_filter"].mmap()) if kind.filter else None
+            versions, stride = tuples.mmap(), tuples.spec.stride
+            self.directory = Directory(kind, versions, stride, slot, self.entries, self.filter)
+        self.sequences: MutableMapping[int, int] = {}
+        self.ids: MutableMapping[int, int] = {}
+        self.free_cells = Pool(kind.name, "cells", kind.cells)
+        self.free_slots = Pool(kind.name, "records", kind.records)
+        self._no_counts = bytes(self.counts.element_size) if self.counts is not None else b""
+
+    def close(self) -> None:
+        self.cells.release()
+        if self.filter is not None:
+            self.filter.close()
+
+    # ---- live rules -------------------------------------------------------------------------
+
+    def cell_of(self, rule: Rule) -> int:
+        return self.sequences[rule.sequence]
+
+    def live_slot(self, cell: int) -> int:
+        """The record of a cell as the next epoch will see it."""
+        return self.cells[cell] >> 24 & SLOT
+
+    def settled(self, cell: int) -> bool:
+        """The cell did not change since the last grace period."""
+        word = self.cells[cell]
+        return word & SLOT == word >> 24 & SLOT
+
+    def rule_at(self, cell: int) -> Rule:
+        """The live rule of a cell, out of its image."""
+        at = self.live_slot(cell) * self.image_stride
+        return self.image_codec.rule_of(self.images[at : at + self.kind.image_size])[0]
+
+    def rules(self) -> list[Rule]:
+        return [self.rule_at(cell) for _, cell in pairs_of(self.sequences)]
+
+    def next_hops_stale(self, rule: Rule, resolve: NextHopOf) -> bool:
+        """Whether a next hop in the rule's record is not what it resolves to now."""
+        at = self.live_slot(self.cell_of(rule)) * self.record_stride
+        for member in self.kind.record:
+            if member.kind == "next_hop":
+                wanted = self.codec.next_hop_wanted(rule, member.element)
+                start = at + member.offset
+                if wanted and self.records[start : start + member.size] != resolve(*wanted):
+                    return True
+        return False
+
+    # ---- staging ----------------------------------------------------------------------------
+
+    def lead(self, id_: int, cell: int, to: int) -> None:
+        """Let an id that leads to `cell` lead to another one, or (0) to none."""
+        if self.ids.get(id_) == cell:
+            if to:
+                self.ids[id_] = to
+            else:
+                del self.ids[id_]
+
+    def without(self, rule: Rule, absent: Collection[Reference]) -> Rule:
+        """A spread without those of its members; as it is if it has no others."""
+        assert self.kind.spread is not None
+        kind = self.kind.spread.kind
+        present = tuple(member for member in rule.members if (kind, member.id) not in absent)
+        return rule._replace(members=present) if present else rule
+
+    def insert(self, matches: Matches, cell: int, staged: list[bytes]) -> None:
+        """Insert a rule's keys, leading to a cell that is still empty. Appends each to `staged`
+        before it is there, so that whoever undoes this misses none. Raises DirectoryFull and
+        BpfError."""
+        _, patterns, bound = matches
+        directory = self.directory
+        if directory is None or not patterns:
+            return
+        entry = ENTRY.pack(cell, *bound)
+        for pattern in patterns:
+            directory.insert(pattern, entry, bound, staged)
+
+    def keys_of(self, rule: Rule, cell: int) -> list[bytes]:
+        """The keys that `insert` gave the rule."""
+        if self.directory is None:
+            return []
+        return self.directory.keys_of(self.matches.of(rule).patterns, cell)
+
+    def undo(self, staged: list[bytes], cell: int) -> None:
+        """Take out what `insert` put in, or was about to."""
+        if staged:
+            assert self.directory is not None
+            there = [key for key in staged if self.directory.leads(key, cell)]
+            self.directory.entries.delete_batch(b"".join(there))
+            for key in staged:
+                self.directory.release(key)
+
+    def withdraw(self, keys: list[bytes]) -> None:
+        """Take keys out whose cells nobody sees."""
+        if not keys:
+            return
+        assert self.directory is not None and self.entries is not None
+        self.entries.delete_batch(b"".join(keys))
+        for key in keys:
+            self.directory.release(key)
+
+    # ---- counters ---------------------------------------------------------------------------
+
+    def count_of(self, cell: int) -> Counts:
+        """Summed over the CPUs."""
+        if self.counts is None:
+            return Counts(0, 0)
+        values = self.counts.lookup_per_cpu(cell.to_bytes(4, "little")) or []
+        if self.before is not None:
+            values.append(self.before.lookup(cell.to_bytes(4, "little")) or bytes(_COUNTS.size))
+        sums = [sum(column) for column in zip(*map(_COUNTS.unpack_from, values), strict=True)]
+        return Counts(*sums)
+
+    def zero_counts(self, cells: list[int]) -> None:
+        if self.counts is None or not cells:
+            return
+        keys = struct.pack(f"<{len(cells)}I", *cells)
+        if self.before is not None:
+            self.before.update_batch(keys, bytes(_COUNTS.size) * len(cells))
+        if len(cells) == 1:
+            self.counts.update(keys, self._no_counts)
+        else:
+            self.counts.update_batch(keys, self._no_counts * len(cells))

@@ -1,0 +1,351 @@
+"""Requests into the kernel: all of a plan or none of it, and no packet sees half.
+
+Fresh records and images, then keys that lead to empty cells, then the cells, which hold their new
+record from the next epoch on; then one 8-byte store: the epoch. Later, after a grace period that
+many transactions share, cells are settled and what they no longer lead to is freed. Until the
+store nothing is visible; a writer that dies is put right by the next one (recovery.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from ...compiler.manifest import Manifest
+from ...compiler.requests.rules import Reference, Rule
+from .. import faults
+from ..kernel.grace import online_cpus_grace
+from ..kernel.handles import BpfError, Map
+from .bulk import Staging
+from .directory import Directory, DirectoryFull, NoVersion, Retired
+from .images import TooLong
+from .plans import Changes, Plan, work_of
+from .tables import EPOCHS, SLOT, NoRoom, Table
+
+__all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Writer"]
+
+#: An epoch never runs further ahead of a cell that is not settled (cells compare 16 bits).
+FARTHEST = 1 << 14
+#: Cells that changed since the last grace period, at most, before the next is taken unasked.
+_MOST_CHANGED = 1024
+_EPOCH, _DIRTY = 0, 2  # u64 words of struct control
+
+
+class NextHops(Protocol):
+    """Resolves next hops into records: `struct next_hop` of a port's number and an address
+    (4 or 16 octets)."""
+
+    def next_hop(self, port: int, address: bytes) -> bytes: ...
+
+
+class _Step:
+    """What a transaction does to one cell. `rule`: the one that comes, changes or goes; `word`:
+    what the cell held before, 0 where the rule comes; `slot`: of its new record, 0 where the rule
+    goes; `was`: the cell that its id led to before; `keys`: those inserted."""
+
+    __slots__ = ("cell", "keys", "rule", "slot", "table", "was", "word")
+
+    def __init__(self, table: Table, rule: Rule, cell: int, word: int) -> None:
+        self.table, self.rule, self.cell, self.word = table, rule, cell, word
+        self.slot = self.was = 0
+        self.keys: list[bytes] = []
+
+
+class _Staged:
+    """What a transaction has done that nobody sees yet."""
+
+    __slots__ = ("many", "steps")
+
+    def __init__(self) -> None:
+        self.steps: list[_Step] = []
+        self.many: list[Staging] = []
+
+
+class _Owed(_Staged):
+    """What is to be done after the next grace period. `size` cells, the first of them changed by
+    the transaction after `since`; -1 where nothing is owed."""
+
+    __slots__ = ("retired", "since", "size")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.retired: list[tuple[Directory, Retired]] = []
+        self.since, self.size = -1, 0
+
+    def __bool__(self) -> bool:
+        return self.since >= 0
+
+
+class Dangling(LookupError):
+    """A rule refers to one that is not there. The rule book refuses that before."""
+
+
+class Broken(Exception):
+    """An earlier failure left the writer's memory unlike the maps: open the pipeline anew."""
+
+
+class Writer:
+    """The one writer of a pipeline's rules. `apply` and `settle` are its whole interface."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        maps: Mapping[str, Map],
+        next_hops: NextHops,
+        grace: Callable[[], None] = online_cpus_grace,
+    ) -> None:
+        self.tables = {kind.name: Table(manifest, kind, maps) for kind in manifest.rules}
+        self.control = maps["control"].mmap().cast("Q")
+        self._directories = [(t, t.directory) for t in self.tables.values() if t.directory]
+        self.next_hops = next_hops
+        #: Rules that spreads leave out in their records, though they are members.
+        self.absent: frozenset[Reference] = frozenset()
+        self._grace = grace
+        self._owed = _Owed()
+        self._broken = False
+        self.graces = 0
+
+    @property
+    def epoch(self) -> int:
+        """The number of the last transaction."""
+        return self.control[_EPOCH]
+
+    @property
+    def broken(self) -> bool:
+        """An earlier failure left this memory unlike the maps, or it is closed."""
+        return self._broken
+
+    def rules(self) -> Iterator[Rule]:
+        """Every live rule, out of the maps."""
+        for table in self.tables.values():
+            yield from table.rules()
+
+    def close(self) -> None:
+        """Settle what is owed and give the maps back. May be called again."""
+        try:
+            if not self._broken:
+                self.settle()
+        finally:
+            self._broken = True
+            # Whoever asks for the revision at this moment is told the last one.
+            control, self.control = self.control, memoryview(bytes(self.control)).cast("Q")
+            control.release()
+            for table in self.tables.values():
+                table.close()
+
+    # ---- one transaction --------------------------------------------------------------------
+
+    def apply(self, plan: Plan) -> None:
+        """Make the plan's changes, all at one moment. Raises `Refused` with nothing changed."""
+        if self._broken:
+            raise Broken
+        work = work_of(plan, self.tables)
+        if self._owed.since >= 0 and self._due(work):
+            self.settle()
+        try:
+            self._attempt(work)
+        except (NoRoom, DirectoryFull, NoVersion, BpfError):
+            # What is owed may be just what is missing.
+            if not self._owed:
+                raise
+            self.settle()
+            self._attempt(work)
+
+    def try_apply(self, plan: Plan) -> None:
+        """`apply`, with what the maps cannot hold said in the user's terms."""
+        try:
+            self.apply(plan)
+        except (NoRoom, DirectoryFull, Dangling, TooLong, BpfError) as error:
+            kinds = {name: table.kind for name, table in self.tables.items()}
+            raise faults.refused(faults.of_tables(error, kinds)) from error
+
+    def _attempt(self, work: Plan) -> None:
+        staged = _Staged()
+        self.control[_DIRTY] = 1
+        epoch = self.control[_EPOCH] + 1
+        try:
+            self._stage(work, staged)
+            for block in work.blocks:
+                staging = Staging(self.tables[block.kind.name])
+                staged.many.append(staging)
+                staging.stage(block, self._cell_of)
+            self._publish_directories()
+            self._write_cells(staged, epoch & (EPOCHS - 1))
+            # x86 keeps stores in order, so that whoever reads this epoch finds all of the above;
+            # on arm64 a barrier would have to stand here.
+            self.control[_EPOCH] = epoch
+            self._broken = True  # until memory says what the maps say
+            self._remember(staged)
+            self._broken = False
+        except BaseException:
+            # Past the store it is in force, whatever interrupts this: the maps are right, the
+            # next writer reads them.
+            if self.control[_EPOCH] != epoch:
+                self._undo(staged)
+            raise
+
+    def _due(self, work: Plan) -> bool:
+        """A cell changes once in a grace period, and none is left unsettled for too long."""
+        owed = self._owed
+        if owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST:
+            return True
+        gone = [old for old, _ in work.changed] if work.changed else ()
+        for rule in (*gone, *work.removed):
+            table = self.tables[rule.kind]
+            if not table.settled(table.sequences[rule.sequence]):
+                return True
+        return False
+
+    # ---- staging ----------------------------------------------------------------------------
+
+    def _stage(self, work: Plan, staged: _Staged) -> None:
+        tables, steps = self.tables, staged.steps
+        for rule in work.created:
+            table = tables[rule.kind]
+            step = _Step(table, rule, table.free_cells.take(), 0)
+            steps.append(step)
+            if not table.kind.grouped:
+                step.was = table.ids.get(rule.id, 0)
+                table.ids[rule.id] = step.cell
+        for old, new in work.changed:
+            table = tables[new.kind]
+            cell = table.sequences[old.sequence]
+            steps.append(_Step(table, new, cell, table.cells[cell]))
+        cell_of, next_hop_of, absent = self._cell_of, self.next_hops.next_hop, self.absent
+        for step in steps:  # by now all ids lead to cells
+            table, rule, cell = step.table, step.rule, step.cell
+            step.slot = slot = table.free_slots.take()
+            seen = table.without(rule, absent) if absent and rule.members else rule
+            at = slot * table.record_stride
+            table.codec.record(table.records, at, seen, cell_of, next_hop_of)
+            matches = table.matches.of(rule)
+            at = slot * table.image_stride
+            table.image_codec.write(table.images, at, rule, cell, matches.image)
+            if not step.word:
+                table.insert(matches, cell, step.keys)
+        for rule in work.removed:
+            table = tables[rule.kind]
+            cell = table.sequences[rule.sequence]
+            steps.append(_Step(table, rule, cell, table.cells[cell]))
+
+    def _cell_of(self, kind: str, number: int) -> int:
+        try:
+            return self.tables[kind].ids[number]
+        except KeyError:
+            raise Dangling(kind, number) from None
+
+    def _publish_directories(self) -> None:
+        """Before the cells: a packet that finds a newer directory than its own finds only more
+        tuples in it, of keys whose cells are empty for it."""
+        for table, directory in self._directories:
+            if directory.dirty:
+                retired = directory.publish()
+                table.cells[0] = directory.cell
+                self._owe().retired.append((directory, retired))
+
+    def _write_cells(self, staged: _Staged, epoch: int) -> None:
+        high = epoch << 48
+        for staging in staged.many:
+            staging.write_cells(epoch)
+        for step in staged.steps:
+            step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
+
+    def _undo(self, staged: _Staged) -> None:
+        """Nothing of it was visible; nothing of it stays."""
+        self._broken = True
+        for step in staged.steps:
+            step.table.cells[step.cell] = step.word
+        for staging in staged.many:
+            staging.undo()
+        for step in reversed(staged.steps):
+            table = step.table
+            table.undo(step.keys, step.cell)
+            if step.slot:
+                table.free_slots.give(step.slot)
+            if not step.word:
+                table.lead(step.rule.id, step.cell, step.was)
+                table.free_cells.give(step.cell)
+        self._broken = False
+
+    # ---- after the store --------------------------------------------------------------------
+
+    def _owe(self) -> _Owed:
+        if self._owed.since < 0:
+            self._owed.since = self.control[_EPOCH]
+        return self._owed
+
+    def _remember(self, staged: _Staged) -> None:
+        owed = self._owe()
+        for staging in staged.many:
+            staging.remember()
+            owed.many.append(staging)
+            owed.size += len(staging.cells)
+        for step in staged.steps:
+            table, rule, cell = step.table, step.rule, step.cell
+            # A rule whose priority changed has one sequence and two steps: it comes to its new
+            # cell first, then leaves its old one, which by then is not the sequence's any more.
+            if not step.word:
+                table.sequences[rule.sequence] = cell
+            elif not step.slot:
+                if table.sequences[rule.sequence] == cell:
+                    del table.sequences[rule.sequence]
+                table.lead(rule.id, cell, 0)
+        owed.steps += staged.steps
+        owed.size += len(staged.steps)
+
+    def hold(self) -> None:
+        """Leave the records and images of this moment as they are, also those of rules that change
+        from now on, so that somebody else can read them at leisure; until `let_go`."""
+        for table in self.tables.values():
+            table.free_slots.hold()
+
+    def let_go(self) -> bool:
+        """The end of a `hold`: whether it was kept. A writer that has no other room breaks it."""
+        whole = not any(table.free_slots.broken for table in self.tables.values())
+        for table in self.tables.values():
+            table.free_slots.let_go()
+        return whole
+
+    def skip_to(self, epoch: int) -> None:
+        """Number the next transaction after this one, if that is further."""
+        if epoch > self.control[_EPOCH]:
+            self.settle()  # or cells that changed would seem to be changed in the future
+            self.control[_EPOCH] = epoch
+
+    def wait(self) -> None:
+        """A grace period."""
+        self._grace()
+        self.graces += 1
+
+    def settle(self) -> None:
+        """Wait for a grace period, then free what no packet can see any more."""
+        owed = self._owed
+        if owed:
+            self.wait()
+            self._broken = True
+            self._reclaim(owed)
+            self._owed = _Owed()
+            self._broken = False
+        self.control[_DIRTY] = 0
+
+    def _reclaim(self, owed: _Owed) -> None:
+        for staging in owed.many:
+            staging.settle()
+        for step in owed.steps:
+            table, slot = step.table, step.slot
+            table.cells[step.cell] = slot << 24 | slot
+            if before := step.word >> 24 & SLOT:
+                table.free_slots.give(before)
+        self._bury([step for step in owed.steps if not step.slot])
+        for directory, retired in owed.retired:
+            directory.reclaim(retired)
+
+    def _bury(self, gone: list[_Step]) -> None:
+        """Take out the keys of rules that went, and give their cells back, counted to zero."""
+        for table in self.tables.values():
+            mine = [step for step in gone if step.table is table]
+            table.withdraw([key for step in mine for key in table.keys_of(step.rule, step.cell)])
+            cells = [step.cell for step in mine]
+            table.zero_counts(cells)
+            for cell in cells:
+                table.free_cells.give(cell)
