@@ -28,9 +28,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SLICE = ROOT / "pipelines" / "slice.hp"
-HERE = Path(__file__).parent / "card"
+HERE = Path(__file__).parent
 PIPELINES = [SLICE, ROOT / "pipelines" / "linx_offload.hp", *sorted(HERE.glob("*.hp"))]
 
 pytestmark = pytest.mark.usefixtures("kernel")

@@ -10,7 +10,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.runtime import faults
 from helioc.runtime.kernel.libbpf import BpfError
 
-LINX = Path(__file__).parents[2] / "pipelines" / "linx_offload.hp"
+LINX = Path(__file__).parents[3] / "pipelines" / "linx_offload.hp"
 SAID = {
     "unknown opcode d7\nprocessed 0 insns": "does not know an instruction",
     "BPF_STX uses reserved fields\nprocessed 0 insns": "does not know an instruction",

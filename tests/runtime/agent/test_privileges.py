@@ -19,7 +19,7 @@ from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab, until
 
 UNIT = Path(helioc.__file__).parent / "runtime" / "heliod.service"
-PAGE = Path(__file__).parents[2] / "docs" / "agent.md"
+PAGE = Path(__file__).parents[3] / "docs" / "agent.md"
 SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 
 

@@ -37,7 +37,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slice_world import intent
 
-PIPELINES = Path(__file__).parents[2] / "pipelines"
+PIPELINES = Path(__file__).parents[3] / "pipelines"
 AROUND = Surroundings(("nic0", "nic1"), "native", {})
 GOOD = intent()
 FLOW = "[ethernet, ipv4, udp, vxlan: {vni: 7}, ethernet, ipv4, udp, gtpu: {teid: 100}, ipv4: "

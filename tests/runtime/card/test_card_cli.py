@@ -24,7 +24,7 @@ from lab import Lab, Namespace
 pytestmark = pytest.mark.usefixtures("kernel")
 
 _numbers = count(1)
-STEERING = Path(__file__).parent / "card" / "steering.hp"
+STEERING = Path(__file__).parent / "steering.hp"
 EDGE = "ports:\n  NIC: {role: nic, interface: nic0}\n"
 
 

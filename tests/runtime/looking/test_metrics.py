@@ -31,8 +31,8 @@ from linx_world import PIPELINES, linx_manifest
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-DASHBOARD = Path(__file__).parents[2] / "examples" / "grafana" / "helio.json"
-DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
+DASHBOARD = Path(__file__).parents[3] / "examples" / "grafana" / "helio.json"
+DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
 
 
 def counted(kind: Any, *rules: tuple[int, int, int]) -> KindSample:
