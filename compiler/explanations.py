@@ -22,8 +22,7 @@ BUILD: dict[str, Explanation] = {
     "H0303": Explanation(
         "this release cannot compile it",
         "The pipeline is sound, but asks for something that is not compiled yet: the place shown "
-        "says what. A push in front of what was pushed and "
-        "keys of over 88 octets are among them; docs/language.md lists the rest.",
+        "says what. Keys of over 88 octets are such; docs/language.md lists the rest.",
     ),
     "H0304": Explanation(
         "the kernel does not take the program",

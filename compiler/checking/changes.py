@@ -37,7 +37,7 @@ def pop(program: Program, statement: tree.Pop, state: State, scope: Scope) -> Ch
     if node is None:
         program.unsure = True
         return Changed(None, state)
-    if pushed_before(program, statement.span, "`pop` behind a `push`", state):
+    if pushed_before(program, statement.span, "a `pop`", state):
         return Changed(None, state)
     if not StageNames(program, state, scope).present(node.name, statement.node.span):
         program.unsure = True
@@ -89,17 +89,19 @@ def announced(
     return world._replace(owed=world.owed | {Debt(span, source, target, popped)})
 
 
-def pushed_before(program: Program, span: Span, what: str, state: State) -> bool:
+def appended_before(program: Program, span: Span, what: str, state: State) -> bool:
     if any(w.appended for w in state):
         help = "do that before, or push and append in one"
         program.report(faults_files.unsupported(span, what + " behind an `append`", help))
         return True
+    return False
+
+
+def pushed_before(program: Program, span: Span, what: str, state: State) -> bool:
+    if appended_before(program, span, what, state):
+        return True
     if any(w.pushed for w in state):
-        program.report(
-            faults_files.unsupported(
-                span, what, "pop first, then push everything by one path: `push a / b`"
-            )
-        )
+        program.report(faults_files.unsupported(span, what + " behind a `push`", "pop first"))
         return True
     return False
 

@@ -14,7 +14,7 @@ from ..sizes import worked_out
 from ..sums import is_checksum, zero_checksum
 from . import faults_files, faults_headers
 from . import faults_stages as faults
-from .changes import Changed, announced, pushed_before
+from .changes import Changed, announced, appended_before
 from .flow import Scope, State, World, roles_of
 from .packets import PacketNames
 from .stage_names import Program, SaidItems, StageNames
@@ -29,7 +29,7 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
         program.unsure = True
         return Changed(None, state)
     span = statement.span
-    if pushed_before(program, span, "a second `push`", state) or not can_be_pushed(
+    if appended_before(program, span, "a `push`", state) or not can_be_pushed(
         program, statement.path, path, state
     ):
         return Changed(None, state)
@@ -91,7 +91,8 @@ def _before(
         node = PacketNames(program.checked, program.found).node(statement.before)
         if node is None:
             return None
-        present = StageNames(program, state, scope).present(node.name, statement.before.span)
+        names = StageNames(program, state, scope)
+        present = names.present(node.name, statement.before.span, pushed=True)
         return node if present and _is_place(program, node, statement.before.span, state) else None
     graph = program.checked.graph
     targets = {e.target for e in graph.leaving(last.name)}
@@ -107,9 +108,19 @@ def _before(
 
 
 def _is_place(program: Program, node: model.Node, span: Span, state: State) -> bool:
-    """In front of the first link header, or of the first node behind the leading ones."""
+    """In front of the first link header, or of the first node behind the leading ones; of a packet
+    that was pushed upon, in front of that."""
     at = program.position(node.name)
-    places = {(w.chain.index(at), program.leading(w)) for w in state if at in w.chain}
+    having = [w for w in state if at in w.chain]
+    places = {(w.chain.index(at), program.leading(w)) for w in having}
+    for world in having:
+        leading = program.leading(world)
+        if world.pushed and world.chain.index(at) != leading:
+            outermost = program.order(world)[leading].name
+            what = f"pushing in front of `{node.name}` behind a `push`"
+            help = f"push in front of `{outermost}`, or all by one path: `push a / b`"
+            program.report(faults_files.unsupported(span, what, help))
+            return False
     if all(i in (0, leading) for i, leading in places):
         return True
     if any(i < leading for i, leading in places):
@@ -195,6 +206,7 @@ def _pushed(
     if not at:
         return after
     previous = program.checked.graph.nodes[world.chain[at - 1]].name
+    after = after._replace(owed=frozenset(d for d in after.owed if d.target != before.name))
     return announced(program, after, previous, path[0].name, span, popped=False)
 
 

@@ -195,11 +195,11 @@ class StageNames(Frozen):
             )
         )
 
-    def present(self, node: str, span: Span) -> bool:
-        """Whether every packet here has the node, as it came; reports if not."""
+    def present(self, node: str, span: Span, pushed: bool = False) -> bool:
+        """Whether every packet here has the node, as it came (with `pushed`, or by a push); reports
+        if not."""
         program, bit = self.program, self.program.bit(node)
-        pushed = [w for w in self.state if w.pushed & bit]
-        if pushed:
+        if not pushed and any(w.pushed & bit for w in self.state):
             program.report(faults.pushed_read(span, node, program.pushes[node]))
             return False
         without = [w for w in self.state if not w.present & bit]

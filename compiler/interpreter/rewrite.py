@@ -117,7 +117,7 @@ class Rewriting:
         """Insert headers, outermost first, in front of `before`; returns what they became."""
         at = self._index(before)
         following = [e.node for e, _ in elements[1:]] + [before]
-        target = self.chain[at]
+        target = self._wrapped(at)
         pushed = [
             replace(
                 self.heading(e.node, self._with_ecn(e, values, target), after),
@@ -127,6 +127,12 @@ class Rewriting:
         ]
         self.chain[at:at] = pushed
         return pushed
+
+    def _wrapped(self, at: int) -> Layer | Heading:
+        """What a push at that place goes around: the first IP header that was pushed there, else
+        the first that came."""
+        behind = self.chain[at:]
+        return next(x for x in behind if isinstance(x, Layer) or x.header.protocol in NETWORK)
 
     def append(
         self, elements: Sequence[tuple[PushElement, Mapping[str, Value]]], behind: str

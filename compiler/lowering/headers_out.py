@@ -149,6 +149,17 @@ class HeaderOut(Frozen):
             return Value("0x0", f.width)  # until it is summed up
         return constant(self.untold(f), f.width)
 
+    def part(self, name: str) -> Value:
+        """The value of a part of a divided field, where that may be given as a whole."""
+        part = self.header.field(name)
+        whole = self.header.field(part.part_of) if part.part_of in self.given else None
+        found = self.value_of(whole if whole and name not in self.given else part)
+        assert found is not None, "a part is never derived"
+        if whole is None or name in self.given:
+            return found
+        shift = whole.offset + whole.width - part.offset - part.width
+        return Value(f"({found.host()} >> {shift} & {(1 << part.width) - 1:#x})", part.width)
+
     def _given(self, f: Field) -> Value:
         """The value that the push says; of one that a rule may leave out, what it is else."""
         said = self.given[f.name]

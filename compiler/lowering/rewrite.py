@@ -76,14 +76,25 @@ def push(site: Site, statement: Push) -> Shape:
     for element, after in zip(statement.elements, following, strict=True):
         made = header_out(site, element, after)
         version = VERSIONS.get(made.header.protocol)
-        inner = version_of(site, statement.before)
         given = made.given
-        if version and inner and not version.parts & given.keys():
-            ecn = inner.ecn(site.node(statement.before))
-            given["ecn"] = captured(site, Value(ecn, 2))
+        if version and not version.parts & given.keys():
+            ecn = _ecn_behind(site, statement)
+            given |= {"ecn": captured(site, ecn)} if ecn else {}
         out.append(made)
     trace.push(site, "push", out, statement.before)
-    return replace(site.shape, fronts=(statement.before,), pushed=(*out, *site.shape.pushed))
+    fronts = site.shape.fronts if site.shape.pushed else (statement.before,)
+    return replace(site.shape, fronts=fronts, pushed=(*out, *site.shape.pushed))
+
+
+def _ecn_behind(site: Site, statement: Push) -> Value | None:
+    """ECN of the IP header that a push goes around: the first that was pushed before, else that of
+    the first header that came, if it is one."""
+    for header in site.shape.pushed:
+        if header.header.protocol in VERSIONS:
+            return header.part("ecn")
+    came = site.shape.fronts[0] if site.shape.pushed else statement.before
+    version = version_of(site, came)
+    return Value(version.ecn(site.node(came)), 2) if version else None
 
 
 def append(site: Site, statement: Append) -> Shape:
@@ -114,11 +125,14 @@ def carried_over(site: Site, shape: Shape) -> Shape:
     if shape.appended:
         what = "a packet appended to in one stage, and sent in a later one"
         raise Unsupported(what, site.writer.span)
-    texts = [v.text for h in shape.pushed for v in h.given.values()]
-    texts += [h.listed.first for h in shape.pushed if h.listed is not None]
-    if any(KEPT in text for text in texts):
-        return shape
-    room = Room(site.kept)
+    room = Room(site.kept, shape.words)
+    new = len(shape.pushed) - shape.carried
+    pushed = (*(_kept(site, h, room) for h in shape.pushed[:new]), *shape.pushed[new:])
+    return replace(shape, pushed=pushed, carried=len(pushed), words=room.taken)
+
+
+def _kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
+    """A header to be written whose values are in the scratch record."""
 
     def keep(text: str) -> str:
         place = f"{KEPT}[{room.take(8)}]"
@@ -132,15 +146,9 @@ def carried_over(site: Site, shape: Shape) -> Shape:
         low, high = keep(f"(u64){v.text}"), keep(f"(u64)({v.text} >> 64)")
         return replace(v, text=f"((u128){high} << 64 | {low})", given=given)
 
-    pushed = tuple(
-        replace(
-            h,
-            given={n: v if is_known(v) else kept(v) for n, v in h.given.items()},
-            padded=h.padded and kept_padding(h.padded, keep),
-        )
-        for h in shape.pushed
-    )
-    return replace(shape, pushed=tuple(_list_kept(site, h, room) for h in pushed))
+    given = {n: v if is_known(v) else kept(v) for n, v in header.given.items()}
+    padded = header.padded and kept_padding(header.padded, keep)
+    return _list_kept(site, replace(header, given=given, padded=padded), room)
 
 
 def _list_kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:

@@ -28,7 +28,9 @@ class Shape(Frozen):
     and the pushes; `popped`: what was removed in front of it, outermost first, in each way that may
     be; `pushed` outermost first. `own`: the link node that was popped to, where the packet's own
     link header starts; "" where that is the frame's start. `clamp`: at `forward`, the MSS.
-    `appended`: its end, of a packet that has neither pops nor pushes."""
+    `appended`: its end, of a packet that has neither pops nor pushes. `carried`: how many of the
+    innermost pushed headers an earlier stage pushed; they take so many `words` of the scratch
+    record."""
 
     fronts: tuple[str, ...]
     popped: tuple[tuple[str, ...], ...] = ()
@@ -36,6 +38,8 @@ class Shape(Frozen):
     own: str = ""
     clamp: bool = False
     appended: Appended | None = None
+    carried: int = 0
+    words: int = 0
 
     @property
     def touched(self) -> bool:

@@ -64,12 +64,18 @@ def features(pipeline: Pipeline) -> frozenset[str]:
     if len(pipeline.stages) > 1:
         found.add("several stages")
     links = {n.name for n in graph.nodes if n.header.link}
+    pushed = {
+        part.node for part in _walk(tuple(s.body for s in pipeline.stages))
+        if isinstance(part, PushElement)
+    }  # fmt: skip
     for part in _walk(tuple(s.body for s in pipeline.stages)):
         if isinstance(part, Assign):
             headers = ((graph.node(f.node).header, f.field) for f, _ in part.fields)
             found |= {"field of a group changed" for h, name in headers if h.field(name).group}
         if isinstance(part, Push) and part.before in links:
             found.add("push in front of a frame")
+        if isinstance(part, Push) and part.before in pushed:
+            found.add("push in front of a push")
         if isinstance(part, Pop) and part.node in links:
             found.add("pop to a frame")
     return frozenset(found)

@@ -20,7 +20,7 @@ class Pushes:
         self.graph = ground.facts.graph
 
     def push(self, place: Place) -> Lines:
-        if place.pushed:
+        if place.appended or (place.pushed and self.chance.maybe(0.3)):
             return []
         targets = self.chance.shuffled(self.targets(place)) * 3
         paths = [(path, b) for b in targets if (path := self.path_to(place, b)) is not None]
@@ -60,19 +60,19 @@ class Pushes:
         place.pushed, place.appended = tuple(path), True
 
     def pushed(self, place: Place, path: list[str], before: str) -> None:
-        for way in place.ways:
-            at = way.index(before)
-            if not at:
-                place.bare = True
-            elif not writable(self.graph, way[at - 1], path[0]):
-                place.dangling = True
+        fronts = {way[: way.index(before)] for way in place.ways}
+        place.bare = place.bare or () in fronts
+        place.dangling = any(f and not writable(self.graph, f[-1], path[0]) for f in fronts)
         place.change(lambda way: (*way[: way.index(before)], *path, *way[way.index(before) :]))
-        place.pushed = tuple(path)
+        place.pushed = (*path, *place.pushed)
 
     # ---- where -------------------------------------------------------------------------------
 
     def targets(self, place: Place) -> list[str]:
-        """The first header, or the first behind the leading link headers: of all packets here."""
+        """The first header, or the first behind the leading link headers: of all packets here. Of
+        what was pushed upon the outermost that was pushed."""
+        if place.pushed:
+            return [place.pushed[0]]
         places = [{way[0], *way[self.facts.leading(way) :][:1]} for way in place.ways]
         return [n for n in place.sure if all(n in each for each in places)]
 

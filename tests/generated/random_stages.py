@@ -156,6 +156,7 @@ class StageMaker:
             lines += self.lookups.listed(place, self.pushes.wanted(place))
         if chance.maybe(0.8):
             lines += self.pushes.push(place)
+            lines += self.pushes.push(place) if chance.maybe(0.4) else []
         elif chance.maybe(0.5):
             lines += self.pushes.append(place)
         return lines + self.exits.onward(place)
