@@ -177,8 +177,13 @@ class HeaderOut(Frozen):
         written = dict(self.writes)
         if f.name in written:
             return written[f.name]
-        if f.part_of is None or isinstance(f.default, int):
-            return f.default if isinstance(f.default, int) else 0
+        if isinstance(f.default, int):
+            return f.default
+        if f.part_of is None:
+            parts = (p for p in self.header.fields if p.part_of == f.name)
+            known = (p for p in parts if p.name in written or isinstance(p.default, int))
+            end = f.offset + f.width
+            return sum(self.untold(p) << end - p.offset - p.width for p in known)
         whole = self.header.field(f.part_of)
         shift = whole.offset + whole.width - f.offset - f.width
         return self.untold(whole) >> shift & (1 << f.width) - 1
