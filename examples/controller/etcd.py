@@ -28,12 +28,12 @@ PREFIX = "/helio"
 PAUSE, PAGE = 0.5, 1000
 _OPTIONS = (
     ("grpc.max_receive_message_length", 64 << 20),
-    # A server that is gone without a word is missed after seven seconds; etcd allows no more pings.
-    ("grpc.keepalive_time_ms", 5_000),
-    ("grpc.keepalive_timeout_ms", 2_000),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2_000),
 )
+#: Seconds until a server that says nothing is asked whether it is there (etcd allows no less), and
+#: until it is given up.
+SILENCE, GRACE = 5.0, 2.0
 _log = logging.getLogger("controller.etcd")
 
 
@@ -44,13 +44,13 @@ class Etcd:
     def __init__(
         self, address: str, tell: Callable[[Wanted], None], prefix: str = PREFIX,
         identity: Path | None = None, timeout: float = 5.0,
-        announced: Callable[[], Mapping[str, Any]] = dict,
+        announced: Callable[[], Mapping[str, Any]] = dict, silence: float = SILENCE,
     ) -> None:  # fmt: skip
         """`identity`: for TLS, as `helioctl` takes it. `announced`: what edges said here."""
         self.address, self.tell, self.timeout = address, tell, timeout
         self.prefix, self.announced = f"{prefix}/".encode(), announced
         self._end = self.prefix[:-1] + bytes([self.prefix[-1] + 1])  # behind all that begin so
-        self._channel = _channel(address, identity)
+        self._channel = _channel(address, identity, silence)
         self._range = self._channel.unary_unary(
             "/etcdserverpb.KV/Range", pb.RangeRequest.SerializeToString,
             pb.RangeResponse.FromString,
@@ -197,9 +197,16 @@ def _address(announced: str) -> str:
         return ""
 
 
-def _channel(address: str, identity: Path | None) -> grpc.Channel:
+def _channel(address: str, identity: Path | None, silence: float) -> grpc.Channel:
+    options = (
+        *_OPTIONS,
+        ("grpc.keepalive_time_ms", int(silence * 1000)),
+        # By the second of these gRPC's core waits for the answer, whatever its manual says.
+        ("grpc.keepalive_timeout_ms", int(GRACE * 1000)),
+        ("grpc.http2.ping_timeout_ms", int(GRACE * 1000)),
+    )
     if identity is None:
-        return grpc.insecure_channel(address, _OPTIONS)
+        return grpc.insecure_channel(address, options)
     found = read_identity(identity)
     credentials = grpc.ssl_channel_credentials(found.authority, found.key, found.certificate)
-    return grpc.secure_channel(address, credentials, _OPTIONS)
+    return grpc.secure_channel(address, credentials, options)

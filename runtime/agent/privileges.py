@@ -41,6 +41,9 @@ def confine(kept: Iterable[str]) -> None:
     kernel takes it for most."""
     with suppress(ValueError, OSError):  # kernels before 5.11 count maps as locked memory
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY,) * 2)
+    with suppress(ValueError, OSError):  # a thousand connections at an address take as many
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     wanted, have = sum(1 << NUMBERS[name] for name in kept), permitted()
     if wanted & ~have:
         wanted |= 1 << NUMBERS[TIMES]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from threading import Lock, Timer
+from threading import Lock, Semaphore
 from typing import Any, NoReturn, TypeVar
 
 import grpc
-from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from ...lang.ending import diagnosed
@@ -23,34 +24,42 @@ from ..agent.outcome import MovedOn
 from ..certs import ROLES, Role, role_of
 from ..faults import refused
 from . import control_pb2 as pb
+from .alarm import Alarm
 from .failures import failure, status_code, trailer
 from .methods import METHODS
 
 Context = grpc.ServicerContext
 _Message = TypeVar("_Message")
 
-_SERVICE: Any = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
-#: The one method of the reflection service.
-REFLECTION: MethodDescriptor = _SERVICE.methods[0]
+#: Services of gRPC's own.
+_HEALTH: Any = health_pb2.DESCRIPTOR
+_REFLECTION: Any = reflection_pb2.DESCRIPTOR
+HEALTH: ServiceDescriptor = _HEALTH.services_by_name["Health"]
+REFLECTION: ServiceDescriptor = _REFLECTION.services_by_name["ServerReflection"]
+_REFLECT = "ServerReflection.ServerReflectionInfo"
 
-#: The least role that a method takes; what is not named here is for administrators.
-NEEDED: dict[str, Role] = {
+#: The least role that a method takes (None: whoever TLS lets in); what is not named here is for
+#: administrators.
+NEEDED: dict[str, Role | None] = {
     **dict.fromkeys(("Get", "List", "Entries", "Stats", "Watch", "Status", "GetSchema"), "read"),
-    **dict.fromkeys(("ListIntents", "ReportIntents"), "read"),
-    REFLECTION.name: "read",
+    **dict.fromkeys(("ListIntents", "ReportIntents", _REFLECT), "read"),
     **dict.fromkeys(("Apply", "Stream", "BulkApply", "Refresh"), "rules"),
     **dict.fromkeys(("ApplyIntent", "RemoveIntent"), "rules"),
+    **dict.fromkeys(("Health.Check", "Health.List", "Health.Watch")),
 }
-_LASTING = ("Stream", "Watch", "ReportIntents", REFLECTION.name)
+_LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
 #: Calls that end by themselves if the client lets them, and are ended after a while.
 _TIMED = ("List", "Entries", "BulkApply")
+#: Calls that only look: whoever has many of them going has no more of the interpreter than others.
+_LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check", "Health.List")
 
 
 @dataclass(frozen=True)
 class Limits:
     """`calls` of one client at a time, `timed` of them see `_TIMED` (fewer than the reader has
     slots), `lasting` streams and watches, `all_lasting` of all clients; `rate`: requests a second
-    of one client, as many at once; `seconds`: of what is timed."""
+    of one client, as many at once; `seconds`: of what is timed; `patience`: seconds from the
+    beginning of a call to its request, where it has one."""
 
     calls: int = 32
     timed: int = 6
@@ -58,6 +67,7 @@ class Limits:
     all_lasting: int = 64
     rate: float = 10_000.0
     seconds: float = 120.0
+    patience: float = 5.0
 
 
 @dataclass
@@ -67,58 +77,61 @@ class _Client:
     lasting: int = 0
     tokens: float = 0.0
     filled: float = field(default_factory=time.monotonic)
+    looking: Semaphore = field(default_factory=lambda: Semaphore(2))
 
 
 class Guard:
     """Wraps methods: see `methods.handlers`."""
 
     def __init__(self, limits: Limits = Limits()) -> None:
-        self.limits = limits
+        self.limits, self.alarm = limits, Alarm()
         self._clients: dict[str, _Client] = {}
         self._lasting = 0
-        self._lock = Lock()
+        self._lock, self._refusing = Lock(), Lock()
 
     def __call__(
-        self, name: str, method: Callable[..., Any], described: MethodDescriptor | None = None
+        self, described: MethodDescriptor, method: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """The method for those who may call it; errors are told as control.proto describes.
-        `described`: where it is another's."""
-        described = described or METHODS[name]
-        paced = self._paced if described.client_streaming else self._paced_once
+        """The method for those who may call it; errors are told as control.proto describes."""
+        name = name_of(described)
+        read = self._paced if described.client_streaming else self._only
 
-        def once(request: Any, context: Context) -> Any:
+        def once(requests: Iterable[Any], context: Context) -> Any:
             try:
                 with self._call(name, context) as client:
-                    return method(paced(request, client), context)
+                    asked = read(requests, client, context)
+                    with client.looking if name in _LOOKING else nullcontext():
+                        return method(asked, context)
             except Exception as error:
-                _abort(error, context)
+                self._refuse(error, context)
 
-        def many(request: Any, context: Context) -> Iterator[Any]:
+        def many(requests: Iterable[Any], context: Context) -> Iterator[Any]:
             try:
                 with self._call(name, context) as client:
-                    yield from method(paced(request, client), context)
+                    yield from method(read(requests, client, context), context)
             except Exception as error:
-                _abort(error, context)
+                self._refuse(error, context)
 
         return many if described.server_streaming else once
+
+    def _refuse(self, error: Exception, context: Context) -> NoReturn:
+        """One after the other, so that who is refused all the time has no more than a turn."""
+        with self._refusing:
+            _abort(error, context)
 
     @contextmanager
     def _call(self, name: str, context: Context) -> Iterator[_Client]:
         who, role = identity(context)
         needed = NEEDED.get(name, "admin")
-        if role is None or ROLES.index(role) < ROLES.index(needed):
+        if needed and (role is None or ROLES.index(role) < ROLES.index(needed)):
             raise refused(faults.not_allowed(name, role or "", needed))
         timed, lasting = int(name in _TIMED), int(name in _LASTING)
         client = self._enter(who, timed, lasting)
-        timer = Timer(self.limits.seconds, context.cancel) if timed else None
+        seconds = self.limits.seconds
         try:
-            if timer is not None:
-                timer.daemon = True
-                timer.start()
-            yield client
+            with self.alarm.after(seconds, context.cancel) if timed else nullcontext():
+                yield client
         finally:
-            if timer is not None:
-                timer.cancel()
             self._leave(who, client, timed, lasting)
 
     def _enter(self, who: str, timed: int, lasting: int) -> _Client:
@@ -153,13 +166,20 @@ class Guard:
 
     # ---- rates ------------------------------------------------------------------------------
 
-    def _paced(self, requests: Iterable[_Message], client: _Client) -> Iterator[_Message]:
+    def _paced(
+        self, requests: Iterable[_Message], client: _Client, context: Context
+    ) -> Iterator[_Message]:
         for request in requests:
-            yield self._paced_once(request, client)
+            self._take(client)
+            yield request
 
-    def _paced_once(self, request: _Message, client: _Client) -> _Message:
-        self._take(client)
-        return request
+    def _only(self, requests: Iterable[_Message], client: _Client, context: Context) -> _Message:
+        """The one request of a call; who does not send it holds a thread no longer than that."""
+        with self.alarm.after(self.limits.patience, context.cancel):
+            for request in requests:
+                self._take(client)
+                return request
+        raise refused(faults.bad_message("the call ended without a request", "send one message"))
 
     def _take(self, client: _Client) -> None:
         """One request more of this client: wait where it asks too fast."""
@@ -201,6 +221,12 @@ class Budget:
         finally:
             with self._lock:
                 self._taken -= mine
+
+
+def name_of(described: MethodDescriptor) -> str:
+    """That of a method of ours; of another's with its service's in front."""
+    ours = METHODS.get(described.name) is described
+    return described.name if ours else f"{described.containing_service.name}.{described.name}"
 
 
 def identity(context: Context) -> tuple[str, Role | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import grpc
@@ -39,25 +39,29 @@ def path(name: str) -> str:
 
 
 def handlers(
-    service: object, guard: Callable[[str, Callable[..., Any]], Callable[..., Any]]
-) -> list[grpc.GenericRpcHandler]:
-    """The methods that `service` has, each within `guard(name, method)`. What a method gives back
-    is a message or its octets."""
-    return [_handler(described, service, guard) for described in SERVICES]
+    service: object, guard: Callable[[MethodDescriptor, Callable[..., Any]], Callable[..., Any]],
+    of: Iterable[ServiceDescriptor] = SERVICES,
+) -> list[grpc.GenericRpcHandler]:  # fmt: skip
+    """The methods that `service` has, each within `guard(described, method)`. What a method gives
+    back is a message or its octets.
+
+    To gRPC's server all of them take a stream of requests, which on the wire is the same: for a
+    single one it would wait by itself, in a thread, for ever, and before anybody asks who calls."""
+    return [_handler(described, service, guard) for described in of]
 
 
 def _handler(
     of: ServiceDescriptor, service: object,
-    guard: Callable[[str, Callable[..., Any]], Callable[..., Any]],
+    guard: Callable[[MethodDescriptor, Callable[..., Any]], Callable[..., Any]],
 ) -> grpc.GenericRpcHandler:  # fmt: skip
     made: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
     for name, described in of.methods_by_name.items():
         method = getattr(service, name, None)
         if method is None:
             continue
-        make = getattr(grpc, f"{_kind(described)}_rpc_method_handler")
+        make = getattr(grpc, f"{_KINDS[True, described.server_streaming]}_rpc_method_handler")
         made[name] = make(
-            guard(name, method),
+            guard(described, method),
             request_deserializer=GetMessageClass(described.input_type).FromString,
             response_serializer=_octets,
         )
@@ -67,17 +71,13 @@ def _handler(
 def calls(channel: grpc.Channel) -> dict[str, Callable[..., Any]]:
     """What calls each method over a channel."""
     return {
-        name: getattr(channel, _kind(described))(
+        name: getattr(channel, _KINDS[described.client_streaming, described.server_streaming])(
             path(name),
             request_serializer=_octets,
             response_deserializer=GetMessageClass(described.output_type).FromString,
         )
         for name, described in METHODS.items()
     }
-
-
-def _kind(described: MethodDescriptor) -> str:
-    return _KINDS[described.client_streaming, described.server_streaming]
 
 
 def _octets(message: Any) -> bytes:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+from grpc_health.v1 import health, health_pb2
+from grpc_reflection.v1alpha import reflection
 
 from ...lang.diagnostics import Refused
 from ..agent import faults
 from ..certs import read_identity
 from ..faults import refused
-from .guard import REFLECTION, Guard, Limits
+from .guard import HEALTH, REFLECTION, Guard, Limits
 from .methods import SERVICES, SIZES, handlers
 from .service import Service
 
@@ -27,12 +27,17 @@ _OPTIONS = (
     *SIZES,
     ("grpc.so_reuseport", 0),
     ("grpc.max_concurrent_streams", 64),
+    # At each of its addresses: who opens many at one leaves the others alone.
+    ("grpc.max_allowed_incoming_connections", 1_000),
     # Who does not finish a handshake, or has gone without a word, holds nothing for long.
     ("grpc.server_handshake_timeout_ms", 5_000),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),  # by this gRPC's core waits for a keepalive's answer
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
 )
+#: Threads besides those that may last: for more clients than one that have all their calls going.
+SPARE = 192
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^:\s/]+):\d{1,5}")
 
 
@@ -41,24 +46,15 @@ class Server:
 
     def __init__(self, service: Service, limits: Limits = Limits()) -> None:  # noqa: B008
         # Streams and watches hold a thread each: there are always some for the others.
-        threads = ThreadPoolExecutor(limits.all_lasting + 32, "rpc")
+        threads = ThreadPoolExecutor(limits.all_lasting + SPARE, "rpc")
         self._server = grpc.server(threads, options=_OPTIONS)
         guard = Guard(limits)
-        self._server.add_generic_rpc_handlers(handlers(service, guard))
         self._health = health.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         own = [service.full_name for service in SERVICES]
-        names = (*own, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        self._reflect(names, guard)
+        told = reflection.ReflectionServicer((*own, HEALTH.full_name, REFLECTION.full_name))
+        for served, of in ((service, SERVICES), (self._health, [HEALTH]), (told, [REFLECTION])):
+            self._server.add_generic_rpc_handlers(handlers(served, guard, of))
         self._sockets: list[Path] = []
-
-    def _reflect(self, names: Iterable[str], guard: Guard) -> None:
-        """Tell which services there are. A call of it holds a thread, as a stream does."""
-        told = reflection.ReflectionServicer(names)
-        method = guard(REFLECTION.name, told.ServerReflectionInfo, REFLECTION)
-        setattr(told, REFLECTION.name, method)
-        add: Callable[..., None] = reflection_pb2_grpc.add_ServerReflectionServicer_to_server
-        add(told, self._server)
 
     def listen_tcp(self, address: str, identity: Path) -> None:
         """At `HOST:PORT` for clients with certificates. `identity`: see `certs.read_identity`; the

@@ -23,7 +23,7 @@ import grpc
 import pytest
 from controller import board, etcd_pb2
 from controller.board import State
-from controller.etcd import Etcd, wanted_of
+from controller.etcd import SILENCE, Etcd, wanted_of
 from controller.fleet import File
 from controller.wanted import Edge, Piece, Rules, read_file
 from fleet_world import (
@@ -362,8 +362,10 @@ def store(server: EtcdServer) -> EtcdServer:
 
 
 @contextmanager
-def followed(address: str, tell: Any, announced: Any = dict) -> Iterator[Etcd]:
-    source = Etcd(address, tell, timeout=2, announced=announced)
+def followed(
+    address: str, tell: Any, announced: Any = dict, silence: float = SILENCE
+) -> Iterator[Etcd]:
+    source = Etcd(address, tell, timeout=2, announced=announced, silence=silence)
     try:
         source.start()
         yield source
@@ -417,6 +419,28 @@ def test_etcd_is_gone_and_comes_back(two: Edges, store: EtcdServer, tmp_path: Pa
             until(lambda: len(two.rules("one")) == 2 and not source.fault, "resumed")
             store.put({f"{here}/far": None})
             until(lambda: two.rules("one") == [DROP], "watched again")
+
+
+def test_etcd_stands_still_without_hanging_up(
+    two: Edges, store: EtcdServer, tmp_path: Path
+) -> None:
+    """Its connections stay, and its kernel acknowledges what it is sent."""
+    here = f"one/{two.pipeline('one')}"
+    store.put({"one": two.worlds["one"].address, f"{here}/drop": DROP})
+    assert store.process is not None
+    with ExitStack() as owned:
+        made = owned.enter_context(controller(tmp_path))
+        source = owned.enter_context(followed(store.address, made.fleet.wanted, silence=1))
+        made.until("one", "in step")
+        owned.callback(os.kill, store.process.pid, signal.SIGCONT)
+        os.kill(store.process.pid, signal.SIGSTOP)
+        until(lambda: source.fault, "nobody answers")
+        with two.client("one") as other:
+            other.apply("replace FAR 1 [(action, u8, PASS)]")
+        until(lambda: two.rules("one") == [DROP], "kept meanwhile")
+        os.kill(store.process.pid, signal.SIGCONT)
+        store.put({f"{here}/drop": PASS})
+        until(lambda: two.rules("one") == [PASS] and not source.fault, "resumed")
 
 
 def test_what_an_edge_announced_to_one_controller_all_know(

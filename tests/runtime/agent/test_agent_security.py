@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -201,6 +202,48 @@ def test_who_stalls_stands_in_nobodys_way(secure: World, certs: Path) -> None:
 
 
 @pytest.mark.usefixtures("kernel")
+def test_calls_without_a_request_stand_in_nobodys_way(secure: World, certs: Path) -> None:
+    """More of them than there are threads, by one whose certificate has no role at all."""
+    methods = ("/helio.control.v1.Control/Apply", "/grpc.health.v1.Health/Check")
+
+    def go(client: Client) -> None:
+        never: list[Any] = [client._channel.stream_stream(method) for method in methods]
+        calls = [never[i % 2](iter(queue.SimpleQueue[bytes]().get, b"")) for i in range(60)]
+        clients.append(calls)
+        if len(clients) < 6:
+            within(secure, certs, "nobody", go)
+        else:
+            with secure.client() as other:
+                other.timeout = 3.0
+                assert other.status().pid and other.apply(FAR).revision
+        for call in calls:
+            call.cancel()
+
+    clients = list[Any]()
+    within(secure, certs, "nobody", go)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_connections_without_a_certificate_stand_in_nobodys_way(here: World, certs: Path) -> None:
+    def connect() -> list[socket.socket]:
+        made = [socket.socket() for _ in range(1100)]
+        for each in made:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", PORT))
+        return made
+
+    few = ("prlimit", "--nofile=1024:4096")  # as systemd gives
+    with ExitStack() as owned:
+        options = ("--tcp", f"127.0.0.1:{PORT}", "--identity", str(certs / "agent"))
+        owned.enter_context(here.agent(*options, by=few))
+        for each in here.edge.inside_thread(connect):
+            owned.enter_context(each)
+        with here.client() as client:
+            client.timeout = 3.0
+            assert client.status().pid
+
+
+@pytest.mark.usefixtures("kernel")
 def test_who_reads_no_lists_stands_in_nobodys_way(secure: World, certs: Path) -> None:
     with secure.client() as client:
         client.apply("create FAR 1 [(action, u8, DROP)]")
@@ -329,26 +372,44 @@ def test_calls_of_a_client_are_counted_and_let_go() -> None:
         go_on.wait(10)
         return "done"
 
-    method = guard("Status", slow)
-    threads = [threading.Thread(target=method, args=(None, Caller("read"))) for _ in range(2)]
+    method = guard(METHODS["Apply"], slow)
+    threads = [threading.Thread(target=method, args=([None], Caller("rules"))) for _ in range(2)]
     for thread in threads:
         thread.start()
         waiting.acquire()
     with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
-        method(None, Caller("read"))
+        method([None], Caller("rules"))
     go_on.set()
     for thread in threads:
         thread.join()
-    assert method(None, Caller("read")) == "done"
+    assert method([None], Caller("rules")) == "done"
+
+
+def test_who_begins_a_call_and_sends_no_request_is_cut_off() -> None:
+    class Silent(Caller):
+        ended = threading.Event()
+
+        def cancel(self) -> None:
+            self.ended.set()
+
+        def __iter__(self) -> Iterator[object]:
+            assert self.ended.wait(10)
+            return iter(())
+
+    method = Guard(Limits(patience=0.01))(METHODS["Status"], lambda request, context: "done")
+    silent = Silent("read")
+    with pytest.raises(RuntimeError, match="INVALID_ARGUMENT.*without a request"):
+        method(silent, silent)
+    assert silent.ended.is_set()
 
 
 @pytest.mark.parametrize("name", ["Status", "Watch"])
 def test_who_asks_too_fast_waits(name: str) -> None:
     guard = Guard(Limits(rate=200))
-    method = guard(name, lambda request, context: ["done"])
+    method = guard(METHODS[name], lambda request, context: ["done"])
     begun = time.monotonic()
     for _ in range(240):  # 200 at once, 40 at their rate
-        assert list(method(None, Caller("read"))) == ["done"]
+        assert list(method([None], Caller("read"))) == ["done"]
     assert 0.15 < time.monotonic() - begun < 2
 
 
