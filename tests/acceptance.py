@@ -1,18 +1,23 @@
-"""Builds of pipelines by several compilers, and what several kernels make of them."""
+"""Builds of pipelines by several compilers, and what several kernels make of them.
+
+How a packet fares is the same under every kernel that loads an object: so under other kernels the
+packet tests are run of what is shipped, and of all other builds under this machine's own."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
 from helioc.lang.diagnostics import Refused
-from virtual import ROOT, booted
+from virtual import ROOT, lines_of
 
 PIPELINES = ROOT / "pipelines"
 JUDGE = ROOT / "tests" / "vm" / "inside" / "judge.py"
@@ -29,11 +34,16 @@ class Build:
         return f"clang {self.clang} {self.cpu}"
 
 
+#: What `helioc compile` makes where nobody says otherwise.
+SHIPPED = Build("16", "v3")
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What a kernel made of a build. `instructions` and `verified` are sums over its programs,
     `largest` is the most that the verifier walked for one of them; `refused`: why it did not load,
-    or how its packet tests failed. Of `short` tests the frames are none that kernels test-run."""
+    or how its packet tests failed. Of `short` tests the frames are none that kernels test-run.
+    `object`: what was loaded and how it was tested, see `digest_of`."""
 
     pipeline: str
     build: Build
@@ -43,6 +53,11 @@ class Verdict:
     tests: int = 0
     short: int = 0
     refused: str = ""
+    object: str = ""
+
+    @property
+    def name(self) -> str:
+        return name_of(self.pipeline, self.build)
 
     @classmethod
     def of_line(cls, line: str) -> Verdict:
@@ -53,6 +68,18 @@ class Verdict:
         return json.dumps(asdict(self))
 
 
+def name_of(pipeline: str, build: Build) -> str:
+    """That of a bundle's directory."""
+    return f"{pipeline}-{build.clang}-{build.cpu}"
+
+
+def digest_of(bundle: Path, tests: bool) -> str:
+    """The same where a kernel has nothing new to say."""
+    name = bundle.name.rsplit("-", 2)[0]
+    files = [bundle / f"{name}.bpf.o", *[PIPELINES / f"{name}.test.yaml"] * tests]
+    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
 def build_all(builds: Iterable[Build], pipelines: Iterable[str], out: Path) -> Iterator[Verdict]:
     """Compile into `out`, a bundle each; what a compiler did not do."""
     checked = [check_file(PIPELINES / f"{name}.hp") for name in pipelines]
@@ -60,8 +87,7 @@ def build_all(builds: Iterable[Build], pipelines: Iterable[str], out: Path) -> I
         os.environ.update(HELIOC_CLANG=f"clang-{build.clang}", HELIOC_CPU=build.cpu)
         try:
             for pipeline in checked:
-                to = out / f"{pipeline.name}-{build.clang}-{build.cpu}"
-                write_bundle(compile_pipeline(pipeline), to)
+                write_bundle(compile_pipeline(pipeline), out / name_of(pipeline.name, build))
         except Refused as refused:
             yield Verdict(pipeline.name, build, refused=refused.diagnostics[0].title)
         finally:
@@ -74,8 +100,19 @@ def missing_clangs(builds: Iterable[Build]) -> list[str]:
     return [name for name in wanted if not shutil.which(name)]
 
 
-def judged(series: str, bundles: Path, seconds: int = 300) -> list[Verdict]:
-    """Load each bundle of a directory under a kernel and run its packet tests there."""
-    done = booted(series, sys.executable, str(JUDGE), str(bundles), seconds=seconds)
-    assert done.returncode == 0, f"{series}: {done.stdout[-3000:]}\n{done.stderr[-2000:]}"
-    return [Verdict.of_line(line) for line in done.stdout.splitlines() if line.startswith("{")]
+def judged(
+    series: str, bundles: Path, names: Sequence[str], tested: Sequence[str], seconds: int = 300
+) -> Iterator[Verdict]:
+    """Have a kernel load bundles of a directory, those that are `tested` with their packet tests: a
+    verdict each as soon as it is there. None of those that the time, or the machine's life, was too
+    short for. `series`: empty for this machine's own kernel."""
+    command = [sys.executable, str(JUDGE), str(bundles), ",".join(tested), *names]
+    for line in lines_of(series, *command, seconds=seconds) if series else _here(command):
+        if line.startswith("{"):
+            yield Verdict.of_line(line)
+
+
+def _here(command: Sequence[str]) -> Iterator[str]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as judge:
+        assert judge.stdout is not None
+        yield from judge.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -34,10 +35,24 @@ def booted(
     series: str, *command: str, modules: tuple[str, ...] = (), seconds: int = 300
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in the repository's root under another kernel."""
-    loads = [word for module in modules for word in ("-M", module)]
-    run = [str(KERNEL), "run", "-k", series, "-t", str(seconds), *loads, "--", *command]
+    run = _words(series, seconds, command, modules)
     for _ in range(3):  # an emulated kernel sometimes dies as it starts
         done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, timeout=seconds + 100)
         if done.returncode != NEVER_REACHED:
             break
     return done
+
+
+def lines_of(series: str, *command: str, seconds: int) -> Iterator[str]:
+    """What a command prints under another kernel, as it comes; it may end too early."""
+    run = _words(series, seconds, command)
+    with subprocess.Popen(run, stdout=subprocess.PIPE, text=True, cwd=ROOT) as machine:
+        assert machine.stdout is not None
+        yield from machine.stdout
+
+
+def _words(
+    series: str, seconds: int, command: tuple[str, ...], modules: tuple[str, ...] = ()
+) -> list[str]:
+    loads = [word for module in modules for word in ("-M", module)]
+    return [str(KERNEL), "run", "-k", series, "-t", str(seconds), *loads, "--", *command]

@@ -7,11 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
-from acceptance import PIPELINES, Build, build_all, judged
+from acceptance import PIPELINES, SHIPPED, build_all, judged, name_of
 from virtual import why_not
 
 SERIES = "5.10"
-SHIPPED = Build("16", "v3")
 NAMES = [path.stem for path in sorted(PIPELINES.glob("*.hp"))]
 
 
@@ -19,6 +18,7 @@ def test_what_ships_runs(tmp_path: Path) -> None:
     if why := why_not(SERIES):
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
     assert not list(build_all([SHIPPED], NAMES, tmp_path))
-    found = judged(SERIES, tmp_path, seconds=500)
+    bundles = [name_of(name, SHIPPED) for name in NAMES]
+    found = list(judged(SERIES, tmp_path, bundles, bundles, seconds=500))
     assert [(v.pipeline, v.refused) for v in found] == [(name, "") for name in NAMES]
     assert all(v.tests and 0 < v.instructions < v.verified for v in found)
