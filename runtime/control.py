@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..lang.diagnostics import Diagnostic, Refused
+from ..lang.diagnostics import Diagnostic
 from ..lang.request import Request
 from .agent.outcome import Outcome, outcome_of
 from .looking.report import Entry, Meant, Shown, Statistics
@@ -19,10 +19,9 @@ from .places import SOCKET
 
 if TYPE_CHECKING:
     from ..compiler.manifest import Manifest
-    from .card.loaded import LoadedCard
     from .client import Client
     from .loading.bundle import Bundle
-    from .loading.loader import Loaded
+    from .loading.either import AnyLoaded
     from .looking.reader import Reader
 
 
@@ -86,13 +85,10 @@ class Local:
             self._opened = self._owned.enter_context(reader_of(self.name))
         return self._opened
 
-    def _open(self) -> Loaded | LoadedCard:
-        from .card.loaded import LoadedCard
-        from .loading.loader import Loaded
-        from .loading.releases import on_card, pick
+    def _open(self) -> AnyLoaded:
+        from .loading.either import open_loaded
 
-        name = pick(self.name)
-        return LoadedCard.open(name) if on_card(name) else Loaded.open(name)
+        return open_loaded(self.name)
 
     def close(self) -> None:
         self._owned.close()
@@ -100,36 +96,26 @@ class Local:
     def load(self, bundle: Bundle, config: Path) -> LoadedNow:
         from .edge.reading import read_here, read_source
         from .loading.attach import not_routing
-        from .loading.loader import Loaded
+        from .loading.either import load
 
         wanted, warnings = read_here(read_source(config), bundle.manifest)
-        with Loaded.load(bundle, wanted, self.name) as loaded:
+        with load(bundle, wanted, self.name) as loaded:
             found = list(warnings.found)
             if bundle.manifest.forwards:
                 found += not_routing(loaded.ports, wanted.spans)
             return _loaded_now(loaded, found)
 
-    def offload(self, bundle: Bundle, config: Path) -> LoadedNow:
-        """Load a card's bundle onto the ports' card. Raises `Refused`."""
-        from .card.loaded import LoadedCard
-        from .edge.reading import read_here, read_source
-
-        wanted, warnings = read_here(read_source(config), bundle.manifest)
-        with LoadedCard.load(bundle, wanted, self.name) as loaded:
-            return _loaded_now(loaded, warnings.found)
-
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
+        from .card.loaded import LoadedCard
         from .edge.reading import read_source
-        from .faults import refused
-        from .loading.loader import Loaded
-        from .loading.releases import on_card, pick
-        from .upgrades.faults import not_on_card
         from .upgrades.upgrade import upgrade, weigh
 
-        name = pick(self.name)
-        if on_card(name):
-            raise refused(not_on_card(name))
-        with Loaded.open(name) as running:
+        with self._open() as running:
+            if isinstance(running, LoadedCard):
+                running.need_fit(bundle)
+                if not dry_run:
+                    running.replace(bundle)
+                return UpgradedNow(running.name, "", len(running.book), 0)
             answers = read_source(mapping) if mapping is not None else None
             weighed = weigh(running, bundle, answers)
             if not dry_run:
@@ -196,7 +182,7 @@ class Local:
         return RefreshedNow(found.rules, found.attached, found.gone)
 
 
-def _loaded_now(loaded: Loaded | LoadedCard, warnings: Sequence[Diagnostic]) -> LoadedNow:
+def _loaded_now(loaded: AnyLoaded, warnings: Sequence[Diagnostic]) -> LoadedNow:
     roles = loaded.manifest.roles
     ports = [(port.name, roles[port.role], port.interface) for port in loaded.ports]
     return LoadedNow(loaded.name, ports, len(loaded.book), warnings)
@@ -266,9 +252,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class Target:
-    """Whom `helioctl` speaks to. `agent`: an address; empty: the local agent if there is one, but
-    not about pipelines on a card, of which it keeps nothing. `identity`: for TCP, see
-    `certs.read_identity`."""
+    """Whom `helioctl` speaks to. `agent`: an address; empty: the local agent if there is one.
+    `identity`: for TCP, see `certs.read_identity`."""
 
     name: str = ""
     agent: str = ""
@@ -283,7 +268,7 @@ class Target:
             from .tracing.swap import mend
 
             mend()
-        if self.local or not self._address or (not self.agent and self._on_card()):
+        if self.local or not self._address:
             with closing(Local(self.name)) as control:
                 yield control
             return
@@ -307,14 +292,6 @@ class Target:
     @property
     def _address(self) -> str:
         return self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")
-
-    def _on_card(self) -> bool:
-        from .loading.releases import on_card, pick
-
-        try:
-            return on_card(pick(self.name))
-        except Refused:  # of others the agent says what there is to say
-            return False
 
 
 def agent_here(path: Path) -> bool:

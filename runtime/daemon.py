@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..lang.command import run
-from .agent.privileges import AGENT, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
+from .agent.privileges import AGENT, CARDS, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
 from .places import SOCKET, STATE
 
 if TYPE_CHECKING:
@@ -60,11 +60,13 @@ def main() -> NoReturn:
               help="Requests a second of one client; whoever asks faster waits.")
 @click.option("--program-times", "times", is_flag=True, help="Keep CAP_SYS_ADMIN, which the kernel "
               "wants for timing programs: reports of intents then tell CPU time.")
+@click.option("--cards", is_flag=True, help="Keep CAP_SYS_ADMIN, which the kernel wants of who "
+              "loads pipelines onto network cards.")
 @click.option("--cpu", type=click.IntRange(0), help="Run on this CPU alone: handing work from "
               "one thread to the next is quicker, and only one works at a time anyway.")
 def serve(
     path: Path, state: Path, acknowledge: Acknowledge, address: str, identity: Path | None,
-    insecure: str, scraped: str, rate: float, times: bool, cpu: int | None,
+    insecure: str, scraped: str, rate: float, times: bool, cards: bool, cpu: int | None,
 ) -> None:
     """Own the pipelines of this network namespace, and take requests for them over gRPC.
 
@@ -80,7 +82,7 @@ def serve(
     if cpu is not None:
         _run_on(cpu)
     low = any(port_of(each) < FIRST_OPEN_PORT for each in (address, insecure, scraped) if each)
-    confine((*AGENT, *[LOW_PORT] * low, *[TIMES] * times))
+    confine((*AGENT, *[LOW_PORT] * low, *[TIMES] * times, *[CARDS] * cards))
     # Of two threads that want to run none waits longer than this for the other.
     sys.setswitchinterval(0.0005)
     from ..lang.render import render

@@ -197,7 +197,8 @@ LOADING: dict[str, Explanation] = {
     "H0720": Explanation(
         "the privilege is missing",
         "Loading programs needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and a kernel "
-        "that does not forbid bpf() (lockdown, seccomp in a container).",
+        "that does not forbid bpf() (lockdown, seccomp in a container). Maps of a network card "
+        "take CAP_SYS_ADMIN: `heliod --cards` keeps it.",
     ),
     "H0721": Explanation(
         "no bpf file system is mounted",

@@ -111,6 +111,11 @@ def no_privilege(what: str) -> Diagnostic:
                       "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")  # fmt: skip
 
 
+def no_card_privilege(capability: str) -> Diagnostic:
+    return Diagnostic("H0720", f"not allowed to load onto a card: {capability} is missing", (),
+                      "run as root; the agent keeps it with `heliod --cards`")  # fmt: skip
+
+
 def no_bpffs(mend: str) -> Diagnostic:
     return Diagnostic("H0721", "no bpf file system is mounted at /sys/fs/bpf", (), mend)
 

@@ -27,7 +27,8 @@ from ..liveness.health import Quality
 from ..liveness.prober import Prober
 from ..loading.attach import not_routing
 from ..loading.bundle import Bundle
-from ..loading.loader import Loaded, released_on_failure
+from ..loading.either import load, open_loaded
+from ..loading.loader import released_on_failure
 from ..loading.ports import Port, as_wanted
 from ..loading.releases import loaded_names, pick, this_namespace, traces_left
 from ..tracing.swap import mend
@@ -124,7 +125,8 @@ class Agent:
         """Own a pipeline that is loaded, with what the journal has of it."""
         journal, found = None, list[Diagnostic]()
         with released_on_failure() as owned:
-            loaded = owned.enter_context(Loaded.open(name))
+            loaded = open_loaded(name)
+            owned.callback(loaded.close)
             if self.store is not None:
                 journal, found = reopen(self.store, loaded)
             if journal is not None:
@@ -186,7 +188,7 @@ class Agent:
         if store is not None:
             journal = Journal(store, store.begin(name, *build_of(bundle)), 0)
         try:
-            owner = Owner(Loaded.load(bundle, config, name), self.events, journal)
+            owner = Owner(load(bundle, config, name), self.events, journal)
             try:
                 owner.fold()
             except BaseException:
@@ -205,8 +207,8 @@ class Agent:
     ) -> Upgraded:  # fmt: skip
         """Put a new build in a loaded pipeline's place (docs/upgrades.md)."""
         owner = self.owner(name)
-        weighed, rules = owner.upgrade(bundle, mapping, if_revision, dry_run, until)
-        return Upgraded(status_of(owner), weighed.difference, rules, len(weighed.rules))
+        done = owner.upgrade(bundle, mapping, if_revision, dry_run, until)
+        return Upgraded(status_of(owner), *done)
 
     def unload(self, name: str = "") -> str:
         """Also what the journal has and could not be restored."""

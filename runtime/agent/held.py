@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Held:
-    """Rules that stay as they are until `let_go`. `descriptor`: a memory file with the epoch and
-    the cells of this moment: see rpc/reading.py."""
+    """Rules that stay as they are until `let_go`. `descriptor`: a memory file with what
+    leads to those of this moment: see rpc/reading.py."""
 
     def __init__(
         self, owner: Owner, turn: Callable[[float | None], AbstractContextManager[None]]
@@ -25,9 +25,8 @@ class Held:
         self._holding = False
         self.descriptor = os.memfd_create("cells", os.MFD_CLOEXEC)
         try:
-            os.write(self.descriptor, writer.epoch.to_bytes(8, "little"))
-            for table in writer.tables.values():
-                os.write(self.descriptor, table.cells)
+            for part in writer.copies():
+                write_all(self.descriptor, part)
         except BaseException:
             os.close(self.descriptor)
             raise
@@ -51,3 +50,10 @@ class Held:
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+
+def write_all(descriptor: int, octets: bytes | memoryview) -> None:
+    """However much the kernel takes at a time."""
+    left = memoryview(octets).cast("B")
+    while left:
+        left = left[os.write(descriptor, left) :]

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from threading import Lock
 from typing import TypeVar
@@ -20,16 +21,18 @@ from ...compiler.requests.wire import Codecs, decode
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.request import Request
 from ...lang.source import Source
+from ..card.faults import for_a_card
+from ..card.loaded import LoadedCard
 from ..faults import not_loaded, refused
 from ..journal import faults as store_faults
 from ..journal.journal import KEYS, Journal, build_of, config_of
 from ..journal.store import Build, Snapshot
 from ..liveness.absence import leave_out
 from ..loading.bundle import Bundle
+from ..loading.either import AnyLoaded, open_loaded
 from ..loading.loader import Loaded
 from ..loading.ports import Port, as_wanted
 from ..loading.refresh import Refreshed, Surroundings
-from ..rules import snapshot
 from ..upgrades.upgrade import Weighed, upgrade, weigh
 from . import faults
 from .events import Event, Events, PipelineChanged, PortChanged, RulesChanged
@@ -61,7 +64,7 @@ class Owner:
     """Holds the pipeline's only writer and its rule book. Every method may be called from any
     thread, and raises `Refused` with nothing changed."""
 
-    def __init__(self, loaded: Loaded, events: Events, journal: Journal | None = None) -> None:
+    def __init__(self, loaded: AnyLoaded, events: Events, journal: Journal | None = None) -> None:
         self.name, self.events, self.journal = loaded.name, events, journal
         #: Called when something was written: the scribe is to look after it.
         self.stir: Callable[[], None] = lambda: None
@@ -75,7 +78,7 @@ class Owner:
         self._answered = journal.answered() if journal is not None else OrderedDict()
         self._take(loaded)
 
-    def _take(self, loaded: Loaded) -> None:
+    def _take(self, loaded: AnyLoaded) -> None:
         self.loaded = loaded
         self.codecs = Codecs(loaded.manifest, loaded.book.kinds)
         gc.freeze()  # rules are no garbage: to look through a million of them takes a second
@@ -83,7 +86,7 @@ class Owner:
     @property
     def revision(self) -> int:
         """The number of the last transaction."""
-        return self.loaded.writer.epoch
+        return self.loaded.revision
 
     @property
     def ended(self) -> bool:
@@ -137,7 +140,7 @@ class Owner:
         return outcome
 
     def change(
-        self, work: Callable[[Loaded], _Result], until: float | None = None
+        self, work: Callable[[AnyLoaded], _Result], until: float | None = None
     ) -> tuple[_Result, int]:
         """Change the pipeline otherwise than by a request: what the agent does by itself. Returns
         what `work` does, and the revision from then on."""
@@ -156,7 +159,7 @@ class Owner:
         """Bring next hops, addresses and ports up to date, with what was seen or what is to be
         seen now."""
 
-        def work(loaded: Loaded) -> tuple[Refreshed, tuple[Port, ...]]:
+        def work(loaded: AnyLoaded) -> tuple[Refreshed, tuple[Port, ...]]:
             before = as_wanted(loaded.wanted, loaded.ports)
             done = loaded.refresh(seen)
             now = as_wanted(loaded.wanted, loaded.ports)
@@ -170,10 +173,14 @@ class Owner:
 
     def leave_out(self, dead: Collection[Reference]) -> tuple[int, int]:
         """Let spreads leave out the members that lead to one of these rules, and no others."""
-        return self.change(lambda loaded: leave_out(loaded, dead))
+
+        def work(loaded: AnyLoaded) -> int:
+            return leave_out(loaded, dead) if isinstance(loaded, Loaded) else 0
+
+        return self.change(work)
 
     @contextmanager
-    def still(self, until: float | None = None) -> Iterator[Loaded]:
+    def still(self, until: float | None = None) -> Iterator[AnyLoaded]:
         """The pipeline, with no transaction going on."""
         with self._turn(until):
             yield self.loaded
@@ -200,29 +207,48 @@ class Owner:
     def upgrade(
         self, bundle: Bundle, mapping: Source | None = None, if_revision: int | None = None,
         dry_run: bool = False, until: float | None = None,
-    ) -> tuple[Weighed, int]:  # fmt: skip
-        """Put a new build in the place of the running one. Returns what that comes to, and how many
-        rules there are. No request is carried out meanwhile."""
+    ) -> tuple[str, int, int]:  # fmt: skip
+        """Put a new build in the place of the running one. Returns how they differ, as a table, how
+        many rules there are, and of how many other octets are written. No request is carried out
+        meanwhile."""
         with self._folding, self._turn(until):
             self._expect(if_revision)
-            weighed = weigh(self.loaded, bundle, mapping)
+            running = self.loaded
+            if isinstance(running, LoadedCard):
+                running.need_fit(bundle)
+                difference, written, work = "", 0, partial(self._replace_on_card, running, bundle)
+            elif bundle.manifest.target != "host":
+                raise refused(for_a_card(bundle.manifest.pipeline))
+            else:
+                weighed = weigh(running, bundle, mapping)
+                difference, written = weighed.difference, len(weighed.rules)
+                work = partial(self._replace, running, weighed)
             if not dry_run:
                 self._need_journal()
-                self._replace(weighed)
-            return weighed, len(self.loaded.book)
+                self._keep(build_of(bundle), work)
+            return difference, len(self.loaded.book), written
 
-    def _replace(self, weighed: Weighed) -> None:
-        running, journal, build = self.loaded, self.journal, build_of(weighed.bundle)
-        if journal is not None:
-            journal.prepare(build)
+    def _replace_on_card(self, running: LoadedCard, bundle: Bundle) -> None:
+        running.replace(bundle)
+        running.close()
+        self._take(open_loaded(self.name))
+
+    def _replace(self, running: Loaded, weighed: Weighed) -> None:
         try:
             self._take(upgrade(running, weighed))
         except BaseException:
             if not running.closed:
                 raise
-            self._take(Loaded.open(self.name))  # which ends what was begun
+            self._take(open_loaded(self.name))  # which ends what was begun
             if self.loaded.release == running.release:
                 raise
+
+    def _keep(self, build: Build, replace_: Callable[[], None]) -> None:
+        """Replace the running build by this one, and have it in the journal."""
+        journal = self.journal
+        if journal is not None:
+            journal.prepare(build)
+        replace_()
         self.events.tell(Event(self.name, self.revision, PipelineChanged("upgraded")))
         if journal is not None:
             self._unkept = build
@@ -253,8 +279,7 @@ class Owner:
 
     def _turn_over(self, journal: Journal, descriptor: int) -> Snapshot:
         loaded = self.loaded
-        parts = snapshot.take(loaded.writer, loaded.manifest)
-        return journal.turn_over(descriptor, self.revision, parts, config_of(loaded))
+        return journal.turn_over(descriptor, self.revision, loaded.snapshot(), config_of(loaded))
 
     def _write_down(self, journal: Journal, made: Snapshot) -> None:
         journal.fold(made, self._unkept)
@@ -288,7 +313,7 @@ class Owner:
             if self._ended is not None:
                 raise refused(self._ended)
             if self.loaded.closed:  # it could not be opened again when it had to be
-                self._take(Loaded.open(self.name))
+                self._take(open_loaded(self.name))
             yield
         finally:
             self._lock.release()
@@ -301,7 +326,7 @@ class Owner:
         except BaseException:
             if loaded.writer.broken:
                 loaded.close()
-                self._take(Loaded.open(self.name))
+                self._take(open_loaded(self.name))
             raise
 
     def _before(self, key: str, digest: bytes) -> Outcome | None:

@@ -29,6 +29,8 @@ FIRST_OPEN_PORT = 1024
 LOW_PORT = "CAP_NET_BIND_SERVICE"
 #: To have the kernel time programs.
 TIMES = "CAP_SYS_ADMIN"
+#: To bind maps to a network card.
+CARDS = "CAP_SYS_ADMIN"
 _STATUS = Path("/proc/thread-self/status")
 # linux/prctl.h
 _SET_NO_NEW_PRIVS, _CAPBSET_READ, _CAPBSET_DROP, _CAP_AMBIENT = 38, 23, 24, 47

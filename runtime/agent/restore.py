@@ -20,6 +20,7 @@ from ...compiler.interpreter.environment import Limit
 from ...compiler.requests.columns import load as unpack
 from ...compiler.requests.wire import Codecs, decode
 from ...lang.diagnostics import Diagnostic, Refused
+from ..card import snapshot as card_snapshot
 from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
 from ..faults import refused
@@ -30,13 +31,14 @@ from ..journal.store import Kept, Store
 from ..kernel.handles import Map
 from ..liveness.settings import from_json as liveness_of
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
+from ..loading.either import AnyLoaded, load
 from ..loading.loader import Loaded, released_on_failure
 from ..loading.ports import Wanted
 from ..loading.refresh import refresh_rules
 from ..rules import snapshot
 
 
-def reopen(store: Store, loaded: Loaded) -> tuple[Journal | None, list[Diagnostic]]:
+def reopen(store: Store, loaded: AnyLoaded) -> tuple[Journal | None, list[Diagnostic]]:
     """The journal of a pipeline that is loaded, brought in line with it; None where it has none.
     Raises `Refused`."""
     kept, build = _kept_of(store, loaded), None
@@ -50,21 +52,20 @@ def reopen(store: Store, loaded: Loaded) -> tuple[Journal | None, list[Diagnosti
     known = _is_of(kept, loaded)
     entries, number, found = _entries(store, kept)
     last = entries[-1].revision if entries else kept.revision
-    if known and build is None and last > loaded.writer.epoch:
+    if known and build is None and last > loaded.revision:
         found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
-    in_order = known and build is None and last == loaded.writer.epoch and not found
+    in_order = known and build is None and last == loaded.revision and not found
     with released_on_failure() as owned:
         journal = owned.enter_context(closing(Journal(store, kept.id, number, entries)))
         if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):
             with journal.open_next() as descriptor:
-                parts = snapshot.take(loaded.writer, loaded.manifest)
-                epoch, config = loaded.writer.epoch, config_of(loaded)
-                made = journal.turn_over(descriptor, epoch, parts, config)
+                parts, config = loaded.snapshot(), config_of(loaded)
+                made = journal.turn_over(descriptor, loaded.revision, parts, config)
             journal.fold(made, build)
         return journal, found
 
 
-def _kept_of(store: Store, loaded: Loaded) -> Kept | None:
+def _kept_of(store: Store, loaded: AnyLoaded) -> Kept | None:
     """What the journal has of it: that of its own load, if this was killed before it said that it
     is in force, what it began with."""
     kept = next((k for k in store.pipelines() if k.name == loaded.name), None)
@@ -76,14 +77,14 @@ def _kept_of(store: Store, loaded: Loaded) -> Kept | None:
     return kept
 
 
-def _is_of(kept: Kept, loaded: Loaded) -> bool:
+def _is_of(kept: Kept, loaded: AnyLoaded) -> bool:
     """Whether the same load wrote it."""
     return kept.digest is not None and bool(
         json.loads(kept.config)["incarnation"] == loaded.about["incarnation"]
     )
 
 
-def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]]:
+def restore(store: Store, kept: Kept) -> tuple[AnyLoaded, Journal, list[Diagnostic]]:
     """Load a pipeline as the journal has it. Raises `Refused`."""
     traced = unpack_traced(kept.traced)
     bundle = make_bundle(kept.manifest, lambda _: kept.object, traced=traced)
@@ -91,7 +92,7 @@ def restore(store: Store, kept: Kept) -> tuple[Loaded, Journal, list[Diagnostic]
     content = Restoration(kept, bundle, store.snapshot(kept), entries, found)
     with released_on_failure() as owned:
         journal = owned.enter_context(closing(Journal(store, kept.id, number, entries)))
-        loaded = Loaded.load(bundle, content.config, kept.name, content=content)
+        loaded = load(bundle, content.config, kept.name, content)
         return loaded, journal, content.findings
 
 
@@ -119,7 +120,7 @@ def _digest(manifest: str) -> str:
 
 @dataclass
 class Restoration:
-    """What a pipeline of the journal held: `Loaded.load` asks for it. `findings`: what could not be
+    """What a pipeline of the journal held: `either.load` asks for it. `findings`: what could not be
     made again."""
 
     kept: Kept
@@ -141,35 +142,40 @@ class Restoration:
         )
 
     def prepare(self, maps: Mapping[str, Map]) -> None:
+        manifest, revision = self.bundle.manifest, self.kept.revision
         try:
-            snapshot.put(self.snapshot, maps, self.bundle.manifest)
+            if manifest.target == "host":
+                snapshot.put(self.snapshot, maps, manifest)
+                maps["control"].mmap().cast("Q")[0] = revision
+            else:
+                card_snapshot.put(self.snapshot, revision, maps, manifest)
         except snapshot.Misfit as misfit:
             raise refused(store_faults.damaged(self.kept.name, str(misfit))) from None
-        maps["control"].mmap().cast("Q")[0] = self.kept.revision
 
-    def fill(self, loaded: Loaded) -> None:
+    def fill(self, loaded: AnyLoaded) -> None:
         ifindexes = json.loads(self.kept.config)["ifindexes"]
         self.findings += replay(loaded, self.entries, ifindexes)
-        refresh_rules(loaded)
+        if isinstance(loaded, Loaded):
+            refresh_rules(loaded)
 
 
 def replay(
-    loaded: Loaded, entries: Iterable[Entry], ifindexes: Mapping[str, int]
+    loaded: AnyLoaded, entries: Iterable[Entry], ifindexes: Mapping[str, int]
 ) -> list[Diagnostic]:
     """Make those requests again that are not in force, each at its revision. Returns why some were
     not. `ifindexes`: the ports' when the first was made."""
     findings: list[Diagnostic] = []
     codecs, book = Codecs(loaded.manifest, loaded.book.kinds), loaded.book
     now, book.ifindexes = book.ifindexes, _numbers(ifindexes)
-    made = loaded.writer.epoch
+    made = loaded.revision
     for entry in entries:
         if entry.form == NOTE:
             book.ifindexes = _numbers(json.loads(entry.content))
-            loaded.writer.skip_to(entry.revision)
+            loaded.skip_to(entry.revision)
             continue
         if entry.revision <= made:
             continue
-        loaded.writer.skip_to(entry.revision - 1)
+        loaded.skip_to(entry.revision - 1)
         try:
             packed = entry.form == PACKED
             loaded.apply(unpack(entry.content) if packed else decode(entry.content, codecs))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 from ...lang.diagnostics import Refused
-from ..control import LoadedNow, Local, Target
+from ..control import LoadedNow, Target
 from ..faults import refused
 from ..loading.bundle import read_bundle
-from ..loading.releases import pick
 from .faults import not_for_a_card
-from .loaded import LoadedCard
 
 TWIN = "host"  # the folder of the host's programs in a card's bundle
 _NO_CARD = "H0754"
@@ -20,14 +17,13 @@ _NO_CARD = "H0754"
 def load_onto_card(
     target: Target, directory: Path, config: Path, or_host: bool
 ) -> tuple[LoadedNow, str]:
-    """What the load came to, and in words where it runs. The agent keeps no rules of cards: it is
-    not asked, but for the host twin. Raises `Refused`."""
+    """What the load came to, and in words where it runs. Raises `Refused`."""
     bundle = read_bundle(directory)
     if bundle.manifest.target == "host":
         raise refused(not_for_a_card(str(directory)))
     try:
-        with closing(Local(target.name)) as control:
-            return control.offload(bundle, config), " (in the card)"
+        with target.open() as control:
+            return control.load(bundle, config), " (in the card)"
     except Refused as failed:
         if not or_host or any(d.code != _NO_CARD for d in failed.diagnostics):
             raise
@@ -43,7 +39,5 @@ def replace_on_card(target: Target, directory: Path) -> str:
     bundle = read_bundle(directory)
     if bundle.manifest.target == "host":
         raise refused(not_for_a_card(str(directory)))
-    name = pick(target.name)
-    with LoadedCard.open(name) as loaded:
-        loaded.replace(bundle)
-    return name
+    with target.open() as control:
+        return control.upgrade(bundle, None, False).name

@@ -52,13 +52,6 @@ def other_rules(name: str) -> Diagnostic:
     )  # fmt: skip
 
 
-def only_local(name: str) -> Diagnostic:
-    return Diagnostic(
-        "H0756", f"`{name}` runs on a network card, and the agent keeps no rules of cards", (),
-        f"`helioctl --local --name {name} …`",
-    )  # fmt: skip
-
-
 EXPLANATIONS: dict[str, Explanation] = {
     "H0750": Explanation(
         "two rules of a card have one hash",
@@ -92,11 +85,5 @@ EXPLANATIONS: dict[str, Explanation] = {
         "programs on a card cannot be replaced by these",
         "Programs are replaced while packets flow, and find the rules that are there. So the kinds "
         "of rules, what they match and give, and their capacities must be those of before.",
-    ),
-    "H0756": Explanation(
-        "the agent has nothing to do with cards",
-        "A card has no moment between two requests, and its rules are in no journal: `helioctl` "
-        "changes them itself, as with `--local`, also where an agent runs. An agent that is asked "
-        "about such a pipeline (by `--agent`, or by a client of its own) refuses.",
     ),
 }

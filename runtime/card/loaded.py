@@ -6,15 +6,18 @@ them are images of the rules, on the host.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
 from typing import Any
 
-from ...compiler.manifest import Manifest, from_json
+from ...compiler.manifest import Manifest, ManifestError, from_json
 from ...compiler.requests.columns import Columns
 from ...compiler.requests.rulebook import Plan, RuleBook
 from ...lang.diagnostics import Refused
 from ...lang.request import Request
 from .. import faults as common
+from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
 from ..kernel.handles import (
     BpfError,
@@ -32,14 +35,25 @@ from ..kernel.maps import BPF_F_MMAPABLE
 from ..kernel.netlink import Netlink
 from ..loading import attach
 from ..loading.bundle import Bundle
+from ..loading.loader import Configured, Content, released_on_failure
 from ..loading.lock import Lock
-from ..loading.ports import DEFAULT_VERDICTS, Port, Wanted, find_ports, local_addresses, put
-from ..loading.refresh import Refreshed
+from ..loading.ports import (
+    DEFAULT_VERDICTS,
+    Neighbourhood,
+    Port,
+    Wanted,
+    find_ports,
+    local_addresses,
+    put,
+)
+from ..loading.refresh import Refreshed, Surroundings
 from ..loading.releases import (
     ROOT,
     about_of,
     need_name,
     need_privilege,
+    need_to_bind,
+    pick,
     put_in_force,
     read_about,
     release_of,
@@ -47,52 +61,56 @@ from ..loading.releases import (
     this_namespace,
     write_about,
 )
-from . import faults
-from .tables import image_stride
+from ..upgrades.faults import not_on_card
+from . import faults, snapshot
+from .images import Images, maps_of
 from .writer import CardWriter
-
-_REVISION = "revision"  # a map of the host's: how many requests were made
 
 
 class LoadedCard:
     """A pipeline on a card, and the only writer of its rules while it is open."""
 
+    book: RuleBook
+    writer: CardWriter
+    liveness = None  # a card sends nothing by itself
+    seen: Surroundings | None = None  # what it was last brought up to date with
+
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
-        self.name, self._owned, self._lock = name, owned, lock
-        self.manifest = from_json(about["manifest"])
-        self.wanted = tuple(Wanted(**port) for port in about["ports"])
-        self.directory = release_of(name, about["release"])
-        self._about = about
+        self.name, self.about, self._owned, self.lock = name, about, owned, lock
+        try:
+            self.manifest = from_json(about["manifest"])
+            self.wanted = tuple(Wanted(**port) for port in about["ports"])
+            self.default = about["default"] or self.manifest.default
+            self.mode, self.release = about["mode"], about["release"]
+            self.congestion = congestion_of(about.get("congestion"))
+        except ManifestError as error:
+            raise common.refused(common.damaged(name, str(error))) from None
+        self.directory = release_of(name, self.release)
         self.netlink = owned.enter_context(Netlink())
         links, addresses = self.netlink.links(), self.netlink.addresses()
         self.ports: list[Port] = find_ports(self.wanted, links, addresses)
+        self.neighbourhood = Neighbourhood(self.netlink, ())  # nothing is forwarded to anybody
         self.maps: dict[str, Map] = {}
 
     # ---- from nothing -----------------------------------------------------------------------
 
     @classmethod
-    def load(cls, bundle: Bundle, config: Config, name: str = "") -> LoadedCard:
-        """Load, fill, attach. Raises `Refused`; then nothing of it is left."""
+    def load(
+        cls, bundle: Bundle, config: Config, name: str = "", content: Content | None = None
+    ) -> LoadedCard:
+        """Load, fill (with the configuration's rules or other `content`), attach. Raises `Refused`;
+        then nothing of it is left."""
         name = name or bundle.manifest.pipeline
         need_name(name)
         need_privilege()
-        with ExitStack() as owned:
+        need_to_bind()
+        with released_on_failure() as owned:
             lock = owned.enter_context(closing(Lock(name)))
             if (ROOT / name / "about").exists():
                 raise common.refused(common.already_loaded(name))
             remove_pinned(name)
-            about = about_of(bundle.manifest, config) | {"mode": "offload"}
             try:
-                loaded = cls(name, about, owned, lock)
-                loaded._install(bundle)
-                loaded._begin()
-                loaded.writer.fill()
-                loaded.write_surroundings(config.default or bundle.manifest.default)
-                for request in config.requests:
-                    loaded.apply(request)
-                loaded._attach(config)
-                write_about(loaded.directory, about)
-                put_in_force(name, about["release"])
+                return cls._load(bundle, config, name, owned, lock, content or Configured(config))
             except BaseException as error:
                 remove_pinned(name)
                 lock.remove()
@@ -100,8 +118,23 @@ class LoadedCard:
                     doing = f"load the pipeline `{name}` onto its card"
                     raise common.refused(common.of_kernel(error, doing)) from error
                 raise
-            loaded._owned = owned.pop_all()
-            return loaded
+
+    @classmethod
+    def _load(
+        cls, bundle: Bundle, config: Config, name: str, owned: ExitStack, lock: Lock,
+        content: Content,
+    ) -> LoadedCard:  # fmt: skip
+        loaded = cls(name, about_of(bundle.manifest, config) | {"mode": "offload"}, owned, lock)
+        loaded._install(bundle)
+        loaded._open_maps()
+        content.prepare(loaded.maps)
+        loaded._begin(fresh=True)
+        loaded.write_surroundings()
+        content.fill(loaded)
+        loaded._attach(config)
+        write_about(loaded.directory, loaded.about)
+        put_in_force(name, loaded.release)
+        return loaded
 
     def _install(self, bundle: Bundle) -> None:
         """The object onto the card, its maps pinned, and the host's maps beside them."""
@@ -115,23 +148,20 @@ class LoadedCard:
                     Pin.create(table, self.directory / "maps" / name)
                 for role in self._by_role():
                     program = loaded.programs()[bundle.manifest.entry(role).name]
-                    Pin.create(program, self.directory / f"entry_{role}")
+                    Pin.create(program, self._entry(role))
         except BpfError as error:
             raise common.refused(faults.no_card(self.ports[0].interface, _why(error))) from error
-        for name, size, entries in self._beside(bundle.manifest):
+        for name, size, entries in maps_of(bundle.manifest):
             spec = MapSpec(MapType.ARRAY, 4, size, entries, BPF_F_MMAPABLE, name)
             with Map.create(spec) as table:
                 Pin.create(table, self.directory / "maps" / name)
 
-    @staticmethod
-    def _beside(manifest: Manifest) -> list[tuple[str, int, int]]:
-        """(name, octets, entries) of the maps that stay on the host."""
-        images = [(f"{k.prefix}_images", image_stride(k), k.cells) for k in manifest.rules]
-        return [*images, (_REVISION, 8, 1)]
-
     def _by_role(self) -> dict[str, Port]:
-        """The port of each role that has one. Raises `Refused` where one has several."""
-        found: dict[str, Port] = {}
+        """The port of each role that has one. Raises `Refused` where one has several, or its
+        interface is not there."""
+        here, found = {port.number for port in self.ports}, dict[str, Port]()
+        for port in (port for port in self.wanted if port.number not in here):
+            raise common.refused(faults.no_card(port.interface, "there is no such interface"))
         for number, role in enumerate(self.manifest.roles):
             ports = [port for port in self.ports if port.role == number]
             if len(ports) > 1:
@@ -148,8 +178,8 @@ class LoadedCard:
         with ExitStack() as opened:
             entries: dict[int, Program] = {}
             for role, port in self._by_role().items():
-                path = self.directory / f"entry_{role}"
-                entries[port.role] = opened.enter_context(Program.open_pinned(path))
+                program = Program.open_pinned(self._entry(role))
+                entries[port.role] = opened.enter_context(program)
             try:
                 attach.attach(self.ports, entries, XdpMode.OFFLOAD, self.name, config.spans)
             except Refused as refused:
@@ -157,11 +187,17 @@ class LoadedCard:
                 diagnostic = faults.no_card(self.ports[0].interface, why)
                 raise common.refused(diagnostic) from refused
 
+    def need_fit(self, bundle: Bundle) -> None:
+        """Raises `Refused` where a bundle cannot take the place of this one."""
+        if bundle.manifest.target == "host":
+            raise common.refused(not_on_card(self.name))
+        if _kept(bundle.manifest) != _kept(self.manifest):
+            raise common.refused(faults.other_rules(self.name))
+
     def replace(self, bundle: Bundle) -> None:
         """Put other programs in the place of these, whose rules and counters stay; every packet
         meets one of the two. Raises `Refused` where the rules are kept otherwise."""
-        if bundle.manifest.rules != self.manifest.rules:
-            raise common.refused(faults.other_rules(self.name))
+        self.need_fit(bundle)
         try:
             self._replace(bundle)
         except BpfError as error:
@@ -175,81 +211,137 @@ class LoadedCard:
             for name in loaded.map_specs():
                 loaded.reuse(name, self.maps[name])
             loaded.load()
-            for role, port in self._by_role().items():
-                program = loaded.programs()[bundle.manifest.entry(role).name]
-                with Link.open_pinned(attach.link_of(self.name, port.number)) as link:
-                    link.update(program)
-                Pin.create(program, self.directory / f"entry_{role}", replace=True)
-        self._about["manifest"] = bundle.manifest.to_json()
+            fresh = {r: loaded.programs()[bundle.manifest.entry(r).name] for r in self._by_role()}
+            self._switch(fresh)
+            for role, program in fresh.items():
+                Pin.create(program, self._entry(role), replace=True)
+        self.about["manifest"], self.manifest = bundle.manifest.to_json(), bundle.manifest
         (self.directory / "about").unlink()
-        write_about(self.directory, self._about)
-        put_in_force(self.name, self._about["release"])
+        write_about(self.directory, self.about)
+        put_in_force(self.name, self.release)
+
+    def _entry(self, role: str) -> Path:
+        return self.directory / f"entry_{role}"
+
+    def _switch(self, fresh: Mapping[str, Program]) -> None:
+        """Each port to its role's program; where one fails all to those of before."""
+        switched = []
+        try:
+            for role, port in self._by_role().items():
+                with Link.open_pinned(attach.link_of(self.name, port.number)) as link:
+                    link.update(fresh[role])
+                switched.append((role, port))
+        except BpfError:
+            for role, port in switched:
+                with (
+                    suppress(BpfError),
+                    Link.open_pinned(attach.link_of(self.name, port.number)) as link,
+                    Program.open_pinned(self._entry(role)) as before,
+                ):
+                    link.update(before)
+            raise
 
     # ---- opened again -----------------------------------------------------------------------
 
     @classmethod
-    def open(cls, name: str) -> LoadedCard:
+    def open(cls, name: str = "") -> LoadedCard:
         """One that is loaded. Raises `Refused`."""
-        with ExitStack() as owned:
+        name = pick(name)
+        with released_on_failure() as owned:
             lock = owned.enter_context(closing(Lock(name)))
-            about = read_about(name)
-            if about["namespace"] != this_namespace():
-                raise common.refused(common.elsewhere(name))
             try:
+                about = read_about(name)
+                if about["namespace"] != this_namespace():
+                    raise common.refused(common.elsewhere(name))
                 loaded = cls(name, about, owned, lock)
+                loaded._open_maps()
                 loaded._begin()
             except BpfError as error:
                 doing = f"open the pipeline `{name}`"
                 raise common.refused(common.of_kernel(error, doing)) from error
-            loaded._owned = owned.pop_all()
             return loaded
 
-    def _begin(self) -> None:
-        """Open the maps, and know the rules that are there."""
+    def _open_maps(self) -> None:
         for path in sorted((self.directory / "maps").iterdir()):
             self.maps[path.name] = self._owned.enter_context(Map.open_pinned(path))
-        images = {k.name: self.maps[f"{k.prefix}_images"].mmap() for k in self.manifest.rules}
-        self.writer = CardWriter(self.manifest, self.maps, images)
-        self._revision = self.maps[_REVISION].mmap().cast("Q")
-        self._owned.callback(self._revision.release)
+
+    def _begin(self, fresh: bool = False) -> None:
+        """Know the rules that are there; on a card that is `fresh`, put them there."""
+        if any(name not in self.maps for name, _, _ in maps_of(self.manifest)):
+            why = "its rules are kept as another release of Helio keeps them"
+            raise common.refused(common.damaged(self.name, why))
+        self.images = Images.of_maps(self.manifest, self.maps)
+        self._owned.callback(self._leave)
+        self.writer = CardWriter(self.manifest, self.maps, self.images)
+        if fresh:
+            self.writer.fill()
         self.book = RuleBook(
             self.manifest,
-            {port.name: port.number for port in self.wanted},
+            self.port_numbers,
             {port.number: port.ifindex for port in self.ports},
         )
-        self.book.restore(self.writer.restore())
+        self.book.restore(self.writer.restore(fresh))
+
+    def _leave(self) -> None:
+        """Whoever asks for the revision from now on is told the last one."""
+        self.images.close()
+        self.writer.broken = True
 
     # ---- rules ------------------------------------------------------------------------------
 
     @property
+    def port_numbers(self) -> dict[str, int]:
+        return {port.name: port.number for port in self.wanted}
+
+    @property
     def revision(self) -> int:
-        """How many requests were made."""
-        return int(self._revision[0])
+        """The number of the last request."""
+        return self.images.revision
+
+    def skip_to(self, revision: int) -> None:
+        """Go on counting from a revision, if it is a later one."""
+        self.images.revision = max(self.revision, revision)
 
     def apply(self, wanted: Request | Columns) -> Plan:
         """Make a request's changes, rule by rule. Raises `Refused` with nothing changed."""
+        plan = self.plan(wanted)
+        self.apply_plan(plan)
+        return plan
+
+    def plan(self, wanted: Request | Columns) -> Plan:
+        """What it comes to. Raises `Refused`; changes nothing."""
         if isinstance(wanted, Request):
-            plan = self.book.plan(wanted)
-        else:
-            plan = self.book.plan_columns(wanted)
+            return self.book.plan(wanted)
+        return self.book.plan_columns(wanted)
+
+    def apply_plan(self, plan: Plan) -> None:
+        """Make a plan of `book`."""
         self.writer.apply(plan)
         self.book.commit(plan)
-        self._revision[0] += 1
-        return plan
+
+    def snapshot(self) -> list[bytes]:
+        """The rules as octets."""
+        return snapshot.take(self.images, self.manifest)
 
     # ---- surroundings -----------------------------------------------------------------------
 
-    def write_surroundings(self, default: str) -> None:
+    def write_surroundings(self, host: Collection[bytes] | None = None) -> None:
         """The host's addresses, where a stage asks for them, and the default verdict."""
-        local = local_addresses(self.netlink.addresses())
+        local = local_addresses(self.netlink.addresses()) if host is None else host
         for name, size in (("local", 4), ("local6", 16)):
             if name in self.maps:
                 put(self.maps[name], {a: b"\1" for a in local if len(a) == size})
-        self.writer.set_default(DEFAULT_VERDICTS[default])
+        self.writer.set_default(DEFAULT_VERDICTS[self.default])
 
-    def refresh(self) -> Refreshed:
-        """Bring the host's addresses to what the kernel says now."""
-        self.write_surroundings(self._about["default"] or self.manifest.default)
+    def refresh(self, seen: Surroundings | None = None) -> Refreshed:
+        """Bring the host's addresses to what the kernel says now (or was seen to say)."""
+        if seen is None:
+            addresses = self.netlink.addresses()
+            self.ports = find_ports(self.wanted, self.netlink.links(), addresses)
+            self.write_surroundings(local_addresses(addresses))
+        else:
+            self.ports, self.seen = list(seen.ports), seen
+            self.write_surroundings(seen.local)
         here = {port.number for port in self.ports}
         return Refreshed(0, (), tuple(p.name for p in self.wanted if p.number not in here))
 
@@ -259,11 +351,27 @@ class LoadedCard:
         """Let go; the pipeline runs on. May be called again."""
         self._owned.close()
 
+    @property
+    def closed(self) -> bool:
+        return not self.lock.held
+
+    def unload(self) -> None:
+        """Detach and remove everything; this is closed then."""
+        remove_pinned(self.name)
+        self.lock.remove()
+        self.close()
+
     def __enter__(self) -> LoadedCard:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _kept(manifest: Manifest) -> list[object]:
+    """What the octets of rules depend on."""
+    elements = [(e.name, e.type, e.width, e.references, e.most) for e in manifest.elements]
+    return [manifest.rules, elements]
 
 
 def _why(error: BpfError) -> str:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+import mmap
+from collections.abc import Callable, Collection
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from ...compiler.manifest import Counter, RuleKind
 from ..loading.releases import on_card, pick
-from ..looking.reader import Reader
-from ..rules.bulk import rows
-from ..rules.images import LIVE
-from ..rules.moment import Moment
-
-_FLAGS = 24  # of an image
-Array = npt.NDArray[Any]
+from ..looking.reader import Array, Reader
+from ..rules.moment import Moment, Rules
+from .images import REVISION, slots_at, stride_of
 
 
 def reader_of(name: str = "") -> Reader:
@@ -26,7 +22,7 @@ def reader_of(name: str = "") -> Reader:
 
 
 class CardReader(Reader):
-    """Reads only. A card has no moment between two requests: each rule is as it is."""
+    """Reads only. A card takes a request rule by rule: here each is in force as a whole."""
 
     def events(self) -> list[tuple[Counter, int]]:
         events, found = self.map("events"), []
@@ -36,24 +32,51 @@ class CardReader(Reader):
         return found
 
     def moment(self, kinds: Collection[str] = ()) -> Moment:
+        return self._moment(self.revision, self._memory, kinds)
+
+    def moment_in(self, descriptor: int, kinds: Collection[str] = ()) -> Moment:
+        """That of a memory file of `CardWriter.copies`."""
+        octets, at = memoryview(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ)), 8
+        copies: dict[str, memoryview] = {}
+        for kind in self.manifest.rules:
+            for name, size in ("cells", 8), ("images", 2 * stride_of(kind)):
+                copies[f"{kind.prefix}_{name}"] = octets[at : at + size * kind.cells]
+                at += size * kind.cells
+        revision = int.from_bytes(octets[:8], "little")
+        return self._moment(revision, copies.__getitem__, kinds)
+
+    def _moment(
+        self, revision: int, memory: Callable[[str], memoryview], kinds: Collection[str]
+    ) -> Moment:
         wanted = [kind for kind in self.manifest.rules if not kinds or kind.name in kinds]
-        revision = self.revision
-        rules = [self._rules(kind, self._slots(kind, revision)) for kind in wanted]
+        rules = [self._rules_in(memory, kind, revision) for kind in wanted]
         return Moment(self.manifest, revision, self.port_numbers, rules).detach()
+
+    def _rules_in(
+        self, memory: Callable[[str], memoryview], kind: RuleKind, revision: int
+    ) -> Rules:
+        words, images = _arrays(memory, kind)
+        slots = slots_at(kind, words, images, revision)
+        live = np.flatnonzero(slots)
+        count = partial(self.tallies, kind) if kind.counts else None
+        return Rules(self.manifest, kind, live, slots[live], images, count)
 
     @property
     def revision(self) -> int:
-        return int.from_bytes(self.map("revision").lookup(bytes(4)) or b"", "little")
+        return int.from_bytes(self.map(REVISION).lookup(bytes(4)) or b"", "little")
 
     def _slots(self, kind: RuleKind, revision: int) -> Array:
-        """An image is in the slot of its cell's number."""
-        stride = self.map(f"{kind.prefix}_images").spec.stride
-        live = rows(self._memory(f"{kind.prefix}_images"), stride)[:, _FLAGS] == LIVE
-        slots: Array = np.where(live, np.arange(len(live)), 0)
-        return slots
+        return slots_at(kind, *_arrays(self._memory, kind), revision)
 
     def _counts(self, kind: RuleKind, cells: Array) -> Array:
         counts = self.map(f"{kind.prefix}_counts")
         each = [counts.lookup(int(cell).to_bytes(4, "little")) or bytes(16) for cell in cells]
         words: Array = np.frombuffer(b"".join(each), "<u8").reshape(len(cells), 2)
         return words
+
+
+def _arrays(memory: Callable[[str], memoryview], kind: RuleKind) -> tuple[Array, Array]:
+    """Words and images, [slot, octet]."""
+    words = np.frombuffer(memory(f"{kind.prefix}_cells"), "<u8")
+    images = np.frombuffer(memory(f"{kind.prefix}_images"), np.uint8)
+    return words, images.reshape(-1, stride_of(kind))

@@ -14,6 +14,7 @@ from ..loading.bundle import Bundle
 from ..loading.ports import DEFAULT_VERDICTS, put
 from ..rules.plans import Changes, Plan
 from ..testrun import Rules, fate_of
+from .images import Images
 from .writer import CardWriter
 
 _LOOPBACK = 1
@@ -35,7 +36,7 @@ class CardRun:
             raise faults.refused(faults.of_kernel(error, "run packets in the kernel")) from error
         self.maps, programs = loaded.maps(), loaded.programs()
         self._entries = {r: programs[self.manifest.entry(r).name] for r in self.manifest.roles}
-        self.writer = CardWriter(self.manifest, self.maps, {})
+        self.writer = CardWriter(self.manifest, self.maps, Images.in_memory(self.manifest))
         self.writer.fill()
         self._roles: dict[int, str] = {}
         self._rules: list[Rule] = []

@@ -1,13 +1,13 @@
 """The maps of a card's rules, one kind at a time: see `Offload` in compiler/manifest.py.
 
-A rule takes effect by itself: one element is inserted, replaced or deleted. Counters are never
-written while their rule is there.
+A rule takes effect by itself: one element is inserted, replaced or deleted. Counters are written
+before their rule can be found, and never while it is there.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from ...compiler.requests.rules import Rule
 from ...compiler.requests.spread import jhash
 from ..kernel.maps import Map
 from ..rules.codec import KindCodec
-from ..rules.images import ImageCodec
 from ..rules.matches import MatchCodec, Matches
 from ..rules.tables import Pool
+from .images import KindImages
 
 CellOf = Callable[[str, int], int]
 Key = tuple[bytes, bytes, int]
@@ -27,32 +27,22 @@ _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _COUNTS = struct.Struct("<QQ")
 
 
-def image_stride(kind: RuleKind) -> int:
-    """Octets from one rule's image to the next."""
-    return (kind.image_size + 7) & ~7
-
-
 class CardTable:
     """One kind's rules on the card. `cells`: by sequence; `ids`: cells by id; `keys`: whose key it
-    is, by the key of the element (a sequence). `images`: a copy of each rule by its cell, in memory
-    of the host that outlives this process; the card keeps no rule's name or request."""
+    is, by the key of the element (a sequence). The card keeps no rule's name or request: `images`
+    do."""
 
     def __init__(
-        self,
-        manifest: Manifest,
-        kind: RuleKind,
-        maps: Mapping[str, Map],
-        images: Mapping[str, memoryview],
+        self, manifest: Manifest, kind: RuleKind, maps: Mapping[str, Map], images: KindImages
     ) -> None:
         if kind.offload is None:
             raise ManifestError(f"{kind.name} is not described for a card")
-        self.kind, self.how = kind, kind.offload
+        self.kind, self.how, self.images = kind, kind.offload, images
         self.codec = KindCodec(manifest, kind)
         self.entries = maps.get(f"{kind.prefix}_entries")
         self.records = maps.get(f"{kind.prefix}_records")
         self.counts = maps.get(f"{kind.prefix}_counts")
-        self.images, self.image_codec = images.get(kind.name), ImageCodec(manifest, kind)
-        self.matches = MatchCodec(kind, self.image_codec)
+        self.matches = MatchCodec(kind, images.codec)
         self._numbers = {int(mask, 16): n for n, mask in enumerate(kind.fixed, start=1)}
         self.cells: dict[int, int] = {}
         self.ids: dict[int, int] = {}
@@ -93,76 +83,90 @@ class CardTable:
             octets[self.how.key_at : self.how.key_at + len(whole)] = whole
         return bytes(octets)
 
-    # ---- what happens to a rule -------------------------------------------------------------
+    # ---- memory -----------------------------------------------------------------------------
 
     def owner(self, rule: Rule, key: Key) -> int:
         """The sequence of the rule that has this one's key; its own if it is free. Rules that match
         the same are refused by the rule book, so this is about hashes."""
         return self.keys.get(key[1], rule.sequence)
 
-    def settle(self, rule: Rule) -> int:
+    def settle(self, rule: Rule) -> None:
         """Give a new rule its cell. Raises NoRoom."""
         cell = self.free.take()
         self.cells[rule.sequence], self.ids[rule.id] = cell, cell
+
+    def move(self, old: Rule, new: Rule) -> None:
+        """The cell of one is another's from now on."""
+        cell = self._leave(old)
+        self.cells[new.sequence], self.ids[new.id] = cell, cell
+
+    def forget(self, rule: Rule) -> None:
+        """It is gone: its cell may be another's."""
+        self.free.give(self._leave(rule))
+
+    def _leave(self, rule: Rule) -> int:
+        cell = self.cells.pop(rule.sequence)
+        if self.ids.get(rule.id) == cell:
+            del self.ids[rule.id]
         return cell
+
+    def stage(self, rule: Rule, revision: int, gone: bool = False) -> None:
+        """Its image from a revision on. Raises TooLong."""
+        octets = b"" if gone else self.matches.of(rule).image
+        self.images.stage(self.cells[rule.sequence], revision, None if gone else rule, octets)
+
+    # ---- the card ---------------------------------------------------------------------------
 
     def write(self, rule: Rule, cell_of: CellOf) -> None:
         """Put the rule, new or changed, onto the card. Raises BpfError."""
-        cell = self.cells[rule.sequence]
-        matches = self.matches.of(rule)
-        if self.images is not None:  # first: what is not on the card yet is put there again
-            at = cell * image_stride(self.kind)
-            self.image_codec.write(self.images, at, rule, cell, matches.image)
-        whole, key, rank = self._key(matches) or (b"", b"", 0)
+        cell, found = self.cells[rule.sequence], self.key(rule)
+        whole, key, rank = found or (b"", b"", 0)
         value = self.value(rule, cell, whole, rank, cell_of)
         if self.records is not None:
             self.records.update(_U32.pack(cell), value)
-        if self.entries is not None and key:
+        if self.entries is not None and found:
             self.entries.update(key, value)
             self.keys[key] = rule.sequence
 
     def withdraw(self, rule: Rule) -> None:
         """Nobody finds the rule by that match any more. Raises BpfError."""
         found = self.key(rule)
-        if found is None or self.entries is None or self.keys.get(found[1]) != rule.sequence:
+        if found is not None and self.keys.get(found[1]) == rule.sequence:
+            self._clear(found[1])
+            del self.keys[found[1]]
+
+    def _clear(self, key: bytes) -> None:
+        if self.entries is None:
             return
         if self.how.way == "array":
-            self.entries.update(found[1], bytes(self.how.size))
+            self.entries.update(key, bytes(self.how.size))
         else:
-            self.entries.delete(found[1])
-        del self.keys[found[1]]
+            self.entries.delete(key)
 
-    def remove(self, rule: Rule) -> None:
-        """Take the rule off the card, and its counters with it. Raises BpfError."""
-        self.withdraw(rule)
-        cell = self.cells.pop(rule.sequence)
-        if self.ids.get(rule.id) == cell:
-            del self.ids[rule.id]
-        if self.records is not None:
-            self.records.update(_U32.pack(cell), bytes(self.how.size))
+    def count_anew(self, rule: Rule) -> None:
+        """Whatever its cell counted before. Raises BpfError."""
         if self.counts is not None:
-            self.counts.update(_U32.pack(cell), bytes(_COUNTS.size))
-        if self.images is not None:
-            at = cell * image_stride(self.kind)
-            self.images[at : at + self.kind.image_size] = bytes(self.kind.image_size)
-        self.free.give(cell)
+            self.counts.update(_U32.pack(self.cells[rule.sequence]), bytes(_COUNTS.size))
 
     # ---- opened again -----------------------------------------------------------------------
 
-    def restore(self) -> list[Rule]:
-        """The rules of the images, which whoever wrote them may have left half on the card."""
+    def restore(self, revision: int) -> list[Rule]:
+        """The rules of a revision, into memory."""
         found = []
-        stride = image_stride(self.kind)
-        for cell in range(1, self.kind.cells):
-            image = self.images[cell * stride :] if self.images is not None else b""
-            try:
-                rule, _ = self.image_codec.rule_of(image)
-            except (ValueError, struct.error):
-                continue
+        for cell, rule in self.images.rules(revision):
             self.cells[rule.sequence], self.ids[rule.id] = cell, cell
+            if key := self.key(rule):
+                self.keys[key[1]] = rule.sequence
             found.append(rule)
         self.free.all_but(np.array(list(self.cells.values()), np.int64))
         return found
+
+    def clear_all_but(self, rules: Collection[Rule]) -> None:
+        """Take off the card what is none of these rules'. Raises BpfError."""
+        kept = {found[1] for rule in rules if (found := self.key(rule))}
+        for key in () if self.entries is None else list(self.entries.keys()):
+            if key not in kept:
+                self._clear(key)
 
     def counted(self, cell: int) -> tuple[int, int]:
         """Packets and octets."""

@@ -6,15 +6,18 @@ from collections.abc import Iterator, Mapping
 
 from ...compiler.requests.rules import Rule
 from ...lang.request import IE, Change, Request, RuleItem
-from ..loading.loader import Loaded
+from ..intents import host
+from ..loading.either import AnyLoaded
 from .decide import PARTS, Verdict
 from .settings import Shape
 
 _QUEUES = 256
 
 
-def queue_cpus(loaded: Loaded) -> dict[int, int]:
-    """The CPU of each receive queue; empty where a pipeline steers nothing."""
+def queue_cpus(loaded: AnyLoaded) -> dict[int, int]:
+    """The CPU of each receive queue; empty where a pipeline steers nothing, or nobody knows."""
+    if loaded.mode == "offload":
+        return host.cpus_of_queues(port.interface for port in loaded.ports)
     table = loaded.maps.get("queues")
     if table is None:
         return {}
@@ -22,7 +25,9 @@ def queue_cpus(loaded: Loaded) -> dict[int, int]:
     return {queue: int.from_bytes(cpu, "little") for queue, cpu in found if cpu is not None}
 
 
-def request_for(verdict: Verdict, loaded: Loaded, shape: Shape, cpus: Mapping[int, int]) -> Request:
+def request_for(
+    verdict: Verdict, loaded: AnyLoaded, shape: Shape, cpus: Mapping[int, int]
+) -> Request:
     """What brings the rules in line with a verdict; without changes where they are."""
     flags = list(loaded.book.rules(shape.flag))
     changes: list[Change] = []

@@ -14,7 +14,7 @@ from ..kernel.maps import BPF_F_MMAPABLE, Map, MapSpec, MapType
 from ..kernel.pins import Descriptor
 
 if TYPE_CHECKING:
-    from ..loading.loader import Loaded
+    from ..loading.either import AnyLoaded
 
 _INSN = struct.Struct("<BBhi")  # code, source << 4 | destination, offset, immediate
 _LOOK_UP, _THIS_CPU = 1, 8  # enum bpf_func_id
@@ -59,7 +59,7 @@ class PipelineDrops:
         self._drops: QueueDrops | None = None
         self._map = 0
 
-    def by_cpu(self, loaded: Loaded) -> dict[int, int] | None:
+    def by_cpu(self, loaded: AnyLoaded) -> dict[int, int] | None:
         """Since this was first asked, or the pipeline was upgraded. None where it steers nothing,
         or this process may not look (CAP_PERFMON)."""
         cpus = loaded.maps.get("cpus")

@@ -25,7 +25,9 @@ _log = logging.getLogger("heliod.congestion")
 
 
 @dataclass
-class _Watched:
+class Watched:
+    """A pipeline that is watched for."""
+
     owner: Owner
     settings: Congestion
     shape: Shape
@@ -46,7 +48,7 @@ class Watcher:
         sample: Callable[[list[str]], host.Sample] = host.sample,
     ) -> None:  # fmt: skip
         self._owners, self._sample = owners, sample
-        self._watched: dict[int, _Watched] = {}  # by the owner's identity
+        self._watched: dict[int, Watched] = {}  # by the owner's identity
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="congestion", daemon=True)
 
@@ -69,23 +71,23 @@ class Watcher:
             soonest = min((w.due for w in self._watched.values()), default=now + _IDLE)
             self._ended.wait(max(0.0, min(soonest, now + _IDLE) - time.monotonic()))
         for watched in self._watched.values():
-            self._settle(watched, Verdict())
+            self.settle(watched, Verdict())
             watched.drops.close()
 
     def _look(self) -> None:
         """Which pipelines there are to watch for."""
-        found: dict[int, _Watched] = {}
+        found: dict[int, Watched] = {}
         for owner in self._owners():
             settings, shape = owner.loaded.congestion, shape_of(owner.loaded.manifest)
             if settings is not None and shape is not None:
                 known = self._watched.get(id(owner))
-                found[id(owner)] = known or _Watched(owner, settings, shape)
+                found[id(owner)] = known or Watched(owner, settings, shape)
                 found[id(owner)].shape = shape
         for owner_id in self._watched.keys() - found.keys():
             self._watched[owner_id].drops.close()
         self._watched = found
 
-    def turn(self, watched: _Watched, now: float) -> None:
+    def turn(self, watched: Watched, now: float) -> None:
         """Look, decide, and say so."""
         settings = watched.settings
         watched.due = now + settings.period
@@ -109,9 +111,9 @@ class Watcher:
             _log.warning("%s: the host %s", watched.owner.name, said)
         # Rules that are new, or that somebody else has marked, are brought in line, too.
         if verdict.congested or verdict != was or not watched.settled:
-            watched.settled = self._settle(watched, verdict)
+            watched.settled = self.settle(watched, verdict)
 
-    def _settle(self, watched: _Watched, verdict: Verdict) -> bool:
+    def settle(self, watched: Watched, verdict: Verdict) -> bool:
         """Bring the rules in line. Returns whether they are."""
         owner = watched.owner
         try:

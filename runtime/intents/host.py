@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -72,6 +74,23 @@ def cpu_times(text: str) -> dict[int, Busy]:
             ticks = [int(word) for word in words[:8]]
             idle = sum(ticks[3:5])
             found[int(name[3:])] = Busy(sum(ticks) - idle, sum(ticks))
+    return found
+
+
+def cpus_of_queues(interfaces: Iterable[str], proc: Path = PROC) -> dict[int, int]:
+    """Of receive queues the CPU that takes their interrupts, as far as a driver calls these by
+    interface and queue (`nic0-rxtx-3`, as the NFP's does); of two interfaces the first's."""
+    found: dict[int, int] = {}
+    with suppress(OSError):
+        lines = [line.split() for line in (proc / "interrupts").read_text().splitlines()]
+        for interface in interfaces:
+            called = re.compile(rf"{re.escape(interface)}-(?:rxtx|TxRx|rx)-(\d+)")
+            for words in lines:
+                if (match := called.fullmatch(words[-1] if words else "")) is not None:
+                    irq = proc / "irq" / words[0].rstrip(":") / "effective_affinity_list"
+                    cpu = re.match(r"\d+", irq.read_text())
+                    if cpu is not None:
+                        found.setdefault(int(match[1]), int(cpu[0]))
     return found
 
 

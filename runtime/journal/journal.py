@@ -16,7 +16,7 @@ from dataclasses import replace
 from ...compiler.requests.rules import Reference
 from ..agent.outcome import Outcome
 from ..loading.bundle import Bundle
-from ..loading.loader import Loaded
+from ..loading.either import AnyLoaded
 from . import log
 from .log import IES, NOTE, PACKED, Entry, Log
 from .store import Build, Snapshot, Store
@@ -67,7 +67,7 @@ class Journal:
             self._keyed.pop()
         self.log.withdraw(self._mark)
 
-    def note(self, revision: int, loaded: Loaded) -> None:
+    def note(self, revision: int, loaded: AnyLoaded) -> None:
         """Another transaction than a request's: nothing that a replay would have to make again."""
         self.log.append(Entry(revision, NOTE, json.dumps(ifindexes_of(loaded)).encode()))
         self._since += 1
@@ -145,11 +145,11 @@ def build_of(bundle: Bundle) -> Build:
     return bundle.manifest.to_json(), bundle.object, traced
 
 
-def config_of(loaded: Loaded) -> str:
+def config_of(loaded: AnyLoaded) -> str:
     """`Kept.config`"""
     about = {name: value for name, value in loaded.about.items() if name != "manifest"}
     return json.dumps({**about, "ifindexes": ifindexes_of(loaded)})
 
 
-def ifindexes_of(loaded: Loaded) -> dict[str, int]:
+def ifindexes_of(loaded: AnyLoaded) -> dict[str, int]:
     return {str(port.number): port.ifindex for port in loaded.ports}

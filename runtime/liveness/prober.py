@@ -163,6 +163,7 @@ class Prober:
         """Bring what is probed up to date with the rules."""
         owner = pipeline.owner
         with owner.still(time.monotonic() + _TURN) as loaded:
+            assert isinstance(loaded, Loaded)  # a card has no overlays
             revision = owner.revision
             if (pipeline.loaded, pipeline.revision) == (loaded, revision):
                 return

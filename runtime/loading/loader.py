@@ -13,7 +13,6 @@ from ...compiler.requests.rulebook import Plan, RuleBook
 from ...lang.diagnostics import Refused
 from ...lang.request import Request
 from .. import faults
-from ..card.faults import only_local
 from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
 from ..edge.rules import also_wrong
@@ -21,6 +20,7 @@ from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map, Program, XdpMode
 from ..kernel.netlink import Netlink
 from ..liveness.settings import from_json as liveness_of
+from ..rules import snapshot
 from ..rules.packed import keep
 from ..rules.recovery import recover
 from ..rules.transaction import Writer
@@ -59,6 +59,7 @@ from .releases import (
 )
 
 if TYPE_CHECKING:
+    from .either import AnyLoaded
     from .refresh import Refreshed, Surroundings
 
 
@@ -68,7 +69,7 @@ class Content(Protocol):
     def prepare(self, maps: Mapping[str, Map]) -> None:
         """Fill fresh maps before there is a writer."""
 
-    def fill(self, loaded: Loaded) -> None:
+    def fill(self, loaded: AnyLoaded) -> None:
         """Make changes like any others."""
 
 
@@ -81,7 +82,7 @@ class Configured:
     def prepare(self, maps: Mapping[str, Map]) -> None:
         """Nothing."""
 
-    def fill(self, loaded: Loaded) -> None:
+    def fill(self, loaded: AnyLoaded) -> None:
         requests = iter(self.config.requests)
         for request in requests:
             try:
@@ -187,8 +188,6 @@ class Loaded:
                 about = read_about(name)
                 if about.get("namespace") != this_namespace():
                     raise faults.refused(faults.elsewhere(name))
-                if about["mode"] == "offload":
-                    raise faults.refused(only_local(name))
                 if releases_of(name) != [about["release"]]:
                     from ..upgrades.upgrade import finish
 
@@ -242,6 +241,14 @@ class Loaded:
     def revision(self) -> int:
         """The number of the last transaction."""
         return self.writer.epoch
+
+    def skip_to(self, revision: int) -> None:
+        """Go on counting from a revision, if it is a later one."""
+        self.writer.skip_to(revision)
+
+    def snapshot(self) -> list[bytes]:
+        """The rules as octets."""
+        return snapshot.take(self.writer, self.manifest)
 
     def apply(self, wanted: Request | Columns) -> Plan:
         """Make a request's changes, or create packed rules, all at one moment. Raises `Refused`

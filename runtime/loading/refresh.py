@@ -20,6 +20,7 @@ from . import attach
 from .ports import Port, find_ports, local_addresses
 
 if TYPE_CHECKING:
+    from .either import AnyLoaded
     from .loader import Loaded
 
 
@@ -53,7 +54,7 @@ class Refreshed:
     findings: tuple[Diagnostic, ...] = ()
 
 
-def look(netlink: Netlink, loaded: Loaded, routes: Routes | None = None) -> Surroundings:
+def look(netlink: Netlink, loaded: AnyLoaded, routes: Routes | None = None) -> Surroundings:
     """Ask the kernel; for the routes only where they are not given. From any thread."""
     links, addresses = netlink.links(), netlink.addresses()
     ports = find_ports(loaded.wanted, links, addresses)

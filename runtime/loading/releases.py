@@ -30,7 +30,7 @@ from typing import Any
 from ...compiler.manifest import Manifest
 from ...lang.diagnostics import Refused
 from .. import faults
-from ..agent.privileges import LOADING, NUMBERS, permitted
+from ..agent.privileges import CARDS, LOADING, NUMBERS, permitted
 from ..edge.config import Config
 from ..kernel.handles import (
     BpfError,
@@ -340,6 +340,12 @@ def need_capabilities() -> None:
     lacking = [name for name in LOADING if not have >> NUMBERS[name] & 1]
     if lacking and not have >> NUMBERS["CAP_SYS_ADMIN"] & 1:
         raise faults.refused(faults.no_privilege(f"load: {' and '.join(lacking)} is missing"))
+
+
+def need_to_bind() -> None:
+    """The same of who binds maps to a device."""
+    if not permitted() >> NUMBERS[CARDS] & 1:
+        raise faults.refused(faults.no_card_privilege(CARDS))
 
 
 def need_privilege() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 import time
 from collections.abc import Collection, Mapping
@@ -143,6 +144,15 @@ class Reader:
         wanted = [kind for kind in self.manifest.rules if not kinds or kind.name in kinds]
         rules = [self._rules(kind, slots_at(cells[kind.name], epoch)) for kind in wanted]
         return Moment(self.manifest, epoch, self.port_numbers, rules)
+
+    def moment_in(self, descriptor: int, kinds: Collection[str] = ()) -> Moment:
+        """That of a memory file of `Writer.copies`. Its images may be overwritten."""
+        words = np.frombuffer(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ), "<u8")
+        cells, at = dict[str, Array](), 1
+        for kind in self.manifest.rules:
+            cells[kind.name] = words[at : at + kind.cells]
+            at += kind.cells
+        return self.moment_of(int(words[0]), cells, kinds)
 
     def _rules(self, kind: RuleKind, slots: Array) -> Rules:
         live = np.flatnonzero(slots)

@@ -5,8 +5,8 @@ With a second socket, which listens, the reader also serves metrics there.
 
 The agent sends, over a socket of packets that the reader is started with, for each call one octet
 (the method) and one or two descriptors: a stream socket for this call, and for what lists rules a
-memory file: the epoch, u64, and behind it all cells of each rule kind, as they were at that epoch.
-Until the reader says `COPIED` the agent lets nothing that these lead to be overwritten.
+memory file with what leads to the rules of a moment (`Writer.copies`, `CardWriter.copies`).
+Until the reader says `COPIED` the agent lets nothing that this leads to be overwritten.
 
 On the stream socket frames go both ways: kind u8, length u32 (little-endian), octets. First the
 agent's request: the object's digest and the message; then the reader's answers: PART after PART,
@@ -15,7 +15,6 @@ then END; or FAILED with a `Failure`.
 
 from __future__ import annotations
 
-import mmap
 import os
 import signal
 import socket
@@ -25,13 +24,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 
-import numpy as np
 from google.protobuf.message import Message
 
 from ...lang.ending import diagnosed
 from ..agent import faults
+from ..card.reader import reader_of
 from ..faults import refused
-from ..looking.reader import Array, Reader
+from ..looking.reader import Reader
 from ..rules.moment import Moment
 from . import control_pb2 as pb
 from . import listing
@@ -122,7 +121,7 @@ class _Call:
 
     def _list(self, digest: str, octets: bytes) -> Iterator[Message]:
         asked = pb.ListRequest.FromString(octets)
-        with Reader(asked.pipeline) as reader:
+        with reader_of(asked.pipeline) as reader:
             wanted = listing.Wanted(reader, asked.filter, asked.form)
             moment = self._moment(reader, digest, wanted).detach()
             send(self.call, COPIED)
@@ -130,7 +129,7 @@ class _Call:
 
     def _get(self, digest: str, octets: bytes) -> Iterator[Message]:
         asked = pb.GetRequest.FromString(octets)
-        with Reader(asked.pipeline) as reader:
+        with reader_of(asked.pipeline) as reader:
             wanted = listing.Wanted(reader, listing.one(asked), asked.form)
             found = next(iter(listing.Listing(self._moment(reader, digest, wanted), wanted)), None)
             send(self.call, COPIED)
@@ -139,26 +138,15 @@ class _Call:
             yield found
 
     def _stats(self, digest: str, octets: bytes) -> Iterator[Message]:
-        with Reader(pb.StatsRequest.FromString(octets).pipeline) as reader:
+        with reader_of(pb.StatsRequest.FromString(octets).pipeline) as reader:
             yield listing.stats(reader)
 
     def _entries(self, digest: str, octets: bytes) -> Iterator[Message]:
         asked = pb.EntriesRequest.FromString(octets)
-        with Reader(asked.pipeline) as reader:
+        with reader_of(asked.pipeline) as reader:
             yield from listing.entries(reader, asked.state)
 
     def _moment(self, reader: Reader, digest: str, wanted: listing.Wanted) -> Moment:
         if reader.manifest.digest != digest:
             raise refused(faults.other_build())
-        epoch, cells = read_cells(self._cells, reader)
-        return reader.moment_of(epoch, cells, wanted.within)
-
-
-def read_cells(descriptor: int, reader: Reader) -> tuple[int, dict[str, Array]]:
-    """What the agent wrote: see above."""
-    words = np.frombuffer(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ), "<u8")
-    found, at = dict[str, Array](), 1
-    for kind in reader.manifest.rules:
-        found[kind.name] = words[at : at + kind.cells]
-        at += kind.cells
-    return int(words[0]), found
+        return reader.moment_in(self._cells, wanted.within)

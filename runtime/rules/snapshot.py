@@ -13,12 +13,14 @@ build. A few copies by the column, however many rules there are.
                         tuples   that directory
                         keys     of the hash, and its
                         entries
+
+Of a pipeline on a card: cells and images (card/snapshot.py).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,14 +46,19 @@ class Misfit(ValueError):
 def take(writer: Writer, manifest: Manifest) -> list[bytes]:
     """The live rules, in parts to be written one behind the other. Settles the writer."""
     writer.settle()
+    return encode(manifest, {table.kind.name: _arrays(table) for table in writer.tables.values()})
+
+
+def encode(manifest: Manifest, kinds: Mapping[str, Iterable[tuple[str, Array]]]) -> list[bytes]:
+    """Each kind's arrays, by name."""
     header: dict[str, Any] = {"digest": manifest.digest, "kinds": {}}
     arrays: list[Array] = []
-    for table in writer.tables.values():
+    for kind, found in kinds.items():
         described = {}
-        for name, array in _arrays(table):
+        for name, array in found:
             described[name] = len(array)
             arrays.append(array)
-        header["kinds"][table.kind.name] = described
+        header["kinds"][kind] = described
     text = json.dumps(header).encode()
     text += b" " * (-(len(text) + 8) % 8)
     return [_MAGIC, len(text).to_bytes(4, "little"), text, *map(_padded, arrays)]
@@ -83,6 +90,12 @@ def _padded(array: Array) -> bytes:
 def put(content: bytes, maps: Mapping[str, Map], manifest: Manifest) -> None:
     """Fill fresh maps, before a writer opens them. Next hops are unresolved: `refresh` them.
     Raises Misfit, BpfError."""
+    for kind, found in decode(content, manifest):
+        _fill(kind, found, maps)
+
+
+def decode(content: bytes, manifest: Manifest) -> Iterator[tuple[RuleKind, dict[str, Array]]]:
+    """Each kind's arrays, by name. Raises Misfit."""
     header, at = _header(content)
     if header.get("digest") != manifest.digest:
         raise Misfit("it is another build's")
@@ -96,7 +109,7 @@ def put(content: bytes, maps: Mapping[str, Map], manifest: Manifest) -> None:
             array: Array = np.frombuffer(content, dtype, count * width, at)
             found[name] = array.reshape(count, width) if width > 1 else array
             at += size + -size % 8
-        _fill(kind, found, maps)
+        yield kind, found
 
 
 def _header(content: bytes) -> tuple[dict[str, Any], int]:

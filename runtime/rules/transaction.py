@@ -306,6 +306,12 @@ class Writer:
             table.free_slots.let_go()
         return whole
 
+    def copies(self) -> Iterator[bytes | memoryview]:
+        """The epoch, u64, and behind it all cells of each kind: see `Reader.moment_in`."""
+        yield self.epoch.to_bytes(8, "little")
+        for table in self.tables.values():
+            yield table.cells
+
     def skip_to(self, epoch: int) -> None:
         """Number the next transaction after this one, if that is further."""
         if epoch > self.control[_EPOCH]:

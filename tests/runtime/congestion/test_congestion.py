@@ -139,6 +139,24 @@ def test_the_kernels_counters_are_read() -> None:
     assert host.since({1: 5, 2: 9}, {1: 7, 2: 3, 4: 100}) == 2
 
 
+def test_the_queues_of_a_card_are_those_that_its_driver_names(tmp_path: Path) -> None:
+    (tmp_path / "interrupts").write_text(
+        "           CPU0       CPU1\n"
+        " 24:          5          0  PCI-MSI 1-edge      nic0-rxtx-0\n"
+        " 25:          0          7  PCI-MSI 2-edge      nic0-rxtx-1\n"
+        " 26:          0          7  PCI-MSI 3-edge      nic01-rxtx-2\n"
+        " 27:          0          7  PCI-MSI 4-edge      nic1-rxtx-1\n"
+        " 28:          0          7  PCI-MSI 4-edge      nic1-rxtx-5\n"
+        "LOC:          0          7  Local timer interrupts\n"
+    )
+    for irq, cpus in {24: "0", 25: "1-3", 26: "9", 27: "9", 28: "4,6"}.items():
+        (tmp_path / "irq" / str(irq)).mkdir(parents=True)
+        (tmp_path / "irq" / str(irq) / "effective_affinity_list").write_text(f"{cpus}\n")
+    assert host.cpus_of_queues(["nic0", "nic1"], tmp_path) == {0: 0, 1: 1, 5: 4}
+    assert host.cpus_of_queues(["eth9"], tmp_path) == {}
+    assert host.cpus_of_queues(["eth9"], tmp_path / "nothing") == {}
+
+
 def test_this_machines_own_files_are_understood() -> None:
     before = host.sample(["lo"])
     online = Path("/sys/devices/system/cpu/online").read_text()
@@ -295,7 +313,7 @@ class Turns:
     def __init__(self, world: World) -> None:
         from helioc.runtime.agent.events import Events
         from helioc.runtime.congestion.settings import shape_of
-        from helioc.runtime.congestion.watcher import _Watched
+        from helioc.runtime.congestion.watcher import Watched
 
         loaded = world.edge.inside_thread(lambda: Loaded.open(world.name))
         self.owner = Owner(loaded, Events())
@@ -304,7 +322,7 @@ class Turns:
         shape = shape_of(loaded.manifest)
         assert shape is not None
         self.watcher = Watcher(list, lambda _: self.sample())
-        self.watched = _Watched(self.owner, Congestion(), shape)
+        self.watched = Watched(self.owner, Congestion(), shape)
 
     def close(self) -> None:
         self.watched.drops.close()

@@ -1,0 +1,24 @@
+"""A pipeline that is loaded, on the host or on a card: what its owner needs to know of that."""
+
+from __future__ import annotations
+
+from ..card.loaded import LoadedCard
+from ..edge.config import Config
+from .bundle import Bundle
+from .loader import Content, Loaded
+from .releases import on_card, pick
+
+AnyLoaded = Loaded | LoadedCard
+
+
+def load(bundle: Bundle, config: Config, name: str, content: Content | None = None) -> AnyLoaded:
+    """Onto the card, if the bundle is for one. Raises `Refused`; then nothing of it is left."""
+    if bundle.manifest.target == "host":
+        return Loaded.load(bundle, config, name, content=content)
+    return LoadedCard.load(bundle, config, name, content)
+
+
+def open_loaded(name: str = "") -> AnyLoaded:
+    """Wherever it runs; without a name, the only one. Raises `Refused`."""
+    name = pick(name)
+    return LoadedCard.open(name) if on_card(name) else Loaded.open(name)
