@@ -94,6 +94,15 @@ class Block:
             if column is not None:
                 yield field, column
 
+    def referring(self, to: Reference) -> Array:
+        """The rows that refer to it."""
+        at = [index for index, each in enumerate(self.meant) if each == to]
+        found = np.zeros(self.count, np.bool_)
+        for pointers in (self.targets, *self.references.values()):
+            if at and pointers is not None:
+                found |= np.isin(pointers, at)
+        return np.flatnonzero(found)
+
     def commit(self, book: RuleBook) -> None:
         """Put the rules into the book's table."""
         table = book.tables[self.kind.name]

@@ -119,6 +119,10 @@ class Columned(MutableMapping[int, V]):
             (pair for pair in columns if pair[0] not in own),
         )
 
+    def singles(self) -> Iterator[V]:
+        """What lies over the columns."""
+        return (value for value in self._own.values() if value is not _GONE)
+
     def columns(self) -> tuple[Array, Array]:
         """Keys and values, all of which are int."""
         seen = self._seen()
@@ -157,6 +161,12 @@ def columns_of(own: Mapping[int, int]) -> tuple[Array, Array]:
         return own.columns()
     count = len(own)
     return np.fromiter(own, np.uint64, count), np.fromiter(own.values(), np.uint32, count)
+
+
+def singles_of(own: Mapping[Any, V]) -> Iterator[V]:
+    """What its entries are that did not come by the column."""
+    values = own.singles() if isinstance(own, Columned) else own.values()
+    return (value for value in values if type(value) is not int)
 
 
 def pairs_of(own: Mapping[Any, V]) -> Iterable[tuple[Any, V]]:

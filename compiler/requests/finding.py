@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ...lang.diagnostics import did_you_mean
@@ -185,19 +186,14 @@ class Finder(Draft):
                 into.point(member.id, by)
 
     def _pointed_at(self, rule: Rule) -> Fault:
-        wanted = Reference(rule.kind, rule.id)
-        names: list[str] = []
-        more = 0
-        for name, kind in self.book.kinds.items():
-            staged = self.staged(name)
-            for handle in dict.fromkeys([*staged.table.rules, *staged.rules]):
-                other = staged.get(handle)
-                if other is None or wanted not in kind.owned_by(other):
-                    continue
-                if len(names) < _POINTERS_NAMED:
-                    names.append(f"{other.kind} {other.id}")
-                else:
-                    more += 1
+        wanted, names = Reference(rule.kind, rule.id), list[str]()
+        more = self.staged(rule.kind).points(rule.id)
+        referring = chain.from_iterable(
+            self.staged(kind).referring(wanted) for kind in self.book.kinds
+        )
+        for other in islice(referring, _POINTERS_NAMED):
+            names.append(f"{other.kind} {other.id}")
+            more -= sum(each == wanted for each in self.book.kinds[other.kind].owned_by(other))
         who = ", ".join(names) + (f" and {more} more" if more else "")
         title = f"{rule.kind} {rule.id} is still pointed at by {who}"
         help_ = f"delete {names[0]} too, in the same request if need be" if names else ""

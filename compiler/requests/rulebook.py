@@ -90,12 +90,9 @@ class RuleBook:
         return next((r for r in self.pointing(rule) if r.sequence == rule.owner), None)
 
     def pointing(self, rule: Rule) -> Iterator[Rule]:
-        """The rules that refer to this one. Looks at all of them."""
-        wanted = Reference(rule.kind, rule.id)
+        """The rules that refer to this one."""
         for table in self.tables.values():
-            for other in table:
-                if wanted in table.kind.owned_by(other):
-                    yield other
+            yield from table.referring(Reference(rule.kind, rule.id))
 
     # ---- changing ---------------------------------------------------------------------------
 

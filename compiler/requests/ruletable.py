@@ -44,6 +44,9 @@ class Packed(Protocol):
     def hashes(self, kind: Kind) -> Array:
         """Of the match images (columned.py)."""
 
+    def referring(self, to: Reference) -> Array:
+        """The rows that refer to it."""
+
 
 class Kept(Packed, Protocol):
     """Rules that were in force before this book was made. `youngest`: the highest sequence."""
@@ -118,6 +121,17 @@ class Table:
     def __iter__(self) -> Iterator[Rule]:
         for _, found in pairs_of(self.rules):
             yield self.unpack(found) if type(found) is int else found  # type: ignore[misc]
+
+    def referring(self, to: Reference) -> Iterator[Rule]:
+        """The rules that refer to it. Packed ones are found by the column."""
+        for block in self.blocks:
+            rows = block.referring(to)
+            for row, id_ in zip(rows.tolist(), block.ids[rows].tolist(), strict=True):
+                if self.rules.get(id_) == block.base + row:  # nothing lies over it
+                    yield block.rule(row)
+        for rule in columned.singles_of(self.rules):
+            if to in self.kind.owned_by(rule):  # type: ignore[arg-type]
+                yield rule  # type: ignore[misc]
 
     def lowest_free(self) -> int:
         free, rules = self.free, self._ids()
@@ -284,6 +298,16 @@ class Staged:
             top = max(self.lowest + 1, self.table.top)
             self.lowest = self.spare.pop() if self.spare else top
         return self.lowest
+
+    def referring(self, to: Reference) -> Iterator[Rule]:
+        """The rules that refer to it."""
+        kind = self.table.kind
+        for rule in self.table.referring(to):
+            if (kind.key_of(rule) if kind.grouped else rule.id) not in self.rules:
+                yield rule
+        for changed in self.rules.values():
+            if changed is not None and to in kind.owned_by(changed):
+                yield changed
 
     # ---- changes ----------------------------------------------------------------------------
 

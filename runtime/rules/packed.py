@@ -114,19 +114,36 @@ class PackedImages:
     def pointing(self) -> Counter[Reference]:
         """How often each rule is referred to."""
         found: Counter[Reference] = Counter()
-        for given in self._codec.given.values():
-            for tag, kind in enumerate(given.references, 2):
-                found.update(self._referring(given.at, tag, kind))
-        for tag, kind in enumerate(self._codec.kind.alternatives, 1):
-            found.update(self._referring(self._codec.target_at, tag, kind))
+        for at, tag, kind in self._referrers():
+            to, _ = self._referring(at, tag)
+            ids, counts = np.unique(to, return_counts=True)
+            pairs = zip(ids.tolist(), counts.tolist(), strict=True)
+            found.update({Reference(kind, id_): count for id_, count in pairs})
         return found
 
-    def _referring(self, at: int, tag: int, kind: str) -> dict[Reference, int]:
-        images = self._images[self._images[:, at] == tag]
-        to = np.ascontiguousarray(images[:, at + 1 : at + 5]).view("<u4")[:, 0]
-        ids, counts = np.unique(to, return_counts=True)
-        pairs = zip(ids.tolist(), counts.tolist(), strict=True)
-        return {Reference(kind, id_): count for id_, count in pairs if kind != "port"}
+    def referring(self, to: Reference) -> npt.NDArray[np.int64]:
+        """The rows that refer to it."""
+        found = np.zeros(len(self), np.bool_)
+        for at, tag, kind in self._referrers():
+            if kind == to.kind:
+                ids, rows = self._referring(at, tag)
+                found[rows[ids == to.id]] = True
+        return np.flatnonzero(found)
+
+    def _referrers(self) -> Iterator[tuple[int, int, str]]:
+        """Where in an image a rule may be referred to, by which tag, and of which kind it is."""
+        for given in self._codec.given.values():
+            for tag, kind in enumerate(given.references, 2):
+                if kind != "port":
+                    yield given.at, tag, kind
+        for tag, kind in enumerate(self._codec.kind.alternatives, 1):
+            yield self._codec.target_at, tag, kind
+
+    def _referring(self, at: int, tag: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """The ids that are referred to there, and by which rows."""
+        rows = np.flatnonzero(self._images[:, at] == tag)
+        octets = np.ascontiguousarray(self._images[rows, at + 1 : at + 5])
+        return octets.view("<u4")[:, 0], rows
 
 
 def _number(octets: Octets) -> npt.NDArray[np.uint64]:

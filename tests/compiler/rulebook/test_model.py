@@ -193,6 +193,11 @@ class Machine(RuleBasedStateMachine):
                     if reference.kind == table.kind.name:
                         counted[reference.id] = counted.get(reference.id, 0) + 1
             assert table.pointed == counted
+            for id_ in table.rules if not table.kind.grouped else ():
+                target = table.get(id_)
+                assert target is not None
+                found = [*self.book.pointing(target)]
+                assert len(found) == len(set(found)) == counted.get(id_, 0)
             live = {table.kind.key_of(r) for r in table} if table.kind.keyed else set()
             assert set(table.keys) == (set() if table.kind.grouped else live)
 

@@ -44,6 +44,9 @@ def _same(one: RuleBook, two: RuleBook) -> None:
     for name, table in one.tables.items():
         other = two.tables[name]
         assert (table.keys, table.names, table.pointed) == (other.keys, other.names, other.pointed)
+        for rule in table:
+            pointing = [sorted(each.pointing(rule)) for each in (one, two)]
+            assert pointing[0] == pointing[1], "by the images, and by the rules"
 
 
 def test_a_book_of_images_is_that_of_their_rules() -> None:
