@@ -197,7 +197,7 @@ class Machine(RuleBasedStateMachine):
                 target = table.get(id_)
                 assert target is not None
                 found = [*self.book.pointing(target)]
-                assert len(found) == len(set(found)) == counted.get(id_, 0)
+                assert len(found) == len(set(found)) == counted.get(target.id, 0)
             live = {table.kind.key_of(r) for r in table} if table.kind.keyed else set()
             assert set(table.keys) == (set() if table.kind.grouped else live)
 
