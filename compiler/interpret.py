@@ -29,8 +29,10 @@ from .model import (
     If,
     IfGives,
     Inline,
+    Item,
     MatchReference,
     MatchValue,
+    Packet,
     Pipeline,
     Pop,
     PortOf,
@@ -128,9 +130,9 @@ class _Run(Scope):
                 if not self.packet.pop(s.node):
                     self._dropped("ecn")
             case Assign():
-                new = [self.value(value) for _, value in s.fields]
-                for (field, _), value in zip(s.fields, new, strict=True):
-                    self.packet.change(field.node, field.field, value)
+                new = [(self.value(value), self._index(field)) for field, value in s.fields]
+                for (field, _), (value, index) in zip(s.fields, new, strict=True):
+                    self.packet.change(field.node, field.field, value, index)
             case ClampMss():
                 self.clamp = True
             case Forward():
@@ -146,6 +148,10 @@ class _Run(Scope):
                 self._verdict(s.verdict)
             case Inline():
                 self._block(s.body)
+
+    def _index(self, target: Packet | Item) -> int:
+        """Of the element of an array that is changed; 0 of a field."""
+        return self.value(target.index) if isinstance(target, Item) else 0
 
     def _push(self, s: Push | Append) -> None:
         given = [(e, self.given(e)) for e in s.elements]

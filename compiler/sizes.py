@@ -72,12 +72,22 @@ def _evaluated(expr: Expr, values: dict[str, int]) -> int:
 
 def is_even(header: Header) -> bool:
     """Whether the header has an even number of octets, so that words behind it are aligned."""
-    match header.size:
-        case None:
-            widths = (header.fixed, *(g.width for g in header.groups))
-            return not any(width % 16 for width in widths)
-        case Arithmetic("*", _, Const(factor)) | Arithmetic("*", Const(factor), _):
-            return factor % 2 == 0
+    if header.size is None:
+        return not any(width % 16 for width in (header.fixed, *(g.width for g in header.groups)))
+    return _is_even(header.size)
+
+
+def _is_even(expr: Expr) -> bool:
+    """Whether a number surely is even."""
+    match expr:
+        case Const(number):
+            return number % 2 == 0
+        case Arithmetic("*", left, right):
+            return _is_even(left) or _is_even(right)
+        case Arithmetic("+" | "-", left, right):
+            return _is_even(left) and _is_even(right)
+        case Arithmetic("<<", _, Const(bits)):
+            return bits > 0
     return False
 
 

@@ -106,7 +106,7 @@ statement
     | 'queue' sum
     | 'count' name
     | verdict
-    | statementName ('(' name ')' | ('[' number ']')? ('.' name)* '=' sum)
+    | statementName ('(' name ')' | ('[' number ']')? ('.' step)* '=' sum)
     ;
 
 ifElse : 'if' expr block elseBranch* ;

@@ -106,9 +106,11 @@ class StatementBuilder:
         name, rest = self.name(parts[0]), parts[1:]
         if rest and is_token(rest[0], "["):
             name, rest = self.indexed(rest[1], name, self.number(rest[1])), rest[3:]
-        names = (name, *self.names(rest))
-        target = tree.Path(names[0].span.to(names[-1].span), names)
-        return tree.Assign(span, target, self.expr(value))
+        steps = [c for c in rest if type(c) is not Token]
+        index = self.steps_index(steps)
+        names = (name, *(self.name(step.children[0]) for step in steps))
+        end = self.span(steps[-1]) if steps else name.span
+        return tree.Assign(span, tree.Path(name.span.to(end), names, index), self.expr(value))
 
     def if_else(self, context: Context) -> tree.If:
         children = context.children
@@ -291,7 +293,7 @@ class StatementBuilder:
         """A path in an expression: an index makes its first name a node of a stack, its last one an
         element of an array."""
         first, *rest = (c for c in context.children if type(c) is not Token)
-        name, index = self.name(first), None
+        name = self.name(first)
         if rest and rest[0].start.kind == "[":
             number = self.inner(rest[0].children[1])
             if isinstance(number, tree.Number):
@@ -299,13 +301,19 @@ class StatementBuilder:
             else:
                 self.faults.append(faults.misplaced_index(self.span(rest[0])))
             rest = rest[1:]
-        for step in rest:
-            if len(step.children) > 1 and step is not rest[-1]:
+        index = self.steps_index(rest)
+        names = (name, *(self.name(step.children[0]) for step in rest))
+        return tree.Path(self.span(context), names, index)
+
+    def steps_index(self, steps: Sequence[Context]) -> tree.Expr | None:
+        """The index behind the last name of a path, if there is one: it can stand nowhere else."""
+        index = None
+        for step in steps:
+            if len(step.children) > 1 and step is not steps[-1]:
                 self.faults.append(faults.misplaced_index(self.span(step.children[1])))
             elif len(step.children) > 1:
                 index = self.inner(step.children[1].children[1])
-        names = (name, *(self.name(step.children[0]) for step in rest))
-        return tree.Path(self.span(context), names, index)
+        return index
 
     def subject(self, left: tree.Expr, verb: str) -> tree.Path:
         if isinstance(left, tree.Path) and left.index is None:

@@ -14,8 +14,10 @@ from .pushes import own_fields
 from .stage_names import Program, StageNames, Use
 from .values import KINDS, Value, fits
 
-#: By network header, what has its addresses in a pseudo header (RFC 9293, 768, 4443).
-COVERED = {"ipv4": LAYER4, "ipv6": (*LAYER4, "icmpv6")}
+#: By header, what has its addresses in a pseudo header (RFC 9293, 768, 4443; RFC 8200 section 8.1).
+COVERED = {"ipv4": LAYER4, "ipv6": (*LAYER4, "icmpv6"), "srh": (*LAYER4, "icmpv6")}
+#: Fields that are such an address, or hold them.
+ADDRESSES = ("src", "dst", "segments")
 
 
 def assign(program: Program, statement: tree.Assign, state: State, scope: Scope) -> Changed:
@@ -24,7 +26,7 @@ def assign(program: Program, statement: tree.Assign, state: State, scope: Scope)
     if target is None or value is None:
         return Changed(None, state)
     field = target.expr
-    assert isinstance(field, model.Packet)
+    assert isinstance(field, model.Packet | model.Item)
     if not fits(value, target.width, target.kind, target.what, target.declared, program.found):
         return Changed(None, state)
     return Changed(model.Assign(((field, value.expr),), statement.span), state)
@@ -50,7 +52,8 @@ def swap(program: Program, statement: tree.Swap, state: State, scope: Scope) -> 
 def _target(
     program: Program, path: tree.Path, state: State, scope: Scope, use: Use
 ) -> Value | None:
-    """A field that may be changed; as a "target" it may be one that its header lacks."""
+    """A field that may be changed; as a "target" it may be one that its header lacks, or an element
+    of an array."""
     if path.parts[0].text in program.rules.known or path.parts[0].text in scope.names:
         what = "a rule" if len(path.parts) == 1 else "an element of a rule"
         program.report(faults_headers.wrong_kind(path.span, what, "a field of the packet"))
@@ -58,7 +61,7 @@ def _target(
     value = StageNames(program, state, scope, use).name(path)
     if value is None:
         return None
-    if not isinstance(value.expr, model.Packet):
+    if not isinstance(value.expr, model.Packet | model.Item if use == "target" else model.Packet):
         program.report(faults_headers.wrong_kind(path.span, value.what, "a field of the packet"))
         return None
     node = program.checked.graph.node(value.expr.node)
@@ -67,7 +70,9 @@ def _target(
     if why is not None:
         program.report(faults_changes.not_assigned(path.span, path.text, why, field.span))
         return None
-    _check_covered(program, path.span, node, field, state)
+    index = value.expr.index if isinstance(value.expr, model.Item) else None
+    if not (isinstance(index, model.Const) and index.value):  # no more than the last is an address
+        _check_covered(program, path.span, node, field, state)
     return value
 
 
@@ -112,7 +117,7 @@ def _check_covered(
 ) -> None:
     """Where an address changes the checksum of the layer above does, which has to be known."""
     upper = COVERED.get(node.header.protocol, ())
-    if field.name not in ("src", "dst") or not upper or not program.checked.sound:
+    if field.name not in ADDRESSES or not upper or not program.checked.sound:
         return
     graph, at = program.checked.graph, program.position(node.name)
     if all(w.chain[-1] != at for w in state):

@@ -272,7 +272,8 @@ CHANGES: dict[str, Explanation] = {
     "H0324": Explanation(
         "a checksum that nobody reads covers this address",
         "The checksums of TCP and UDP cover the addresses of the IP header. Where one of these is "
-        "changed they follow, but only in packets whose TCP or UDP header the parse graph reads.",
+        "changed they follow, but only in packets whose TCP or UDP header the parse graph reads. "
+        "So it is with an SRH's first segment, the packet's last destination.",
         "parser {\n"
         "  ethernet -> ipv4 as user when type = 0x0800\n"
         "}\n"

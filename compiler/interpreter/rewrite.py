@@ -159,17 +159,19 @@ class Rewriting:
         octets = _assigned(layer.octets, field, value)
         self._patch(layer.offset, octets)
 
-    def change(self, node: str, field: str, value: int) -> None:
-        """Change a field in place, and every checksum that covers it: the header's own, that of the
-        layer above where an address changes, and those of headers in front over their payload. Of
-        a group that is absent nothing changes."""
+    def change(self, node: str, field: str, value: int, index: int = 0) -> None:
+        """Change a field or an element of an array in place, and every checksum that covers it: the
+        header's own, that of the layer above where an address changes, and those of headers in
+        front over their payload. Of a group that is absent nothing changes, nor beyond an array."""
         layer = self.layer(node)
         assert layer is not None
-        offset = layer.octets.offset(layer.header.field(field))
-        if offset is None:
+        found = layer.header.field(field)
+        offset, array = layer.octets.offset(found), layer.header.array(found)
+        if offset is None or (array is not None and index >= layer.octets.count(array)):
             return
-        width = layer.header.field(field).width
-        self._changed(node, field, layer.octets.number(field), value & ((1 << width) - 1))
+        offset, width = offset + index * found.width, found.width
+        old_value = layer.octets.element(field, index) if array else layer.octets.number(field)
+        self._changed(node, field, old_value, value & ((1 << width) - 1))
         first, last = offset // 16 * 2, (offset + width + 15) // 16 * 2
         new = put(layer.octets.data, offset, width, value)
         old, new = layer.octets.data[first:last], new[first:last]
@@ -177,7 +179,7 @@ class Rewriting:
         total = old, new
         for covered, part in (
             *((layer, "header"),),
-            *((upper, "pseudo") for upper in self._above(layer, field)),
+            *((upper, "pseudo") for upper in self._above(layer, field, index)),
         ):
             before, after = self._follow(covered, part, old, new)
             total = total[0] + before, total[1] + after
@@ -206,16 +208,19 @@ class Rewriting:
             gone, come = gone + before.to_bytes(2, "big"), come + after.to_bytes(2, "big")
         return gone, come
 
-    def _above(self, layer: Layer, field: str) -> list[Layer]:
+    def _above(self, layer: Layer, field: str, index: int) -> list[Layer]:
         """Headers whose checksum covers this address by a pseudo header. The destination of an IPv6
-        header in front of a routing header is not that (RFC 8200 section 8.1)."""
-        if layer.header.protocol not in NETWORK or field not in ("src", "dst"):
+        header in front of a routing header is not that, but the last segment of one that has
+        segments left (RFC 8200 section 8.1)."""
+        final = field == "segments" and not index and layer.octets.number("segments_left") > 0
+        last = layer.header.protocol == "srh" and final
+        if not last and (layer.header.protocol not in NETWORK or field not in ("src", "dst")):
             return []
         found = []
         for behind in self.layers[self.layers.index(self._again(layer)) + 1 :]:
             if behind.header.protocol in NETWORK:
                 break
-            if behind.header.protocol == "srh" and field == "dst":
+            if behind.header.protocol == "srh" and field != "src":
                 return []
             found.append(behind)
         return found

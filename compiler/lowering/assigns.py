@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import nullcontext
 from functools import partial
 
 from ..graph import below, between
-from ..model import Assign, Derived, Field, Packet
+from ..model import Assign, Derived, Field, Item, Packet
 from ..sizes import is_even, starts_even
 from ..sums import NETWORK, is_checksum
 from . import trace
-from .fields import Value
+from .fields import Value, field_value
 from .groups import group_pointer
 from .rewrite import captured
 from .shape import Unsupported, in_front
@@ -22,8 +22,27 @@ from .values import value
 def assign(site: Site, statement: Assign) -> None:
     """All values are taken before the first is written."""
     values = [captured(site, value(site, v)) for _, v in statement.fields]
-    for (field, _), v in zip(statement.fields, values, strict=True):
-        _change(site, field, v)
+    for (target, _), v in zip(statement.fields, values, strict=True):
+        if isinstance(target, Item):
+            _change_element(site, target, v)
+        else:
+            _change(site, target, v)
+
+
+def _change_element(site: Site, target: Item, new: Value) -> None:
+    """One beyond the array's end stays lacking."""
+    w, header, pointer = site.writer, site.header(target.node), site.node(target.node)
+    field = header.field(target.field)
+    array = header.array(field)
+    assert array is not None and array.count is not None
+    octets, at = array.width // 8, w.fresh("index")
+    w.put(f"u64 {at} = {value(site, target.index).host()};")
+    first = group_pointer(site, header, array.name, pointer)
+    count = value(site, array.count, (pointer, header)).host()
+    with w.nest(f"if ({first} && {at} < {count}) {{"):
+        w.put(f"{first} += ({at} & {(1 << array.most.bit_length()) - 1}) * {octets};")
+        with w.nest(f"if ({first} + {octets} <= limit_of(ctx)) {{"):
+            _change_at(site.branch(), target, first, new, at)
 
 
 def _change(site: Site, target: Packet, new: Value) -> None:
@@ -38,8 +57,11 @@ def _change(site: Site, target: Packet, new: Value) -> None:
         _change_at(site.branch(), target, group, new)
 
 
-def _change_at(site: Site, target: Packet, pointer: str, new: Value) -> None:
-    """`pointer` is to what the field's offset counts from: the header or its group."""
+def _change_at(
+    site: Site, target: Packet | Item, pointer: str, new: Value, index: str = ""
+) -> None:
+    """`pointer` is to what the field's offset counts from: the header, its group, or the element of
+    an array at `index`."""
     w, header = site.writer, site.header(target.node)
     field = header.field(target.field)
     above, front = _above(site, target), _in_front(site, target.node)
@@ -47,19 +69,21 @@ def _change_at(site: Site, target: Packet, pointer: str, new: Value) -> None:
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
         return
-    if field.group is not None and not starts_even(header, field.group):
+    odd = field.group is not None and not starts_even(header, field.group)
+    if odd or (index and field.width % 16):
         what = f"assigning to {target.node}.{field.name}, which may be at an odd octet"
         raise Unsupported(what, w.span)
     change, total = put_summed(w, pointer, header, field, new), w.fresh("total")
     w.put(f"u64 {total} = {change};")
     _follow(site, target.node, "header", change, total)
-    routing = [n for n in above if site.header(n).protocol == "srh" and target.field == "dst"]
+    routing = [n for n in above if site.header(n).protocol == "srh" and target.field != "src"]
     for node in above:
         nearer = [*routing, *between(site.pipeline.graph, site.role, target.node, node)]
-        with ExitStack() as alone:
-            if nearer:
-                absent = " && ".join(f"!there({site.pointer(n)})" for n in nearer)
-                alone.enter_context(w.nest(f"if ({absent}) {{"))
+        tests = [f"!there({site.pointer(n)})" for n in nearer]
+        if index:  # of a segment routing header, where it is the packet's last destination
+            left = field_value(site.node(target.node), header.field("segments_left")).text
+            tests = [f"!{index}", left, *tests]
+        with w.nest(f"if ({' && '.join(tests)}) {{") if tests else nullcontext():
             _follow(site, node, "pseudo", change, total)
     for node in front:
         _follow(site, node, "payload", total, total)
@@ -109,10 +133,12 @@ def _covers(field: Field, part: str) -> bool:
     return is_checksum(field) and isinstance(default, Derived) and part in default.over
 
 
-def _above(site: Site, target: Packet) -> list[str]:
-    """Nodes behind an IP header whose checksum its addresses may count for, and routing headers,
-    which tell of the other address."""
-    if site.header(target.node).protocol not in NETWORK or target.field not in ("src", "dst"):
+def _above(site: Site, target: Packet | Item) -> list[str]:
+    """Nodes behind an IP header, or a routing header, whose checksum its addresses may count for,
+    and routing headers, which tell of the other address."""
+    protocol, field = site.header(target.node).protocol, target.field
+    last = protocol == "srh" and field == "segments"
+    if not last and (protocol not in NETWORK or field not in ("src", "dst")):
         return []
     behind = below(site.pipeline.graph, site.role, target.node)
     return [n for n in behind if site.header(n).protocol == "srh" or _sums(site, n, "pseudo")]

@@ -141,9 +141,10 @@ class Pop(Frozen):
 
 class Assign(Frozen):
     """Change fields in place, at once: all values are taken before the first is written. Checksums
-    that cover them are kept incrementally (RFC 1624)."""
+    that cover them are kept incrementally (RFC 1624). What the packet lacks stays lacking: a field
+    of a group, an element of an array."""
 
-    fields: tuple[tuple[Packet, Expr], ...]
+    fields: tuple[tuple[Packet | Item, Expr], ...]
     span: Span
 
 

@@ -254,7 +254,7 @@ def serializedATN():
         3,118,59,0,601,602,5,47,0,0,602,603,3,110,55,0,603,604,5,48,0,0,
         604,621,1,0,0,0,605,606,5,18,0,0,606,607,3,106,53,0,607,608,5,19,
         0,0,608,610,1,0,0,0,609,605,1,0,0,0,609,610,1,0,0,0,610,615,1,0,
-        0,0,611,612,5,3,0,0,612,614,3,110,55,0,613,611,1,0,0,0,614,617,1,
+        0,0,611,612,5,3,0,0,612,614,3,100,50,0,613,611,1,0,0,0,614,617,1,
         0,0,0,615,613,1,0,0,0,615,616,1,0,0,0,616,618,1,0,0,0,617,615,1,
         0,0,0,618,619,5,17,0,0,619,621,3,84,42,0,620,601,1,0,0,0,620,609,
         1,0,0,0,621,623,1,0,0,0,622,498,1,0,0,0,622,499,1,0,0,0,622,500,
@@ -2642,11 +2642,8 @@ class HelioParser ( Parser ):
             return self.getTypedRuleContext(HelioParser.MatchOnContext,0)
 
 
-        def name(self, i:int=None):
-            if i is None:
-                return self.getTypedRuleContexts(HelioParser.NameContext)
-            else:
-                return self.getTypedRuleContext(HelioParser.NameContext,i)
+        def name(self):
+            return self.getTypedRuleContext(HelioParser.NameContext,0)
 
 
         def assign(self, i:int=None):
@@ -2696,6 +2693,13 @@ class HelioParser ( Parser ):
 
         def number(self):
             return self.getTypedRuleContext(HelioParser.NumberContext,0)
+
+
+        def step(self, i:int=None):
+            if i is None:
+                return self.getTypedRuleContexts(HelioParser.StepContext)
+            else:
+                return self.getTypedRuleContext(HelioParser.StepContext,i)
 
 
         def getRuleIndex(self):
@@ -2990,7 +2994,7 @@ class HelioParser ( Parser ):
                         self.state = 611
                         self.match(HelioParser.T__2)
                         self.state = 612
-                        self.name()
+                        self.step()
                         self.state = 617
                         self._errHandler.sync(self)
                         _la = self._input.LA(1)

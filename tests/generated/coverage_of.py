@@ -70,8 +70,10 @@ def features(pipeline: Pipeline) -> frozenset[str]:
     }  # fmt: skip
     for part in _walk(tuple(s.body for s in pipeline.stages)):
         if isinstance(part, Assign):
-            headers = ((graph.node(f.node).header, f.field) for f, _ in part.fields)
+            fields = [f for f, _ in part.fields if isinstance(f, Packet)]
+            headers = ((graph.node(f.node).header, f.field) for f in fields)
             found |= {"field of a group changed" for h, name in headers if h.field(name).group}
+            found |= {"element of an array changed"} if len(fields) < len(part.fields) else set()
         if isinstance(part, Push) and part.before in links:
             found.add("push in front of a frame")
         if isinstance(part, Push) and part.before in pushed:

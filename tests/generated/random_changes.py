@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from helioc.compiler.graph import writable
-from helioc.compiler.model import Field
+from helioc.compiler.model import Field, Group
 from places import Ground, Lines, Place
 from random_states import Slot
 from random_values import Values
@@ -77,7 +77,10 @@ class Changes:
     # ---- fields in place ---------------------------------------------------------------------
 
     def assign(self, place: Place) -> Lines:
-        """One field, or two exchanged."""
+        """One field, or two exchanged; or an element of an array."""
+        arrays = [(n, *a) for n in place.sure for a in self.facts.elements(n)]
+        if arrays and self.chance.maybe(0.85):
+            return self.element(place, *self.chance.one(arrays))
         fields = [(n, f) for n in place.sure for f in self.facts.assignable(n, place.worlds)]
         if not fields:
             return []
@@ -93,6 +96,13 @@ class Changes:
         if others and self.chance.maybe(0.5):
             return [f"swap {target}, {self.chance.one(others)}"]
         return [f"{target} = {self.values.fitting(place, field.kind, field.width)}"]
+
+    def element(self, place: Place, node: str, field: Field, group: Group) -> Lines:
+        index = self.values.index(group.most, place)
+        if not self.facts.is_covered(node, place.worlds):  # the first is an address
+            index = str(self.chance.number(1, group.most - 1))
+        value = self.values.fitting(place, field.kind, field.width)
+        return [f"{node}.{field.name}[{index}] = {value}"]
 
     def preferred(self, fields: list[tuple[str, Field]]) -> list[tuple[str, Field]]:
         """Those that checksums cover, mostly."""

@@ -82,7 +82,7 @@ class Facts:
         taken = self._decides(node)
         ahead = max((t.ahead for e in self.graph.entering(node) for t in e.tests), default=0)
         odd = any(self._odd_in_front(role, node) for role in self.roles)
-        covered = self._is_covered(node, behind)
+        covered = self.is_covered(node, behind)
         return [
             f for f in self.fields(node, optional=True)
             if not isinstance(f.default, Derived) and not odd
@@ -90,6 +90,16 @@ class Facts:
             and (f.group is None or starts_even(header, f.group))
             and not any(_overlap(f, header.field(name)) for name in taken)
             and (covered or f.name not in ("src", "dst"))
+        ]  # fmt: skip
+
+    def elements(self, node: str) -> list[tuple[Field, Group]]:
+        """Arrays of which elements may be changed in place."""
+        header, odd = self.header(node), any(self._odd_in_front(r, node) for r in self.roles)
+        summed = [n for n in self.names if _covers_payload(self.header(n))]
+        alone = not summed and not any(is_checksum(f) for f in header.fields)
+        return [
+            (f, group) for f, group in self.arrays(node)
+            if alone or (not odd and f.width % 16 == 0 and starts_even(header, group.name))
         ]  # fmt: skip
 
     def _decides(self, node: str) -> set[str]:
@@ -113,7 +123,7 @@ class Facts:
         headers = [self.header(n) for n in found[1:]]
         return any(map(_covers_payload, headers)) and not all(map(is_even, headers))
 
-    def _is_covered(self, node: str, behind: Worlds) -> bool:
+    def is_covered(self, node: str, behind: Worlds) -> bool:
         """Whether the checksums over a pseudo header are known, wherever there may be one."""
         upper = COVERED.get(self.protocol(node), ())
         last = {w.role for w in behind if w.way and w.way[-1] == node}

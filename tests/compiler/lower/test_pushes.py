@@ -11,7 +11,12 @@ from packet_cases import packet_cases_hold
 
 HERE = Path(__file__).parent
 PIPELINES = sorted(
-    [*HERE.glob("parses/*.hp"), *HERE.glob("pushes/*.hp"), HERE / "assigns/groups.hp"]
+    [
+        *HERE.glob("parses/*.hp"),
+        *HERE.glob("pushes/*.hp"),
+        HERE / "assigns/elements.hp",
+        HERE / "assigns/groups.hp",
+    ]
 )
 
 
