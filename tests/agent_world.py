@@ -156,4 +156,5 @@ def world(lab: Lab, directory: Path) -> Iterator[World]:
         if (ROOT / made.name).exists():
             unload(made.name)
         else:
-            (RUN / f"{made.name}.lock").unlink(missing_ok=True)
+            for left in RUN.glob(f"{made.name}.*"):
+                left.unlink()

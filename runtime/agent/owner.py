@@ -38,6 +38,7 @@ from . import faults
 from .events import Event, Events, PipelineChanged, PortChanged, RulesChanged
 from .held import Held
 from .outcome import MovedOn, Outcome, outcome_of
+from .tally import Tally
 
 #: Octets of an idempotency key.
 LONGEST_KEY = 64
@@ -77,6 +78,7 @@ class Owner:
         self._ended: Diagnostic | None = None
         self._answered = journal.answered() if journal is not None else OrderedDict()
         self._take(loaded)
+        self.tally = Tally(self.name)
 
     def _take(self, loaded: AnyLoaded) -> None:
         self.loaded = loaded
@@ -98,6 +100,21 @@ class Owner:
     def apply(self, wish: Wish, until: float | None = None) -> Outcome:
         """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
         any more. Returns when it may be acknowledged."""
+        begun = time.perf_counter()
+        try:
+            outcome = self._in_force(wish, until)
+            forced = time.perf_counter()
+            if self.journal is not None:
+                self.stir()
+                self.journal.acknowledged()
+        except Refused:
+            self.tally.refused()
+            raise
+        if not outcome.repeated:
+            self.tally.made(forced - begun, time.perf_counter() - forced)
+        return outcome
+
+    def _in_force(self, wish: Wish, until: float | None) -> Outcome:
         codecs = self.codecs
         # In the numbers of another build it may say nothing, but may have been answered before.
         wanted = wish.parsed or (_read(wish, codecs) if self._is_for(wish) else None)
@@ -110,9 +127,6 @@ class Owner:
                 if wanted is None or codecs is not self.codecs:  # upgraded since it was read
                     wanted = _read(wish, self.codecs)
                 outcome = self._make(wish, wanted, digest)
-        if self.journal is not None:
-            self.stir()
-            self.journal.acknowledged()
         return outcome
 
     def _is_for(self, wish: Wish) -> bool:
@@ -375,6 +389,7 @@ class Owner:
         with self._lock:
             self._ended = self._ended or faults.ended()
             self.loaded.close()
+            self.tally.close()
             if self.journal is not None:
                 self.journal.close()
 
@@ -383,6 +398,7 @@ class Owner:
         with self._turn(None):
             revision, self._ended = self.revision, not_loaded(self.name, ())
             self.loaded.unload()
+            self.tally.close()
             if self.journal is not None:
                 self.journal.close()
         self.events.tell(Event(self.name, revision, PipelineChanged("unloaded")))

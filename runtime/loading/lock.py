@@ -106,8 +106,8 @@ class Lock:
     def remove(self) -> None:
         """The pipeline is gone, and with it the need for its files. Whoever traces it now removes
         the other one."""
-        self.path.unlink(missing_ok=True)
-        self.path.with_suffix(".overlays").unlink(missing_ok=True)  # of an agent that was killed
+        for suffix in (".lock", ".overlays", ".tally"):  # what agents post, also those killed
+            self.path.with_suffix(suffix).unlink(missing_ok=True)
         if (trace := self.path.with_suffix(".trace")).exists():
             with suppress(OSError), Exclusive(trace) as held:
                 held.remove()

@@ -9,17 +9,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
+from itertools import accumulate
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from ...lang.diagnostics import Refused
+from ..agent.tally import BOUNDS, Tallied
 from ..card.reader import reader_of
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
@@ -99,6 +106,8 @@ class Metrics(Collector):
             found.gauge("state_capacity", "Entries that there is room for.", labels, state.capacity)
         _ports(found, now, of)
         _overlays(found, now, of)
+        if now.tally is not None:
+            _requests(found, now.tally, of)
 
 
 def exposition(rules_of: Collection[str] = (), name: str = "") -> str:
@@ -140,11 +149,24 @@ class _Families:
     def gauge(self, name: str, help_: str, labels: dict[str, str], value: float) -> None:
         self._add(GaugeMetricFamily, name, help_, labels, value)
 
+    def histogram(
+        self, name: str, help_: str, labels: dict[str, str], counts: Iterable[int], sum_: float
+    ) -> None:
+        """`counts`: of each class by `BOUNDS`, and of what is above."""
+        bounds = (*map(repr, BOUNDS), "+Inf")
+        buckets = list(zip(bounds, accumulate(counts), strict=True))
+        self._family(HistogramMetricFamily, name, help_, labels).add_metric(
+            list(labels.values()), buckets, sum_
+        )
+
     def _add(self, form: Any, name: str, help_: str, labels: dict[str, str], value: float) -> None:
-        family: Any = self._found.get(name)
+        self._family(form, name, help_, labels).add_metric(list(labels.values()), value)
+
+    def _family(self, form: Any, name: str, help_: str, labels: Iterable[str]) -> Any:
+        family = self._found.get(name)
         if family is None:
             family = self._found[name] = form(f"{PREFIX}{name}", help_, labels=list(labels))
-        family.add_metric(list(labels.values()), value)
+        return family
 
 
 def _events(found: _Families, now: Sample, of: dict[str, str]) -> None:
@@ -212,6 +234,18 @@ def _overlays(found: _Families, now: Sample, of: dict[str, str]) -> None:
         found.gauge("overlay_jitter_seconds", "Its mean deviation.", labels, quality.jitter)
         found.counter("overlay_probes", "Probes sent.", labels, quality.sent)
         found.counter("overlay_answers", "Probes answered in time.", labels, quality.answered)
+
+
+def _requests(found: _Families, told: Tallied, of: dict[str, str]) -> None:
+    help_ = "How long requests took: until in force, and from then until they could be answered."
+    for step, made in (("force", told.force), ("answer", told.answer)):
+        labels = {**of, "step": step}
+        found.histogram("request_seconds", help_, labels, made.counts, made.sum)
+    found.counter("requests_refused", "Requests that were refused.", of, told.refused)
+    help_ = "How often an agent took the pipeline over, since it was loaded or the host booted."
+    found.counter("agent_starts", help_, of, told.starts)
+    help_ = "When an agent did last, in seconds of the Unix epoch."
+    found.gauge("agent_start_time_seconds", help_, of, told.started)
 
 
 def busiest(values: Array, most: int) -> list[int]:

@@ -13,6 +13,7 @@ import logging
 import socket
 import threading
 import time
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -25,7 +26,7 @@ from .metrics import Metrics, render
 _log = logging.getLogger("heliod")
 _FRESH = 1.0  # seconds
 _PATIENCE = 10.0  # seconds that a client has for its request, and for each part of the answer
-_MOST_CLIENTS = 16
+_MOST_CLIENTS = 32
 _MOST_KINDS = 16
 
 
@@ -66,7 +67,9 @@ class _Server(ThreadingHTTPServer):
         self.server_address = listening.getsockname()
         self._metrics, self._making = metrics, threading.Lock()
         self._made: dict[tuple[tuple[str, ...], str], tuple[float, bytes, str]] = {}
-        self._clients = threading.Semaphore(_MOST_CLIENTS)
+        self._clients = 0
+        self._silent: dict[Any, None] = {}  # who has not asked yet, the oldest first
+        self._counting = threading.Lock()
 
     def answer(self, kinds: tuple[str, ...], accept: str) -> tuple[bytes, str]:
         """The metrics and their content type."""
@@ -81,16 +84,32 @@ class _Server(ThreadingHTTPServer):
             return self._made[key][1:]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._clients.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        """Where there are too many, who says nothing gives way to who comes."""
+        with self._counting:
+            if self._clients >= _MOST_CLIENTS:
+                if not self._silent:
+                    self.shutdown_request(request)
+                    return
+                oldest = next(iter(self._silent))
+                del self._silent[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+            self._clients += 1
+            self._silent[request] = None
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._clients.release()
+            with self._counting:
+                self._silent.pop(request, None)
+                self._clients -= 1
+
+    def asked(self, request: Any) -> None:
+        """It is to be answered."""
+        with self._counting:
+            self._silent.pop(request, None)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is no news."""
@@ -109,6 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_content=False)
 
     def _answer(self, with_content: bool) -> None:
+        self.server.asked(self.request)
         asked = urlsplit(self.path)
         if asked.path != "/metrics":
             self.send_error(HTTPStatus.NOT_FOUND, "there is only /metrics")

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.manifest import Counter, RuleKind, State
+from ..agent.tally import Tallied, tallied
 from ..kernel.netlink import Counts, Netlink
 from ..liveness.board import Posted, posted
 from .reader import Reader
@@ -58,7 +59,7 @@ class KindSample:
 class Sample:
     """`time` by the monotonic clock, in seconds; `build`: the digest of what is loaded; `states`:
     entries of each state table; `ports`: none of a pipeline of another network namespace;
-    `overlays`: those that an agent probes."""
+    `overlays`: those that an agent probes; `tally`: of requests, where an agent owns it."""
 
     time: float
     name: str
@@ -69,6 +70,7 @@ class Sample:
     states: list[tuple[State, int]]
     ports: list[PortSample]
     overlays: list[Posted] = field(default_factory=list)
+    tally: Tallied | None = None
 
 
 def sample(reader: Reader, netlink: Netlink) -> Sample:
@@ -85,6 +87,7 @@ def sample(reader: Reader, netlink: Netlink) -> Sample:
         [(state, reader.count_entries(state)) for state in reader.manifest.states],
         list(_ports(reader, netlink)),
         posted(reader.name),
+        tallied(reader.name),
     )
 
 

@@ -18,6 +18,8 @@ import pytest
 from agent_world import EDGE, World, world
 from helioc.compiler.manifest import Manifest
 from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.agent.tally import Histogram, Tallied, tallied
 from helioc.runtime.kernel.netlink import Counts
 from helioc.runtime.liveness.board import Posted
 from helioc.runtime.liveness.health import Quality
@@ -58,7 +60,10 @@ def made(manifest: Manifest, number: int) -> Sample:
         PortSample("B", "underlay", "eth2", False, None),
     ]
     overlays = [Posted("OVERLAY", "GRE-1", Quality("dead", 0.5, 0.02, 0.001, 10, 5))]
-    return Sample(1.0, "gateway", "d1", (3 << 16) + 2, events, kinds, states, ports, overlays)
+    tally = Tallied(3, 1e9, 2, Histogram(0.5, (4, 0, 1, *[0] * 12)), Histogram(0.0, (0,) * 15))
+    return Sample(
+        1.0, "gateway", "d1", (3 << 16) + 2, events, kinds, states, ports, overlays, tally
+    )
 
 
 def rule_in(kind: Any, cell: int) -> Any:
@@ -116,6 +121,13 @@ def test_values(manifest: Manifest) -> None:
     assert value("port_transmit_drops_total", **port) == 17
     assert value("port_up", port="B", role="underlay", interface="eth2") == 0
     assert not any("single_rule" in name for name in found)
+    in_force = {
+        le: value("request_seconds_bucket", step="force", le=le)
+        for le in ("5e-05", "0.0001", "0.00025", "5.0", "+Inf")
+    }
+    assert list(in_force.values()) == [4, 4, 5, 5, 5]
+    assert value("request_seconds_sum", step="force") == 0.5
+    assert value("requests_refused_total") == 2 and value("agent_starts_total") == 3
 
 
 def test_single_rules_where_they_are_asked_for(manifest: Manifest) -> None:
@@ -194,6 +206,7 @@ def test_the_page_lists_them(manifest: Manifest) -> None:
     text = DOCS.read_text()
     for name in names(manifest):
         stem = re.sub(r"_(packets|bytes|drops|errors)_total$", "_…_total", name)
+        stem = re.sub(r"_(bucket|sum|count)$", "", stem)
         assert f"`{name}`" in text or f"`{stem}`" in text, name
 
 
@@ -242,6 +255,16 @@ def test_over_http() -> None:
         assert get(server.port, "/metrics")[0] == 200
 
 
+def test_who_says_nothing_gives_way() -> None:
+    with MetricsServer(socket.create_server(("127.0.0.1", 0)), Fixed()) as server:
+        silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
+        try:
+            assert get(server.port, "/metrics")[0] == 200
+        finally:
+            for each in silent:
+                each.close()
+
+
 # ---- of a pipeline that is loaded -----------------------------------------------------------
 
 
@@ -282,6 +305,22 @@ def test_by_the_agent_whatever_its_reader_meets(here: World) -> None:
         os.kill(reader, signal.SIGKILL)
         until(lambda: children(process.pid) not in ([], [reader]), "another reader")
         assert "helio_revision" in scraped()
+        with pytest.raises(Refused), here.client() as client:
+            client.apply("delete FAR 1")
+        process.stop(signal.SIGKILL)
+    first = tallied(here.name)
+    assert first is not None and (first.starts, first.refused) == (1, 1)
+    assert sum(first.force.counts) == sum(first.answer.counts) == 1
+    assert 0 < first.force.sum < 1 and first.answer.sum > 0
+    with here.agent(), here.client() as client:
+        client.apply("create FAR 2 [(action, u8, DROP)]", key="once")
+        client.apply("create FAR 2 [(action, u8, DROP)]", key="once")
+        text = here.ctl("metrics")
+        assert f'helio_agent_starts_total{{pipeline="{here.name}"}} 2.0' in text
+        at = f'{{pipeline="{here.name}",step="force"}}'
+        assert f"helio_request_seconds_count{at} 2.0" in text
+        client.unload()
+        assert tallied(here.name) is None
 
 
 def test_once_and_top(here: World) -> None:
