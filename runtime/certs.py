@@ -122,6 +122,29 @@ def issue(
     return _write(directory, name, certificate, key)
 
 
+def revoke(directory: Path, certificate: Path) -> str:
+    """Add a certificate (a PEM file) to a directory's list of those that are let in no more (see
+    rpc/revoked.py). Returns its fingerprint. Raises `Refused`."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    try:
+        found = x509.load_pem_x509_certificate(read_octets(certificate, _LARGEST))
+    except ValueError as error:
+        raise refused(
+            faults.bad_identity(str(certificate), f"it cannot be read: {error}")
+        ) from None
+    fingerprint, path = found.fingerprint(SHA256()).hex(), directory / "revoked"
+    try:
+        with path.open("a") as file:
+            file.write(f"{fingerprint}  # {certificate.name}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise refused(faults.no_certificate(str(path), (error.strerror or "").lower())) from None
+    return fingerprint
+
+
 def check_name(name: str) -> None:
     """That a certificate may be for it. Raises `Refused`."""
     if not NAME.fullmatch(name):

@@ -79,6 +79,16 @@ def not_allowed(what: str, role: str, needed: str) -> Diagnostic:
                       f"a certificate with the role `{needed}` allows it")  # fmt: skip
 
 
+def revoked(what: str) -> Diagnostic:
+    return Diagnostic("H0776", f"this client may not call {what}: its certificate is revoked", (),
+                      "ask who runs the agent for another certificate")  # fmt: skip
+
+
+def bad_revoked(path: str, line: int) -> Diagnostic:
+    return Diagnostic("H0777", f"line {line} of `{path}` is no certificate's SHA-256", (),
+                      "64 digits in hex, as `helioctl certs revoke` writes them")  # fmt: skip
+
+
 def overtaken() -> Diagnostic:
     return Diagnostic("H0774", "the rules changed faster than they could be read", (),
                       "ask again")  # fmt: skip
@@ -177,5 +187,16 @@ AGENT: dict[str, Explanation] = {
         "`liveness` in the edge's YAML asks for probes of overlays, and the agent may not open the "
         "raw sockets that these leave and come back by. Packets are forwarded as if all overlays "
         "were alive, or as they were found before. It is tried again all the time.",
+    ),
+    "H0776": Explanation(
+        "a certificate that is revoked",
+        "Its SHA-256 stands in the file `revoked` beside the agent's identity: somebody has stolen "
+        "it, or is not to come any more. Calls that it had going were ended.",
+    ),
+    "H0777": Explanation(
+        "a list of revoked certificates that cannot be read",
+        "On each line stands the SHA-256 of a certificate, 64 digits in hex, perhaps with colons; "
+        "what follows it, and what follows #, is for who reads it. The agent does not start with a "
+        "list that it cannot read, and keeps the one before where it changes to such a one.",
     ),
 }

@@ -55,6 +55,18 @@ def agent(directory: Path, name: str, hosts: tuple[str, ...]) -> None:
         click.echo(path)
 
 
+@certs.command()
+@click.argument("directory", type=PATH)
+@click.argument("certificate", type=PATH)
+def revoke(directory: Path, certificate: Path) -> None:
+    """Have agents whose identity is in DIRECTORY let CERTIFICATE (a PEM file) in no more.
+
+    It is the file DIRECTORY/revoked that says so; agents elsewhere want a copy."""
+    from ..certs import revoke as revoke_
+
+    click.echo(f"{revoke_(directory, certificate)} {certificate.name}")
+
+
 @click.command()
 @click.argument("controller", metavar="HOST:PORT")
 @click.option("--token", required=True, envvar="HELIO_TOKEN", help="As the controller made it; - "

@@ -98,6 +98,8 @@ def enrol(
     _write(pending / "controller.json", json.dumps(said).encode())
     made = state / "identity"
     if made.exists():
+        if (revoked := made / "revoked").exists():  # they stay so
+            _write(pending / "revoked", revoked.read_bytes())
         shutil.rmtree(made)
     pending.rename(made)
     sync_directory(state)

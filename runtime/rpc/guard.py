@@ -7,7 +7,7 @@ a second (whoever asks faster waits), and calls that keep something busy end aft
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock, Semaphore
@@ -85,7 +85,11 @@ class Guard:
 
     def __init__(self, limits: Limits = Limits()) -> None:
         self.limits, self.alarm = limits, Alarm()
+        #: Whom TLS lets in and we do not.
+        self.revoked: Container[bytes] = ()
         self._clients: dict[str, _Client] = {}
+        #: Calls that last, and their certificates.
+        self._running: dict[Context, bytes] = {}
         self._lasting = 0
         self._lock, self._refusing = Lock(), Lock()
 
@@ -122,17 +126,28 @@ class Guard:
     @contextmanager
     def _call(self, name: str, context: Context) -> Iterator[_Client]:
         who, role = identity(context)
+        if self.revoked and certificate_of(context) in self.revoked:
+            raise refused(faults.revoked(name))
         needed = NEEDED.get(name, "admin")
         if needed and (role is None or ROLES.index(role) < ROLES.index(needed)):
             raise refused(faults.not_allowed(name, role or "", needed))
         timed, lasting = int(name in _TIMED), int(name in _LASTING)
         client = self._enter(who, timed, lasting)
         seconds = self.limits.seconds
+        if timed or lasting:
+            self._running[context] = certificate_of(context)
         try:
             with self.alarm.after(seconds, context.cancel) if timed else nullcontext():
                 yield client
         finally:
+            self._running.pop(context, None)
             self._leave(who, client, timed, lasting)
+
+    def cut_off(self) -> None:
+        """Others are revoked now: end what they have going."""
+        for context, certificate in list(self._running.items()):
+            if certificate in self.revoked:
+                context.cancel()
 
     def _enter(self, who: str, timed: int, lasting: int) -> _Client:
         limits = self.limits
@@ -237,6 +252,12 @@ def identity(context: Context) -> tuple[str, Role | None]:
         name = b"".join(found.get("x509_common_name", ())).decode(errors="replace")
         return name, role_of(list(found.get("peer_uri", ())))
     return context.peer().rpartition(":")[0], "admin"
+
+
+def certificate_of(context: Context) -> bytes:
+    """Who calls shows this, in PEM; empty without TLS."""
+    found: Any = context.auth_context()
+    return next(iter(found.get("x509_pem_cert", ())), b"")
 
 
 def failure_of(error: Exception) -> pb.Failure:

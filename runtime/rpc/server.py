@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import grpc
@@ -21,6 +22,8 @@ from ..certs import read_identity
 from ..faults import refused
 from .guard import HEALTH, REFLECTION, Guard, Limits
 from .methods import SERVICES, SIZES, handlers
+from .revoked import NAME as REVOKED
+from .revoked import Revoked
 from .service import Service
 
 _OPTIONS = (
@@ -36,6 +39,8 @@ _OPTIONS = (
     ("grpc.http2.ping_timeout_ms", 10_000),  # by this gRPC's core waits for a keepalive's answer
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
 )
+#: Seconds between two looks at the list of those who are let in no more.
+_LOOK = 1.0
 #: Threads besides those that may last: for more clients than one that have all their calls going.
 SPARE = 192
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^:\s/]+):\d{1,5}")
@@ -48,18 +53,22 @@ class Server:
         # Streams and watches hold a thread each: there are always some for the others.
         threads = ThreadPoolExecutor(limits.all_lasting + SPARE, "rpc")
         self._server = grpc.server(threads, options=_OPTIONS)
-        guard = Guard(limits)
+        self._guard = guard = Guard(limits)
         self._health = health.HealthServicer()
         own = [service.full_name for service in SERVICES]
         told = reflection.ReflectionServicer((*own, HEALTH.full_name, REFLECTION.full_name))
         for served, of in ((service, SERVICES), (self._health, [HEALTH]), (told, [REFLECTION])):
             self._server.add_generic_rpc_handlers(handlers(served, guard, of))
         self._sockets: list[Path] = []
+        self._revoked: Revoked | None = None
+        self._ended = Event()
+        self._watching = Thread(target=self._watch_revoked, name="revoked", daemon=True)
 
     def listen_tcp(self, address: str, identity: Path) -> None:
-        """At `HOST:PORT` for clients with certificates. `identity`: see `certs.read_identity`; the
-        files are read again when they have changed. Raises `Refused`."""
+        """At `HOST:PORT` for clients with certificates. `identity`: see `certs.read_identity`, with
+        `revoked` beside it; the files are read again when they have changed. Raises `Refused`."""
         first = _Fresh(identity)
+        self._guard.revoked = self._revoked = Revoked(identity.parent / REVOKED)
         fetch: Any = first.changed  # None is allowed, whatever the stubs say
         credentials = grpc.dynamic_ssl_server_credentials(first.now(), fetch, True)
         self._bind(address, lambda: self._server.add_secure_port(address, credentials))
@@ -95,14 +104,23 @@ class Server:
 
     def start(self) -> None:
         self._server.start()
+        if self._revoked is not None:
+            self._watching.start()
         self._say(health_pb2.HealthCheckResponse.SERVING)
 
     def _say(self, status: int) -> None:
         for name in ("", *(service.full_name for service in SERVICES)):
             self._health.set(name, status)
 
+    def _watch_revoked(self) -> None:
+        assert self._revoked is not None
+        while not self._ended.wait(_LOOK):
+            if self._revoked.changed():
+                self._guard.cut_off()
+
     def stop(self, grace: float) -> None:
         """Take nothing new, give what runs `grace` seconds, and end."""
+        self._ended.set()
         self._health.enter_graceful_shutdown()
         self._server.stop(grace).wait()
         for path in self._sockets:

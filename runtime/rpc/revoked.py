@@ -1,0 +1,87 @@
+"""Certificates that are let in no more, though an authority signed them and they have not run out.
+
+A file `revoked` beside the agent's own identity: on each line the SHA-256 of a certificate (of its
+DER, in hex, with colons or without, as `openssl x509 -fingerprint -sha256` says it), and behind it
+whatever else; `#` begins a comment. Without the file, or with an empty one, none is revoked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import ssl
+from pathlib import Path
+
+from ...lang.diagnostics import Refused
+from ...lang.render import render
+from ..agent import faults
+from ..faults import refused
+from ..reading import read_octets
+
+NAME = "revoked"
+_LARGEST = 1 << 20
+_FINGERPRINT = re.compile(r"(?:sha256 fingerprint=)?([0-9a-f]{2}(?::?[0-9a-f]{2}){31})", re.I)
+_log = logging.getLogger("heliod")
+
+
+class Revoked:
+    """The list, as its file is now. May be asked by any thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises `Refused`."""
+        self._path = path
+        self._known: frozenset[str] = frozenset()
+        self._seen = self._stamp()
+        if self._seen is not None:
+            self._known = _read(path)
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def __contains__(self, certificate: object) -> bool:
+        """A certificate in PEM; nothing at all is not revoked."""
+        assert isinstance(certificate, bytes)
+        return bool(self._known and certificate) and fingerprint_of(certificate) in self._known
+
+    def changed(self) -> bool:
+        """Look whether the file has changed; one that cannot be read changes nothing."""
+        if (now := self._stamp()) == self._seen:
+            return False
+        self._seen = now
+        try:
+            self._known = _read(self._path) if now is not None else frozenset()
+        except Refused as error:
+            for found in error.diagnostics:
+                _log.error("%s", render(found))
+            return False
+        _log.info("%d certificates are revoked", len(self._known))
+        return True
+
+    def _stamp(self) -> object:
+        try:
+            about = self._path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return error.errno
+        return about.st_ino, about.st_size, about.st_mtime_ns
+
+
+def fingerprint_of(certificate: bytes) -> str:
+    """Of a certificate in PEM."""
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.decode())).hexdigest()
+
+
+def _read(path: Path) -> frozenset[str]:
+    found = set[str]()
+    for number, line in enumerate(
+        read_octets(path, _LARGEST).decode(errors="replace").split("\n"), 1
+    ):
+        said = line.partition("#")[0].strip()
+        fingerprint = _FINGERPRINT.match(said)
+        if fingerprint is None and said:
+            raise refused(faults.bad_revoked(str(path), number))
+        if fingerprint is not None:
+            found.add(fingerprint[1].replace(":", "").lower())
+    return frozenset(found)
