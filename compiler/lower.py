@@ -167,7 +167,7 @@ def _role(
         site = start.apart(Writer(span=stage.span), stage=stage.name, shape=shape)
         trace.stage(site)
         shape = lower_block(site, stage.body)
-        if target == "host" and shape is not None and (shape.pushed or shape.appended):
+        if shape is not None and (shape.pushed or shape.appended):
             shape = carried_over(site, shape)
         lowered.append((stage, site))
     wanted = start.needs.union(*(site.uses for _, site in lowered))
@@ -179,7 +179,7 @@ def _role(
     out.append(lower_parser(start, frozenset(wanted), many))
     for stage, site in lowered:
         name = function_name(f"stage_{role}_{stage.name}")
-        out.append(Function(name, stage.name, role, tuple(site.writer.lines), stage.span))
+        out.append(Function(name, stage.name, role, site.writer.body, stage.span))
     return out, kept.words, wanted
 
 

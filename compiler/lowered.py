@@ -160,9 +160,32 @@ class Writer:
     depth: int = 0
     span: Span | None = None
     _names: int = 0
+    _heads: list[Line] = field(default_factory=list)
+    _locals: dict[int, tuple[str, str, str]] = field(default_factory=dict)  # by their lines
 
     def put(self, *texts: str) -> None:
         self.lines.extend(Line(self.depth, text, self.span) for text in texts)
+
+    def local(self, type_: str, stem: str, text: str) -> str:
+        """A variable with this value, for the rest of its block."""
+        name = self.fresh(stem)
+        declared = f"{type_}{name}" if type_.endswith("*") else f"{type_} {name}"
+        self._locals[len(self.lines)] = declared, name, text
+        self.put(f"{declared} = {text};")
+        return name
+
+    def outlive(self, since: int) -> None:
+        """Let all of the function know the variables that were made since a line."""
+        for at in [at for at in self._locals if at >= since]:
+            declared, name, text = self._locals.pop(at)
+            line = self.lines[at]
+            self._heads.append(Line(0, f"{declared};", line.span))
+            self.lines[at] = Line(line.depth, f"{name} = {text};", line.span)
+
+    @property
+    def body(self) -> tuple[Line, ...]:
+        """All of the function."""
+        return (*self._heads, *self.lines)
 
     def never(self, test: str) -> None:
         """Leave where `test` holds: the checker saw that it does not, but the verifier cannot."""

@@ -15,7 +15,7 @@ from .fields import Value, field_value
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
-from .lists import KEPT, Room, returned_list
+from .lists import Room, returned_list
 from .padding import padded
 from .shape import Unsupported, constant_size, writable
 from .site import Site
@@ -161,6 +161,6 @@ def _exchanged(
 
 def _put_aside(site: Site, octets: int, text: str, room: Room) -> str:
     """C text of where a number is found afterwards: not on the stack, which has few octets left."""
-    place = f"&{KEPT}[{room.take(octets)}]"
+    place = f"&{site.words}[{room.take(octets)}]"
     site.writer.put(f"PUT{octets * 8}({place}, 0, {text});")
     return f"RAW{octets * 8}({place}, 0)"

@@ -14,8 +14,6 @@ from .shape import Unsupported
 from .site import Kept, Site
 from .values import value
 
-KEPT = "st->scratch->kept"  # words that later stages find
-
 
 def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | None:
     """What the array of a pushed header is to hold. Refuses sizes that are not known here."""
@@ -27,12 +25,9 @@ def pushed_list(site: Site, header: Header, element: PushElement) -> ListOut | N
         raise Unsupported(f"{what}: nothing is said of what its array holds", w.span)
     ((_, items),) = element.lists
     most, octets = items.most - items.skip, array.width // 8
-    count, first = w.fresh("count"), w.fresh("list")
     record = value(site, items.source).text
-    w.put(
-        f"u32 {count} = RAW8({record}, {octets * items.most});",
-        f"void *{first} = (void *){record} + {octets * items.skip};",
-    )
+    count = w.local("u32", "count", f"RAW8({record}, {octets * items.most})")
+    first = w.local("void *", "list", f"(void *){record} + {octets * items.skip}")
     if items.skip:
         w.put(f"{count} = {count} > {items.skip} ? {count} - {items.skip} : 0;")
     w.put(f"if ({count} > {most})", f"\t{count} = {most};")
@@ -69,7 +64,7 @@ def returned_list(site: Site, node: str, room: Room) -> ListOut | None:
     w.put(
         f"u32 {count} = {first} ? {said} : 0;",
         f"OPAQUE({count}); /* where there are some, the verifier has to see that there are */",
-        f"void *{elements} = &{KEPT}[{room.take(octets * array.most)}];",
+        f"void *{elements} = &{site.words}[{room.take(octets * array.most)}];",
     )
     for i in range(array.most):
         end = f"{first} + {(i + 1) * octets} <= limit_of(ctx)"
@@ -83,13 +78,13 @@ def carried_list(site: Site, listed: ListOut, octets: int, room: Room) -> ListOu
     """The same list as later stages find it, in the scratch record: how many values of so many
     octets, then these."""
     w, at = site.writer, room.take(8 + listed.most * octets)
-    w.put(f"{KEPT}[{at}] = {listed.count};")
+    w.put(f"{site.words}[{at}] = {listed.count};")
     elements = w.fresh("list")
-    w.put(f"void *{elements} = &{KEPT}[{at + 1}];")
+    w.put(f"void *{elements} = &{site.words}[{at + 1}];")
     for start in range(0, listed.most * octets, octets):
         _copy(site, listed.first, elements, start, octets)
     most = (1 << listed.most.bit_length()) - 1  # a bound that the verifier sees
-    count, first = f"((u32){KEPT}[{at}] & {most})", f"((void *)&{KEPT}[{at + 1}])"
+    count, first = f"((u32){site.words}[{at}] & {most})", f"((void *)&{site.words}[{at + 1}])"
     return ListOut(count, first, listed.most, listed.backwards)
 
 

@@ -38,8 +38,8 @@ def padded(w: Writer, out: HeaderOut) -> HeaderOut:
         return out  # its array says it all
     field = first_field(header.size)
     unsaid = out.untold(header.field(field)) if field else 0
-    octets, number = w.fresh("padding"), w.fresh("size")
-    w.put(f"u32 {number} = {out.size_text()}, {octets} = 0;")
+    number = w.local("u32", "size", out.size_text())
+    octets = w.local("u32", "padding", "0")
     more = {n: size - n if name else 0 for n, (name, _, size) in sizes.items()}
     said = {n: value if name else unsaid for n, (name, value, _) in sizes.items()}
     most = max(more.values())

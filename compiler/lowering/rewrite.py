@@ -10,7 +10,7 @@ from . import trace
 from .fields import Value
 from .headers_out import HeaderOut
 from .ip import VERSIONS, version_of
-from .lists import KEPT, Room, carried_list, pushed_list
+from .lists import Room, carried_list, pushed_list
 from .padding import kept_padding, padded
 from .shape import Appended, Shape, Unsupported, fronts_behind, ways_to, writable
 from .site import Site
@@ -135,7 +135,7 @@ def _kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
     """A header to be written whose values are in the scratch record."""
 
     def keep(text: str) -> str:
-        place = f"{KEPT}[{room.take(8)}]"
+        place = f"{site.words}[{room.take(8)}]"
         site.writer.put(f"{place} = {text};")
         return place
 
@@ -160,10 +160,6 @@ def _list_kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
 
 def captured(site: Site, v: Value) -> Value:
     """The value in a local variable of its own."""
-    name = site.writer.fresh("value")
-    site.writer.put(f"u{v.octets * 8} {name} = {v.text};")
-    given = ""
-    if v.given:
-        given = site.writer.fresh("given")
-        site.writer.put(f"u8 {given} = {v.given};")
+    name = site.writer.local(f"u{v.octets * 8}", "value", v.text)
+    given = site.writer.local("u8", "given", v.given) if v.given else ""
     return Value(name, v.width, v.raw, given)

@@ -70,6 +70,11 @@ class Site:
     known: set[str] = field(default_factory=set)  # nodes and kinds whose pointers are not null here
     kept: Kept = field(default_factory=lambda: Kept())
 
+    @property
+    def words(self) -> str:
+        """C text of an array of u64 that later stages find."""
+        return "st->kept" if self.card else "st->scratch->kept"
+
     def branch(self, known: set[str] | frozenset[str] = frozenset()) -> Site:
         """The same place for one way of a branch: what it learns stays there. `known`: nodes that
         the branch's condition found present."""

@@ -112,7 +112,11 @@ def _statement(site: Site, s: Statement) -> Shape | None:
 
 def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:
     """A block with bindings of its own, run under a condition."""
-    return lower_block(site.branch(known), block)
+    since = len(site.writer.lines)
+    shape = lower_block(site.branch(known), block)
+    if shape is not None and shape != site.shape:
+        site.writer.outlive(since)  # what a push took is written behind the block
+    return shape
 
 
 def _inlined(site: Site, block: Block) -> Shape | None:
@@ -131,7 +135,8 @@ def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
     if len({s.clamp for s in going}) > 1:
         raise Unsupported("`clamp mss` on some of the ways through this branch", site.writer.span)
     if any(s != going[0] for s in going):
-        raise Unsupported("the ways through this branch leave different packets behind")
+        what = "the ways through this branch leave different packets behind"
+        raise Unsupported(what, site.writer.span)
     return going[0]
 
 
