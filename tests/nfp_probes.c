@@ -156,6 +156,11 @@ MAP(m, BPF_MAP_TYPE_ARRAY, __u32, struct v8, 2);
 BODY(LOOKUP(m, struct v8, 0); __sync_fetch_and_add(&p->b, 1); return p->b > 9 ? XDP_TX : XDP_PASS;)
 #elif defined(CASE_mul_u32)
 BODY(NEED(34); __u32 x = *(__u16 *)(data + 12); __u32 y = *(__u16 *)(data + 14); return x * y == 77 ? XDP_TX : XDP_PASS;)
+#elif defined(CASE_mul_swapped)	/* the verifier forgets what it knew of what is swapped */
+BODY(NEED(14); struct ethhdr *e = data; __u32 a = bpf_ntohs(e->h_proto), b = e->h_dest[0];
+     return a * b == 77 ? XDP_DROP : XDP_PASS;)
+#elif defined(CASE_verdict_on_stack)
+BODY(NEED(14); volatile int verdict = *(__u8 *)data ? XDP_DROP : XDP_PASS; return verdict;)
 #elif defined(CASE_mul_u64)
 BODY(NEED(34); __u64 x = *(__u64 *)(data + 12); return x * 0x12345 == 77 ? XDP_TX : XDP_PASS;)
 #elif defined(CASE_div_const)

@@ -59,6 +59,9 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
             return Value(f"RAW8({attribute(site, source).text}, {octets * most})", 8)
         case Arithmetic(operator, left, right):
             a, b = value(site, left, own), value(site, right, own)
+            shifts = any(isinstance(e, Const) and e.value.bit_count() < 2 for e in (left, right))
+            if site.card and operator == "*" and not shifts and max(a.width, b.width) <= 32:
+                return Value(f"times({a.host()}, {b.host()})", 64)
             return Value(f"((u64){a.host()} {operator} {b.host()})", 64)
         case First():
             return _first(site, expr)

@@ -26,24 +26,29 @@ _ROUNDS = 12  # before what grows is widened
 
 @dataclass(frozen=True)
 class State:
-    """Registers, and the stack by octet from its top: values of 8 octets."""
+    """Registers, and what was stored on the stack: by the octet from its top, and how many."""
 
     registers: tuple[Value, ...]
-    stack: tuple[tuple[int, Value], ...] = ()
+    stack: tuple[tuple[tuple[int, int], Value], ...] = ()
 
     def with_register(self, number: int, value: Value) -> State:
         changed = list(self.registers)
         changed[number] = value
         return replace(self, registers=tuple(changed))
 
-    def slot(self, at: int) -> Value | None:
-        return dict(self.stack).get(at)
+    def slot(self, at: int, size: int) -> Value | None:
+        """What was stored just there; None where that is not known."""
+        return dict(self.stack).get((at, size))
 
     def with_slot(self, at: int, size: int, value: Value) -> State:
-        """A store: whole slots are kept, of others it is known that numbers are there."""
-        slots = dict(self.stack)
-        for octet in range(at // 8 * 8, at + size, 8):
-            slots[octet] = value if size == 8 and at % 8 == 0 else v.ANY
+        """A store, over whatever was there."""
+        slots = {
+            (start, length): known for (start, length), known in self.stack
+            if start + length <= at or start >= at + size
+        }  # fmt: skip
+        most = (1 << size * 8) - 1
+        fits = size == 8 or (isinstance(value, Number) and value.high <= most)
+        slots[at, size] = value if fits else Number(0, most)
         return replace(self, stack=tuple(sorted(slots.items(), key=lambda s: s[0])))
 
 
@@ -155,10 +160,8 @@ def _computed(function: Function, at: int, insn: Instruction, state: State) -> V
         if wide:
             return b
         return v.alu("&", False, b, v.number(v.MOST32), at) if isinstance(b, Number) else v.ANY32
-    if operation == "swap":
-        return Number(0, (1 << insn.imm) - 1)
-    if operation == "neg":
-        return v.alu("-", wide, v.number(0), a, at)
+    if operation in ("swap", "neg"):
+        return v.ANY  # the kernel's verifier, whose numbers the driver takes, forgets what it knew
     return v.alu(operation, wide, a, b, (function.name, at))
 
 
@@ -167,8 +170,8 @@ def _loaded(insn: Instruction, state: State) -> Value:
     if isinstance(source, Pointer):
         if source.kind == "ctx" and insn.off in (0, 4):
             return Pointer("packet") if insn.off == 0 else Pointer("end")
-        if source.kind == "stack" and size == 8 and source.at is not None:
-            value = state.slot(source.at + insn.off)
+        if source.kind == "stack" and source.at is not None:
+            value = state.slot(source.at + insn.off, size)
             if value is not None:
                 return value
     return Number(0, (1 << size * 8) - 1)

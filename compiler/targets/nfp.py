@@ -85,7 +85,10 @@ def _statement(part: object) -> Diagnostic | None:
 
 
 def _kinds(pipeline: Pipeline) -> Iterator[Diagnostic]:
+    chosen = {part.group for part in walk(pipeline.stages) if isinstance(part, Choose)}
     for rule in pipeline.rules:
+        if rule.spread and rule.name not in chosen:  # else it is refused where it is chosen from
+            yield faults.spreads(rule.span, rule.name)
         yield from _kind(rule)
 
 

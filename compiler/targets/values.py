@@ -155,10 +155,8 @@ def _range(op: str, a: Number, b: Number, most: int) -> Number:
             return Number(a.low << shift, a.high << shift)
         case ">>" if shift is not None:
             return Number(a.low >> shift, a.high >> shift)
-        case ">>" | "/":
+        case ">>":
             return Number(0, a.high)
-        case "%" if b.high:
-            return Number(0, b.high - 1)
     return Number(0, most)
 
 

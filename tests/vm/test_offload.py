@@ -26,7 +26,7 @@ PIPELINES = [
 ]
 #: Each boot takes 10 s and each object one, so that some stand for all; `make nightly` tries all.
 SOME = {
-    "6.12": ["div_const", "loop", "subprog", "xadd64", "mod_const"],
+    "6.12": ["div_const", "loop", "subprog", "xadd64", "mod_const", "mul_swapped"],
     "6.1": ["mod_const", "stack_var"],
 }
 PIPELINES_ON = {"6.12": PIPELINES, "6.1": PIPELINES[:1]}

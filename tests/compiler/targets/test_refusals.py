@@ -67,6 +67,9 @@ CASES = [
      "  rule LBR [4] {\n    match dst_ip exact user.dst\n"
      "    spread FAR[1..4] over hash(user.src)\n  }",
      f"{FIND}\n    choose FAR from FLOW.LBR else {{ pass }}  //~"),
+    ("H0353", FLOW + "\n  rule FAR [4] {\n    gives next\n  }\n"
+     "  rule LBR [4] {  //~\n    match dst_ip exact user.dst\n"
+     "    spread FAR[1..4] over hash(user.src)\n  }", "    find LBR else { pass }"),
     ("H0354", FLOW.replace("rule FLOW [16] {", "rule FLOW [16] {  //~").replace(
         "gives interface, next, sids", "precedence precedence"), FIND),
     ("H0355", FLOW.replace("src_ip exact user.src", "interface exact port  //~").replace(
