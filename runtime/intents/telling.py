@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ..rpc import control_pb2 as pb
 
 
+_LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+
+
 def state_of(number: int) -> str:
     from ..rpc import control_pb2 as pb
 
@@ -19,8 +22,8 @@ def state_of(number: int) -> str:
 
 
 def moment(seconds: float) -> str:
-    """RFC 3339, to the second, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """RFC 3339, to the second, in UTC: of whatever comes later the last that it can say."""
+    return datetime.fromtimestamp(min(seconds, _LAST), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def said_of(intent: pb.Intent) -> str:

@@ -32,7 +32,9 @@ from helioc.runtime.intents.document import read_document, seconds
 from helioc.runtime.intents.keeper import Keeper
 from helioc.runtime.intents.kept import Intent, Kept
 from helioc.runtime.intents.meaning import Surroundings, meaning
+from helioc.runtime.intents.telling import intent_rows, moment
 from helioc.runtime.journal.store import Store
+from helioc.runtime.rpc import control_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slice_world import intent
@@ -193,6 +195,14 @@ def test_whatever_is_written_is_answered(data: st.DataObject) -> None:
         rules(text)
     except Refused as error:
         assert render_all(error.diagnostics)
+
+
+def test_moments_beyond_what_a_calendar_says_are_told() -> None:
+    """`duration: 9999999d` is as good as for ever."""
+    for at in (0, 253402300799, 253402300800, 1e15, 8.64e17):
+        assert moment(at) == ("1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z")[at > 0]
+    listed = intent_rows([pb.Intent(id="video-17", begins=0, ends=1e15)])
+    assert "9999-12-31T23:59:59Z" in listed
 
 
 def test_durations() -> None:

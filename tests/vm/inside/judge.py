@@ -23,6 +23,7 @@ from helioc.lang.parser import read
 from helioc.runtime import faults
 from helioc.runtime.kernel.handles import BpfError, Object
 from helioc.runtime.kernel.libbpf import LOG_STATS
+from helioc.runtime.kernel.programs import Program
 from helioc.runtime.loading.bundle import Bundle, read_bundle
 from helioc.runtime.loading.releases import prepare_object
 from helioc.runtime.testrun import KernelBackend
@@ -42,17 +43,20 @@ def cases_of(name: str, manifest: str) -> tuple[Case, ...]:
 
 
 def measured(verdict: Verdict, bundle: Bundle) -> Verdict:
-    """Load it, and let the kernel tell what that took: in the verifier's log, as kernels before
-    5.16 do it nowhere else."""
+    """Load it, and let the kernel tell what that took: before 5.16 in the verifier's log alone."""
     with Object.open(bundle.object, name=verdict.pipeline, log_level=LOG_STATS) as loaded:
         prepare_object(bundle.manifest, loaded)
         loaded.load()
         programs = loaded.programs().values()
-        walked = [each.stats.processed for each in programs if each.stats]
+        walked = [each.info.verified_insns or _told(each) for each in programs]
         instructions = sum(each.info.insns for each in programs)
     return replace(
         verdict, instructions=instructions, verified=sum(walked), largest=max(walked, default=0)
     )
+
+
+def _told(program: Program) -> int:
+    return program.stats.processed if program.stats else 0
 
 
 def tested(verdict: Verdict, bundle: Bundle) -> Verdict:
