@@ -1,7 +1,7 @@
 """Builds of pipelines by several compilers, and what several kernels make of them.
 
-How a packet fares is the same under every kernel that loads an object: so under other kernels the
-packet tests are run of what is shipped, and of all other builds under this machine's own."""
+What a compiler builds wrongly is wrong under every kernel: so under other kernels the packet tests
+are run of what is shipped, and of all other builds under this machine's own."""
 
 from __future__ import annotations
 
