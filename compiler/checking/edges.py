@@ -78,7 +78,9 @@ class _GraphChecker:
         nodes = tuple(
             model.Node(n, self.headers[n].header, self.spans[n]) for n in order if n in self.headers
         )
-        graph = model.Graph(nodes, tuple(edges), entries)
+        there = {n.name for n in nodes}
+        known = tuple((role, name) for role, name in entries if name in there)
+        graph = model.Graph(nodes, tuple(edges), known)
         if self.sound and len(self.found.errors) == before:
             self.check_reach(graph)
             self.check_size(graph)

@@ -80,6 +80,14 @@ def _packet_field(site: Site, node: str, f: Field, sure: bool = True) -> Value:
     return replace(there, text=f"({group} ? {there.text} : 0)")
 
 
+def _where_there(site: Site, pointer: str, read: Value) -> Value:
+    """What is read by a pointer, 0 where that is null; in a local variable: of a test that is
+    written more than once clang keeps the result, of which the verifier knows nothing."""
+    w, name = site.writer, site.writer.fresh("read")
+    w.put(f"u{read.octets * 8} {name} = 0;", f"if (there({pointer}))", f"\t{name} = {read.text};")
+    return replace(read, text=name)
+
+
 def _item(site: Site, node: str, f: Field, index: Value) -> Value:
     """An element of an array, 0 beyond its end, in a local variable."""
     from .groups import group_pointer
@@ -106,27 +114,29 @@ def _or_zero(site: Site, node: str, field: Field) -> Value:
     if node in site.known or field.group is not None:
         return _packet_field(site, node, field, sure=False)
     pointer = site.pointer(node)
-    there = field_value(pointer, field)
-    return replace(there, text=f"({pointer} ? {there.text} : 0)")
+    return _where_there(site, pointer, field_value(pointer, field))
 
 
 def _first(site: Site, expr: First) -> Value:
     """The first field that is there, in host order."""
     from .groups import group_pointer
 
-    text, ends = "", 0
+    w, found = site.writer, list[tuple[str, str]]()  # pointer ("": it surely is there), value
     for option in expr.options:
-        if not site.may_have(option.node):
+        if not site.may_have(option.node) or (found and not found[-1][0]):
             continue
         header, pointer = site.header(option.node), site.pointer(option.node)
         field = header.field(option.field)
         if field.group is not None:
             pointer = group_pointer(site, header, field.group, pointer, sure=False)
-        there = f"(u64){field_value(pointer, field).host()}"
-        if option.node in site.known and field.group is None:
-            return Value(f"({text}{there}{')' * ends})", expr.width)
-        text, ends = f"{text}({pointer} ? {there} : ", ends + 1
-    return Value(f"({text}0{')' * ends})", expr.width)
+        sure = option.node in site.known and field.group is None
+        found.append(("" if sure else pointer, field_value(pointer, field).host()))
+    name = w.fresh("first")
+    w.put(f"u64 {name} = 0;")
+    for i, (pointer, there) in enumerate(found):
+        tests = ["else"] * bool(i) + [f"if (there({pointer}))"] * bool(pointer)
+        w.put(*([" ".join(tests)] if tests else []), f"\t{name} = {there};")
+    return Value(name, expr.width)
 
 
 def attribute(site: Site, expr: Attribute) -> Value:

@@ -164,3 +164,9 @@ def test_refused_keeps_the_order_of_the_source() -> None:
         raise Refused(checked(load)[1])
     starts = [d.span.start for d in refused.value.diagnostics if d.span]
     assert starts == sorted(starts) and len(starts) > 1
+
+
+def test_starts_at_a_header_that_nobody_imports() -> None:
+    starts = "    start -> ethernet as a on lan\n    start -> ethernet as b on wan\n"
+    head, tail = "pipeline p {\n  ports lan, wan\n", "  stage s { pass }\n  run parser -> s\n}\n"
+    assert codes(checked(f"{head}  parser {{\n{starts}  }}\n{tail}")[1]) == ["H0203", "H0203"]
