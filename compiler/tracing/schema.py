@@ -128,10 +128,17 @@ class SchemaError(Exception):
     """The text is no schema of this format; says what is wrong."""
 
 
+#: Octets of a traced build: some hundred times those of the largest that there are.
+_LARGEST = 64 << 20
+
+
 def unpack(packed: bytes) -> TracedBuild:
     """What `TracedBuild.pack` gave. Raises `SchemaError`."""
     try:
-        octets = zlib.decompress(packed)
+        inflated = zlib.decompressobj()
+        octets = inflated.decompress(packed, _LARGEST)
+        if not inflated.eof:
+            raise SchemaError("it is cut short, or too large")
         end = 4 + int.from_bytes(octets[:4], "little")
         text = octets[4:end].decode()
     except (zlib.error, UnicodeDecodeError):

@@ -245,7 +245,10 @@ class Agent:
         return sorted(found, key=lambda status: status.name)
 
     def _said(self, name: str, findings: Mapping[str, list[Diagnostic]]) -> list[Diagnostic]:
-        now = (*self.surveyor.findings(name), *self.prober.findings(name))
+        owner = self._owners.get(name)
+        journal = owner.journal if owner is not None else None
+        unwritten = journal.findings if journal is not None else ()
+        now = (*unwritten, *self.surveyor.findings(name), *self.prober.findings(name))
         return [*findings.get(name, ()), *now]
 
     def _told(self, name: str, revision: int, overlay: Rule, quality: Quality) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ...compiler.requests.rules import Reference
+from ...lang.diagnostics import Diagnostic, Refused
 from ..agent.outcome import Outcome
 from ..loading.bundle import Bundle
 from ..loading.either import AnyLoaded
@@ -40,6 +41,8 @@ class Journal:
         self._since = len(entries)
         self._keyed = [entry._replace(content=b"") for entry in entries if entry.key]
         self._mark = 0
+        #: Why nothing can be written.
+        self.findings: tuple[Diagnostic, ...] = ()
 
     def close(self) -> None:
         """May be called again."""
@@ -55,11 +58,11 @@ class Journal:
         revision, form = outcome.revision, PACKED if packed else IES
         if key:
             entry = Entry(revision, form, content, key, digest, _answer(outcome))
-            self._keyed.append(entry._replace(content=b""))
         else:
             entry = Entry(revision, form, content)
-        self.log.append(entry)
-        self._since += 1
+        self._append(entry)
+        if key:  # only now: what is not written is not made, and not answered
+            self._keyed.append(entry._replace(content=b""))
 
     def withdraw(self, revision: int) -> None:
         """The last request could not be made."""
@@ -69,7 +72,15 @@ class Journal:
 
     def note(self, revision: int, loaded: AnyLoaded) -> None:
         """Another transaction than a request's: nothing that a replay would have to make again."""
-        self.log.append(Entry(revision, NOTE, json.dumps(ifindexes_of(loaded)).encode()))
+        self._append(Entry(revision, NOTE, json.dumps(ifindexes_of(loaded)).encode()))
+
+    def _append(self, entry: Entry) -> None:
+        try:
+            self.log.append(entry)
+        except Refused as error:
+            self.findings = tuple(error.diagnostics)
+            raise
+        self.findings = ()
         self._since += 1
 
     def acknowledged(self) -> None:

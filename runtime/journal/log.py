@@ -25,6 +25,8 @@ from . import faults
 IES, PACKED, NOTE = 0, 1, 2
 _PREFIX = struct.Struct("<II")
 _HEAD = struct.Struct("<QBBBI")
+#: Octets behind a record that cannot be read in which the next one is looked for.
+_NEAR = 1 << 16
 
 
 class Entry(NamedTuple):
@@ -202,10 +204,26 @@ def read(path: Path) -> list[Entry]:
     rest = memoryview(content)[good:]
     if len(rest):
         length = _PREFIX.unpack_from(rest)[0] if len(rest) >= _PREFIX.size else len(rest)
-        if _PREFIX.size + length < len(rest) and any(rest):
+        if (_PREFIX.size + length < len(rest) and any(rest)) or _goes_on(rest, found):
             raise Damage(found)
         os.truncate(path, good)
     return found
+
+
+def _goes_on(rest: memoryview, found: list[Entry]) -> bool:
+    """Whether there is a whole record somewhere behind one that is not: then it was not the last.
+    Looks where the next may begin, as far as a request is usually long."""
+    last = found[-1].revision if found else 0
+    for at in range(1, min(len(rest) - _PREFIX.size - _HEAD.size, _NEAR)):
+        length, checksum = _PREFIX.unpack_from(rest, at)
+        start = at + _PREFIX.size
+        if not _HEAD.size <= length <= len(rest) - start:
+            continue
+        revision, form, keys, _, _ = _HEAD.unpack_from(rest, start)
+        likely = form in (IES, PACKED, NOTE) and keys <= 64 and last < revision
+        if likely and crc32(rest[start : start + length]) == checksum:
+            return True
+    return False
 
 
 def _entries(content: bytes) -> Iterator[tuple[Entry, int]]:

@@ -108,6 +108,7 @@ class Store:
                 if found != "ok":
                     raise refused(faults.damaged(str(path), str(found).split("\n")[-1]))
                 if not db.execute("SELECT name FROM sqlite_master").fetchone():
+                    self._must_be_new(path)
                     db.executescript(
                         f"BEGIN; {_SCHEMA} INSERT INTO about VALUES ({FORMAT}); COMMIT;"
                     )
@@ -123,6 +124,11 @@ class Store:
             raise refused(faults.cannot_write(str(path), str(error))) from None
         except sqlite3.DatabaseError as error:
             raise refused(faults.damaged(str(path), str(error))) from None
+
+    def _must_be_new(self, path: Path) -> None:
+        """A database that is empty where there are rules was lost."""
+        if any(_FILE.fullmatch(each.name) for each in self.directory.iterdir()):
+            raise refused(faults.damaged(str(path), "it is empty, or gone, but for its files"))
 
     def close(self) -> None:
         """May be called again."""

@@ -13,6 +13,7 @@ from ...compiler.requests.wire import Codecs, encode
 from ...lang.diagnostics import Refused
 from ...lang.request import IE, Change, Request, item_text, value_text
 from .. import faults
+from ..agent.faults import bad_message
 from ..looking.reader import Reader
 from ..rules.moment import Counted, Moment, Rules, spoken_of
 from . import control_pb2 as pb
@@ -30,6 +31,10 @@ class Wanted:
         self.ids, self.name = set(filter_.ids), fold(filter_.name)
         self.counted = filter_.counted
         self.says = [(fold(s.element), s.value) for s in filter_.says]
+        known = {fold(element.name) for element in reader.manifest.elements}
+        if unknown := [s.element for s in filter_.says if fold(s.element) not in known]:
+            help_ = "GetSchema tells which there are"
+            raise faults.refused(bad_message(f"`{unknown[0]}` is no information element", help_))
         to = filter_.refers_to
         self.to = Reference(self._kind(to.kind), to.id) if filter_.HasField("refers_to") else None
         self.text = form in (pb.FORM_UNSPECIFIED, pb.FORM_TEXT)
@@ -111,13 +116,15 @@ class Listing:
 
 def none_of(reader: Reader, asked: pb.GetRequest) -> Refused:
     """Why there is no such rule."""
-    words = f"{asked.kind} {asked.id or asked.name}"
+    words = f"{asked.kind} {getattr(asked, asked.WhichOneof('which') or 'id')}"
     return faults.refused(faults.no_such_rule(words, [k.name for k in reader.manifest.rules]))
 
 
 def one(asked: pb.GetRequest) -> pb.Filter:
-    """What lists that rule alone."""
+    """What lists that rule alone. Raises `Refused`."""
     by_id = asked.WhichOneof("which") == "id"
+    if not (by_id or asked.name):
+        raise faults.refused(bad_message("which rule is meant?", "say its id, or its name"))
     return pb.Filter(kinds=[asked.kind], ids=[asked.id] if by_id else [], name=asked.name)
 
 

@@ -235,6 +235,12 @@ def test_list_filters(agent: Client) -> None:
     with pytest.raises(Rejected) as error:
         agent.rule("PDR", 3)
     assert error.value.status is grpc.StatusCode.NOT_FOUND
+    with pytest.raises(Rejected, match="H0743.*`FAR 0`"):
+        agent.rule("FAR", 0)
+    for ask in (lambda: ids(says={"nope": "7"}), lambda: agent.rule("FAR", "")):
+        with pytest.raises(Rejected, match="H0762") as error:
+            ask()
+        assert error.value.status is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_what_is_listed_can_be_created_again(here: World, agent: Client) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,21 @@ def test_damage_in_the_middle_is_said(log: Log) -> None:
     with pytest.raises(Damage) as error:
         read(log.path)
     assert 30 < len(error.value.entries) < 70
+
+
+def test_a_length_that_is_damaged_is_no_end(log: Log) -> None:
+    """It says that the record goes on beyond the file, as one does that was cut short."""
+    log.append(Entry(1, IES, b"one"))
+    size = log.size
+    for entry in entries(9, 2):
+        log.append(entry)
+    content = bytearray(log.path.read_bytes())
+    content[size + 2] ^= 0x40
+    log.path.write_bytes(content)
+    with pytest.raises(Damage) as error:
+        read(log.path)
+    assert [e.revision for e in error.value.entries] == [1]
+    assert log.path.read_bytes() == content
 
 
 def test_what_could_not_be_made_is_withdrawn(log: Log) -> None:
@@ -324,6 +340,23 @@ def test_a_snapshot_that_cannot_be_written_costs_nothing(
     journal.close()
 
 
+def test_what_could_not_be_written_is_not_answered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not after a snapshot, either: who asks again is to have it made."""
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(ENOSPC, "full")))
+        with pytest.raises(Refused, match="H0780"):
+            journal.request(b"x", False, "key", b"digest", Outcome(1, (), 0, 0, 0))
+    assert [found.code for found in journal.findings] == ["H0780"]
+    fold(journal)
+    assert not store.answers(the(store).id) and not journal.answered()
+    write(journal, 1)
+    assert not journal.findings
+    journal.close()
+
+
 def test_nothing_is_left_of_a_log_that_is_not_taken(store: Store) -> None:
     journal = Journal(store, store.begin("edge", "", b""), 0)
     opened = len(os.listdir("/proc/self/fd"))
@@ -378,6 +411,11 @@ def test_a_damaged_journal_is_said(store: Store) -> None:
     path.write_bytes(b"no database" * 1000)
     with pytest.raises(Refused, match="H0781"):
         Store(store.directory)
+    rules.write_bytes(b"rules")
+    for lost in (lambda: path.write_bytes(b""), path.unlink):
+        lost()
+        with pytest.raises(Refused, match="H0781"):
+            Store(store.directory)
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
