@@ -151,6 +151,20 @@ MAP(m, BPF_MAP_TYPE_ARRAY, __u32, struct v8, 2);
 BODY(LOOKUP(m, struct v8, 0); __sync_fetch_and_or(&p->b, 1); return XDP_PASS;)
 #elif defined(CASE_xadd_stack)
 BODY(__u64 x = 0; __sync_fetch_and_add(&x, end - data); asm volatile("" : "+m"(x)); return x ? XDP_TX : XDP_PASS;)
+#elif defined(CASE_count_either)	/* an instruction may touch values of two maps */
+MAP(m, BPF_MAP_TYPE_ARRAY, __u32, struct v8, 2);
+MAP(n, BPF_MAP_TYPE_HASH, __u32, struct v8, 2);
+BODY(NEED(14); __u32 key = 0; struct v8 *p;
+     if (*(__u8 *)data) p = bpf_map_lookup_elem(&m, &key); else p = bpf_map_lookup_elem(&n, &key);
+     if (!p) return XDP_PASS;
+     __sync_fetch_and_add(&p->b, 1); return XDP_DROP;)
+#elif defined(CASE_look_in_either)
+MAP(m, BPF_MAP_TYPE_ARRAY, __u32, struct v8, 2);
+MAP(n, BPF_MAP_TYPE_HASH, __u32, struct v8, 2);
+BODY(NEED(14); __u32 key = 0; void *table = &m;
+     if (*(__u8 *)data) table = &n;
+     asm volatile("" : "+r"(table));
+     return bpf_map_lookup_elem(table, &key) ? XDP_DROP : XDP_PASS;)
 #elif defined(CASE_xadd_then_read)
 MAP(m, BPF_MAP_TYPE_ARRAY, __u32, struct v8, 2);
 BODY(LOOKUP(m, struct v8, 0); __sync_fetch_and_add(&p->b, 1); return p->b > 9 ? XDP_TX : XDP_PASS;)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 
 from . import limits
 from . import values as v
@@ -158,7 +159,9 @@ class _Checked:
         elif insn.imm not in HELPERS:
             self._wrong(f"calls helper {insn.imm} of the kernel, which a card lacks")
         elif insn.imm == LOOK_UP:
-            key = state.registers[2]
+            table, key = state.registers[1:3]
+            if not isinstance(table, Pointer) or table.kind != "map":
+                self._wrong("it looks into something that is no map")
             if not isinstance(key, Pointer) or key.kind != "stack":
                 self._wrong("a key must lie on the stack")
             elif key.at is None:
@@ -250,7 +253,7 @@ class _Checked:
             self._wrong("adds what is no number")
         use = "counted in" if atomic else "read"
         first = pointer.at + insn.off
-        for word in range(first // 4, (first + size + 3) // 4):
-            known = self._uses.setdefault((pointer.of, word), use)
-            if known != use:
-                self._wrong(f"a word of the map `{pointer.of}` is both read and counted in")
+        words = range(first // 4, (first + size + 3) // 4)
+        for name, word in product(pointer.of.split("|"), words):
+            if self._uses.setdefault((name, word), use) != use:
+                self._wrong(f"a word of the map `{name}` is both read and counted in")

@@ -24,9 +24,10 @@ class Number:
 
 @dataclass(frozen=True)
 class Pointer:
-    """To the context, the stack (of the function whose frame it is), a map's value, the packet or
-    its end. `at` octets behind `base`: a place that all pointers with the same base share. None:
-    varying. `reach` is how far from the packet's start the base can be."""
+    """To the context, the stack (of the function whose frame it is), a map or a value of it (or of
+    one of several, their names joined by `|`), the packet or its end. `at` octets behind `base`: a
+    place that all pointers with the same base share. None: varying. `reach` is how far from the
+    packet's start the base can be."""
 
     kind: str  # ctx, stack, value, packet, end, map
     of: str = ""  # the map, or the function
@@ -65,6 +66,9 @@ def join(a: Value, b: Value, where: object) -> Value:
         if a.among and b.among:
             return numbers(a.among | b.among)
         return Number(min(a.low, b.low), max(a.high, b.high))
+    if isinstance(a, Pointer) and isinstance(b, Pointer) and a.kind == b.kind in ("map", "value"):
+        maps = "|".join(sorted({*a.of.split("|"), *b.of.split("|")}))
+        return replace(a, of=maps, at=a.at if a.at == b.at else None)
     if isinstance(a, Pointer) and isinstance(b, Pointer) and (a.kind, a.of) == (b.kind, b.of):
         reach = max(a.reach, b.reach)
         if (a.at, a.base) == (b.at, b.base):
