@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -58,10 +59,11 @@ def status_code(code: str) -> grpc.StatusCode:
 
 
 def failure(diagnostics: Iterable[Diagnostic], revision: int = 0) -> pb.Failure:
-    found = list(diagnostics)
+    found, texts = list(diagnostics), _Texts()
     first = next((d for d in found if d.severity == "error"), found[0])
     status = status_code(first.code).value[0]
-    return pb.Failure(status=status, findings=map(finding, found), revision=revision)
+    findings = [finding(each, texts) for each in found]
+    return pb.Failure(status=status, findings=findings, revision=revision)
 
 
 def trailer(failed: pb.Failure, code: grpc.StatusCode, said: str) -> tuple[tuple[str, bytes], ...]:
@@ -103,13 +105,31 @@ def _narrow(label: pb.Label) -> None:
     label.text, label.start, label.end = text[begin:stop], start - begin, min(end, stop) - begin
 
 
-def finding(diagnostic: Diagnostic) -> pb.Finding:
+class _Texts:
+    """Requests by their texts: all that is found in one is in the same, which may be long."""
+
+    def __init__(self) -> None:
+        self._read: dict[int, tuple[Source, Request | None]] = {}
+
+    def request(self, source: Source) -> Request | None:
+        """None where the text is none."""
+        from ...lang.request_parser import parse_request
+
+        if id(source) not in self._read:
+            request = None
+            with suppress(Refused):
+                request = parse_request(source)
+            self._read[id(source)] = source, request
+        return self._read[id(source)][1]
+
+
+def finding(diagnostic: Diagnostic, texts: _Texts | None = None) -> pb.Finding:
     made = pb.Finding(
         code=diagnostic.code, title=diagnostic.title, help=diagnostic.help,
         warning=diagnostic.severity == "warning", labels=map(_label, diagnostic.labels),
     )  # fmt: skip
     if diagnostic.labels:
-        _blame(diagnostic.labels[0].span, made)
+        _blame(diagnostic.labels[0].span, made, texts or _Texts())
     return made
 
 
@@ -130,14 +150,13 @@ def _line_end(source: Source, offset: int) -> int:
     return len(source.text) if end < 0 else end
 
 
-def _blame(span: Span, into: pb.Finding) -> None:
+def _blame(span: Span, into: pb.Finding, texts: _Texts) -> None:
     """Which rule and element a place in a request's text is of."""
     if packed := _PACKED_ROW.fullmatch(span.source.text):
         into.path.append(int(packed[1]) - 1)
         into.rule, into.element = span.source.text.split(",")[0], packed[2] or ""
         return
-    found = at_place(span)
-    for place, item in found:
+    for place, item in at_place(span, texts):
         into.path.append(place)
         if isinstance(item, RuleItem):
             named = item.id if item.id is not None else item.name
@@ -146,16 +165,11 @@ def _blame(span: Span, into: pb.Finding) -> None:
             into.element = item.type
 
 
-def at_place(span: Span) -> list[tuple[int, Item | None]]:
+def at_place(span: Span, texts: _Texts | None = None) -> list[tuple[int, Item | None]]:
     """The change (None), rule … and element that stand at a place, with the number of each in its
     list; empty where the text is no request."""
-    from ...lang.request_parser import parse_request
-
-    try:
-        request = parse_request(span.source)
-    except Refused:
-        return []
-    for number, change in enumerate(request.changes):
+    request = (texts or _Texts()).request(span.source)
+    for number, change in enumerate(request.changes if request is not None else ()):
         if inner := _within(change.items, span.start):
             return [(number, None), *inner]
     return []
