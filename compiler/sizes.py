@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from .model import TAIL, Arithmetic, Const, Expr, Header, Own
+from .sums import is_checksum
 
 
 def solved(header: Header, expr: Expr, wanted: Callable[[int], bool]) -> tuple[str, int, int]:
@@ -89,6 +90,15 @@ def _is_even(expr: Expr) -> bool:
         case Arithmetic("<<", _, Const(bits)):
             return bits > 0
     return False
+
+
+def sums_are_even(header: Header) -> bool:
+    """Whether each checksum of the header stands at an even octet: as a word for those in front."""
+    return all(
+        f.offset // 8 % 2 == 0 and (f.group is None or starts_even(header, f.group))
+        for f in header.fields
+        if is_checksum(f)
+    )
 
 
 def starts_even(header: Header, group: str) -> bool:

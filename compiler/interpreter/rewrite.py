@@ -176,6 +176,8 @@ class Rewriting:
         new = put(layer.octets.data, offset, width, value)
         old, new = layer.octets.data[first:last], new[first:last]
         self._write(layer.offset + first, new)
+        odd = bytes(len(old) % 2)  # at the end of a header of an odd number of octets
+        old, new = old + odd, new + odd
         total = old, new
         for covered, part in (
             *((layer, "header"),),

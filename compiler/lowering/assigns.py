@@ -7,7 +7,7 @@ from functools import partial
 
 from ..graph import below, between
 from ..model import Assign, Derived, Field, Item, Packet
-from ..sizes import is_even, starts_even
+from ..sizes import is_even, starts_even, sums_are_even
 from ..sums import NETWORK, is_checksum
 from . import trace
 from .fields import Value, field_value
@@ -151,5 +151,8 @@ def _in_front(site: Site, node: str) -> list[str]:
     covering = [n for n in kept if _sums(site, n, "payload")]
     if covering and not all(is_even(site.header(n)) for n in kept):
         what = f"assigning to {node} behind a header of an odd number of octets"
+        raise Unsupported(what, site.writer.span)
+    if covering and not all(sums_are_even(site.header(n)) for n in (node, *kept)):
+        what = f"assigning to {node} under checksums of which one starts at an odd octet"
         raise Unsupported(what, site.writer.span)
     return covering

@@ -8,7 +8,7 @@ from helioc.compiler.checking.assigns import COVERED
 from helioc.compiler.checking.pushes import own_fields
 from helioc.compiler.graph import below, reachable, surely_present, ways
 from helioc.compiler.model import Derived, Field, Graph, Group, Header
-from helioc.compiler.sizes import is_even, starts_even
+from helioc.compiler.sizes import is_even, starts_even, sums_are_even
 from helioc.compiler.sums import LAYER4, NETWORK, is_checksum
 
 
@@ -114,14 +114,17 @@ class Facts:
         return found | ({"more_fragments"} if header.protocol == "ipv4" else set())
 
     def _odd_in_front(self, role: str, node: str) -> bool:
-        """Whether a checksum in front may cover the node at an odd octet."""
+        """Whether a checksum in front may cover the node, or a checksum that follows, at an odd
+        octet."""
         found = [node]
         for other in reversed(self.names):
             targets = {e.target for e in self.graph.leaving(other, role)}
             if targets & set(found) and other in reachable(self.graph, role):
                 found.append(other)
         headers = [self.header(n) for n in found[1:]]
-        return any(map(_covers_payload, headers)) and not all(map(is_even, headers))
+        aligned = all(map(is_even, headers))
+        aligned = aligned and all(sums_are_even(self.header(n)) for n in found)
+        return any(map(_covers_payload, headers)) and not aligned
 
     def is_covered(self, node: str, behind: Worlds) -> bool:
         """Whether the checksums over a pseudo header are known, wherever there may be one."""
