@@ -8,6 +8,9 @@
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH):/usr/sbin:/sbin
 
+# Hundreds of commands start: without bytecode each compiles helioc anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test setup bench nightly matrix seeded fmt clean
 
 demo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,11 +55,20 @@ class Known(Frozen):
 
 
 def load_file(path: Path) -> tree.Program:
-    """Read and parse. Raises `Refused`."""
+    """Read and parse; what is helioc's own, once for all. Raises `Refused`."""
     from ..lang.parser import parse, read
 
+    if path.parent == STANDARD:
+        return _standard_file(path)
     name = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
-    return parse(read(path, f"std/{path.name}" if path.parent == STANDARD else name))
+    return parse(read(path, name))
+
+
+@cache
+def _standard_file(path: Path) -> tree.Program:
+    from ..lang.parser import parse, read
+
+    return parse(read(path, f"std/{path.name}"))
 
 
 class Visible(NamedTuple):

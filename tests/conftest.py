@@ -77,6 +77,29 @@ def session_leaks_nothing() -> Iterator[None]:
         )
 
 
+@pytest.fixture(autouse=True, scope="session")
+def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """All workers of this run compile what is the same once."""
+    if "HELIO_VM" in os.environ:  # nothing is compiled there, and to import takes seconds
+        yield
+        return
+    from compilations import kept_in
+
+    base = tmp_path_factory.getbasetemp()
+    workers = "PYTEST_XDIST_WORKER" in os.environ
+    with kept_in((base.parent if workers else base) / "objects"):
+        yield
+
+
+@pytest.fixture
+def compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test is about compiling: clang runs each time."""
+    from compilations import compile_anew
+    from helioc.compiler import clang
+
+    monkeypatch.setattr(clang, "compile_c", compile_anew)
+
+
 @cache
 def _why_no_kernel() -> str:
     """Why this process may not load programs, or an empty string if it may."""

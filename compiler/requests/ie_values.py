@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from ipaddress import IPv6Address
 from socket import AF_INET, inet_pton
 from typing import Any
@@ -68,6 +69,16 @@ def fold(name: str) -> str:
     return name.translate(_FOLD).lower()
 
 
+@cache
+def _prefixes_of(width: int) -> dict[str | int, tuple[int, int]]:
+    """Length and host bits of a prefix, by its length as it is usually spelled."""
+    return {
+        spelled: (length, (1 << width - length) - 1)
+        for length in range(1, width)
+        for spelled in (length, str(length))
+    }
+
+
 class Codec:
     """One element's values. `lengths` are the IE lengths that fit it, the usual one first."""
 
@@ -85,11 +96,7 @@ class Codec:
         self.lengths = (fitting, "u64") if element.kind == "mac" else (fitting,)
         implied = IMPLIED_MASKS.get(fold(element.name)) if element.width == 8 else None
         self.implied_mask = implied
-        #: Length and host bits of a prefix, by its length as it is usually spelled.
-        self._prefixes: dict[str | int, tuple[int, int]] = {
-            spelled: (length, (1 << self.width - length) - 1)
-            for length in range(1, self.width) for spelled in (length, str(length))
-        }  # fmt: skip
+        self._prefixes = _prefixes_of(self.width)
 
     @property
     def octets(self) -> int:

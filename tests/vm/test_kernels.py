@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from edges import compile_pipeline
-from virtual import booted, why_not
+from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
+from virtual import ROOT, booted, why_not
 
 SERIES = "6.12"
 PIPELINES = {"gre": "linx", "gtp": "upf", "srv6": "srv6_edge", "vxlan": "vxlan_gateway"}
@@ -26,7 +26,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
     bundles = tmp_path_factory.mktemp("bundles")
     for pipeline in PIPELINES.values():
-        compile_pipeline(bundles / pipeline, pipeline)
+        made = compile_pipeline(check_file(ROOT / "pipelines" / f"{pipeline}.hp"))
+        write_bundle(made, bundles / pipeline)
     files = [f"tests/vm/inside/test_{about}.py" for about in PIPELINES]
     left_out = [f"-pno:{plugin}" for plugin in ("cacheprovider", "hypothesispytest", "xdist")]
     pytest_ = [sys.executable, "-m", "pytest", "-v", *left_out, "--color=no"]

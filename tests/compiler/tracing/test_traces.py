@@ -44,6 +44,7 @@ def traces(path: Path) -> Iterator[tuple[Case, Trace]]:
         yield case, Trace(port, len(frame), o.parsed, o.trace, o.verdict, o.egress)
 
 
+@pytest.mark.usefixtures("compiled_anew")
 @pytest.mark.parametrize("join", ["staged", "fused"])
 def test_the_plain_program_knows_nothing_of_traces(join: Join) -> None:
     pipeline = check_file(LINX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,16 @@ if "HELIO_VM" not in os.environ:
     collect_ignore_glob = ["test_*.py"]
 
 
-@pytest.fixture(autouse=True)
-def quick_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def quick_commands() -> Iterator[None]:
     from forked import control
 
-    monkeypatch.setattr("edges.Edge.control", control)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("edges.Edge.control", control)
+        yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def bundles() -> Path:
     """Compiled outside, a folder a pipeline: emulation is slow."""
     return Path(os.environ["HELIO_BUNDLES"])

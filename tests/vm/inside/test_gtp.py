@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from edges import Edge, hear_answers, running
 from lab import Lab, Namespace
+from leaks import PREFIX
 from traffic import ping, tcp_round_trip
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "upf"
@@ -100,8 +101,14 @@ class Network:
     upf: Edge
 
 
-@pytest.fixture
-def network(lab: Lab, bundles: Path) -> Iterator[Network]:
+@pytest.fixture(scope="module")
+def network(bundles: Path) -> Iterator[Network]:
+    """Loaded once: to verify the programs and give them rules takes an emulated kernel seconds."""
+    with Lab(f"{PREFIX}gtp-") as lab:
+        yield from _network(lab, bundles)
+
+
+def _network(lab: Lab, bundles: Path) -> Iterator[Network]:
     access, upf, network = (lab.namespace(n) for n in ("access", "upf", "dn"))
     lab.wire(access, "eth0", upf, "n3")
     lab.wire(network, "eth0", upf, "n6")
