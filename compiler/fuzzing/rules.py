@@ -15,9 +15,11 @@ from ...lang.source import Source
 from ..interpreter.environment import Environment
 from ..interpreter.octets import Value
 from ..interpreter.parse_packet import PacketParser
+from ..lowering.reads import reads
 from ..manifest import Manifest
-from ..model import Element, Layer4, Match, Packet, Pipeline, RuleKind
+from ..model import Element, Given, Layer4, Match, Packet, Pipeline, RuleKind
 from ..requests.ie_values import Codec, Fault
+from ..requests.lists import packed
 from ..requests.plan import Plan
 from ..requests.rulebook import RuleBook
 from ..requests.rulekinds import Kind
@@ -26,6 +28,10 @@ from .packets import Drawn
 from .world import World
 
 _MOST = 4  # rules of a kind
+_FEW = (
+    0,
+    1,
+)  # of what one rule gives and another is looked up by: so that they meet; fits any width
 There = Mapping[str, list[int]]  # ids by kind
 
 
@@ -68,6 +74,17 @@ class RuleMaker:
         self.pipeline, self.manifest, self.world = pipeline, manifest, world
         self._kinds = {r.name: Kind(manifest, r) for r in manifest.rules}
         self._order = _by_need(pipeline)
+        given = {element.name for rule in pipeline.rules for element in rule.gives}
+        self._joins = {
+            match.element.name
+            for rule in pipeline.rules
+            for match in rule.match
+            if isinstance(match.operand, Given)
+            and match.element.kind == "uint"
+            and match.element.name in given
+            and not match.element.symbols
+        }
+        self._next_hops = {(kind, address) for kind, _, address in reads(pipeline).next_hops}
 
     def session(self, draw: st.DrawFn, drawn: Sequence[Drawn]) -> Session:
         """Requests about these packets, one after the other."""
@@ -164,7 +181,8 @@ class RuleMaker:
         kind, given = self._kinds[rule.name], dict[str, int]()
         items: list[RuleItem | IE] = []
         companion = kind.ifindex[0] if kind.ifindex else None  # it would have to agree
-        for nth, element in enumerate(rule.gives):
+        deciding = {name for r in rule.requires for name, _ in r.when}  # what else is needed
+        for nth, element in sorted(enumerate(rule.gives), key=lambda e: e[1].name not in deciding):
             codec, references = kind.codecs[element.name], set(element.references)
             needed = False
             for r in rule.requires:
@@ -174,7 +192,7 @@ class RuleMaker:
             if nth == companion or not (needed or draw(st.integers(0, 3))):
                 continue
             if not element.references:
-                given[element.name] = draw(st.sampled_from(self._known(element)))
+                given[element.name] = self._given(draw, rule, element)
                 items.append(_ie(codec, given[element.name]))
                 continue
             names = [f"{k}.{i}" for k in sorted(references) for i in there.get(k, ())]
@@ -186,7 +204,19 @@ class RuleMaker:
                 )
         return items
 
+    def _given(self, draw: st.DrawFn, rule: RuleKind, element: Element) -> int:
+        """A value, or several as one; of next hops most often one that is there."""
+        known = st.sampled_from(self._known(element))
+        if element.most:
+            values = draw(st.lists(known, min_size=1, max_size=element.most))
+            return packed(values, element.width, element.most)
+        if (rule.name, element.name) in self._next_hops and draw(st.integers(0, 3)):
+            known = st.sampled_from(self.world.there(element.kind))
+        return draw(known)
+
     def _known(self, element: Element) -> tuple[int, ...]:
+        if element.name in self._joins:
+            return _FEW
         if element.symbols:
             return tuple(value for _, value in element.symbols)
         return self.world.values(element.kind, element.width)

@@ -35,6 +35,11 @@ class World:
         ends = {0, 1, most, most - 1, 1 << max(width - 1, 0)}
         return tuple(sorted({v for v in (*ends, *self.numbers) if 0 <= v <= most}))
 
+    def there(self, kind: str) -> tuple[int, ...]:
+        """Addresses of neighbours: packets towards them are sent."""
+        known = self.environment.neighbours6 if kind == "ip6" else self.environment.neighbours
+        return tuple(sorted({host for _, host in known}))
+
     def of(self, header: str, field: Field) -> tuple[int, ...]:
         """Values that the pipeline compares that field with, and their neighbours."""
         most = (1 << field.width) - 1

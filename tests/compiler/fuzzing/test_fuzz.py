@@ -22,7 +22,7 @@ from helioc.compiler.manifest import Manifest
 from helioc.compiler.model import Field, Node
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case
-from helioc.compiler.phases import compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
 from helioc.compiler.report import fuzz_pipeline
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request import Request
@@ -34,6 +34,8 @@ from helioc.runtime.rules.plans import Plan, Tables
 from helioc.runtime.testrun import KernelBackend, PrivateRun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx
+
+SRV6 = Path(__file__).parents[3] / "pipelines" / "srv6_edge.hp"
 
 drawing = settings(
     max_examples=60, deadline=None, database=None, phases=[Phase.generate],
@@ -66,6 +68,32 @@ def test_packets_take_every_edge_and_are_mostly_whole(fuzzed: Fuzzed) -> None:
     pairs = {pair for way in ways for pair in pairwise(way)}
     assert pairs == {(e.source, e.target) for e in linx().graph.edges}
     assert 20 < spoilt < 150
+
+
+def test_lists_next_hops_and_tables_meet() -> None:
+    """Of the SRv6 edge every kind of rules is met, and policies of several segments lead out."""
+    from helioc.compiler.interpret import Interpreter
+
+    edge = check_file(SRV6)
+    fuzzed, seen = Fuzzed(edge), Counter[str]()
+
+    @seed(1)
+    @drawing
+    @given(fuzzed.scenarios())
+    def draw(scenario: Scenario) -> None:
+        environment = fuzzed.world.environment
+        book, interpreter = new_book(fuzzed.manifest, environment), Interpreter(edge, environment)
+        for step in scenario.steps:
+            if isinstance(step, Request):
+                ask(book, step)
+                continue
+            outcome = interpreter.run(book, step.frame, step.port)
+            seen.update(["packets", outcome.verdict, *{kind for kind, _ in outcome.counted}])
+
+    draw()
+    assert {rule.name for rule in edge.rules} - {"CORE"} <= set(seen), seen
+    assert seen["POLICY"] > seen["packets"] / 20, seen
+    assert seen["redirect"] > seen["packets"] / 20, seen
 
 
 def test_rules_are_accepted_and_met(fuzzed: Fuzzed) -> None:
