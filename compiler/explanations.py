@@ -67,6 +67,14 @@ BUILD: dict[str, Explanation] = {
         "The machine, or a limit (`ulimit -v`, a control group), gives this process no more. Rules "
         "in force are as they were. Rules in bulk may come in several files, one after the other.",
     ),
+    "H0335": Explanation(
+        "more than the kernel takes of a program",
+        "Each stage is a program of its own. The kernel takes so much of one and no more: 64 maps "
+        "(a rule kind has three to seven), a million instructions that its verifier walks (a "
+        "look-up by `range` is some 70,000 to 120,000, others a quarter), jumps of 32,767 "
+        "instructions, 512 octets of stack; and 32 programs in a row. With `--fuse` all stages of "
+        "a port role are one program.",
+    ),
     "H0811": Explanation(
         "a port role that the pipeline does not have",
         "Which edges of the parse graph are read depends on the role of the port that a packet "

@@ -13,6 +13,7 @@ from ..lang.parser import parse, read
 from ..lang.writing import write_files
 from . import manifest as m
 from .anatomy import anatomy_of
+from .budget import over_budget
 from .check import check
 from .layout import MAX_PORTS
 from .lower import Join, Target, lower
@@ -48,6 +49,8 @@ def lower_pipeline(
             raise Refused([not_on_a_card(error.span or pipeline.span, str(error))]) from error
         label = Label(error.span or pipeline.span, "not compiled yet")
         raise Refused([Diagnostic("H0303", str(error), (label,))]) from error
+    if found := over_budget(pipeline, unit):
+        raise Refused(found)
     return unit
 
 

@@ -95,10 +95,11 @@ GRAPH: dict[str, Explanation] = {
         "longest way, each at its maximum size, must end before that.",
     ),
     "H0218": Explanation(
-        "the parse graph is too large",
+        "the pipeline is too large",
         "A pipeline has at most 32 nodes and 2,048 ways through them on one port role, and its "
         "actions, inlined, at most 10,000 statements: beyond that neither the kernel's "
-        "verifier nor a reader follows it.",
+        "verifier nor a reader follows it. At each place packets are told apart by the way that "
+        "they took through the graph and by the rules found for them, 20,000 sorts at most.",
     ),
     "H0219": Explanation(
         "`write` does not go with the guard",

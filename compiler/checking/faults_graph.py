@@ -144,6 +144,16 @@ def too_long(action: Span, limit: int) -> Diagnostic:
     )
 
 
+def too_many_sorts(span: Span, limit: int) -> Diagnostic:
+    return error(
+        "H0218",
+        f"behind this there are more than {limit:,} sorts of packets",
+        (span, "told apart by the nodes that they have and the rules that were found"),
+        help="every look-up whose `else` goes on doubles them: end the packet there, or let "
+        "one kind of rules match what several do",
+    )
+
+
 def wrong_write(span: Span, title: str, guard: Span, says: str, help: str) -> Diagnostic:
     return error("H0219", title, (span, "cannot be written"), (guard, says), help=help)
 

@@ -20,6 +20,8 @@ from .states import recall, remember
 
 #: Statements that inlined actions may come to.
 MOST_STEPS = 10_000
+#: Sorts of packets (which nodes, which rules found) that are told apart at one place.
+MOST_SORTS = 20_000
 TOLD = MOST_STEPS * 1_000
 
 
@@ -35,6 +37,9 @@ def block(
             break
         changed = statement(program, each, state, scope)
         state = changed.state
+        if len(state) > MOST_SORTS:
+            program.report(faults_graph.too_many_sorts(each.span, MOST_SORTS))
+            state = frozenset()
         if changed.statement is None:
             continue
         _check_join(program, each, state)

@@ -40,7 +40,7 @@ def recall(site: Site, statement: Recall, miss: Fill) -> None:
         w.put(f"count_event({site.events('miss', statement.state)});")
         miss(site)
     with w.nest("else {"):
-        w.put(f"st->{laid.prefix}_got = *{entry};")
+        w.put(f"st->scratch->{laid.prefix}_got = *{entry};")
         trace.recalled(site, statement.state, entry)
 
 

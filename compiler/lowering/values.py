@@ -48,7 +48,7 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
             return Value("arrival_port(ctx)", 32)
         case Recalled():
             octets = next(n for n in (1, 2, 4, 8, 16) if n * 8 >= expr.width)
-            text = f"st->{site.states[expr.state].prefix}_got.{expr.slot}"
+            text = f"st->scratch->{site.states[expr.state].prefix}_got.{expr.slot}"
             return Value(text, octets * 8, raw=octets > 1 and not expr.port)
         case Attribute():
             return attribute(site, expr)

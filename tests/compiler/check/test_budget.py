@@ -1,0 +1,169 @@
+"""What no kernel takes is refused by `check`, in the pipeline's terms; what just fits is taken, by
+the kernel too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
+from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.testrun import PrivateRun
+
+PIPELINE = """import std.ethernet, std.ip, std.ipv6
+header wide {{ {wide}  next : u8 }}
+pipeline large {{
+  ports lan
+  parser {{
+    ethernet -> ipv4 when type = 0x0800
+    ethernet -> ipv6 when type = 0x86dd
+    ipv6     -> wide when next_header = 200
+    wide     -> tcp  when next = 6
+    ipv4     -> tcp  when protocol = 6
+  }}
+  ie value = 1, u16
+  ie given = 2, u32
+  ie rank  = 3, u32
+  ie by    = 4, ip4
+{declared}
+  default pass
+{stages}
+  run parser -> {run}
+}}
+"""
+SIX = [f"a{i}" for i in range(5)]
+
+
+def text(declared: str, *stages: str) -> str:
+    wide = "  ".join(f"a{i} : ip6" for i in range(6))
+    whole = "\n".join(f"  stage s{i} {{ {body} }}" for i, body in enumerate(stages))
+    run = " -> ".join(f"s{i}" for i in range(len(stages)))
+    return PIPELINE.format(wide=wide, declared=declared, stages=whole, run=run)
+
+
+def refused(path: Path, written: str) -> Diagnostic:
+    file = path / "large.hp"
+    file.write_text(written)
+    with pytest.raises(Refused) as caught:
+        check_file(file)
+    first = caught.value.diagnostics[0]
+    assert first.labels[0].text and first.help
+    return first
+
+
+def kinds(many: int, match: str) -> tuple[str, str]:
+    """That many kinds of rules, and statements that look all up."""
+    rules = "\n".join(
+        f"  rule R{i} [16] {{ match {match} gives given counts packets }}" for i in range(many)
+    )
+    return rules, " ".join(f"find R{i} else {{ pass }} ipv4.id = {i}" for i in range(many))
+
+
+def within(where: str, parts: Iterable[str]) -> str:
+    return f"if {where} {{ {' '.join(parts)} }} send back"
+
+
+def test_more_stages_than_tail_calls(tmp_path: Path) -> None:
+    found = refused(tmp_path, text("", *["if ipv4 { ipv4.id = 1 }"] * 32, "send back"))
+    assert (found.code, found.title) == ("H0335", "33 stages run one after the other")
+    assert found.labels[0].span.text == "stage s32"
+
+
+def test_more_maps_than_a_program_may_have(tmp_path: Path) -> None:
+    rules, finds = kinds(10, "by lpm ipv4.src")
+    found = refused(tmp_path, text(rules, within("ipv4", [finds])))
+    assert (found.code, found.title) == ("H0335", "stage `s0` asks too many tables for the kernel")
+
+
+def test_fused_the_stages_share_one_program(tmp_path: Path) -> None:
+    rules, finds = kinds(12, "by lpm ipv4.src")
+    half = finds.index("find R6")
+    file = tmp_path / "large.hp"
+    file.write_text(text(rules, f"if ipv4 {{ {finds[:half]} }}", within("ipv4", [finds[half:]])))
+    pipeline = check_file(file)
+    with pytest.raises(Refused) as caught:
+        lower_pipeline(pipeline, "fused")
+    assert caught.value.diagnostics[0].code == "H0335"
+    assert caught.value.diagnostics[0].help.endswith("compile without `--fuse`")
+
+
+def test_a_stage_that_is_too_long(tmp_path: Path) -> None:
+    changes = (f"ipv4.src = 10.0.{i >> 8}.{i & 255}" for i in range(700))
+    found = refused(tmp_path, text("", within("tcp { if ipv4", [*changes, "}"])))
+    assert (found.code, found.title) == ("H0335", "stage `s0` is too long for the kernel")
+
+
+def test_look_ups_that_the_verifier_would_follow_too_long(tmp_path: Path) -> None:
+    """Ranges have four times the masks of other matches, and wide keys take longer to mask."""
+    elements = "\n".join(f"  ie m{i} = {i + 10}, u64" for i in range(8))
+    rules, finds = kinds(8, " ".join(f"m{i} range wide.w{i}" for i in range(8)))
+    rules = rules.replace(" gives given", "")
+    written = text(f"{elements}\n{rules}", within("wide", [finds.replace("ipv4.id = ", "count c")]))
+    written = written.replace("a0 : ip6", "  ".join(f"w{i} : u64" for i in range(8)), 1)
+    found = refused(tmp_path, written)
+    assert (found.code, found.labels[0].text) == (
+        "H0335",
+        "some 880,640 instructions; at most 800,000 of a million are for look-ups",
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "values", "says"),
+    [(6, 1, "its key has 96 octets; at most 88"), (1, 8, "its entry has 136 octets; at most 128")],
+)
+def test_a_state_too_wide_for_the_stack(tmp_path: Path, keys: int, values: int, says: str) -> None:
+    slots = (", ".join(f"{c}{i} : ip6" for i in range(n)) for c, n in (("k", keys), ("v", values)))
+    declared = "  state S [16] {{ match {} gives {} }}".format(*slots)
+    said = [f"k{i} = wide.a0" for i in range(keys)] + [f"v{i} = wide.a1" for i in range(values)]
+    found = refused(tmp_path, text(declared, within("wide", [f"remember S({', '.join(said)})"])))
+    assert (found.code, found.labels[0].text) == ("H0335", says)
+
+
+def test_a_hash_over_too_much(tmp_path: Path) -> None:
+    over = ", ".join([f"wide.a{i}" for i in range(6)] + ["ipv6.src", "ipv6.dst", "l4.src"])
+    found = refused(
+        tmp_path, text("", within("tcp { if wide", [f"tcp.window = hash({over}) & 1", "}"]))
+    )
+    assert (found.code, found.labels[0].text) == ("H0335", "130 octets; at most 128")
+    assert found.labels[0].span.text.startswith("tcp.window")
+
+
+def test_what_just_fits_loads(tmp_path: Path, kernel: None) -> None:
+    """The widest key, state and hash in one program."""
+    over = ", ".join([f"wide.a{i}" for i in range(6)] + ["ipv6.src", "ipv6.dst"])
+    match = " ".join(f"m{i} ternary wide.a{i}" for i in range(5))
+    declared = "\n".join(f"  ie m{i} = {i + 10}, ip6" for i in range(5))
+    declared += f"\n  rule R [16] {{ match {match} gives given priority rank "
+    declared += "counts packets, bytes, sizes }"
+    keys = ", ".join(f"k{i} : ip6" for i in range(5))
+    values = ", ".join(f"v{i} : ip6" for i in range(7))
+    declared += f"\n  state S [16] {{ match {keys}, low : u64 gives {values} }}"
+    by = ", ".join(f"k{i} = wide.a{i}" for i in range(5))
+    kept = ", ".join(f"v{i} = wide.a{i % 5}" for i in range(7))
+    statements = [
+        f"tcp.window = hash({over}) & 0xffff",
+        "find R else { pass }",
+        f"remember S({by}, low = hash({over}), {kept})",
+        f"recall S({by}, low = R.given) else {{ drop }}",
+        "if S.v3 = wide.a5 { drop }",
+    ]
+    file = tmp_path / "large.hp"
+    file.write_text(text(declared, within("tcp { if wide", [*statements, "}"])))
+    bundle = compile_pipeline(check_file(file), "fused")
+    PrivateRun(Bundle(bundle.manifest, bundle.object)).close()
+
+
+def test_thirty_two_stages_are_all_run(tmp_path: Path) -> None:
+    file = tmp_path / "large.hp"
+    file.write_text(text("", *["if ipv4 { ipv4.id = 1 }"] * 31, "send back"))
+    check_file(file)
+
+
+def test_look_ups_that_all_go_on(tmp_path: Path) -> None:
+    """Each doubles the sorts of packets; to tell them apart would take for ever."""
+    rules, _ = kinds(40, "by lpm ipv4.src")
+    finds = (f"find R{i} else {{ }}" for i in range(40))
+    found = refused(tmp_path, text(rules, within("ipv4", finds)))
+    assert found.code == "H0218"
