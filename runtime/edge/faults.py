@@ -80,7 +80,9 @@ def bad_address(where: Span, text: str) -> Diagnostic:
 
 
 def too_many_ports(where: Span, most: int) -> Diagnostic:
-    return Diagnostic("H0612", f"there are more than {most} ports", (Label(where, "one too many"),))
+    help_ = f"a pipeline has {most} at most: load it a second time for the others"
+    title = f"there are more than {most} ports"
+    return Diagnostic("H0612", title, (Label(where, "one too many"),), help_)
 
 
 def no_ports(where: Span) -> Diagnostic:

@@ -114,12 +114,6 @@ def no_kind(where: Span, kinds: Sequence[str]) -> Diagnostic:
     return Diagnostic("H0829", title, (Label(where, "which one?" if kinds else ""),), help_)
 
 
-def not_described(where: Span, kind: str, element: str) -> Diagnostic:
-    return Diagnostic("H0829", f"{kind} cannot be found by headers alone",
-                      (Label(where, f"it takes `{element}`, too, which is no field"),),
-                      "make its rules with `helioctl create`")  # fmt: skip
-
-
 def not_a_port(where: Span, name: str, have: Sequence[str]) -> Diagnostic:
     help_ = did_you_mean(name, have) or f"its ports are on {_listed(have)}"
     return Diagnostic("H0830", f"the pipeline has no port on `{name}`",

@@ -145,6 +145,14 @@ def test_probes_of_an_overlay_that_comes_later_are_warned_of() -> None:
     assert "H0618" in warnings and "did you mean `GRE-WAN1`?" in warnings
 
 
+def test_more_ports_than_there_can_be() -> None:
+    ports = "".join(f"  P{i}: {{role: lan, interface: eth{i}}}\n" for i in range(64))
+    with pytest.raises(Refused) as refused:
+        read(f"ports:\n{ports}")
+    (found,) = (d for d in refused.value.diagnostics if d.code == "H0612")
+    assert "more than 63 ports" in found.title and "63 at most" in found.help
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_mistakes(name: str, golden: Golden) -> None:
     with pytest.raises(Refused) as refused:

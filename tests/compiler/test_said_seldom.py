@@ -1,0 +1,76 @@
+"""What is said where a tool is missing or fails, and of what this release cannot compile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helioc.compiler import report
+from helioc.compiler.check import check
+from helioc.compiler.clang import compile_c
+from helioc.compiler.phases import lower_pipeline
+from helioc.compiler.tracing.filter_text import read_filter
+from helioc.lang.diagnostics import Refused
+from helioc.lang.parser import parse
+from helioc.lang.source import NOWHERE, Source
+
+TOO_MUCH = "".join(f"  ie e{i} = {i}, ip6\n" for i in range(1, 7))
+MATCHED = "".join(f"    match e{i} exact given\n" for i in range(1, 7))
+KEY = f"""import std.ethernet
+pipeline p {{
+  ports lan
+  parser {{ start -> ethernet on lan }}
+{TOO_MUCH}  rule WIDE [16] {{
+{MATCHED}  }}
+  stage s {{
+    find WIDE({", ".join(f"e{i} = 2001:db8::1" for i in range(1, 7))})
+    pass
+  }}
+  run parser -> s
+}}
+"""
+
+
+def code_of(refused: pytest.ExceptionInfo[Refused]) -> str:
+    (found,) = refused.value.diagnostics
+    return found.code
+
+
+def test_clang_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELIOC_CLANG", "clang-that-is-none")
+    with pytest.raises(Refused, match="`clang-that-is-none` is not to be found") as refused:
+        compile_c("int a;", "p", NOWHERE)
+    assert code_of(refused) == "H0301"
+
+
+def test_clang_does_not_take_the_c() -> None:
+    with pytest.raises(Refused) as refused:
+        compile_c("this is no C", "p", NOWHERE)
+    assert code_of(refused) == "H0302"
+    assert "error" in refused.value.diagnostics[0].labels[0].text
+
+
+def test_a_key_of_six_addresses() -> None:
+    with pytest.raises(Refused, match="`WIDE` matches too much") as refused:
+        lower_pipeline(check(parse(Source("p.hp", KEY))))
+    assert code_of(refused) == "H0303"
+
+
+def test_a_tool_is_missing_and_one_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(report, "_found", lambda _: None)
+    with pytest.raises(Refused, match="`dot` is not to be found") as refused:
+        report.to_svg("digraph {}")
+    assert code_of(refused) == "H0305"
+    fails = tmp_path / "dot"
+    fails.write_text("#!/bin/sh\ncat >/dev/null\necho no such shape >&2\nexit 1\n")
+    fails.chmod(0o755)
+    monkeypatch.setattr(report, "_found", lambda _: str(fails))
+    with pytest.raises(Refused, match="`dot` failed: no such shape") as refused:
+        report.to_svg("digraph {}")
+    assert code_of(refused) == "H0306"
+
+
+def test_a_filter_by_a_node_that_is_none() -> None:
+    with pytest.raises(Refused, match="the pipeline has no") as refused:
+        read_filter("udp.dst = 53", ())
+    assert code_of(refused) == "H0856"
