@@ -162,8 +162,8 @@ class Site:
         finds its nodes by the scratch record, and is called as `NAME(ctx, st, a, b)`."""
         gone = [n for way in self.shape.popped for n in way]
         own = [self.shape.own] if self.shape.own else []
-        shape = c_name("_".join((self.role, *gone, "to", *own, *self.shape.fronts)))
-        name = function_name(f"{what}_{shape}")
+        shape = "_".join((self.role, *gone, "to", *own, *self.shape.fronts))
+        name = function_name(c_name(f"{what}_{shape}"))
         if name not in self.helpers:
             inner = self.apart(Writer(span=self.writer.span), in_memory=True, bindings={})
             lower(inner)
