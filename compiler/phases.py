@@ -48,7 +48,8 @@ def lower_pipeline(
 
             raise Refused([not_on_a_card(error.span or pipeline.span, str(error))]) from error
         label = Label(error.span or pipeline.span, "not compiled yet")
-        raise Refused([Diagnostic("H0303", str(error), (label,))]) from error
+        help_ = "all else is sound: leave this out, or say it another way"
+        raise Refused([Diagnostic("H0303", str(error), (label,), help_)]) from error
     if found := over_budget(pipeline, unit):
         raise Refused(found)
     return unit

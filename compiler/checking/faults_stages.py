@@ -227,8 +227,10 @@ def pushed_read(span: Span, node: str, push: Span) -> Diagnostic:
 
 def not_announced(span: Span, source: str, target: str, change: Span, hooks: Labels) -> Diagnostic:
     says = f"the packet leaves behind the `{source}` that it came with"
+    else_ = ", or `forward` the packet"
     if span.text.startswith("forward"):
         says = f"a packet that cannot be forwarded is passed behind its own `{source}`"
+        else_ = ""
     stack = source.partition("[")[0]
     return error(
         "H0289",
@@ -236,7 +238,7 @@ def not_announced(span: Span, source: str, target: str, change: Span, hooks: Lab
         (span, says),
         (change, f"puts `{target}` behind `{source}`"),
         *hooks,
-        help=f"add an edge `{stack} -> {target} when …` to the parser, or `forward` the packet",
+        help=f"add an edge `{stack} -> {target} when …` to the parser{else_}",
     )
 
 

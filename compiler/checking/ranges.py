@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ...lang.frozen import Frozen
 from .. import model
 from ..lowering.reads import walk
 
@@ -38,13 +41,25 @@ def kept(facts: Facts, statement: model.Statement) -> Facts:
     """Those that hold behind a statement as well: of nodes that nothing in it changes."""
     if not facts:
         return facts
-    parts = list(walk(statement))
+    parts = list(_going_on(statement))
     if any(isinstance(p, model.Pop) for p in parts):  # may set ECN
         return ()
     changed = {f.node for p in parts if isinstance(p, model.Assign) for f, _ in p.fields}
     return tuple(
         f for f in facts if not {p.node for p in walk(f) if isinstance(p, model.Packet)} & changed
     )
+
+
+def _going_on(part: object) -> Iterator[Frozen]:
+    """What packets may have met that come out of a statement: not what ends them."""
+    if isinstance(part, tuple):
+        for item in part:
+            yield from _going_on(item)
+    elif isinstance(part, Frozen) and not (isinstance(part, model.Block) and part.ends):
+        yield part
+        for name in part.__match_args__:
+            if name != "span":
+                yield from _going_on(getattr(part, name))
 
 
 def surely_above(facts: Facts, left: model.Expr, right: model.Expr) -> int | None:
