@@ -6,7 +6,8 @@ them are images of the rules, on the host.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ...lang.request import Request
 from .. import faults as common
 from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
+from ..kernel import libbpf
 from ..kernel.handles import (
     BpfError,
     Link,
@@ -66,6 +68,9 @@ from . import faults, snapshot
 from .images import Images, maps_of
 from .writer import CardWriter
 
+#: r0 = XDP_PASS, exit.
+_PASS = bytes((0xB7, 0, 0, 0, 2, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0))
+
 
 class LoadedCard:
     """A pipeline on a card, and the only writer of its rules while it is open."""
@@ -103,7 +108,6 @@ class LoadedCard:
         name = name or bundle.manifest.pipeline
         need_name(name)
         need_privilege()
-        need_to_bind()
         with released_on_failure() as owned:
             lock = owned.enter_context(closing(Lock(name)))
             if (ROOT / name / "about").exists():
@@ -125,6 +129,8 @@ class LoadedCard:
         content: Content,
     ) -> LoadedCard:  # fmt: skip
         loaded = cls(name, about_of(bundle.manifest, config) | {"mode": "offload"}, owned, lock)
+        need_cards(loaded._by_role().values())
+        need_to_bind()
         loaded._install(bundle)
         loaded._open_maps()
         content.prepare(loaded.maps)
@@ -366,6 +372,17 @@ class LoadedCard:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def need_cards(ports: Iterable[Port]) -> None:
+    """Raises `Refused` where an interface takes no program: said before what is missing for maps,
+    which nobody needs then."""
+    for port in ports:
+        try:
+            fd = libbpf.load_for_device("probe", _PASS, port.ifindex)
+            os.close(libbpf.check(fd, "load a program for its card"))
+        except BpfError as error:
+            raise common.refused(faults.no_card(port.interface, _why(error))) from error
 
 
 def _kept(manifest: Manifest) -> list[object]:

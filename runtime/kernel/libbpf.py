@@ -118,6 +118,15 @@ class LinkCreateOpts(ctypes.Structure):
     _fields_ = _layout("size_t sz; u32 flags; u64[6] _rest")
 
 
+class ProgLoadOpts(ctypes.Structure):
+    """The first fields of it."""
+
+    _fields_ = _layout(
+        "size_t sz; int attempts, expected_attach_type;"
+        "u32 prog_btf_fd, prog_flags, prog_ifindex, kern_version"
+    )
+
+
 class LinkUpdateOpts(ctypes.Structure):
     _fields_ = _layout("size_t sz; u32 flags, old_prog_fd")
 
@@ -157,7 +166,7 @@ class LinkInfo(ctypes.Structure):
     _fields_ = _layout("u32 type, id, prog_id, _pad, ifindex; u32[7] _rest")
 
 
-_RAW_TRACEPOINT = 17  # BPF_PROG_TYPE_RAW_TRACEPOINT
+_XDP, _RAW_TRACEPOINT = 6, 17  # enum bpf_prog_type
 _PTR, _STR = c_void_p, c_char_p
 # Result, then arguments.
 _GENERAL: dict[str, tuple[Any, ...]] = {
@@ -419,6 +428,16 @@ def load_tracepoint(name: str, instructions: bytes) -> int:
     with captured():
         result: int = lib().bpf_prog_load(
             _RAW_TRACEPOINT, name.encode(), b"GPL", instructions, len(instructions) // 8, None
+        )
+    return result
+
+
+def load_for_device(name: str, instructions: bytes, ifindex: int) -> int:
+    """An XDP program for a device itself: its descriptor, or a negative error number."""
+    options = ProgLoadOpts(sz=ctypes.sizeof(ProgLoadOpts), prog_ifindex=ifindex)
+    with captured():
+        result: int = lib().bpf_prog_load(
+            _XDP, name.encode(), b"GPL", instructions, len(instructions) // 8, byref(options)
         )
     return result
 

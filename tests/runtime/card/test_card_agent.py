@@ -25,6 +25,7 @@ from helioc.lang.source import Source
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.agent.owner import Owner, Wish
+from helioc.runtime.card import loaded
 from helioc.runtime.card.loaded import LoadedCard
 from helioc.runtime.card.reader import CardReader
 from helioc.runtime.card.tables import CardTable
@@ -75,6 +76,7 @@ def here(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
     monkeypatch.setattr(attach, "attach", attached)
     monkeypatch.setattr(Object, "bind", lambda self, bound: None)
+    monkeypatch.setattr(loaded, "need_cards", lambda ports: None)
     found = World(make_edge(lab), f"ca{os.getpid()}-{next(_numbers)}", tmp_path)
     yield found
     if (ROOT / found.name).exists():

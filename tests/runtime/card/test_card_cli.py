@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 from helioc.compiler.phases import check_file, compile_for_card, compile_pipeline, write_bundle
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.agent.privileges import CARDS, NUMBERS
 from helioc.runtime.card import loaded
 from helioc.runtime.card.loaded import LoadedCard
 from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.handles import BpfError
+from helioc.runtime.loading import releases
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
+from helioc.runtime.loading.ports import Wanted
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace
 
@@ -88,6 +91,26 @@ def test_without_a_card(ctl: Ctl) -> None:
     assert not (ROOT / ctl.name).exists()
     said = ctl("load", "bundle/host", "--offload", "--config", "edge.yaml", status=1)
     assert "H0751" in said
+
+
+def test_an_agent_without_the_right_says_so_where_there_is_a_card(
+    ctl: Ctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is none nobody needs it: `--or-host` must find that out."""
+    monkeypatch.setattr(releases, "permitted", lambda: (1 << 64) - 1 - (1 << NUMBERS[CARDS]))
+    bundle, config = (
+        read_bundle(ctl.directory / "bundle"),
+        Config((Wanted(1, "NIC", 0, "nic0", 0),)),
+    )
+
+    def load() -> None:
+        LoadedCard.load(bundle, config, ctl.name)
+
+    with pytest.raises(Refused, match="H0754"):
+        ctl.inside.inside_thread(load)
+    monkeypatch.setattr(loaded, "need_cards", lambda ports: None)
+    with pytest.raises(Refused, match="H0720"):
+        ctl.inside.inside_thread(load)
 
 
 def test_the_host_twin_where_it_is_asked_for(ctl: Ctl) -> None:
