@@ -83,6 +83,8 @@ def _packet_field(site: Site, node: str, f: Field, sure: bool = True) -> Value:
 def _where_there(site: Site, pointer: str, read: Value) -> Value:
     """What is read by a pointer, 0 where that is null; in a local variable: of a test that is
     written more than once clang keeps the result, of which the verifier knows nothing."""
+    if site.card:  # whose pointers are registers, which a branch of its own would move to its stack
+        return replace(read, text=f"({pointer} ? {read.text} : 0)")
     w, name = site.writer, site.writer.fresh("read")
     w.put(f"u{read.octets * 8} {name} = 0;", f"if (there({pointer}))", f"\t{name} = {read.text};")
     return replace(read, text=name)
@@ -131,6 +133,11 @@ def _first(site: Site, expr: First) -> Value:
             pointer = group_pointer(site, header, field.group, pointer, sure=False)
         sure = option.node in site.known and field.group is None
         found.append(("" if sure else pointer, field_value(pointer, field).host()))
+    if site.card:
+        text = "0"
+        for pointer, there in reversed(found):
+            text = f"({pointer} ? (u64){there} : {text})" if pointer else f"(u64){there}"
+        return Value(f"({text})", expr.width)
     name = w.fresh("first")
     w.put(f"u64 {name} = 0;")
     for i, (pointer, there) in enumerate(found):

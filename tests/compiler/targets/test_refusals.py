@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helioc.compiler.check import check
 from helioc.compiler.explanations import all_explanations
 from helioc.compiler.layout import tables
 from helioc.compiler.lowering.reads import reads
@@ -14,6 +15,8 @@ from helioc.compiler.targets.nfp import own_maps
 from helioc.compiler.targets.object_file import read_object
 from helioc.compiler.targets.tables import maps_of, offloaded
 from helioc.lang.diagnostics import Refused
+from helioc.lang.parser import parse
+from helioc.lang.source import Source
 from nfp_probes import build
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"
@@ -160,3 +163,25 @@ def test_slice_fits() -> None:
     assert bundle.manifest.target == "nfp" and bundle.manifest.atomic == "rule"
     ways = {k.name: k.offload.way for k in bundle.manifest.rules if k.offload}
     assert ways == {"SERVICE": "hashed", "CONGESTION": "hash", "SERVER": "array"}
+
+
+def test_a_card_reads_what_packets_may_lack() -> None:
+    text = """import std.ethernet, std.ip
+pipeline p {
+  ports lan
+  parser {
+    ethernet -> ipv4 when type = 0x0800
+    ipv4     -> udp  when protocol = 17
+    ipv4     -> tcp  when protocol = 6
+  }
+  stage s {
+    if not ipv4 { pass }
+    if hash(ipv4.src, udp.src) & 1 = 0 { drop }
+    if first(udp.dst, tcp.dst) = 9 { drop }
+    pass
+  }
+  run parser -> s
+}
+"""
+    (report,) = compile_for_card(check(parse(Source("p.hp", text)))).reports
+    assert not report.violations
