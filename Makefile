@@ -35,6 +35,7 @@ bench:
 nightly:
 	@tests/setup.sh test
 	@HELIO_PIPELINES=$${HELIO_PIPELINES:-3000} $(BIN)/python -m pytest -n 2 tests/generated
+	@HELIO_MUTATIONS=$${HELIO_MUTATIONS:-20} $(BIN)/python -m pytest -n 2 tests/lang/test_fuzz.py tests/compiler/check/test_fuzz.py
 	@HELIO_AGENT_KILLS=$${HELIO_AGENT_KILLS:-300} $(BIN)/python -m pytest -s tests/e2e/test_kills_live.py
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
 

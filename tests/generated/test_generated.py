@@ -17,7 +17,7 @@ from shrink_seed import shrunk
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.hp"))
 FIRST = int(os.environ.get("HELIO_SEED", "0"))
-SUITE = 144
+SUITE = 120
 SEEDS = range(FIRST, FIRST + int(os.environ.get("HELIO_PIPELINES", SUITE)))
 AT_ONCE = 6  # pipelines a test
 

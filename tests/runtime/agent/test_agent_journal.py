@@ -344,11 +344,12 @@ EACH, APART, PAIR = 600, 1000, 10_000
 
 class Worker(threading.Thread):
     """Creates pairs of rules, one request after the other, each with a key and again and again
-    until it is acknowledged. `done`: the number of those that are."""
+    until it is acknowledged. `done`: the number of those that are; `up`: an agent is there, without
+    which nothing is tried."""
 
-    def __init__(self, here: World, number: int) -> None:
+    def __init__(self, here: World, number: int, up: threading.Event) -> None:
         super().__init__()
-        self.here, self.number, self.done = here, number, 0
+        self.here, self.number, self.up, self.done = here, number, up, 0
         self.ending = threading.Event()
         self.wrong: list[BaseException] = []
 
@@ -362,6 +363,8 @@ class Worker(threading.Thread):
     def _one(self, id_: int) -> None:
         text = f"create FAR {id_} [(action, u8, DROP)], FAR {id_ + PAIR} [(action, u8, DROP)]"
         while not self.ending.is_set():
+            if not self.up.wait(0.1):
+                continue
             try:
                 with Client(self.here.address, self.here.name, timeout=5) as client:
                     client.apply(text, key=f"{self.number}-{id_}")
@@ -381,7 +384,8 @@ def paired(there: set[int]) -> bool:
 @pytest.fixture
 def workers(here: World) -> Iterator[list[Worker]]:
     """Three, started by the test and ended with it, however it ends."""
-    made = [Worker(here, number) for number in range(3)]
+    up = threading.Event()
+    made = [Worker(here, number, up) for number in range(3)]
     yield made
     for worker in made:
         worker.ending.set()
@@ -393,7 +397,7 @@ def workers(here: World) -> Iterator[list[Worker]]:
 def test_kills_at_any_moment(here: World, workers: list[Worker], acknowledge: str) -> None:
     """No acknowledged request is lost, none is made twice, none by half."""
     chance = random.Random(acknowledge)
-    begun = False
+    begun, up = False, workers[0].up
     for _ in range(8):
         with here.agent("--acknowledge", acknowledge) as process, here.client() as client:
             if not begun:
@@ -401,6 +405,7 @@ def test_kills_at_any_moment(here: World, workers: list[Worker], acknowledge: st
                 for worker in workers:
                     worker.start()
                 begun = True
+            up.set()
             done = {w.number * APART + i + 1 for w in workers for i in range(w.done)}
             there = {rule.id for rule in client.rules(kinds=["FAR"], text=False)}
             assert there >= done
@@ -408,6 +413,7 @@ def test_kills_at_any_moment(here: World, workers: list[Worker], acknowledge: st
             enough = len(done) + chance.randrange(30)
             until(lambda: sum(w.done for w in workers) >= enough, "requests done", 20)  # noqa: B023
             kill(process)
+            up.clear()
     with here.agent(), here.client() as client:
         for worker in workers:
             worker.ending.set()
