@@ -176,8 +176,9 @@ def is_known(value: Value) -> bool:
 def _moved(value: Value, mask: int, shift: int) -> str:
     whole = mask == (1 << mask.bit_length()) - 1 and value.width <= mask.bit_length()
     text = value.host() if whole else f"({value.host()} & {mask:#x})"
-    if shift < 0:
-        return f"({text} >> {-shift})"
+    if shift < 0:  # perhaps by more bits than the type of the value has
+        wide = "u128" if value.width > 64 else "u64"
+        return f"(({wide}){text} >> {-shift})"
     return f"((u64){text} << {shift})" if shift else text
 
 
