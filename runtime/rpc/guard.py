@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock, Semaphore
 from typing import Any, NoReturn, TypeVar
 
@@ -50,7 +51,8 @@ NEEDED: dict[str, Role | None] = {
 _LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
 #: Calls that end by themselves if the client lets them, and are ended after a while.
 _TIMED = ("List", "Entries", "BulkApply")
-#: Calls that only look: whoever has many of them going has no more of the interpreter than others.
+#: As so many requests counts a call that only looks, or is refused at the door: it takes as long.
+_DEAR = 20.0
 _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check", "Health.List")
 
 
@@ -98,7 +100,8 @@ class Guard:
     ) -> Callable[..., Any]:
         """The method for those who may call it; errors are told as control.proto describes."""
         name = name_of(described)
-        read = self._paced if described.client_streaming else self._only
+        only = partial(self._only, cost=_DEAR) if name in _LOOKING else self._only
+        read = self._paced if described.client_streaming else only
 
         def once(requests: Iterable[Any], context: Context) -> Any:
             try:
@@ -126,10 +129,12 @@ class Guard:
     @contextmanager
     def _call(self, name: str, context: Context) -> Iterator[_Client]:
         who, role = identity(context)
-        if self.revoked and certificate_of(context) in self.revoked:
-            raise refused(faults.revoked(name))
         needed = NEEDED.get(name, "admin")
+        if self.revoked and certificate_of(context) in self.revoked:
+            self._take(self._known(who), _DEAR)
+            raise refused(faults.revoked(name))
         if needed and (role is None or ROLES.index(role) < ROLES.index(needed)):
+            self._take(self._known(who), _DEAR)
             raise refused(faults.not_allowed(name, role or "", needed))
         timed, lasting = int(name in _TIMED), int(name in _LASTING)
         client = self._enter(who, timed, lasting)
@@ -150,11 +155,8 @@ class Guard:
                 context.cancel()
 
     def _enter(self, who: str, timed: int, lasting: int) -> _Client:
-        limits = self.limits
+        limits, client = self.limits, self._known(who)
         with self._lock:
-            client = self._clients.get(who)
-            if client is None:
-                client = self._clients[who] = _Client(tokens=limits.rate)
             if client.calls >= limits.calls or client.lasting + lasting > limits.lasting:
                 title = f"this client has {client.calls} calls at a time already"
                 raise refused(faults.too_much(title, "end some, or send requests on one stream"))
@@ -170,6 +172,13 @@ class Guard:
             self._lasting += lasting
         return client
 
+    def _known(self, who: str) -> _Client:
+        with self._lock:
+            client = self._clients.get(who)
+            if client is None:
+                client = self._clients[who] = _Client(tokens=self.limits.rate)
+        return client
+
     def _leave(self, who: str, client: _Client, timed: int, lasting: int) -> None:
         with self._lock:
             client.calls -= 1
@@ -177,7 +186,7 @@ class Guard:
             client.lasting -= lasting
             self._lasting -= lasting
             if len(self._clients) > 1000 and not client.calls:
-                del self._clients[who]
+                self._clients.pop(who, None)
 
     # ---- rates ------------------------------------------------------------------------------
 
@@ -188,19 +197,22 @@ class Guard:
             self._take(client)
             yield request
 
-    def _only(self, requests: Iterable[_Message], client: _Client, context: Context) -> _Message:
+    def _only(
+        self, requests: Iterable[_Message], client: _Client, context: Context, cost: float = 1.0
+    ) -> _Message:
         """The one request of a call; who does not send it holds a thread no longer than that."""
         with self.alarm.after(self.limits.patience, context.cancel):
             for request in requests:
-                self._take(client)
+                self._take(client, cost)
                 return request
         raise refused(faults.bad_message("the call ended without a request", "send one message"))
 
-    def _take(self, client: _Client) -> None:
+    def _take(self, client: _Client, cost: float = 1.0) -> None:
         """One request more of this client: wait where it asks too fast."""
         rate = self.limits.rate
         now = time.monotonic()
-        tokens = min(rate, client.tokens + (now - client.filled) * rate) - 1
+        tokens = min(rate, client.tokens + (now - client.filled) * rate) - cost
+        tokens = max(tokens, -rate)  # nobody is in debt for long
         client.tokens, client.filled = tokens, now
         if tokens < 0:
             time.sleep(min(1.0, -tokens / rate))

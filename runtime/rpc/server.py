@@ -6,7 +6,6 @@ import os
 import re
 import socket
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -20,6 +19,7 @@ from ...lang.diagnostics import Refused
 from ..agent import faults
 from ..certs import read_identity
 from ..faults import refused
+from .fair import Fair
 from .guard import HEALTH, REFLECTION, Guard, Limits
 from .methods import SERVICES, SIZES, handlers
 from .revoked import NAME as REVOKED
@@ -41,8 +41,9 @@ _OPTIONS = (
 )
 #: Seconds between two looks at the list of those who are let in no more.
 _LOOK = 1.0
-#: Threads besides those that may last: for more clients than one that have all their calls going.
-SPARE = 192
+#: Threads besides those that may last: for more clients than one that have all their calls going;
+#: and how many of all one host has at a time.
+SPARE, EACH = 192, 40
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^:\s/]+):\d{1,5}")
 
 
@@ -51,7 +52,7 @@ class Server:
 
     def __init__(self, service: Service, limits: Limits = Limits()) -> None:  # noqa: B008
         # Streams and watches hold a thread each: there are always some for the others.
-        threads = ThreadPoolExecutor(limits.all_lasting + SPARE, "rpc")
+        threads = Fair(limits.all_lasting + SPARE, EACH)
         self._server = grpc.server(threads, options=_OPTIONS)
         self._guard = guard = Guard(limits)
         self._health = health.HealthServicer()

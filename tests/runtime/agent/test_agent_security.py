@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import grpc
@@ -24,6 +25,7 @@ from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from fleet_world import put_away
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.diagnostics import Refused
@@ -34,6 +36,7 @@ from helioc.runtime.cli import cli
 from helioc.runtime.client import Client, Rejected, Stream
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rpc.fair import Fair, peer_of
 from helioc.runtime.rpc.guard import NEEDED, Budget, Guard, Limits, identity
 from helioc.runtime.rpc.methods import METHODS
 from helioc.runtime.rpc.revoked import Revoked, fingerprint_of
@@ -460,14 +463,67 @@ def test_who_begins_a_call_and_sends_no_request_is_cut_off() -> None:
     assert silent.ended.is_set()
 
 
-@pytest.mark.parametrize("name", ["Status", "Watch"])
-def test_who_asks_too_fast_waits(name: str) -> None:
-    guard = Guard(Limits(rate=200))
+@pytest.mark.parametrize(("name", "rate"), [("Status", 4000), ("Watch", 200)])
+def test_who_asks_too_fast_waits(name: str, rate: float) -> None:
+    guard = Guard(Limits(rate=rate))
     method = guard(METHODS[name], lambda request, context: ["done"])
     begun = time.monotonic()
     for _ in range(240):  # 200 at once, 40 at their rate
         assert list(method([None], Caller("read"))) == ["done"]
     assert 0.15 < time.monotonic() - begun < 2
+
+
+def test_who_is_refused_all_the_time_waits() -> None:
+    method = Guard(Limits(rate=400))(METHODS["Apply"], lambda request, context: "done")
+    begun = time.monotonic()
+    for _ in range(24):  # 20 at once, 4 at their rate
+        with pytest.raises(RuntimeError, match="PERMISSION_DENIED"):
+            method([None], Caller("read"))
+    assert 0.15 < time.monotonic() - begun < 2
+
+
+def test_one_hosts_calls_keep_no_others_waiting() -> None:
+    def of(host: str) -> Any:
+        call = SimpleNamespace(peer=lambda: f"ipv4:{host}:4711".encode())
+        return SimpleNamespace(call=call)
+
+    pool, go_on = Fair(8, each=2), threading.Event()
+    try:
+        stuck = [pool.submit(lambda _: go_on.wait(10), of("192.0.2.1")) for _ in range(50)]
+        assert pool.submit(lambda _: "done", of("192.0.2.2")).result(10) == "done"
+        with pytest.raises(ZeroDivisionError):
+            pool.submit(lambda: 1 // 0).result(10)
+        assert not any(each.done() for each in stuck)
+        go_on.set()
+        assert all(each.result(10) for each in stuck)
+        assert not pool._going and not pool._waiting
+    finally:
+        go_on.set()
+        pool.shutdown()
+
+
+def test_grpc_says_whose_call_it_is() -> None:
+    """Or else all would be one host's."""
+    seen = list[str]()
+
+    class Seeing(Fair):
+        def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+            seen.append(peer_of(args))
+            return super().submit(work, *args, **named)
+
+    echo: Any = grpc.stream_unary_rpc_method_handler(lambda requests, context: next(requests))
+    server = grpc.server(Seeing(2, 1))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("a.B", {"C": echo}),))
+    with put_away():
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                call: Any = channel.unary_unary("/a.B/C")
+                assert call(b"x", timeout=10) == b"x"
+        finally:
+            server.stop(None).wait()
+    assert seen == ["ipv4:127.0.0.1"]
 
 
 def test_a_role_is_taken_from_no_other_kind_of_name() -> None:
