@@ -1,0 +1,227 @@
+"""Where steering is measured: two namespaces, a wire between them, what sends and what counts.
+
+Frames are sent over a veth by BPF_PROG_TEST_RUN with live frames, by the clock, on one CPU; there
+slice runs, too. Behind its CPU map, or without it behind RPS by the outer header, the kernel's
+stack takes them as far as a UDP socket that nobody reads. What is sent on comes back over the veth.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import numpy as np
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.agent.events import Events
+from helioc.runtime.agent.owner import Owner
+from helioc.runtime.congestion.decide import PARTS, Verdict
+from helioc.runtime.congestion.settings import Congestion, shape_of
+from helioc.runtime.congestion.watcher import Watched, Watcher
+from helioc.runtime.edge.config import Config
+from helioc.runtime.kernel import libbpf
+from helioc.runtime.kernel.handles import Map, Object, Program
+from helioc.runtime.loading import bundle as loadable
+from helioc.runtime.loading.loader import Loaded, unload
+from helioc.runtime.loading.ports import Wanted
+from lab import Lab, Namespace, command
+from measure import HERE, build
+from scapy.contrib.gtp import GTP_U_Header
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.layers.vxlan import VXLAN
+
+SERVICES, PRIORITY = 16, 8
+#: Octets of the headers alone.
+SMALLEST = 128
+USER, SERVER = IPv4Address("10.45.0.2"), IPv4Address("198.51.100.9")
+_LIVE, _BATCH = 2, 64  # BPF_F_TEST_XDP_LIVE_FRAMES
+_SECONDS, _GENERATOR, _OTHER = 0.2, 0, 1
+_SETTING, _FASTEST = struct.Struct("<IIQQQQ"), 14  # ns that a frame takes at the least
+_SERVICE = (
+    "SERVICE [(tunnel, u16, VXLAN), (tenant, u32, 7), (teid, u32, {}), (src_ip, u32, 10.45.0.2), "
+    "(dst_ip, u32, 198.51.100.9), (protocol, u8, UDP), (src_port, u16, 4000), "
+    "(dst_port, u16, 5004), (queue, u8, {}), (overloaded, u8, NO)]"
+)
+_ELSEWHERE = "SERVER [(slot, u8, {}), (mac, u48, 02:00:00:00:0a:0a), (address, u32, 10.9.0.77)]"
+
+
+def frame(to: str, size: int) -> bytes:
+    """Of `size` octets, TEID 0."""
+    inner = IP(src=str(USER), dst=str(SERVER)) / UDP(sport=4000, dport=5004)
+    user = inner / bytes(size - SMALLEST if size > SMALLEST else 0)
+    tunnel = UDP(sport=2152, dport=2152, chksum=0) / GTP_U_Header(teid=0, gtp_type=255) / user
+    tenant = Ether(src="02:00:00:00:07:02", dst="02:00:00:00:07:01") / IP(
+        src="192.168.7.2", dst="192.168.7.1"
+    )
+    outer = IP(src="10.9.0.2", dst="10.9.0.1") / UDP(sport=50000, dport=4789, chksum=0)
+    ether = Ether(src="02:00:00:00:00:09", dst=to)
+    return bytes(ether / outer / VXLAN(vni=7, flags=8) / tenant / tunnel)
+
+
+@dataclass(frozen=True)
+class Fate:
+    """Of so many frames a second, parts of them, 0 to 1."""
+
+    offered: float
+    priority: float
+    other: float
+    forwarded: float
+
+    @property
+    def lost(self) -> float:
+        return max(0.0, 1 - self.priority - self.other - self.forwarded)
+
+
+class Range:
+    """Two namespaces, a wire between them, and what sends and counts."""
+
+    def __init__(self, owned: ExitStack) -> None:
+        lab = owned.enter_context(Lab(f"hb{os.getpid()}-"))
+        self.far, self.host = lab.namespace("far"), lab.namespace("host")
+        lab.wire(self.far, "eth0", self.host, "nic0")
+        self.host.address("nic0", "10.9.0.1/24")
+        made = owned.enter_context(Object.open(build(HERE / "steering.bpf.c"), name="steering"))
+        made.load()
+        self._generate, self._counts = made.programs()["generate"], made.maps()["counts"]
+        self._setting = made.maps()["settings"].mmap()
+        self._pinned(owned, made.programs()["sent_on"], self._listen_far)
+        self._pinned(owned, made.programs()["accepted"], self._listen_here)
+        reader = self.host.inside_thread(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        owned.enter_context(reader).bind(("10.9.0.1", 4789))
+
+    def _pinned(self, owned: ExitStack, program: Program, use: Callable[[Path], None]) -> None:
+        """`tc` and `ip` take programs by their pins."""
+        path = Path(f"/sys/fs/bpf/hb{os.getpid()}-{program.name}")
+        program.pin(path)
+        try:
+            use(path)
+        finally:
+            path.unlink()
+
+    def _listen_far(self, path: Path) -> None:
+        _run(self.far, "ip", "link", "set", "dev", "eth0", "xdpdrv", "pinned", str(path))
+
+    def _listen_here(self, path: Path) -> None:
+        _run(self.host, "tc", "qdisc", "add", "dev", "nic0", "clsact")
+        _run(self.host, "tc", "filter", "add", "dev", "nic0", "ingress", "bpf", "da",
+             "object-pinned", str(path))  # fmt: skip
+
+    @contextmanager
+    def slice(self, bundle: loadable.Bundle, queues: int, congested: bool) -> Iterator[None]:
+        name = f"hb{os.getpid()}"
+        rules = [_SERVICE.format(teid, teid % queues + 1) for teid in range(PRIORITY)]
+        rules += [_ELSEWHERE.format(slot) for slot in range(16)]
+        rules += ["CONGESTION [(congested, u8, YES)]"] if congested else []
+        request = parse_request(Source("rules", f"create {', '.join(rules)}"))
+
+        def load() -> None:
+            with Loaded.load(bundle, Config((Wanted(1, "NIC", 0, "nic0", 0),)), name) as loaded:
+                loaded.apply(request)
+
+        self.host.inside_thread(load)
+        try:
+            yield
+        finally:
+            self.host.inside_thread(lambda: unload(name))
+
+    @contextmanager
+    def watcher(self) -> Iterator[Callable[[], Verdict]]:
+        """The agent's, for the pipeline that is loaded: looks, marks, says what it decided. What
+        queues drop makes a CPU hot; how busy it is does not, since one of them sends."""
+        settings = Congestion(cpu=2.0, calm=-1.0, drops=1, hold=1e-3)
+        with closing(self.host.inside_thread(lambda: Loaded.open(f"hb{os.getpid()}"))) as loaded:
+            shape = shape_of(loaded.manifest)
+            assert shape is not None
+            watcher = Watcher(lambda: ())  # no thread of its own: it looks when it is told to
+            watched = Watched(Owner(loaded, Events()), settings, shape)
+
+            def turn() -> Verdict:
+                self.host.inside_thread(lambda: watcher.turn(watched, time.monotonic()))
+                return watched.state.verdict
+
+            turn()
+            try:
+                yield turn
+            finally:
+                watcher.settle(watched, Verdict())
+                watched.drops.close()
+
+    def relieved(self, size: int, kpps: int) -> Fate:
+        """What becomes of them when the watcher has no more to mark: three times in a row."""
+        with self.watcher() as turn:
+            decided = [turn()]
+            while len(decided) < 4 * PARTS and (len(decided) < 3 or decided[-3] != decided[-1]):
+                self.fate(size, kpps)
+                decided.append(turn())
+            return self.fate(size, kpps)
+
+    @contextmanager
+    def outer_header(self) -> Iterator[None]:
+        """No program: RPS by the outer header, to the CPU that does not send."""
+        where = "/sys/class/net/nic0/queues/rx-0/rps_cpus"
+        words = ("ip", "netns", "exec", self.host.name, "sh", "-c")
+        command(*words, f"echo {1 << _OTHER:x} > {where}")
+        try:
+            yield
+        finally:
+            command(*words, f"echo 0 > {where}")
+
+    def fate(self, size: int, kpps: int) -> Fate:
+        """Send so many thousand frames a second for a while."""
+        octets = frame(self.host.mac("nic0"), size)
+        self.far.inside_thread(lambda: self._send(octets, kpps, 0.02))  # caches, neighbours
+        before = self._settled()
+        sent, rate = self.far.inside_thread(lambda: self._send(octets, kpps, _SECONDS))
+        now = self._settled() - before
+        return Fate(
+            rate, now[:PRIORITY].sum() / sent, now[PRIORITY:SERVICES].sum() / sent,
+            now[SERVICES] / sent,
+        )  # fmt: skip
+
+    def _send(self, octets: bytes, kpps: int, seconds: float) -> tuple[int, float]:
+        """How many were sent, and how many that is a second. Making live frames takes some 20 ms,
+        so all is one call; the program waits for the clock by dropping frames."""
+        os.sched_setaffinity(0, {_GENERATOR})
+        interface = socket.if_nametoindex("eth0")
+        head = _SETTING.pack(interface, 0, 0, 1_000_000 // kpps, int(seconds * 1e9), 0)
+        self._setting[: _SETTING.size + SMALLEST] = head + octets[:SMALLEST]
+        options = libbpf.RunOpts(
+            sz=ctypes.sizeof(libbpf.RunOpts), data_in=octets, data_size_in=len(octets),
+            repeat=int(seconds * 1e9 / _FASTEST), flags=_LIVE, batch_size=_BATCH,
+        )  # fmt: skip
+        run = libbpf.lib().bpf_prog_test_run_opts
+        libbpf.check(run(self._generate.fileno(), ctypes.byref(options)), "send frames")
+        _, sent, due, interval, wanted, until = _SETTING.unpack(self._setting[: _SETTING.size])
+        return sent, sent * 1e9 / max(due - interval - (until - wanted), 1)
+
+    def _settled(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        """The counts, once they stand still."""
+        before = self._count()
+        while True:
+            time.sleep(0.03)
+            now = self._count()
+            if (now == before).all():
+                return now
+            before = now
+
+    def _count(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        return np.array([_sum(self._counts, i) for i in range(SERVICES + 1)], np.uint64)
+
+
+def _sum(table: Map, index: int) -> int:
+    each = table.lookup_per_cpu(index.to_bytes(4, "little")) or ()
+    return sum(int.from_bytes(value, "little") for value in each)
+
+
+def _run(room: Namespace, *words: str) -> None:
+    """Not by `ip netns exec`, where bpffs is hidden."""
+    command("nsenter", f"--net=/run/netns/{room.name}", *words)
