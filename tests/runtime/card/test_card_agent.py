@@ -22,6 +22,7 @@ from helioc.compiler.requests.wire import encode
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
+from helioc.runtime import places
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.agent.owner import Owner, Wish
@@ -77,10 +78,12 @@ def here(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(attach, "attach", attached)
     monkeypatch.setattr(Object, "bind", lambda self, bound: None)
     monkeypatch.setattr(loaded, "need_cards", lambda ports: None)
-    found = World(make_edge(lab), f"ca{os.getpid()}-{next(_numbers)}", tmp_path)
+    found = World(make_edge(lab), f"ht{os.getpid()}-ca{next(_numbers)}", tmp_path)
     yield found
     if (ROOT / found.name).exists():
         remove_pinned(found.name)
+    for posted in places.RUN.glob(f"{found.name}.*"):
+        posted.unlink()
 
 
 @contextmanager

@@ -55,7 +55,8 @@ def name() -> Iterator[str]:
     left = [str(path) for path in (ROOT / chosen, places.RUN / f"{chosen}.lock") if path.exists()]
     if left:
         remove_pinned(chosen)
-        (places.RUN / f"{chosen}.lock").unlink(missing_ok=True)
+        for posted in places.RUN.glob(f"{chosen}.*"):
+            posted.unlink()
         pytest.fail(f"left behind: {', '.join(left)}", pytrace=False)
 
 

@@ -29,7 +29,8 @@ def name(kernel: None) -> Iterator[str]:
     yield chosen
     if (ROOT / chosen).exists():
         remove_pinned(chosen)
-    (places.RUN / f"{chosen}.lock").unlink(missing_ok=True)
+    for posted in places.RUN.glob(f"{chosen}.*"):
+        posted.unlink()
 
 
 @pytest.fixture(scope="session")
