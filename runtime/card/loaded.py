@@ -12,13 +12,10 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from ...compiler.manifest import Manifest, ManifestError, from_json
-from ...compiler.requests.columns import Columns
-from ...compiler.requests.rulebook import Plan, RuleBook
+from ...compiler.manifest import Manifest
+from ...compiler.requests.rulebook import Plan
 from ...lang.diagnostics import Refused
-from ...lang.request import Request
 from .. import faults as common
-from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
 from ..kernel import libbpf
 from ..kernel.handles import (
@@ -39,11 +36,11 @@ from ..loading import attach
 from ..loading.bundle import Bundle
 from ..loading.loader import Configured, Content, released_on_failure
 from ..loading.lock import Lock
+from ..loading.pinned import Pinned
 from ..loading.ports import (
     DEFAULT_VERDICTS,
     Neighbourhood,
     Port,
-    Wanted,
     find_ports,
     local_addresses,
     put,
@@ -58,7 +55,6 @@ from ..loading.releases import (
     pick,
     put_in_force,
     read_about,
-    release_of,
     remove_pinned,
     this_namespace,
     write_about,
@@ -72,30 +68,18 @@ from .writer import CardWriter
 _PASS = bytes((0xB7, 0, 0, 0, 2, 0, 0, 0, 0x95, 0, 0, 0, 0, 0, 0, 0))
 
 
-class LoadedCard:
-    """A pipeline on a card, and the only writer of its rules while it is open."""
+class LoadedCard(Pinned):
+    """A pipeline on a card."""
 
-    book: RuleBook
     writer: CardWriter
     liveness = None  # a card sends nothing by itself
-    seen: Surroundings | None = None  # what it was last brought up to date with
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
-        self.name, self.about, self._owned, self.lock = name, about, owned, lock
-        try:
-            self.manifest = from_json(about["manifest"])
-            self.wanted = tuple(Wanted(**port) for port in about["ports"])
-            self.default = about["default"] or self.manifest.default
-            self.mode, self.release = about["mode"], about["release"]
-            self.congestion = congestion_of(about.get("congestion"))
-        except ManifestError as error:
-            raise common.refused(common.damaged(name, str(error))) from None
-        self.directory = release_of(name, self.release)
+        super().__init__(name, about, owned, lock)
         self.netlink = owned.enter_context(Netlink())
         links, addresses = self.netlink.links(), self.netlink.addresses()
-        self.ports: list[Port] = find_ports(self.wanted, links, addresses)
+        self.ports = find_ports(self.wanted, links, addresses)
         self.neighbourhood = Neighbourhood(self.netlink, ())  # nothing is forwarded to anybody
-        self.maps: dict[str, Map] = {}
 
     # ---- from nothing -----------------------------------------------------------------------
 
@@ -267,10 +251,6 @@ class LoadedCard:
                 raise common.refused(common.of_kernel(error, doing)) from error
             return loaded
 
-    def _open_maps(self) -> None:
-        for path in sorted((self.directory / "maps").iterdir()):
-            self.maps[path.name] = self._owned.enter_context(Map.open_pinned(path))
-
     def _begin(self, fresh: bool = False) -> None:
         """Know the rules that are there; on a card that is `fresh`, put them there."""
         if any(name not in self.maps for name, _, _ in maps_of(self.manifest)):
@@ -281,11 +261,7 @@ class LoadedCard:
         self.writer = CardWriter(self.manifest, self.maps, self.images)
         if fresh:
             self.writer.fill()
-        self.book = RuleBook(
-            self.manifest,
-            self.port_numbers,
-            {port.number: port.ifindex for port in self.ports},
-        )
+        self.book = self._empty_book()
         self.book.restore(self.writer.restore(fresh))
 
     def _leave(self) -> None:
@@ -296,37 +272,17 @@ class LoadedCard:
     # ---- rules ------------------------------------------------------------------------------
 
     @property
-    def port_numbers(self) -> dict[str, int]:
-        return {port.name: port.number for port in self.wanted}
-
-    @property
     def revision(self) -> int:
-        """The number of the last request."""
         return self.images.revision
 
     def skip_to(self, revision: int) -> None:
-        """Go on counting from a revision, if it is a later one."""
         self.images.revision = max(self.revision, revision)
 
-    def apply(self, wanted: Request | Columns) -> Plan:
-        """Make a request's changes, rule by rule. Raises `Refused` with nothing changed."""
-        plan = self.plan(wanted)
-        self.apply_plan(plan)
-        return plan
-
-    def plan(self, wanted: Request | Columns) -> Plan:
-        """What it comes to. Raises `Refused`; changes nothing."""
-        if isinstance(wanted, Request):
-            return self.book.plan(wanted)
-        return self.book.plan_columns(wanted)
-
     def apply_plan(self, plan: Plan) -> None:
-        """Make a plan of `book`."""
         self.writer.apply(plan)
         self.book.commit(plan)
 
     def snapshot(self) -> list[bytes]:
-        """The rules as octets."""
         return snapshot.take(self.images, self.manifest)
 
     # ---- surroundings -----------------------------------------------------------------------
@@ -350,28 +306,6 @@ class LoadedCard:
             self.write_surroundings(seen.local)
         here = {port.number for port in self.ports}
         return Refreshed(0, (), tuple(p.name for p in self.wanted if p.number not in here))
-
-    # ---- the end ----------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Let go; the pipeline runs on. May be called again."""
-        self._owned.close()
-
-    @property
-    def closed(self) -> bool:
-        return not self.lock.held
-
-    def unload(self) -> None:
-        """Detach and remove everything; this is closed then."""
-        remove_pinned(self.name)
-        self.lock.remove()
-        self.close()
-
-    def __enter__(self) -> LoadedCard:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def need_cards(ports: Iterable[Port]) -> None:

@@ -7,13 +7,10 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...compiler.manifest import ManifestError, from_json
-from ...compiler.requests.columns import Columns
-from ...compiler.requests.rulebook import Plan, RuleBook
+from ...compiler.manifest import ManifestError
+from ...compiler.requests.rulebook import Plan
 from ...lang.diagnostics import Refused
-from ...lang.request import Request
 from .. import faults
-from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
 from ..edge.rules import also_wrong
 from ..kernel.grace import online_cpus_grace
@@ -27,11 +24,11 @@ from ..rules.transaction import Writer
 from . import attach
 from .bundle import Bundle
 from .lock import Lock
+from .pinned import Pinned
 from .ports import (
     DEFAULT_VERDICTS,
     Neighbourhood,
     Port,
-    Wanted,
     find_ports,
     local_addresses,
     write_icmp_limit,
@@ -92,32 +89,19 @@ class Configured:
                 raise Refused([*refused.diagnostics, *more]) from None
 
 
-class Loaded:
-    """A pipeline in the kernel, and the only writer of its rules while it is open. Closing leaves
-    the pipeline running."""
+class Loaded(Pinned):
+    """A pipeline of the host."""
 
     netlink: Netlink
     grace: Callable[[], None]
     neighbourhood: Neighbourhood
-    seen: Surroundings | None = None  # what it was last brought up to date with
     writer: Writer
-    book: RuleBook
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
-        self.name, self.about, self._owned, self.lock = name, about, owned, lock
-        self.release: int = about["release"]
-        self.directory = release_of(name, self.release)
-        self.maps: dict[str, Map] = {}
-        self.ports: list[Port] = []
-        try:
-            self.manifest = from_json(about["manifest"])
-            self.wanted = tuple(Wanted(**port) for port in about["ports"])
-            self.default = about["default"] or self.manifest.default
-            self.mode, self.control = about["mode"], about["control"]
-            self.liveness = liveness_of(about.get("liveness"))
-            self.congestion = congestion_of(about.get("congestion"))
-        except ManifestError as error:
-            raise faults.refused(faults.damaged(name, str(error))) from None
+        super().__init__(name, about, owned, lock)
+        self.ports = []
+        self.control = about["control"]
+        self.liveness = liveness_of(about.get("liveness"))
 
     # ---- from nothing -----------------------------------------------------------------------
 
@@ -207,8 +191,7 @@ class Loaded:
         """A release that is installed, with the rules in its maps but without a rule book. Raises
         `Refused`, BpfError."""
         loaded = cls(name, about, owned, lock)
-        for path in sorted((loaded.directory / "maps").iterdir()):
-            loaded.maps[path.name] = owned.enter_context(Map.open_pinned(path))
+        loaded._open_maps()
         prepare(loaded.maps)
         loaded.netlink, loaded.grace = netlink, grace
         loaded.ports = loaded.find_ports()
@@ -223,48 +206,26 @@ class Loaded:
 
     def read_book(self) -> None:
         """Make the rule book of what the maps hold."""
-        ifindexes = {port.number: port.ifindex for port in self.ports}
-        self.book = RuleBook(self.manifest, self.port_numbers, ifindexes)
+        self.book = self._empty_book()
         keep(self.book, self.writer)
         if self.liveness is not None:
             from ..liveness.absence import left_out
 
             self.writer.absent = left_out(self)
 
-    @property
-    def port_numbers(self) -> dict[str, int]:
-        return {port.name: port.number for port in self.wanted}
-
     # ---- rules ------------------------------------------------------------------------------
 
     @property
     def revision(self) -> int:
-        """The number of the last transaction."""
         return self.writer.epoch
 
     def skip_to(self, revision: int) -> None:
-        """Go on counting from a revision, if it is a later one."""
         self.writer.skip_to(revision)
 
     def snapshot(self) -> list[bytes]:
-        """The rules as octets."""
         return snapshot.take(self.writer, self.manifest)
 
-    def apply(self, wanted: Request | Columns) -> Plan:
-        """Make a request's changes, or create packed rules, all at one moment. Raises `Refused`
-        with nothing changed."""
-        plan = self.plan(wanted)
-        self.apply_plan(plan)
-        return plan
-
-    def plan(self, wanted: Request | Columns) -> Plan:
-        """What it comes to. Raises `Refused`; changes nothing."""
-        if isinstance(wanted, Request):
-            return self.book.plan(wanted)
-        return self.book.plan_columns(wanted)
-
     def apply_plan(self, plan: Plan) -> None:
-        """Make a plan of `book`."""
         self.writer.try_apply(plan)
         self.book.commit(plan)
 
@@ -303,28 +264,6 @@ class Loaded:
                 number: opened.enter_context(Program.open_pinned(self.directory / f"entry_{role}"))
                 for number, role in enumerate(self.manifest.roles)
             }
-
-    # ---- the end ----------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Settle and let go; the pipeline runs on. May be called again."""
-        self._owned.close()
-
-    @property
-    def closed(self) -> bool:
-        return not self.lock.held
-
-    def unload(self) -> None:
-        """Detach and remove everything; this is closed then."""
-        remove_pinned(self.name)
-        self.lock.remove()
-        self.close()
-
-    def __enter__(self) -> Loaded:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def unload(name: str) -> None:

@@ -1,0 +1,118 @@
+"""What a loaded pipeline is to the process that has it open, on the host as on a card."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Self
+
+from ...compiler.manifest import ManifestError, from_json
+from ...compiler.requests.columns import Columns
+from ...compiler.requests.rulebook import Plan, RuleBook
+from ...lang.request import Request
+from .. import faults
+from ..congestion.settings import from_json as congestion_of
+from ..kernel.handles import Map
+from .lock import Lock
+from .ports import Port, Wanted
+from .releases import release_of, remove_pinned
+
+if TYPE_CHECKING:
+    from .refresh import Refreshed, Surroundings
+
+
+class Pinned(ABC):
+    """A pipeline in the kernel, and the only writer of its rules while it is open. Closing leaves
+    the pipeline running."""
+
+    book: RuleBook
+    ports: list[Port]
+    seen: Surroundings | None = None  # what it was last brought up to date with
+
+    def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
+        """Raises `Refused` where `about` cannot be understood."""
+        self.name, self.about, self._owned, self.lock = name, about, owned, lock
+        self.release: int = about["release"]
+        self.directory = release_of(name, self.release)
+        self.maps: dict[str, Map] = {}
+        try:
+            self.manifest = from_json(about["manifest"])
+            self.wanted = tuple(Wanted(**port) for port in about["ports"])
+            self.default = about["default"] or self.manifest.default
+            self.mode = about["mode"]
+            self.congestion = congestion_of(about.get("congestion"))
+        except ManifestError as error:
+            raise faults.refused(faults.damaged(name, str(error))) from None
+
+    def _open_maps(self) -> None:
+        for path in sorted((self.directory / "maps").iterdir()):
+            self.maps[path.name] = self._owned.enter_context(Map.open_pinned(path))
+
+    def _empty_book(self) -> RuleBook:
+        ifindexes = {port.number: port.ifindex for port in self.ports}
+        return RuleBook(self.manifest, self.port_numbers, ifindexes)
+
+    @property
+    def port_numbers(self) -> dict[str, int]:
+        return {port.name: port.number for port in self.wanted}
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def revision(self) -> int:
+        """The number of the last transaction."""
+
+    @abstractmethod
+    def skip_to(self, revision: int) -> None:
+        """Go on counting from a revision, if it is a later one."""
+
+    @abstractmethod
+    def snapshot(self) -> list[bytes]:
+        """The rules as octets."""
+
+    def apply(self, wanted: Request | Columns) -> Plan:
+        """Make a request's changes, or create packed rules, all at one moment. Raises `Refused`
+        with nothing changed."""
+        plan = self.plan(wanted)
+        self.apply_plan(plan)
+        return plan
+
+    def plan(self, wanted: Request | Columns) -> Plan:
+        """What it comes to. Raises `Refused`; changes nothing."""
+        if isinstance(wanted, Request):
+            return self.book.plan(wanted)
+        return self.book.plan_columns(wanted)
+
+    @abstractmethod
+    def apply_plan(self, plan: Plan) -> None:
+        """Make a plan of `book`."""
+
+    # ---- surroundings -----------------------------------------------------------------------
+
+    @abstractmethod
+    def refresh(self, seen: Surroundings | None = None) -> Refreshed:
+        """Bring what the kernel says of the host into the maps, as it is now or was seen to be.
+        Raises `Refused`."""
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Settle and let go; the pipeline runs on. May be called again."""
+        self._owned.close()
+
+    @property
+    def closed(self) -> bool:
+        return not self.lock.held
+
+    def unload(self) -> None:
+        """Detach and remove everything; this is closed then."""
+        remove_pinned(self.name)
+        self.lock.remove()
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
