@@ -13,6 +13,7 @@ from ...lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ...lang.request import Request
 from ...lang.request_parser import parse_request
 from ...lang.source import Source, Span
+from ...lang.yaml_reader import Entry
 from ..events import VERDICTS, Events
 from ..interpreter.environment import Environment, Outcome
 from ..manifest import Manifest
@@ -22,7 +23,7 @@ from . import faults as faults
 from .notation import Notation, Written
 from .ports import KEYS as SURROUNDINGS
 from .ports import Surroundings
-from .yaml_text import Entry, Yaml
+from .yaml_text import Yaml
 
 _TOP = ("define", *SURROUNDINGS, "rules", "cases")
 _CASE = ("name", *SURROUNDINGS, "rules", "before", "port", "packet", "expect")
@@ -92,7 +93,7 @@ class _Reader:
         self._requests: dict[int, Request | None] = {}
 
     def cases(self) -> tuple[Case, ...]:
-        root = self._yaml.root()
+        root = self._yaml.compose()
         if root is None:
             return ()
         top = self._yaml.mapping(root, "a packet test file", _TOP)

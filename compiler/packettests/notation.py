@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 import yaml
 
 from ...lang import literals
+from ...lang.yaml_reader import Entry
 from ..interpreter.build_packet import Heading, build
 from ..interpreter.octets import Value
 from ..model import Derived, Field, Graph, Header
 from . import faults as faults
-from .yaml_text import Entry, Yaml
+from .yaml_text import Yaml
 
 _HEX = re.compile(r"(?:0x)?((?:\s*[0-9a-fA-F]{2})*)\s*")
 _SLICE = re.compile(r"in\[(\d{1,5}):(\d{1,5})\]")

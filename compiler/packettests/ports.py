@@ -9,11 +9,12 @@ from typing import Literal
 import yaml
 
 from ...lang.literals import AddressKind
+from ...lang.yaml_reader import Entry
 from ..interpreter.environment import Environment, Port
 from ..layout import MAX_PORTS
 from ..model import Pipeline
 from . import faults as faults
-from .yaml_text import Entry, Yaml
+from .yaml_text import Yaml
 
 KEYS = ("ports", "local", "neighbours", "default")
 Address = tuple[AddressKind, int]

@@ -1,98 +1,43 @@
-"""YAML with positions: a value knows where it stands, so that errors read like the language's."""
+"""The YAML of packet tests, and of requests: lists, numbers, addresses, words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import yaml
 
 from ...lang import literals
-from ...lang.diagnostics import Diagnostics
-from ...lang.source import Source, Span
-from ...lang.yaml_tree import misshapen, too_deep
-from . import faults as faults
+from ...lang.diagnostics import Diagnostic
+from ...lang.source import Span
+from ...lang.yaml_reader import YamlReader, is_null
+from . import faults
 
-_DEEPEST = 40
 _LONGEST = 1000
 
 
-class Entry(NamedTuple):
-    """A key of a mapping with its value."""
-
-    key: yaml.ScalarNode
-    value: yaml.Node
-
-
-class Yaml:
+class Yaml(YamlReader):
     """A YAML text. Readers collect what is wrong in `found` and return None for it."""
 
-    def __init__(self, source: Source, found: Diagnostics) -> None:
-        self.source = source
-        self.found = found
+    DEEPEST = 40
+    SECOND = "a second document begins here: keep one, in a file of its own"
 
-    def root(self) -> yaml.Node | None:
-        """The document's node; None (with a diagnostic) if there is none."""
-        where = self.source.span(0, 0)
-        try:
-            node = yaml.compose(self.source.text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            at = min(mark.index, len(self.source.text)) if mark else 0
-            where = self.source.span(at, at + 1)
-            problem = error.problem or "cannot be read"
-            if problem == "but found another document":
-                problem = "a second document begins here: keep one, in a file of its own"
-            self.found.add(faults.no_yaml(where, problem))
-            return None
-        except RecursionError:
-            at, problem = too_deep(self.source.text, _DEEPEST)
-            self.found.add(faults.misshapen(self.source.span(at, at + 1), problem))
-            return None
-        except (yaml.YAMLError, ValueError):
-            self.found.add(faults.no_yaml(where, "cannot be read"))
-            return None
-        if node is None:
-            self.found.add(faults.no_yaml(where, "the file is empty"))
-            return None
-        if (wrong := misshapen(node, _DEEPEST)) is not None:
-            self.found.add(faults.misshapen(self.span(wrong[0]), wrong[1]))
-            return None
-        return node
+    def _no_yaml(self, where: Span, problem: str) -> Diagnostic:
+        return faults.no_yaml(where, problem)
 
-    def span(self, node: yaml.Node) -> Span:
-        """Where a node stands; of one that goes on over several lines, the first."""
-        start, end = node.start_mark.index, node.end_mark.index
-        line_end = self.source.text.find("\n", start)
-        if 0 <= line_end < end:
-            end = line_end
-        return self.source.span(start, end)
+    def _misshapen(self, where: Span, problem: str) -> Diagnostic:
+        return faults.misshapen(where, problem)
 
-    def mapping(
-        self, node: yaml.Node | None, of: str, known: Iterable[str] | None = None
-    ) -> dict[str, Entry]:
-        """Entries by key; with `known`, no others. An absent (null) mapping is an empty one."""
-        if node is None or _is_null(node):
-            return {}
-        if not isinstance(node, yaml.MappingNode):
-            self.found.add(faults.wrong_shape(self.span(node), "a mapping"))
-            return {}
-        known = None if known is None else list(known)
-        entries: dict[str, Entry] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                self.found.add(faults.wrong_shape(self.span(key), "a plain word"))
-            elif key.value in entries:
-                first = self.span(entries[key.value].key)
-                self.found.add(faults.twice(first, self.span(key), key.value, "the key"))
-            elif known is not None and key.value not in known:
-                self.found.add(faults.unknown_key(self.span(key), key.value, of, known))
-            else:
-                entries[key.value] = Entry(key, value)
-        return entries
+    def _wrong_shape(self, where: Span, wanted: str) -> Diagnostic:
+        return faults.wrong_shape(where, wanted)
+
+    def _twice(self, first: Span, second: Span, key: str) -> Diagnostic:
+        return faults.twice(first, second, key, "the key")
+
+    def _unknown_key(self, where: Span, key: str, of: str, known: list[str]) -> Diagnostic:
+        return faults.unknown_key(where, key, of, known)
 
     def sequence(self, node: yaml.Node | None) -> list[yaml.Node]:
-        if node is None or _is_null(node):
+        if node is None or is_null(node):
             return []
         if not isinstance(node, yaml.SequenceNode):
             self.found.add(faults.wrong_shape(self.span(node), "a sequence"))
@@ -164,7 +109,3 @@ class Yaml:
             self.found.add(faults.unknown_name(self.span(node), text, what, words))
             return None
         return text
-
-
-def _is_null(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"

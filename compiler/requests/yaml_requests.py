@@ -53,7 +53,7 @@ def read_yaml(source: Source, manifest: Manifest) -> Request:
     with the elements of the rest."""
     found = Diagnostics()
     reader = _Reader(Yaml(source, found), manifest)
-    root = reader.yaml.root()
+    root = reader.yaml.compose()
     changes = [] if root is None else reader.changes(root)
     if not changes and not found.errors:
         reader.fault(root, "H0404", "the request is empty", "for example: create: {FAR: {…}}")

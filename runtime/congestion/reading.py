@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ...lang.yaml_reader import Entry
 from ..edge import faults
-from ..edge.yaml_nodes import Entry, Nodes
+from ..edge.yaml_nodes import Nodes
 from ..liveness.reading import read_time
 from .settings import Congestion
 

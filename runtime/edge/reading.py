@@ -14,6 +14,7 @@ from ...compiler.requests.rulebook import RuleBook
 from ...lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
 from ...lang.request import IE, Change, Request, RuleItem
 from ...lang.source import Source, Span
+from ...lang.yaml_reader import Entry
 from ..congestion.reading import read_congestion
 from ..congestion.settings import shape_of as congestion_shape_of
 from ..faults import refused, unreadable
@@ -25,7 +26,7 @@ from ..reading import MIB, read_octets
 from . import faults
 from .config import Config
 from .rules import also_wrong
-from .yaml_nodes import Entry, Nodes, spelled
+from .yaml_nodes import Nodes, spelled
 
 _FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
 _PORT = ("role", "interface", "vlan", "number")

@@ -13,7 +13,8 @@ import yaml
 
 from ...lang.diagnostics import Diagnostics
 from ...lang.source import Source, Span
-from ..edge.yaml_nodes import Entry, Nodes
+from ...lang.yaml_reader import Entry
+from ..edge.yaml_nodes import Nodes
 from . import faults
 
 GUIDE = "docs/intents.md"

@@ -9,7 +9,8 @@ from ipaddress import ip_address
 from ...compiler.manifest import Anatomy, Layer, Manifest, Step
 from ...compiler.requests.ie_values import fold
 from ...lang.diagnostics import Diagnostics
-from ..edge.yaml_nodes import Entry, Nodes
+from ...lang.yaml_reader import Entry
+from ..edge.yaml_nodes import Nodes
 from . import faults
 from .document import Said
 

@@ -10,7 +10,8 @@ from ...compiler.requests.rulebook import RuleBook
 from ...compiler.requests.rules import Rule
 from ...lang.request import IE, Change, Request, RuleItem
 from ...lang.source import Span
-from ..edge.yaml_nodes import Entry, spelled
+from ...lang.yaml_reader import Entry
+from ..edge.yaml_nodes import spelled
 from ..faults import refused
 from . import faults
 from .document import Document, Said

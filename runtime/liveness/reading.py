@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping
 from ipaddress import IPv4Address
 from typing import Any
 
+from ...lang.yaml_reader import Entry
 from ..edge import faults
-from ..edge.yaml_nodes import Entry, Nodes
+from ..edge.yaml_nodes import Nodes
 from .settings import Liveness
 
 _KEYS = ("interval", "multiplier", "hold_down", "from", "to")

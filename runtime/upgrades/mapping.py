@@ -16,7 +16,8 @@ from ...compiler.requests.ie_values import Fault
 from ...compiler.requests.rulekinds import Kind
 from ...lang.diagnostics import Diagnostics
 from ...lang.source import Source
-from ..edge.yaml_nodes import Entry, Nodes
+from ...lang.yaml_reader import Entry
+from ..edge.yaml_nodes import Nodes
 from . import faults
 from .keeping import elements_of
 from .schema import Answers
