@@ -6,6 +6,7 @@ lies over it in a plain dictionary.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from itertools import chain
 from typing import Any, TypeVar, cast
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+K = TypeVar("K")
 V = TypeVar("V")
 #: Of a rule in its table: its id, or its match image in a grouped kind.
 Handle = int | bytes
@@ -26,14 +28,63 @@ _GONE: Any = object()  # lies over an entry of the columns that was deleted
 PRIME = 3_267_000_013
 
 
-class Columned(MutableMapping[int, V]):
+class _Layered(MutableMapping[K, V]):
+    """Entries that columns have, and over them what changed one by one."""
+
+    __slots__ = ("_own", "_size")
+
+    def __init__(self, own: Mapping[K, V]) -> None:
+        self._own: dict[K, V] = dict(own)
+        self._size = len(own)
+
+    @abstractmethod
+    def _below(self, key: K) -> V:
+        """What the columns have; `_NONE` where they have nothing."""
+
+    def _find(self, key: K) -> V:
+        """What it leads to; `_NONE` where it is not there."""
+        found: V = self._own.get(key, _NONE)
+        if found is _NONE:
+            return self._below(key)
+        return _NONE if found is _GONE else found
+
+    def __getitem__(self, key: K) -> V:
+        found = self._find(key)
+        if found is _NONE:
+            raise KeyError(key)
+        return found
+
+    def get(self, key: K, default: Any = None) -> Any:
+        found = self._find(key)
+        return default if found is _NONE else found
+
+    def __contains__(self, key: object) -> bool:
+        return self._find(cast(K, key)) is not _NONE
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._size += self._find(key) is _NONE
+        self._own[key] = value
+
+    def __delitem__(self, key: K) -> None:
+        if self._find(key) is _NONE:
+            raise KeyError(key)
+        if self._below(key) is _NONE:
+            del self._own[key]
+        else:
+            self._own[key] = _GONE
+        self._size -= 1
+
+    def __len__(self) -> int:
+        return self._size
+
+
+class Columned(_Layered[int, V]):
     """Numbers to `V`, which is int for all that came by the column."""
 
-    __slots__ = ("_dense", "_high", "_keys", "_low", "_own", "_size", "_values")
+    __slots__ = ("_dense", "_high", "_keys", "_low", "_values")
 
     def __init__(self, own: Mapping[int, V]) -> None:
-        self._own: dict[int, V] = dict(own)
-        self._size = len(own)
+        super().__init__(own)
         self._set(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
 
     def _set(self, keys: Array, values: Array) -> None:
@@ -70,42 +121,10 @@ class Columned(MutableMapping[int, V]):
         at = int(self._keys.searchsorted(np.uint64(key)))
         return at if self._keys.item(at) == key else -1
 
-    def _find(self, key: int) -> V:
-        """What it leads to; `_NONE` where it is not there."""
-        found: V = self._own.get(key, _NONE)
-        if found is _NONE:
-            at = self._at(key)
-            return self._values.item(at) if at >= 0 else _NONE
-        return _NONE if found is _GONE else found
-
-    def __getitem__(self, key: int) -> V:
-        found = self._find(key)
-        if found is _NONE:
-            raise KeyError(key)
+    def _below(self, key: int) -> V:
+        at = self._at(key)
+        found: V = self._values.item(at) if at >= 0 else _NONE
         return found
-
-    def get(self, key: int, default: Any = None) -> Any:
-        found = self._find(key)
-        return default if found is _NONE else found
-
-    def __contains__(self, key: object) -> bool:
-        return self._find(cast(int, key)) is not _NONE
-
-    def __setitem__(self, key: int, value: V) -> None:
-        self._size += self._find(key) is _NONE
-        self._own[key] = value
-
-    def __delitem__(self, key: int) -> None:
-        if self._find(key) is _NONE:
-            raise KeyError(key)
-        if self._at(key) >= 0:
-            self._own[key] = _GONE
-        else:
-            del self._own[key]
-        self._size -= 1
-
-    def __len__(self) -> int:
-        return self._size
 
     def __iter__(self) -> Iterator[int]:
         return (key for key, _ in self.pairs())
@@ -184,17 +203,16 @@ def within(own: Mapping[Any, Any], keys: Array) -> npt.NDArray[np.bool_]:
 # ---- match images -----------------------------------------------------------------------------
 
 
-class Imaged(MutableMapping[bytes, Handle]):
+class Imaged(_Layered[bytes, Handle]):
     """Match images to rules' handles. Of one that came by the column there is a hash, and the
     rule itself, by its number: `image_of` says its image and what it leads to."""
 
-    __slots__ = ("_hashed", "_image_of", "_own", "_size")
+    __slots__ = ("_hashed", "_image_of")
 
     def __init__(
         self, own: Mapping[bytes, Handle], image_of: Callable[[int], tuple[bytes, int]]
     ) -> None:
-        self._own: dict[bytes, Handle] = dict(own)
-        self._size = len(own)
+        super().__init__(own)
         self._image_of = image_of
         #: In order: the hash in the upper half, the number in the lower.
         self._hashed: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
@@ -231,42 +249,9 @@ class Imaged(MutableMapping[bytes, Handle]):
             at += 1
         return -1, -1
 
-    def _find(self, image: bytes) -> Handle:
-        found: Handle = self._own.get(image, _NONE)
-        if found is _NONE:
-            at, to = self._at(image)
-            return to if at >= 0 else _NONE
-        return _NONE if found is _GONE else found
-
-    def __getitem__(self, image: bytes) -> Handle:
-        found = self._find(image)
-        if found is _NONE:
-            raise KeyError(image)
-        return found
-
-    def get(self, image: bytes, default: Any = None) -> Any:
-        found = self._find(image)
-        return default if found is _NONE else found
-
-    def __contains__(self, image: object) -> bool:
-        return self._find(cast(bytes, image)) is not _NONE
-
-    def __setitem__(self, image: bytes, to: Handle) -> None:
-        self._size += self._find(image) is _NONE
-        self._own[image] = to
-
-    def __delitem__(self, image: bytes) -> None:
-        found, there = self._own.get(image, _NONE), self._at(image)[0] >= 0
-        if found is _GONE or (found is _NONE and not there):
-            raise KeyError(image)
-        if there:
-            self._own[image] = _GONE
-        else:
-            del self._own[image]
-        self._size -= 1
-
-    def __len__(self) -> int:
-        return self._size
+    def _below(self, key: bytes) -> Handle:
+        at, to = self._at(key)
+        return to if at >= 0 else _NONE
 
     def __iter__(self) -> Iterator[bytes]:
         own = self._own
