@@ -182,10 +182,10 @@ def columns_of(own: Mapping[int, int]) -> tuple[Array, Array]:
     return np.fromiter(own, np.uint64, count), np.fromiter(own.values(), np.uint32, count)
 
 
-def singles_of(own: Mapping[Any, V]) -> Iterator[V]:
+def singles_of(own: Mapping[Any, V | int]) -> Iterator[V]:
     """What its entries are that did not come by the column."""
     values = own.singles() if isinstance(own, Columned) else own.values()
-    return (value for value in values if type(value) is not int)
+    return (value for value in values if not isinstance(value, int))
 
 
 def pairs_of(own: Mapping[Any, V]) -> Iterable[tuple[Any, V]]:

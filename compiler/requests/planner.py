@@ -210,25 +210,25 @@ class Planner(Changer):
                 self.errors.append((fault, item))
 
     def _plan(self, warnings: tuple[Diagnostic, ...]) -> Plan:
-        created, changed, removed = [], [], []
+        created: list[Rule] = []
+        changed: list[tuple[Rule, Rule]] = []
+        removed: list[Rule] = []
         for staged in self.stages.values():
             table = staged.table
             for handle, new in staged.rules.items():
                 old = table.get(handle)
                 if old is new:
                     continue
-                if old is None:
-                    created.append(new)
-                elif new is None:
-                    removed.append(old)
-                elif old.sequence == new.sequence:
+                if old is not None and new is not None and old.sequence == new.sequence:
                     if old != new:
                         changed.append((old, new))
-                else:
+                    continue
+                if old is not None:
                     removed.append(old)
+                if new is not None:
                     created.append(new)
         return Plan(
-            tuple(created), tuple(changed), tuple(removed),  # type: ignore[arg-type]
+            tuple(created), tuple(changed), tuple(removed),
             tuple(self.results.values()), warnings, (), tuple(self.stages.values()),
             self.book.revision, self.sequence,
         )  # fmt: skip

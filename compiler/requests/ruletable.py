@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .rules import Reference, Rule
 if TYPE_CHECKING:
     from .rulebook import RuleBook
 
-_MISSING = object()
+_MISSING: Any = object()
 
 
 class Packed(Protocol):
@@ -80,7 +80,7 @@ class Table:
 
     def get(self, handle: Handle) -> Rule | None:
         found = self.rules.get(handle)
-        return self.unpack(found) if type(found) is int else found  # type: ignore[return-value]
+        return self.unpack(found) if isinstance(found, int) else found
 
     def unpack(self, number: int) -> Rule:
         block = self.blocks[bisect(self.blocks, number, key=_base) - 1]
@@ -120,7 +120,7 @@ class Table:
 
     def __iter__(self) -> Iterator[Rule]:
         for _, found in pairs_of(self.rules):
-            yield self.unpack(found) if type(found) is int else found  # type: ignore[misc]
+            yield self.unpack(found) if isinstance(found, int) else found
 
     def referring(self, to: Reference) -> Iterator[Rule]:
         """The rules that refer to it. Packed ones are found by the column."""
@@ -130,8 +130,8 @@ class Table:
                 if self.rules.get(id_) == block.base + row:  # nothing lies over it
                     yield block.rule(row)
         for rule in columned.singles_of(self.rules):
-            if to in self.kind.owned_by(rule):  # type: ignore[arg-type]
-                yield rule  # type: ignore[misc]
+            if to in self.kind.owned_by(rule):
+                yield rule
 
     def lowest_free(self) -> int:
         free, rules = self.free, self._ids()
@@ -230,12 +230,12 @@ class Staged:
         self.table.make(self)
 
     def get(self, handle: Handle) -> Rule | None:
-        found = self.rules.get(handle, _MISSING)
-        return self.table.get(handle) if found is _MISSING else found  # type: ignore[return-value]
+        found: Rule | None = self.rules.get(handle, _MISSING)
+        return self.table.get(handle) if found is _MISSING else found
 
     def find(self, key: bytes) -> Handle | None:
-        found = self.keys.get(key, _MISSING)
-        return self.table.keys.get(key) if found is _MISSING else found  # type: ignore[return-value]
+        found: Handle | None = self.keys.get(key, _MISSING)
+        return self.table.keys.get(key) if found is _MISSING else found
 
     def group(self, id_: int) -> tuple[Handle, ...]:
         found = self.groups.get(id_)
@@ -243,8 +243,8 @@ class Staged:
 
     def named(self, name: str) -> int | None:
         folded = fold(name)
-        found = self.names.get(folded, _MISSING)
-        return self.table.names.get(folded) if found is _MISSING else found  # type: ignore[return-value]
+        found: int | None = self.names.get(folded, _MISSING)
+        return self.table.names.get(folded) if found is _MISSING else found
 
     def exists(self, id_: int) -> bool:
         if self.table.kind.grouped:
