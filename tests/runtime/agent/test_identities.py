@@ -1,0 +1,130 @@
+"""Who may do what with the agent."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from agent_world import World, relay
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from helioc.runtime.certs import make_authority
+from helioc.runtime.client import Client
+from helioc.runtime.rpc.guard import NEEDED, Limits
+from helioc.runtime.rpc.methods import METHODS
+from tls_world import PORT, code_of, within
+
+FAR = "create FAR [(action, u8, DROP)]"
+
+
+@pytest.mark.usefixtures("kernel")
+def test_each_role_may_do_its_part(secure: World, certs: Path) -> None:
+    denied = grpc.StatusCode.PERMISSION_DENIED
+    wanted = {"a-read": (None, denied, denied), "a-rules": (None, None, denied),
+              "a-admin": (None, None, None), "nobody": (denied, denied, denied)}  # fmt: skip
+    works: tuple[Callable[[Client], object], ...] = (
+        lambda c: list(c.rules()),
+        lambda c: c._calls["Apply"](c.message(FAR)) and None,
+        lambda c: c.unload(),
+    )
+    with secure.client() as client:
+        schema = client.schema()
+    for name, codes in wanted.items():
+        for work, code in zip(works, codes, strict=True):
+
+            def as_known(c: Client, work: Callable[[Client], object] = work) -> object:
+                c._schema = schema
+                try:
+                    return work(c)
+                except grpc.RpcError as error:
+                    raise c._rejected(error) from None
+
+            assert code_of(partial(within, secure, certs, name, as_known)) is code, name
+
+
+def test_only_what_changes_needs_more_than_looking() -> None:
+    needed = {name: NEEDED.get(name, "admin") for name in METHODS}
+    assert {name for name, role in needed.items() if role == "admin"} == {
+        "Load", "Upgrade", "Unload"
+    }  # fmt: skip
+    assert {name for name, role in needed.items() if role == "rules"} == {
+        "Apply", "Stream", "BulkApply", "Refresh", "ApplyIntent", "RemoveIntent"
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("kernel")
+def test_strangers_do_not_get_in(secure: World, certs: Path) -> None:
+    assert code_of(lambda: within(secure, certs, "other/admin", lambda c: c.status())) is (
+        grpc.StatusCode.UNAVAILABLE
+    )
+
+    without = [sys.executable, "-m", "helioc.runtime.cli", "--agent", f"127.0.0.1:{PORT}", "list"]
+    done = subprocess.run(secure.edge.inside(*without), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "H0763" in done.stderr and "--identity" in done.stderr
+
+
+@pytest.mark.usefixtures("kernel")
+def test_helioctl_by_tls(secure: World, certs: Path) -> None:
+    words = ("--agent", f"192.0.2.1:{PORT}", "--identity")
+    said = secure.ctl(*words, str(certs / "a-read"), "list")
+    assert secure.name in said
+    wrong = secure.ctl(*words, str(certs / "a-read"), "create", "FAR 1 [(action, u8, DROP)]",
+                       status=1)  # fmt: skip
+    assert "H0773" in wrong and "`rules`" in wrong
+
+
+@pytest.mark.usefixtures("kernel")
+def test_insecure_only_by_that_name(here: World) -> None:
+    with here.agent("--insecure-tcp", f"127.0.0.1:{PORT}") as process:
+        assert "open to anybody" in process.output
+
+        path = here.directory / "relay"
+        with relay(here.edge, PORT, path) as address, Client(address, timeout=10) as client:
+            assert client.status().pid
+
+
+@pytest.mark.usefixtures("kernel")
+def test_new_certificates_are_taken_without_a_restart(
+    here: World, certs: Path, tmp_path: Path
+) -> None:
+    at = tmp_path / "certs"
+    make_authority(at, [])
+    with here.agent("--tcp", f"127.0.0.1:{PORT}", "--identity", str(at / "agent")):
+        assert within(here, at, "admin", lambda c: c.status().pid)
+        for path in at.iterdir():
+            path.unlink()
+        make_authority(at, [])
+        assert within(here, at, "admin", lambda c: c.status().pid)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_reflection_is_behind_the_same_door(secure: World, certs: Path) -> None:
+    def ask(client: Client) -> grpc.StatusCode | None:
+        asked: queue.Queue[reflection_pb2.ServerReflectionRequest | None] = queue.Queue()
+        asked.put(reflection_pb2.ServerReflectionRequest(list_services=""))
+        stub: Any = reflection_pb2_grpc.ServerReflectionStub(client._channel)
+        call = stub.ServerReflectionInfo(iter(asked.get, None))
+        calls.append((asked, call))
+        try:
+            assert next(call).list_services_response.service
+        except grpc.RpcError:
+            return call.code()  # type: ignore[no-any-return]
+        return None
+
+    def ask_often(client: Client) -> list[grpc.StatusCode | None]:
+        found = [ask(client) for _ in range(Limits().lasting + 1)]
+        for asked, call in calls:
+            asked.put(None)
+            call.cancel()
+        return found
+
+    calls = list[Any]()
+    assert within(secure, certs, "nobody", ask) is grpc.StatusCode.PERMISSION_DENIED
+    found = within(secure, certs, "a-read", ask_often)
+    assert found == [*[None] * Limits().lasting, grpc.StatusCode.RESOURCE_EXHAUSTED]

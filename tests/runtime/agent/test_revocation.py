@@ -1,0 +1,76 @@
+"""Certificates that are shut out before they end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grpc
+import pytest
+from agent_world import EDGE, World
+from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.certs import issue, make_authority, revoke
+from helioc.runtime.cli import cli
+from helioc.runtime.client import Client, Rejected
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.rpc.revoked import Revoked, fingerprint_of
+from lab import LabError
+from tls_world import PORT, code_of, within
+
+
+@pytest.mark.usefixtures("kernel")
+def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None:
+    at = tmp_path / "certs"
+    make_authority(at, [])
+    issue(at, "thief", "rules")
+    options = ("--tcp", f"127.0.0.1:{PORT}", "--identity", str(at / "agent"))
+
+    def go(client: Client) -> None:
+        with client.watch() as watch:
+            client.pipeline = ""
+            made = CliRunner().invoke(cli, ["certs", "revoke", str(at), str(at / "thief.pem")])
+            assert made.exit_code == 0 and made.output.endswith(" thief.pem\n")
+            assert not list(watch), "ended"
+        with pytest.raises(Rejected, match="H0776") as error:
+            client.status()
+        assert error.value.status is grpc.StatusCode.PERMISSION_DENIED
+
+    def status(client: Client) -> int:
+        client.pipeline = ""
+        return client.status().pid
+
+    with here.agent(*options) as process:
+        with here.client() as local:
+            local.load(read_bundle(here.directory / "bundle"), EDGE)
+        within(here, at, "thief", go)
+        assert within(here, at, "admin", status)
+        (at / "revoked").write_text("nonsense\n")
+        process.expect("H0777")
+        assert code_of(lambda: within(here, at, "thief", status)), "still"
+        (at / "revoked").unlink()
+        process.expect("0 certificates are revoked")
+        assert within(here, at, "thief", status)
+    (at / "revoked").write_text("# none\n00:11\n")
+    with (
+        pytest.raises(LabError, match="line 2 of .* is no certificate's SHA-256"),
+        here.agent(*options),
+    ):
+        pass
+
+
+def test_lists_of_who_is_revoked(tmp_path: Path) -> None:
+    make_authority(tmp_path, [])
+    pem = (tmp_path / "admin.pem").read_bytes()
+    colons = x509.load_pem_x509_certificate(pem).fingerprint(SHA256()).hex(":").upper()
+    path = tmp_path / "revoked"
+    none = Revoked(path)
+    assert not none and pem not in none
+    for text in (f"{colons} # stolen", f"SHA256 Fingerprint={colons}\n", fingerprint_of(pem)):
+        path.write_text(f"# who\n\n{'0' * 64} somebody\n{text}")
+        found = Revoked(path)
+        assert pem in found and b"" not in found
+        assert (tmp_path / "agent.pem").read_bytes() not in found
+    with pytest.raises(Refused, match="H0771"):
+        revoke(tmp_path, path)

@@ -1,0 +1,73 @@
+"""A lab's authority, and identities read from files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.certs import issue, make_authority, read_identity, role_of
+from helioc.runtime.cli import cli
+
+
+def test_a_certificate_with_another_role_is_none() -> None:
+    assert role_of([b"urn:helio:role:root", b"edge.example"]) is None
+    assert role_of([b"urn:helio:role:read", b"urn:helio:role:rules"]) == "rules"
+
+
+def test_certs_by_command(tmp_path: Path) -> None:
+    run, at = CliRunner().invoke, str(tmp_path / "lab")
+    assert run(cli, ["certs", "new", at, "--host", "edge.example"]).exit_code == 0
+    assert run(cli, ["certs", "client", at, "watcher", "--role", "read"]).exit_code == 0
+    assert run(cli, ["certs", "agent", at, "edge-b", "--host", "10.0.0.2"]).exit_code == 0
+    found = sorted(path.name for path in (tmp_path / "lab").iterdir())
+    assert found == sorted(f"{n}.{e}" for n in ("ca", "agent", "admin", "watcher", "edge-b")
+                           for e in ("key", "pem"))  # fmt: skip
+    assert stat.S_IMODE(os.stat(f"{at}/ca.key").st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(at).st_mode) == 0o700
+
+
+def expire(certificate: Path, key: Path) -> None:
+    """Give the certificate an end in the past."""
+    signer = load_pem_private_key(key.read_bytes(), None)
+    old = x509.load_pem_x509_certificate(certificate.read_bytes())
+    made = (
+        x509.CertificateBuilder().subject_name(old.subject).issuer_name(old.issuer)
+        .public_key(old.public_key()).serial_number(1)
+        .not_valid_before(datetime(2020, 1, 1)).not_valid_after(datetime(2020, 2, 1))
+        .sign(signer, SHA256())  # type: ignore[arg-type]
+    )  # fmt: skip
+    certificate.write_bytes(made.public_bytes(Encoding.PEM))
+
+
+@pytest.mark.parametrize("broken", ["expired", "swapped", "nonsense", "missing"])
+def test_identities_that_cannot_be_used(tmp_path: Path, broken: str) -> None:
+    make_authority(tmp_path, [])
+    key, certificate = tmp_path / "admin.key", tmp_path / "admin.pem"
+    if broken == "swapped":
+        key.write_bytes((tmp_path / "agent.key").read_bytes())
+    elif broken == "nonsense":
+        certificate.write_text("-----BEGIN CERTIFICATE-----\n")
+    elif broken == "missing":
+        key.unlink()
+    else:
+        expire(certificate, key)
+    with pytest.raises(Refused, match="H0740" if broken == "missing" else "H0771"):
+        read_identity(tmp_path / "admin")
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    make_authority(tmp_path, [])
+    before = (tmp_path / "ca.key").read_bytes()
+    with pytest.raises(Refused, match="H0772"):
+        make_authority(tmp_path, [])
+    with pytest.raises(Refused, match="H0762"):
+        issue(tmp_path, "../x", "read")
+    assert (tmp_path / "ca.key").read_bytes() == before
