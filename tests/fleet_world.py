@@ -28,6 +28,8 @@ from leaks import PREFIX
 _numbers = count(1)
 #: Impatient, so that tests are quick.
 QUICK = Settings(timeout=0.7, probe=0.3, least=0.05, most=0.4)
+DROP, PASS = "FAR 1 [(action, u8, DROP)]", "FAR 1 [(action, u8, PASS)]"
+PDR = "PDR 5 [(dst_ip, u32, 10.2.0.0/16), FAR 1]"
 Connect = Callable[[str, str, str], Client]
 
 

@@ -1,4 +1,4 @@
-"""The reference controller: real agents, a file or etcd, and what may come between them."""
+"""The reference controller: real agents, a file, and what may come between them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import logging
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,22 +20,9 @@ from typing import Any
 import grpc
 import pytest
 from controller import board, etcd_pb2
-from controller.board import State
-from controller.etcd import SILENCE, Etcd, wanted_of
 from controller.fleet import File
-from controller.wanted import Edge, Piece, Rules, read_file
-from fleet_world import (
-    QUICK,
-    Cable,
-    Controller,
-    Edges,
-    EtcdServer,
-    controller,
-    edges,
-    etcd,
-    put_away,
-)
-from helioc.lang.diagnostics import Refused
+from controller.wanted import Edge, Piece, Rules
+from fleet_world import DROP, PASS, PDR, QUICK, Controller, Edges, controller, edges
 from helioc.lang.request import request_text
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.client import Client, Rejected
@@ -46,27 +31,8 @@ from helioc.runtime.wanted import Difference
 from lab import until
 
 CONTROLLER = Path(etcd_pb2.__file__).parent
-DROP, PASS = "FAR 1 [(action, u8, DROP)]", "FAR 1 [(action, u8, PASS)]"
-PDR = "PDR 5 [(dst_ip, u32, 10.2.0.0/16), FAR 1]"
 
-
-@pytest.fixture(autouse=True)
-def tidy() -> Iterator[None]:
-    with put_away():
-        yield
-
-
-@pytest.fixture(scope="module")
-def running(kernel: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edges]:
-    with edges(tmp_path_factory.mktemp("fleet"), "one", "two") as made:
-        yield made
-
-
-@pytest.fixture
-def two(running: Edges) -> Iterator[Edges]:
-    """Two edges without rules."""
-    running.clear()
-    yield running
+pytestmark = pytest.mark.usefixtures("tidy")
 
 
 def _has(two: Edges, name: str, rules: list[str]) -> bool:
@@ -85,9 +51,6 @@ def wanted(of: Edges, **rules: str | tuple[str, ...]) -> dict[str, Edge]:
         ))})
         for name, text in rules.items()
     }  # fmt: skip
-
-
-# ---- a file -----------------------------------------------------------------------------------
 
 
 def test_a_file_is_kept(two: Edges, tmp_path: Path) -> None:
@@ -346,193 +309,6 @@ def _in_step(made: Controller) -> set[str]:
     return {state.edge for state in made.board.states() if state.fares == "in step"}
 
 
-# ---- etcd ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdServer]:
-    with etcd(tmp_path_factory.mktemp("etcd")) as made:
-        yield made
-
-
-@pytest.fixture
-def store(server: EtcdServer) -> EtcdServer:
-    server.ctl("del", "--prefix", "/helio/")
-    return server
-
-
-@contextmanager
-def followed(
-    address: str, tell: Any, announced: Any = dict, silence: float = SILENCE
-) -> Iterator[Etcd]:
-    source = Etcd(address, tell, timeout=2, announced=announced, silence=silence)
-    try:
-        source.start()
-        yield source
-    finally:
-        source.stop()
-
-
-def test_etcd_is_kept(two: Edges, store: EtcdServer, tmp_path: Path) -> None:
-    here = f"one/{two.pipeline('one')}"
-    store.put({"one": two.worlds["one"].address, f"{here}/drop": DROP})
-    with controller(tmp_path) as made, followed(store.address, made.fleet.wanted):
-        made.until("one", "in step")
-        assert two.rules("one") == [DROP]
-        with two.transactions("one") as done:
-            store.put({f"{here}/drop": PASS, f"{here}/pdr": PDR})
-            until(lambda: done, "told")
-            assert two.rules("one") == [PDR, PASS], "one transaction there is one here"
-        assert len(done) == 1
-        store.put({f"{here}/pdr": "PDR 5 [(dst_ip, u32, 10.2.0.0/33), FAR 1]"})
-        state = made.until("one", "refused")
-        assert f"/helio/edges/{here}/pdr:1" in state.notes[0] and "H0420" in state.notes[0]
-        store.put({f"{here}/pdr": None, f"{here}/drop": None, here: ""})
-        made.until("one", "in step")
-        assert two.rules("one") == []
-
-
-def test_etcd_is_gone_and_comes_back(two: Edges, store: EtcdServer, tmp_path: Path) -> None:
-    """Cut off from etcd, the controller keeps what was wanted; then it goes on where it was, also
-    where etcd has forgotten what came next."""
-    here, cable = f"one/{two.pipeline('one')}", Cable(store.port)
-    store.put({"one": two.worlds["one"].address, f"{here}/drop": DROP})
-    with ExitStack() as owned:
-        owned.callback(cable.close)
-        made = owned.enter_context(controller(tmp_path))
-        source = owned.enter_context(followed(cable.address, made.fleet.wanted))
-        made.until("one", "in step")
-        for compacted in (False, True):
-            cable.cut()
-            until(lambda: source.fault, "the cut is seen")
-            with two.client("one") as other:
-                other.apply("replace FAR 1 [(action, u8, PASS)]")
-            until(lambda: two.rules("one") == [DROP], "kept without etcd")
-            store.put({f"{here}/pdr": PDR})
-            store.put({f"{here}/pdr": None, f"{here}/far": "FAR 2 [(action, u8, DROP)]"})
-            if compacted:
-                revision = (
-                    store.ctl("get", "x", "-w", "fields").split('"Revision" : ')[1].split()[0]
-                )
-                store.ctl("compact", revision)
-            cable.mend()
-            until(lambda: len(two.rules("one")) == 2 and not source.fault, "resumed")
-            store.put({f"{here}/far": None})
-            until(lambda: two.rules("one") == [DROP], "watched again")
-
-
-def test_etcd_stands_still_without_hanging_up(
-    two: Edges, store: EtcdServer, tmp_path: Path
-) -> None:
-    """Its connections stay, and its kernel acknowledges what it is sent."""
-    here = f"one/{two.pipeline('one')}"
-    store.put({"one": two.worlds["one"].address, f"{here}/drop": DROP})
-    assert store.process is not None
-    with ExitStack() as owned:
-        made = owned.enter_context(controller(tmp_path))
-        source = owned.enter_context(followed(store.address, made.fleet.wanted, silence=1))
-        made.until("one", "in step")
-        owned.callback(os.kill, store.process.pid, signal.SIGCONT)
-        os.kill(store.process.pid, signal.SIGSTOP)
-        until(lambda: source.fault, "nobody answers")
-        with two.client("one") as other:
-            other.apply("replace FAR 1 [(action, u8, PASS)]")
-        until(lambda: two.rules("one") == [DROP], "kept meanwhile")
-        os.kill(store.process.pid, signal.SIGCONT)
-        store.put({f"{here}/drop": PASS})
-        until(lambda: two.rules("one") == [PASS] and not source.fault, "resumed")
-
-
-def test_what_an_edge_announced_to_one_controller_all_know(
-    two: Edges, store: EtcdServer, tmp_path: Path
-) -> None:
-    """And two that keep the same edge do not disturb each other: the same request on the same
-    revision is one by its key."""
-    said = {"one": {"address": two.worlds["one"].address}}
-    store.put({f"one/{two.pipeline('one')}": DROP})
-    with ExitStack() as owned:
-        made = [owned.enter_context(controller(tmp_path)) for _ in range(2)]
-        office = owned.enter_context(followed(store.address, made[0].fleet.wanted, lambda: said))
-        owned.enter_context(followed(store.address, made[1].fleet.wanted))
-        for each in made:
-            each.until("one", "in step")
-        with two.transactions("one") as done:
-            two.worlds["one"].ctl("update", PASS)
-            until(lambda: len(done) > 1, "mended")
-            with two.client("one") as client:
-                now = client.status().pipelines[0].revision
-            until(lambda: all(each.state("one").revision >= now for each in made), "both saw it")
-        assert two.rules("one") == [DROP]
-        assert len(done) == 2, "somebody's, and one that mends it"
-        said["one"] = {"address": "unix:/nowhere"}
-        office.publish()
-        made[1].until("one", "unreachable")
-
-
-def test_keys_of_etcd() -> None:
-    found = wanted_of({
-        b"/h/edges/b/p": b"FAR 1 []", b"/h/edges/a": b" a:1 \n", b"/h/edges/b/p/x/y": b"FAR 2 []",
-        b"/h/edges/a/p": b"", b"/h/announced/a": b'{"address": "a:2"}', b"/h/edges/c/p": b"",
-        b"/h/announced/b": b'{"address": "b:2"}', b"/h/announced/c": b"[]", b"/h/other": b"x",
-    }, b"/h/")  # fmt: skip
-    pieces = (Piece("/h/edges/b/p", "FAR 1 []"), Piece("/h/edges/b/p/x/y", "FAR 2 []"))
-    empty = {"p": Rules((Piece("/h/edges/a/p", ""),))}
-    assert found["a"] == Edge("a:1", empty) and found["c"].address == ""
-    assert found["b"] == Edge("b:2", {"p": Rules(pieces)})
-
-
-# ---- without edges ------------------------------------------------------------------------------
-
-
-def test_files_of_etcd_are_fresh(tmp_path: Path) -> None:
-    run = subprocess.run(
-        [CONTROLLER / "generate.sh", tmp_path], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHON": sys.executable},
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    for name in ("etcd_pb2.py", "etcd_pb2.pyi"):
-        assert (tmp_path / name).read_text() == (CONTROLLER / name).read_text(), name
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "line"),
-    [
-        ("edges: {one: {pipelines: [}}", "H0601", 1),
-        ("edges:\n  one: {adress: x}", "H0604", 2),
-        ("edges:\n  one:\n    pipelines: {p: {rules: [[FAR 1]]}}", "H0602", 3),
-        ("edge: {}", "H0604", 1),
-    ],
-)
-def test_a_file_that_is_wrong(tmp_path: Path, text: str, code: str, line: int) -> None:
-    path = tmp_path / "wanted.yaml"
-    path.write_text(text)
-    with pytest.raises(Refused) as error:
-        read_file(path)
-    found = error.value.diagnostics[0]
-    assert found.code == code and found.span is not None and found.span.line == line
-
-
-def test_a_file_that_is_right(tmp_path: Path) -> None:
-    path = tmp_path / "wanted.yaml"
-    path.write_text("""\
-edges:
-  one:
-    address: 192.0.2.1:50051
-    pipelines:
-      guard:
-        - FAR 1 [(action, u8, DROP)]
-        - FAR 2 [(action, u8, DROP)]
-      linx: {kinds: [FAR], rules: "create FAR 1 [(action, u8, DROP)]"}
-      empty:
-""")
-    found = read_file(path)["one"]
-    assert found.address == "192.0.2.1:50051"
-    assert [p.origin.rpartition(":")[2] for p in found.pipelines["guard"].pieces] == ["6", "7"]
-    assert len(found.pipelines["guard"].request.changes) == 2
-    assert found.pipelines["linx"].kinds == ("FAR",)
-    assert found.pipelines["empty"].request.changes == ()
-
-
 def test_the_clients_example_in_the_docs(two: Edges, capsys: pytest.CaptureFixture[str]) -> None:
     text = (CONTROLLER.parents[1] / "docs" / "controller.md").read_text()
     (example,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
@@ -542,19 +318,3 @@ def test_the_clients_example_in_the_docs(two: Edges, capsys: pytest.CaptureFixtu
     assert asked in example and rule in example
     exec(example.replace(asked, told).replace(rule, DROP), {})
     assert two.rules("one") == [DROP] and capsys.readouterr().out == f"+ {DROP}\n"
-
-
-def test_the_table() -> None:
-    states = [
-        State("one", "linx", "", "in step", 100.0, 17, mended=2),
-        State("two", "linx", "", "unreachable", 0.0, notes=("no agent answers",)),
-    ]
-    assert (
-        board.table(states, 160)
-        == """\
-edge  pipeline  revision  state        since  mended
-one   linx      17        in step      1 min  2
-two   linx      -         unreachable  3 min  -
-    no agent answers"""
-    )
-    assert board.table([], 0) == "nothing is wanted of any edge"
