@@ -105,6 +105,8 @@ def serve(
         for name, findings in agent.open_all().items():
             for found in findings:
                 _log.error("%s: %s", name, render(found))
+        for found in agent.findings:
+            _log.error("%s", render(found))
         server.start()
         names = ", ".join(status.name for status in agent.status())
         _log.info("ready at unix:%s; pipelines: %s", path, names or "none")

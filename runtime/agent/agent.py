@@ -84,7 +84,7 @@ class Agent:
         self.surveyor = Surveyor(self.owners, self.prober.stir)
         self.watcher = Watcher(self.owners)
         self._changing = RLock()
-        self.scribe = Scribe(self.owners)
+        self.scribe = Scribe(self.owners, store)
         self.intents = Keeper(self.owner, KeptIntents(store))
 
     def open_all(self) -> dict[str, list[Diagnostic]]:
@@ -109,7 +109,10 @@ class Agent:
         self.prober.start()
         self.intents.start()
         self.watcher.start()
-        return {name: found for name, found in self._findings.items() if found}
+        said = {name: list(found) for name, found in self._findings.items()}
+        for owner in self.owners():
+            said[owner.name] += owner.unwritten
+        return {name: found for name, found in said.items() if found}
 
     def _kept(self, loaded: Collection[str]) -> dict[str, Kept]:
         """What the journal has by name. A load that was killed before these were loaded is none:
@@ -118,7 +121,8 @@ class Agent:
             return {}
         for begun in self.store.begun():
             if begun.name not in loaded:
-                self.store.give_up(begun.name)
+                with suppress(Refused):  # or the next load of that name
+                    self.store.give_up(begun.name)
         return {kept.name: kept for kept in self.store.pipelines()}
 
     def _adopt(self, name: str) -> Owner:
@@ -147,10 +151,10 @@ class Agent:
             return
         loaded, journal, found = restore(self.store, kept)
         owner = self._own(kept.name, Owner(loaded, self.events, journal), found)
-        try:
+        with suppress(Refused):  # it works all the same, and the scribe tries again
             owner.fold()
-        except Refused as error:  # it works all the same
-            found += error.diagnostics
+        if journal.findings and not journal.withheld:
+            journal.note(owner.revision, loaded)  # interfaces have other numbers than before
 
     def owners(self) -> list[Owner]:
         return list(self._owners.values())
@@ -218,6 +222,8 @@ class Agent:
             if name in loaded or name not in self._findings:
                 owner = self.owner(name)
                 name = owner.name
+                if self.store is not None:
+                    self.store.retire(name)
                 owner.unload()
                 del self._owners[name]
             if self.store is not None:
@@ -244,10 +250,15 @@ class Agent:
         ]  # fmt: skip
         return sorted(found, key=lambda status: status.name)
 
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the agent, whatever it has loaded."""
+        return self.store.findings if self.store is not None else ()
+
     def _said(self, name: str, findings: Mapping[str, list[Diagnostic]]) -> list[Diagnostic]:
         owner = self._owners.get(name)
-        journal = owner.journal if owner is not None else None
-        unwritten = journal.findings if journal is not None else ()
+        unwritten = owner.unwritten if owner is not None else ()
+        unwritten = unwritten or self.findings
         now = (*unwritten, *self.surveyor.findings(name), *self.prober.findings(name))
         return [*findings.get(name, ()), *now]
 

@@ -73,7 +73,7 @@ class Owner:
         #: One snapshot after the other; taken before a turn, if both are.
         self._folding = Lock()
         #: What is in force, where the journal does not have it yet.
-        self._unkept: Build | None = None
+        self._unkept: Build | None = journal.unkept if journal is not None else None
         #: Why it takes nothing any more.
         self._ended: Diagnostic | None = None
         self._answered = journal.answered() if journal is not None else OrderedDict()
@@ -316,6 +316,19 @@ class Owner:
             return
         if self._unkept is not None or journal.due(len(self.loaded.book)):
             self.fold()
+
+    @property
+    def unwritten(self) -> tuple[Diagnostic, ...]:
+        """Why the journal does not have everything that it should."""
+        return self.journal.findings if self.journal is not None else ()
+
+    def mend_journal(self) -> None:
+        """Write what could not be written so far. Raises `Refused`."""
+        self.fold_if_due()
+        journal = self.journal
+        if journal is not None and journal.findings:
+            with self._turn(None):
+                journal.note(self.revision, self.loaded)
 
     @contextmanager
     def _turn(self, until: float | None) -> Iterator[None]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,8 @@ from ..edge.config import Config
 from ..faults import refused
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, config_of, ifindexes_of
-from ..journal.log import NOTE, PACKED, Damage, Entry
-from ..journal.store import Kept, Store
+from ..journal.log import NOTE, PACKED, Entry
+from ..journal.store import Kept, Store, Written
 from ..kernel.handles import Map
 from ..liveness.settings import from_json as liveness_of
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
@@ -50,18 +50,24 @@ def reopen(store: Store, loaded: AnyLoaded) -> tuple[Journal | None, list[Diagno
     if kept is None:
         return None, [store_faults.not_kept(loaded.name)]
     known = _is_of(kept, loaded)
-    entries, number, found = _entries(store, kept)
+    written = store.written(kept)
+    entries, found = written.entries, _lost(kept, written)
     last = entries[-1].revision if entries else kept.revision
     if known and build is None and last > loaded.revision:
         found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
     in_order = known and build is None and last == loaded.revision and not found
     with released_on_failure() as owned:
-        journal = owned.enter_context(closing(Journal(store, kept.id, number, entries)))
+        journal = owned.enter_context(
+            closing(Journal(store, kept.id, written.number, entries, written.size))
+        )
         if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):
-            with journal.open_next() as descriptor:
-                parts, config = loaded.snapshot(), config_of(loaded)
-                made = journal.turn_over(descriptor, loaded.revision, parts, config)
-            journal.fold(made, build)
+            journal.withheld, journal.unkept = True, build
+            with suppress(Refused):  # whoever owns it tries again
+                with journal.open_next() as descriptor:
+                    parts, config = loaded.snapshot(), config_of(loaded)
+                    made = journal.turn_over(descriptor, loaded.revision, parts, config)
+                journal.fold(made, build)
+                journal.unkept = None
         return journal, found
 
 
@@ -88,23 +94,24 @@ def restore(store: Store, kept: Kept) -> tuple[AnyLoaded, Journal, list[Diagnost
     """Load a pipeline as the journal has it. Raises `Refused`."""
     traced = unpack_traced(kept.traced)
     bundle = make_bundle(kept.manifest, lambda _: kept.object, traced=traced)
-    entries, number, found = _entries(store, kept)
+    written = store.written(kept)
+    entries, found = written.entries, _lost(kept, written)
     content = Restoration(kept, bundle, store.snapshot(kept), entries, found)
     with released_on_failure() as owned:
-        journal = owned.enter_context(closing(Journal(store, kept.id, number, entries)))
+        journal = owned.enter_context(
+            closing(Journal(store, kept.id, written.number, entries, written.size))
+        )
+        journal.withheld = bool(written.lost)
         loaded = load(bundle, content.config, kept.name, content)
         return loaded, journal, content.findings
 
 
-def _entries(store: Store, kept: Kept) -> tuple[list[Entry], int, list[Diagnostic]]:
-    """What was written since the snapshot, the last log's number, and what is to be said of it."""
-    try:
-        entries, number = store.entries(kept)
-        return entries, number, []
-    except Damage as damage:
-        last = damage.entries[-1].revision if damage.entries else kept.revision
-        said = store_faults.damaged_log(kept.name, last)
-        return damage.entries, store.last_log(kept), [said]
+def _lost(kept: Kept, written: Written) -> list[Diagnostic]:
+    """What is to be said of a log."""
+    if not written.lost:
+        return []
+    last = written.entries[-1].revision if written.entries else kept.revision
+    return [store_faults.damaged_log(kept.name, last, written.lost)]
 
 
 def _ifindexes(kept: Kept, entries: Iterable[Entry]) -> Any:

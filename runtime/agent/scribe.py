@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
+from ...lang.diagnostics import Refused
 from ...lang.ending import diagnosed
 from ...lang.render import render
+from ..journal.store import Store
 from .owner import Owner
 
 #: Seconds in which changes gather before it looks: what a power cut may take of what was
 #: acknowledged before it was on the disk, if the journal is kept so.
 PAUSE = 0.01
+#: Seconds between two attempts to write what could not be written; and so many times as long as the
+#: last one took.
+AGAIN, _SHARE = 1.0, 4
 _log = logging.getLogger("heliod.journal")
 
 
 class Scribe:
     """Runs from `start` to `stop`, and sleeps while nothing changes. One thread brings what is
-    written onto the disk; another makes the snapshots, which take seconds."""
+    written onto the disk; another makes the snapshots, which take seconds; a third looks whether a
+    disk that could not be written can be by now."""
 
-    def __init__(self, owners: Callable[[], Iterable[Owner]]) -> None:
-        self._owners = owners
+    def __init__(self, owners: Callable[[], Iterable[Owner]], store: Store | None = None) -> None:
+        self._owners, self._store = owners, store
         self._stirred, self._synced, self._ended = (threading.Event() for _ in range(3))
         self._threads = [
             threading.Thread(target=self._sync, name="scribe", daemon=True),
             threading.Thread(target=self._fold, name="folder", daemon=True),
+            threading.Thread(target=self._mend, name="mender", daemon=True),
         ]
 
     def start(self) -> None:
@@ -56,6 +65,16 @@ class Scribe:
             self._synced.clear()
             self._each(Owner.fold_if_due)
 
+    def _mend(self) -> None:
+        pause = AGAIN
+        while not self._ended.wait(pause):
+            begun = time.monotonic()
+            if self._store is not None and self._store.findings:
+                with suppress(Refused):  # it has been told, and the status tells it
+                    self._store.mend()
+            self._each(_mend)
+            pause = max(AGAIN, _SHARE * (time.monotonic() - begun))
+
     def _each(self, work: Callable[[Owner], None]) -> None:
         """Whatever goes wrong with one, the others are looked after, and it is again."""
         for owner in self._owners():
@@ -64,3 +83,11 @@ class Scribe:
             except Exception as error:
                 for found in diagnosed(error, "heliod"):
                     _log.error("%s: %s", owner.name, render(found))
+
+
+def _mend(owner: Owner) -> None:
+    if owner.unwritten:
+        with suppress(Refused):
+            owner.mend_journal()
+        if not owner.unwritten:
+            _log.info("%s: the journal can be written again", owner.name)

@@ -58,14 +58,13 @@ class Kept:
     def __init__(self, store: Store | None) -> None:
         self._store, self._serial = store, 0
         if store is not None:
-            with store.transaction() as db:
-                db.execute(_TABLE)
+            store.also(lambda db: db.execute(_TABLE))
 
     def all(self) -> list[Intent]:
         """The oldest first."""
         if self._store is None:
             return []
-        with self._store.transaction() as db:
+        with self._store.reading() as db:
             rows = db.execute(f"SELECT {_COLUMNS} FROM intents ORDER BY serial").fetchall()
         return [_intent(*row) for row in rows]
 

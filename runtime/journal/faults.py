@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...lang.diagnostics import Diagnostic
 from ...lang.explain import Explanation
+from .disk import mend_of
+
+CANNOT_WRITE = "H0780"
 
 
-def cannot_write(path: str, why: str) -> Diagnostic:
-    return Diagnostic("H0780", f"the journal `{path}` cannot be written: {why}", (),
-                      "nothing was changed; what is in force stays in force. Make room, or mend "
-                      "the disk, and start `heliod` again if it goes on")  # fmt: skip
+def cannot_write(path: str, why: str, for_good: bool = False) -> Diagnostic:
+    """`for_good`: until another agent begins."""
+    mend, then = mend_of(Path(path), why), "then `heliod` goes on by itself"
+    if for_good:
+        mend, then = "what the disk has lost nobody knows", "start `heliod` again on a sound disk"
+    return Diagnostic(CANNOT_WRITE, f"the journal `{path}` cannot be written: {why}", (),
+                      f"nothing was changed; what is in force stays in force. {mend}; {then}"
+                      )  # fmt: skip
 
 
 def damaged(path: str, why: str) -> Diagnostic:
@@ -49,8 +58,8 @@ def not_replayed(name: str, revision: int) -> Diagnostic:
                       "rules with what they should be", "warning")  # fmt: skip
 
 
-def damaged_log(name: str, revision: int) -> Diagnostic:
-    return Diagnostic("H0787", f"the log of `{name}` is damaged behind revision {revision}", (),
+def damaged_log(name: str, revision: int, why: str) -> Diagnostic:
+    return Diagnostic("H0787", f"the log of `{name}` ends at revision {revision}: {why}", (),
                       "if the machine was not rebooted nothing is lost; otherwise what was asked "
                       "for after that is: tell it again, and look after the disk")  # fmt: skip
 
@@ -66,8 +75,11 @@ JOURNAL: dict[str, Explanation] = {
     "H0780": Explanation(
         "the journal cannot be written",
         "What the agent is asked for is written down before it is made, so that a reboot loses "
-        "nothing. Where that fails (a full disk, missing permissions) the request is refused. The "
-        "data path does not depend on it.",
+        "nothing. Where that fails (a full disk, a read-only one, missing permissions) the request "
+        "is refused. The data path does not depend on it, and `heliod` starts all the same: it "
+        "restores what is written down, and answers who only looks. It tries again every second, "
+        "and takes requests as soon as it can write, without a restart. Only where the disk failed "
+        "(H0783) it has to be started again.",
     ),
     "H0781": Explanation(
         "the journal is damaged",
@@ -104,10 +116,10 @@ JOURNAL: dict[str, Explanation] = {
         "have been refused for a full table, is the usual reason.",
     ),
     "H0787": Explanation(
-        "the log of a pipeline is damaged",
-        "Each record of the log has a checksum, and one does not fit. What comes before it was "
-        "made again. While the machine runs all rules are in the kernel's maps, and the journal is "
-        "written anew from those.",
+        "the log of a pipeline is damaged, or gone",
+        "Each record of the log has a checksum, and one does not fit; or a file of it is missing. "
+        "What comes before that was made again. While the machine runs all rules are in the "
+        "kernel's maps, and the journal is written anew from those.",
     ),
     "H0788": Explanation(
         "an upgrade is in force that the journal could not be told",

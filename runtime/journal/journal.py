@@ -10,7 +10,7 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from ...compiler.requests.rules import Reference
@@ -18,7 +18,7 @@ from ...lang.diagnostics import Diagnostic, Refused
 from ..agent.outcome import Outcome
 from ..loading.bundle import Bundle
 from ..loading.either import AnyLoaded
-from . import log
+from . import faults, log
 from .log import IES, NOTE, PACKED, Entry, Log
 from .store import Build, Snapshot, Store
 
@@ -34,15 +34,30 @@ Answered = OrderedDict[str, tuple[bytes, Outcome]]
 class Journal:
     """What is written of one pipeline. Raises `Refused`, and then nothing is."""
 
-    def __init__(self, store: Store, pipeline: int, number: int, entries: Sequence[Entry] = ()):
-        """`number`: of the log to go on in; `entries`: those that no snapshot has yet."""
+    def __init__(
+        self, store: Store, pipeline: int, number: int, entries: Sequence[Entry] = (),
+        size: int | None = None,
+    ) -> None:  # fmt: skip
+        """`number`: of the log to go on in, behind its first `size` octets (all that are sound);
+        `entries`: those that no snapshot has yet."""
         self.store, self.pipeline, self.number = store, pipeline, number
-        self.log = Log(store.log_path(pipeline, number))
+        self.log = Log(store.log_path(pipeline, number), size)
         self._since = len(entries)
         self._keyed = [entry._replace(content=b"") for entry in entries if entry.key]
         self._mark = 0
-        #: Why nothing can be written.
-        self.findings: tuple[Diagnostic, ...] = ()
+        #: A note that could not be written: it comes before anything else.
+        self._owed: Entry | None = None
+        self._unwritten: tuple[Diagnostic, ...] = ()
+        self._unfolded: tuple[Diagnostic, ...] = ()
+        #: Nothing is written before there is a snapshot.
+        self.withheld = False
+        #: What is in force, where that is another build than the journal has.
+        self.unkept: Build | None = None
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """What could not be written, requests or a snapshot."""
+        return self._unwritten or self._unfolded
 
     def close(self) -> None:
         """May be called again."""
@@ -54,6 +69,7 @@ class Journal:
         self, content: bytes, packed: bool, key: str, digest: bytes, outcome: Outcome
     ) -> None:
         """A request that is about to be made, and its answer."""
+        self._settle()
         self._mark = self.log.size
         revision, form = outcome.revision, PACKED if packed else IES
         if key:
@@ -71,16 +87,27 @@ class Journal:
         self.log.withdraw(self._mark)
 
     def note(self, revision: int, loaded: AnyLoaded) -> None:
-        """Another transaction than a request's: nothing that a replay would have to make again."""
-        self._append(Entry(revision, NOTE, json.dumps(ifindexes_of(loaded)).encode()))
+        """Another transaction than a request's: nothing that a replay would have to make again. It
+        is in force, so that it is written when it can be: at the latest before the next request."""
+        self._owed = Entry(revision, NOTE, json.dumps(ifindexes_of(loaded)).encode())
+        with suppress(Refused):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Write what has to be there before the next request. Raises `Refused`."""
+        if self.withheld:
+            raise Refused(self._unfolded or [faults.cannot_write(str(self.log.path), "not yet")])
+        if self._owed is not None:
+            self._append(self._owed)
+            self._owed = None
 
     def _append(self, entry: Entry) -> None:
         try:
             self.log.append(entry)
         except Refused as error:
-            self.findings = tuple(error.diagnostics)
+            self._unwritten = tuple(error.diagnostics)
             raise
-        self.findings = ()
+        self._unwritten = ()
         self._since += 1
 
     def acknowledged(self) -> None:
@@ -91,19 +118,21 @@ class Journal:
     # ---- snapshots --------------------------------------------------------------------------
 
     def due(self, rules: int) -> bool:
-        """Whether so much was written that a snapshot is worth it."""
-        return self._since > max(_MANY, rules * _SHARE) or self.log.size > _LARGE
+        """Whether so much was written that a snapshot is worth it, or the last one failed."""
+        many = self._since > max(_MANY, rules * _SHARE)
+        return many or self.log.size > _LARGE or bool(self._unfolded)
 
     @property
     def clean(self) -> bool:
         """Whether the snapshot has everything."""
-        return not self._since
+        return not (self._since or self._owed or self._unfolded)
 
     @contextmanager
     def open_next(self) -> Iterator[int]:
         """A new log, for `turn_over`; nothing is left of it where that does not happen."""
         path = self.store.log_path(self.pipeline, self.number + 1)
-        descriptor = log.open_new(path)
+        with self._folding():
+            descriptor = log.open_new(path)
         try:
             yield descriptor
         except BaseException:
@@ -117,7 +146,7 @@ class Journal:
         `fold`."""
         self.number += 1
         self.log.turn_over(self.store.log_path(self.pipeline, self.number), descriptor)
-        self._since = 0
+        self._since, self._owed, self._unwritten = 0, None, ()
         keyed, self._keyed = self._keyed, []
         return Snapshot(revision, parts, config, keyed)
 
@@ -130,9 +159,19 @@ class Journal:
         """Let a snapshot take the place of the logs before; `build`: what is in force now, if it is
         another. If that fails they stay."""
         try:
-            self.store.fold(self.pipeline, self.number, replace(made, build=build), KEYS)
+            with self._folding():
+                self.store.fold(self.pipeline, self.number, replace(made, build=build), KEYS)
         except BaseException:
             self._keyed[:0] = made.answered
+            raise
+        self._unfolded, self.withheld = (), False
+
+    @contextmanager
+    def _folding(self) -> Iterator[None]:
+        try:
+            yield
+        except Refused as error:
+            self._unfolded = tuple(error.diagnostics)
             raise
 
     def answered(self) -> Answered:

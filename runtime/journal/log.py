@@ -14,6 +14,7 @@ import os
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -44,16 +45,19 @@ class Log:
     """The file that is written to. `append` and `turn_over` are for one thread at a time; `durable`
     is for any."""
 
-    def __init__(self, path: Path) -> None:
-        """Goes on behind what is there. Raises `Refused`."""
+    def __init__(self, path: Path, size: int | None = None) -> None:
+        """Goes on behind its first `size` octets; without, behind what is sound of it. The file is
+        opened when something is written. Raises `Refused`."""
         self.path = path
-        self._file = _open(path)
-        self.size = os.fstat(self._file).st_size
+        self.size = read_whole(path)[1] if size is None else size
+        self._file = -1
+        #: It is open, and ends where we think.
+        self._ready = False
         self._old: list[int] = []
         self._condition = threading.Condition()
         self._written = self._synced = 0
         self._syncing = False
-        self._broken = ""
+        self._failed = ""
 
     def close(self) -> None:
         """May be called again. Nobody waits for the disk any more: what it is of was unloaded, or
@@ -64,14 +68,14 @@ class Log:
             for descriptor in (*self._old, self._file):
                 if descriptor >= 0:
                     os.close(descriptor)
-            self._old, self._file = [], -1
-            if not self._broken:
+            self._old, self._file, self._ready = [], -1, False
+            if not self._failed:
                 self._synced = self._written
 
     def append(self, entry: Entry) -> None:
         """Write an entry. Raises `Refused`, and then it is not written."""
-        if self._broken:
-            raise refused(faults.cannot_write(str(self.path), self._broken))
+        if self._failed:
+            raise refused(faults.cannot_write(str(self.path), self._failed, for_good=True))
         revision, form, content, key, digest, answer = entry
         name = key.encode()
         body = b"".join((
@@ -80,32 +84,40 @@ class Log:
         ))  # fmt: skip
         record = _PREFIX.pack(len(body), crc32(body)) + body
         try:
+            if not self._ready:
+                self._make_ready()
             done = os.write(self._file, record)
             while done < len(record):
                 done += os.write(self._file, memoryview(record)[done:])
         except OSError as error:
-            self._cut(self.size)
+            self.withdraw(self.size)
             why = (error.strerror or str(error)).lower()
             raise refused(faults.cannot_write(str(self.path), why)) from None
         self.size += len(record)
         self._written += 1
 
     def withdraw(self, size: int) -> None:
-        """Take back what was written behind the first `size` octets: it could not be made."""
-        self._cut(size)
-        self.size = size
+        """Take back what was written behind the first `size` octets: it could not be made. If the
+        disk does not let us, nothing is written until it does."""
+        self.size, self._ready = size, False
+        with suppress(OSError):
+            self._make_ready()
 
-    def _cut(self, size: int) -> None:
-        try:
-            os.ftruncate(self._file, size)
-        except OSError as error:
-            self._broken = (error.strerror or str(error)).lower()
+    def _make_ready(self) -> None:
+        if self._file < 0:
+            there = self.path.exists()
+            self._file = _open(self.path)
+            if not there:
+                sync_directory(self.path.parent)
+        os.ftruncate(self._file, self.size)
+        self._ready = True
 
     def turn_over(self, path: Path, descriptor: int) -> None:
         """Go on in a new file, which `open_new` made."""
         with self._condition:
-            self._old.append(self._file)
-            self._file = descriptor
+            if self._file >= 0:
+                self._old.append(self._file)
+            self._file, self._ready = descriptor, True
         self.path, self.size = path, 0
 
     @property
@@ -124,8 +136,8 @@ class Log:
                 condition.wait()
             if self._synced >= wanted:
                 return
-            if self._broken:
-                raise refused(faults.not_durable(str(self.path), self._broken))
+            if self._failed:
+                raise refused(faults.not_durable(str(self.path), self._failed))
             self._syncing = True
             upto, files = self._written, [*self._old, self._file]
         failed = ""
@@ -139,7 +151,7 @@ class Log:
             # What the kernel could not write it may have thrown away, and it says so only once for
             # each descriptor: trust nothing from here on.
             if failed:
-                self._broken = failed
+                self._failed = failed
             else:
                 self._synced = max(self._synced, upto)
                 for descriptor in files[:-1]:
@@ -151,20 +163,18 @@ class Log:
 
 
 def _open(path: Path, how: int = 0) -> int:
-    try:
-        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise refused(faults.cannot_write(str(path), why)) from None
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | how, 0o600)
 
 
 def open_new(path: Path) -> int:
     """A new file for `turn_over`, of which its directory knows. Raises `Refused`."""
-    descriptor = _open(path, os.O_TRUNC)
+    descriptor = -1
     try:
+        descriptor = _open(path, os.O_TRUNC)
         sync_directory(path.parent)
     except OSError as error:
-        os.close(descriptor)
+        if descriptor >= 0:
+            os.close(descriptor)
         why = (error.strerror or str(error)).lower()
         raise refused(faults.cannot_write(str(path), why)) from None
     return descriptor
@@ -187,12 +197,17 @@ class Damage(Exception):
 
 
 def read(path: Path) -> list[Entry]:
-    """All entries; none without a file. A last one that is not whole is cut off. Raises Damage with
-    what is before it, and `Refused`."""
+    """All entries; none without a file, nor a last one that is not whole. Raises Damage with what
+    is before it, and `Refused`."""
+    return read_whole(path)[0]
+
+
+def read_whole(path: Path) -> tuple[list[Entry], int]:
+    """The same, and how many octets they take."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        return []
+        return [], 0
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise refused(faults.damaged(str(path), why)) from None
@@ -206,8 +221,7 @@ def read(path: Path) -> list[Entry]:
         length = _PREFIX.unpack_from(rest)[0] if len(rest) >= _PREFIX.size else len(rest)
         if (_PREFIX.size + length < len(rest) and any(rest)) or _goes_on(rest, found):
             raise Damage(found)
-        os.truncate(path, good)
-    return found
+    return found, good
 
 
 def _goes_on(rest: memoryview, found: list[Entry]) -> bool:

@@ -16,15 +16,17 @@ import os
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
+from ...lang.diagnostics import Diagnostic
 from ..faults import refused
 from . import faults, log
+from .database import Database
 from .log import Entry, sync_directory
 
 FORMAT = 1
@@ -35,16 +37,16 @@ _DIGEST = 16
 _FILE = re.compile(r"(rules|log)-(\d+)-(\d+)(~?)")
 #: Behind the name of a pipeline that is being loaded: no pipeline's name has it.
 _BEGUN = "~"
-_SCHEMA = """
-CREATE TABLE about (format INTEGER NOT NULL);
-CREATE TABLE pipelines (
+_SCHEMA = (
+    """CREATE TABLE about (format INTEGER NOT NULL)""",
+    """CREATE TABLE pipelines (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, manifest TEXT NOT NULL, object BLOB NOT NULL,
   traced BLOB NOT NULL DEFAULT x'', config TEXT NOT NULL DEFAULT '', digest BLOB,
-  revision INTEGER NOT NULL DEFAULT 0, number INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE answers (
+  revision INTEGER NOT NULL DEFAULT 0, number INTEGER NOT NULL DEFAULT 0)""",
+    """CREATE TABLE answers (
   pipeline INTEGER NOT NULL, revision INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
-  answer BLOB NOT NULL, PRIMARY KEY (pipeline, revision)) WITHOUT ROWID;
-"""
+  answer BLOB NOT NULL, PRIMARY KEY (pipeline, revision)) WITHOUT ROWID""",
+)
 _PREPARED = """
 CREATE TABLE IF NOT EXISTS prepared (
   pipeline INTEGER PRIMARY KEY, manifest TEXT NOT NULL, object BLOB NOT NULL, traced BLOB NOT NULL)
@@ -80,82 +82,82 @@ class Snapshot:
     build: Build | None = None
 
 
+@dataclass(frozen=True)
+class Written:
+    """What was written since a snapshot, oldest first. `number`: of the last log, of which `size`
+    octets are sound. `lost`: why there is no more, where there was."""
+
+    entries: list[Entry] = field(default_factory=list)
+    number: int = 0
+    size: int = 0
+    lost: str = ""
+
+
 class Store:
     """The journal of one agent. Methods may be called from any thread; they raise `Refused`, and
-    then nothing is written."""
+    then nothing is written. On a disk that cannot be written it is there to be read."""
 
     def __init__(self, directory: Path, acknowledge: Acknowledge = "after") -> None:
         """`acknowledge`: whether requests are answered before or after they are on the disk."""
         self.directory, self.acknowledge = directory, acknowledge
-        self._lock = threading.Lock()
         # Of two snapshots that are made at a time one would sweep the other's files away.
         self._folding = threading.Lock()
         self._held = _hold(directory)
         try:
-            self._db = self._open()
+            self._db = Database(directory / "journal.db", self._make)
         except BaseException:
             os.close(self._held)
             raise
 
-    def _open(self) -> sqlite3.Connection:
-        path = self.directory / "journal.db"
-        try:
-            db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA synchronous = FULL")
-                found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if found != "ok":
-                    raise refused(faults.damaged(str(path), str(found).split("\n")[-1]))
-                if not db.execute("SELECT name FROM sqlite_master").fetchone():
-                    self._must_be_new(path)
-                    db.executescript(
-                        f"BEGIN; {_SCHEMA} INSERT INTO about VALUES ({FORMAT}); COMMIT;"
-                    )
-                    sync_directory(self.directory)
-                if db.execute("SELECT format FROM about").fetchone() != (FORMAT,):
-                    raise refused(faults.damaged(str(path), "another release wrote it"))
-                db.execute(_PREPARED)
-            except BaseException:
-                db.close()
-                raise
-            return db
-        except sqlite3.OperationalError as error:
-            raise refused(faults.cannot_write(str(path), str(error))) from None
-        except sqlite3.DatabaseError as error:
-            raise refused(faults.damaged(str(path), str(error))) from None
+    def _make(self, db: sqlite3.Connection) -> None:
+        if not db.execute("SELECT name FROM sqlite_master").fetchone():
+            self._must_be_new()
+            for statement in _SCHEMA:
+                db.execute(statement)
+            db.execute("INSERT INTO about VALUES (?)", (FORMAT,))
+            sync_directory(self.directory)
+        if db.execute("SELECT format FROM about").fetchone() != (FORMAT,):
+            raise refused(faults.damaged(str(self._db_path), "another release wrote it"))
+        db.execute(_PREPARED)
+        db.execute("UPDATE about SET format = format")  # does the disk take it?
 
-    def _must_be_new(self, path: Path) -> None:
+    @property
+    def _db_path(self) -> Path:
+        return self.directory / "journal.db"
+
+    def _must_be_new(self) -> None:
         """A database that is empty where there are rules was lost."""
         if any(_FILE.fullmatch(each.name) for each in self.directory.iterdir()):
-            raise refused(faults.damaged(str(path), "it is empty, or gone, but for its files"))
+            why = "it is empty, or gone, but for its files"
+            raise refused(faults.damaged(str(self._db_path), why))
+
+    @property
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """Why nothing can be written."""
+        return self._db.findings
+
+    def mend(self) -> None:
+        """Write again, if that can be."""
+        self._db.mend()
 
     def close(self) -> None:
         """May be called again."""
-        with self._lock:
-            if self._held >= 0:
-                self._db.close()
-                os.close(self._held)
-                self._held = -1
+        if self._held >= 0:
+            self._db.close()
+            os.close(self._held)
+            self._held = -1
 
-    @contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
-        """The database, for one transaction."""
-        with self._lock:
-            db = self._db
-            try:
-                db.execute("BEGIN IMMEDIATE")
-                yield db
-                db.execute("COMMIT")
-            except sqlite3.Error as error:
-                if db.in_transaction:
-                    with suppress(sqlite3.Error):
-                        db.execute("ROLLBACK")
-                raise refused(faults.cannot_write(str(self.directory), str(error))) from None
+    def also(self, make: Callable[[sqlite3.Connection], object]) -> None:
+        """For tables of others."""
+        self._db.also(make)
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """The database, for what changes nothing."""
+        return self._db.reading()
 
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """The database, for what others keep in tables of their own."""
-        return self._using()
+        """The database, for one transaction."""
+        return self._db.writing()
 
     # ---- pipelines --------------------------------------------------------------------------
 
@@ -171,7 +173,7 @@ class Store:
         ]  # fmt: skip
 
     def _all(self) -> list[Kept]:
-        with self._using() as db:
+        with self.reading() as db:
             rows = db.execute("SELECT id, name, manifest, object, traced, config, digest, "
                               "revision, number FROM pipelines ORDER BY name"
                               ).fetchall()  # fmt: skip
@@ -182,11 +184,11 @@ class Store:
         it takes the place of who has its name, who stays until then."""
         name += _BEGUN
         with self._folding:
-            with self._using() as db:
+            with self.transaction() as db:
                 self._forget(db, name)
             # Ids are given again: files of who had this one are not to be taken for its own.
             self._sweep()
-            with self._using() as db:
+            with self.transaction() as db:
                 row = db.execute(
                     "INSERT INTO pipelines (name, manifest, object, traced) VALUES (?, ?, ?, ?) "
                     "RETURNING id",
@@ -197,12 +199,12 @@ class Store:
     def prepare(self, pipeline: int, build: Build) -> None:
         """Note what is about to take the place of the build that is kept. `fold` with it says that
         it has, without it that it has not."""
-        with self._using() as db:
+        with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO prepared VALUES (?, ?, ?, ?)", (pipeline, *build))
 
     def prepared(self, pipeline: int) -> Build | None:
         """What may have taken the place of the build that is kept."""
-        with self._using() as db:
+        with self.reading() as db:
             row: Build | None = db.execute(
                 "SELECT manifest, object, traced FROM prepared WHERE pipeline = ?", (pipeline,)
             ).fetchone()
@@ -211,15 +213,26 @@ class Store:
     def remove(self, name: str) -> None:
         """Forget a pipeline and all its rules."""
         with self._folding:
-            with self._using() as db:
+            with self.transaction() as db:
                 self._forget(db, name)
                 self._forget(db, name + _BEGUN)
             self._sweep()
 
+    def retire(self, name: str) -> None:
+        """Note that a pipeline is about to be unloaded; `remove` says that it is. Until then it is
+        as one whose load has begun, for what is in force by then may be another revision."""
+        with self._folding, self.transaction() as db:
+            if db.execute("SELECT id FROM pipelines WHERE name = ?", (name,)).fetchone():
+                self._forget(db, name + _BEGUN)
+                db.execute("UPDATE pipelines SET name = ?, digest = NULL WHERE name = ?",
+                           (name + _BEGUN, name))  # fmt: skip
+
     def give_up(self, name: str) -> None:
         """Forget what `begin` noted."""
+        if all(begun.name != name for begun in self.begun()):
+            return
         with self._folding:
-            with self._using() as db:
+            with self.transaction() as db:
                 self._forget(db, name + _BEGUN)
             self._sweep()
 
@@ -245,23 +258,31 @@ class Store:
     def _snapshot_path(self, pipeline: int, number: int) -> Path:
         return self.directory / f"rules-{pipeline}-{number}"
 
-    def entries(self, kept: Kept) -> tuple[list[Entry], int]:
-        """What was written since the snapshot, oldest first, and the number of the last log. Raises
-        Damage (log.py), `Refused`."""
+    def written(self, kept: Kept) -> Written:
+        """What was written since its snapshot, as far as it can be read. Raises `Refused`."""
+        there = self._logs(kept)
+        if kept.digest is None:
+            there.add(kept.number)  # it is made when something is written
+        last = max(there, default=kept.number)
         found: list[Entry] = []
-        last = self.last_log(kept)
-        for number in range(kept.number, last + 1):
+        number, size = kept.number, 0
+        while number in there:
+            path = self.log_path(kept.id, number)
             try:
-                found += log.read(self.log_path(kept.id, number))
+                entries, size = log.read_whole(path)
+                found += entries
             except log.Damage as damage:
-                raise log.Damage(found + damage.entries) from None
-        return found, last
-
-    def last_log(self, kept: Kept) -> int:
-        number = kept.number
-        while self.log_path(kept.id, number + 1).exists():
+                return Written(found + damage.entries, last, 0, f"`{path}`: {damage}")
             number += 1
-        return number
+        # Any other was on the disk before the database spoke of it, or the next was begun.
+        lost = f"`{self.log_path(kept.id, number)}` is gone" if number <= last else ""
+        return Written(found, last, size, lost)
+
+    def _logs(self, kept: Kept) -> set[int]:
+        """The numbers of its logs from its snapshot on."""
+        files = (_FILE.fullmatch(path.name) for path in self.directory.iterdir())
+        mine = [f for f in files if f and f[1] == "log" and int(f[2]) == kept.id and not f[4]]
+        return {int(f[3]) for f in mine if int(f[3]) >= kept.number}
 
     def snapshot(self, kept: Kept) -> bytes:
         """A pipeline's snapshot. Raises `Refused` where it is damaged."""
@@ -285,7 +306,7 @@ class Store:
         digest = self._write(self._snapshot_path(pipeline, number), made.parts)
         values = (digest, made.revision, made.config, number, pipeline)
         rows = [(pipeline, e.revision, e.key, e.digest, e.answer) for e in made.answered]
-        with self._using() as db:
+        with self.transaction() as db:
             self._take_name(db, pipeline)
             db.execute("UPDATE pipelines SET digest = ?, revision = ?, config = ?, number = ? "
                        "WHERE id = ?", values)  # fmt: skip
@@ -300,7 +321,7 @@ class Store:
 
     def answers(self, pipeline: int) -> list[Entry]:
         """Those that are remembered, oldest first, without what they answer."""
-        with self._using() as db:
+        with self.reading() as db:
             rows = db.execute("SELECT revision, 0, x'', key, digest, answer FROM answers "
                               "WHERE pipeline = ? ORDER BY revision", (pipeline,)
                               ).fetchall()  # fmt: skip
@@ -308,7 +329,7 @@ class Store:
 
     def _sweep(self) -> None:
         """Remove files of ours that nothing speaks of."""
-        with self._using() as db:
+        with self.reading() as db:
             first = dict(db.execute("SELECT id, number FROM pipelines").fetchall())
         for path in self.directory.iterdir():
             if not (found := _FILE.fullmatch(path.name)):
@@ -339,13 +360,21 @@ class Store:
 
 
 def _hold(directory: Path) -> int:
-    """Lock the directory, made if need be, for this process."""
+    """Lock the directory, made if need be, for this process; where none can be, as it is."""
+    path, most = directory / "lock", os.O_RDWR | os.O_CREAT
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        held = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise refused(faults.cannot_write(str(directory), why)) from None
+    for what, how in ((path, most), (path, os.O_RDONLY), (directory, os.O_RDONLY)):
+        try:
+            held = os.open(what, how | os.O_CLOEXEC, 0o600)
+            break
+        except OSError as error:
+            failed = (error.strerror or str(error)).lower()
+    else:
+        raise refused(faults.cannot_write(str(directory), failed))
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

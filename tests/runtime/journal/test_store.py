@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
-from errno import ENOSPC
+from contextlib import contextmanager, suppress
+from errno import ENOSPC, EROFS
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from helioc.lang.diagnostics import Refused
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.log import IES, NOTE, PACKED, Damage, Entry, Log, open_new, read
-from helioc.runtime.journal.store import Kept, Snapshot, Store
+from helioc.runtime.journal.store import Kept, Snapshot, Store, Written
+from helioc.runtime.places import RUN
 
 
 @pytest.fixture
@@ -157,21 +160,23 @@ def test_a_failing_disk_ends_all_writing(log: Log, monkeypatch: pytest.MonkeyPat
     assert log.pending
 
 
-def test_what_could_not_be_withdrawn_ends_all_writing(
+def test_what_could_not_be_withdrawn_goes_before_anything_comes(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log.append(Entry(1, IES, b"x"))
+    log.append(Entry(1, IES, b"one"))
+    size = log.size
+    log.append(Entry(2, IES, b"withdrawn"))
 
     def fails(*_: int) -> None:
-        raise OSError(5, "Input/output error")
+        raise OSError(EROFS, "Read-only file system")
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "ftruncate", fails)
-        log.withdraw(0)
-    with pytest.raises(Refused, match="H0783"):
-        log.durable()
-    with pytest.raises(Refused, match="H0780"):
-        log.append(Entry(2, IES, b"x"))
+        log.withdraw(size)
+        with pytest.raises(Refused, match="H0780.*read-only"):
+            log.append(Entry(2, IES, b"another"))
+    log.append(Entry(2, IES, b"another"))
+    assert [e.content for e in read(log.path)] == [b"one", b"another"]
 
 
 @pytest.fixture
@@ -181,7 +186,7 @@ def small_disk(kernel: None, tmp_path: Path) -> Iterator[Path]:
     at.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", at], check=True)
     yield at
-    subprocess.run(["umount", at], check=True)
+    subprocess.run(["umount", "--lazy", at], check=True)
 
 
 def test_a_full_disk_refuses_and_recovers(small_disk: Path) -> None:
@@ -243,7 +248,7 @@ def test_a_pipeline_has_nothing_of_another_that_had_its_name(store: Store) -> No
     journal.close()
     again = Journal(store, store.begin("edge", "", b"another"), 0)
     fold(again, 0)
-    assert store.entries(the(store)) == ([], 1)
+    assert store.written(the(store)) == Written([], 1)
     again.close()
 
 
@@ -257,11 +262,11 @@ def test_what_was_kept_stays_until_another_is_in_force(store: Store) -> None:
         store.begin("edge", "", b"refused")
         assert the(store).object == b"old" and len(store.begun()) == 1
     store.give_up("edge")
-    assert len(store.entries(the(store))[0]) == 10 and not store.begun()
+    assert len(store.written(the(store)).entries) == 10 and not store.begun()
     again = Journal(store, store.begin("edge", "", b"new"), 0)
     fold(again, 0)
     assert the(store).object == b"new" and not store.begun()
-    assert store.entries(the(store)) == ([], 1)
+    assert store.written(the(store)) == Written([], 1)
     again.close()
     assert {path.name for path in store.directory.glob("*-[0-9]*-*")} == {
         f"{file}-{the(store).id}-1" for file in ("log", "rules")
@@ -307,9 +312,9 @@ def test_a_snapshot_takes_the_place_of_what_led_to_it(store: Store) -> None:
     write(journal, 5, 11)
     journal.acknowledged()
     kept = the(store)
-    found, number = store.entries(kept)
-    assert [e.revision for e in found] == list(range(11, 16))
-    again = Journal(store, kept.id, number, found)
+    found = store.written(kept)
+    assert [e.revision for e in found.entries] == list(range(11, 16))
+    again = Journal(store, kept.id, found.number, found.entries, found.size)
     assert list(again.answered()) == [f"k{i}" for i in range(1, 16, 2)]
     again.close()
     journal.close()
@@ -332,10 +337,10 @@ def test_a_snapshot_that_cannot_be_written_costs_nothing(
         with pytest.raises(Refused):
             fold(journal)
     write(journal, 5, 11)
-    found, number = store.entries(the(store))
-    assert [e.revision for e in found] == list(range(1, 16)) and number == 2
+    found = store.written(the(store))
+    assert [e.revision for e in found.entries] == list(range(1, 16)) and found.number == 2
     fold(journal, 15)
-    assert store.entries(the(store)) == ([], 3)
+    assert store.written(the(store)) == Written([], 3)
     assert len(store.answers(the(store).id)) == 8
     journal.close()
 
@@ -422,3 +427,151 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Refused, match="H0780"):
         Store(tmp_path / "file" / "state")
+
+
+# ---- logs that are gone ---------------------------------------------------------------------
+
+
+def test_a_log_that_is_gone_is_said(store: Store) -> None:
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    fold(journal, 0)
+    assert not store.written(the(store)).lost, "it is there though nothing was written"
+    write(journal, 5)
+    journal.close()
+    log_path = store.log_path(journal.pipeline, 1)
+    log_path.unlink()
+    lost = store.written(the(store))
+    assert not lost.entries and lost.lost == f"`{log_path}` is gone"
+
+
+def test_what_comes_before_a_log_that_is_gone_is_kept(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    fold(journal, 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "_write", lambda *_: (_ for _ in ()).throw(Refused([])))
+        for first in (1, 6, 11):
+            write(journal, 5, first)
+            with pytest.raises(Refused):
+                fold(journal)
+    journal.close()
+    assert len(store.written(the(store)).entries) == 15
+    store.log_path(journal.pipeline, 2).unlink()
+    found = store.written(the(store))
+    assert [e.revision for e in found.entries] == [1, 2, 3, 4, 5] and found.number == 4
+    assert found.lost.endswith("log-1-2` is gone")
+
+
+# ---- disks that cannot be written -----------------------------------------------------------
+
+
+@contextmanager
+def full(store: Store) -> Iterator[None]:
+    """Of the store's disk all is taken."""
+    filler = store.directory.parent / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+def on_a_small_disk(at: Path) -> Store:
+    store = Store(at / "state")
+    journal = Journal(store, store.begin("edge", "", b"object"), 0)
+    write(journal, 10)
+    fold(journal)
+    write(journal, 5, 11)
+    journal.close()
+    return store
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_store_on_a_full_disk_is_read_and_recovers(small_disk: Path, killed: bool) -> None:
+    store = on_a_small_disk(small_disk)
+    if killed:  # it leaves what SQLite has not moved out of its log yet
+        shutil.copytree(store.directory, small_disk / "left")
+        store.close()
+        shutil.rmtree(store.directory)
+        (small_disk / "left").rename(store.directory)
+        assert (store.directory / "journal.db-wal").stat().st_size
+        (store.directory / "journal.db-shm").unlink()
+    else:
+        store.close()
+    with full(store):
+        again = Store(store.directory)
+        (found,) = again.findings
+        assert found.code == "H0780" and f"`{small_disk}` (tmpfs on none) is full" in found.help
+        kept = the(again)
+        assert kept.object == b"object" and again.snapshot(kept) == b"rules"
+        written = again.written(kept)
+        assert [e.revision for e in written.entries] == list(range(11, 16))
+        assert len(again.answers(kept.id)) == 5
+        for change in (lambda: again.begin("other", "", b""), lambda: again.remove("edge")):
+            with pytest.raises(Refused, match="H0780"):
+                change()
+    again.begin("other", "", b"")
+    assert not again.findings and the(again).object == b"object" and len(again.begun()) == 1
+    again.close()
+    assert not list((RUN).glob("tmp*"))
+
+
+def test_an_empty_directory_on_a_full_disk_will_do(small_disk: Path) -> None:
+    (small_disk / "state").mkdir()
+    store = on_a_small_disk(small_disk / "other")
+    with full(store):
+        empty = Store(small_disk / "state")
+        assert not empty.pipelines() and empty.findings
+    empty.mend()
+    assert not empty.findings
+    empty.close()
+    store.close()
+
+
+def test_a_read_only_disk_is_read_and_recovers(small_disk: Path) -> None:
+    on_a_small_disk(small_disk).close()
+    remount(small_disk, "ro")
+    store = Store(small_disk / "state")
+    (found,) = store.findings
+    assert "is read-only" in found.help and f"mount -o remount,rw {small_disk}" in found.help
+    with pytest.raises(Refused, match="H0782"):
+        Store(small_disk / "state")
+    written = store.written(the(store))
+    journal = Journal(store, the(store).id, written.number, written.entries, written.size)
+    with pytest.raises(Refused, match="H0780"):
+        write(journal, 1, 16)
+    assert journal.findings
+    remount(small_disk, "rw")
+    write(journal, 1, 16)
+    store.mend()
+    fold(journal, 16)
+    assert not journal.findings and the(store).revision == 16
+    journal.close()
+    store.close()
+
+
+def remount(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+
+
+def test_a_note_that_is_owed_comes_before_the_next_request(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says what numbers interfaces have, by which that would be read."""
+    journal = Journal(store, store.begin("edge", "", b""), 0)
+    fold(journal, 0)
+    monkeypatch.setattr("helioc.runtime.journal.journal.ifindexes_of", lambda _: {"1": 7})
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(ENOSPC, "full")))
+        journal.note(1, None)  # type: ignore[arg-type]
+        assert [found.code for found in journal.findings] == ["H0780"]
+        with pytest.raises(Refused, match="H0780"):
+            write(journal, 1, 2)
+    write(journal, 1, 2)
+    found = store.written(the(store)).entries
+    assert [(e.revision, e.form) for e in found] == [(1, NOTE), (2, IES)]
+    assert not journal.findings
+    journal.close()

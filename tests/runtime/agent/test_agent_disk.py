@@ -1,0 +1,200 @@
+"""A journal that cannot be written when the agent begins: it reads, answers, and waits for room."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from agent_world import EDGE, World, world
+from helioc.runtime.client import Client, Rejected
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.releases import remove_pinned
+from lab import Background, Lab, until
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    """Its journal has a disk of its own, of 4 MiB."""
+    with world(lab, tmp_path) as made:
+        made.state.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", made.state], check=True)
+        try:
+            yield made
+        finally:
+            subprocess.run(["umount", "--lazy", made.state], check=True)
+
+
+def prepare(here: World, end: signal.Signals = signal.SIGTERM) -> list[str]:
+    """A pipeline with two rules, whose agent has ended. Returns all rules as text."""
+    with here.agent() as process, here.client() as client:
+        client.load(read_bundle(here.directory / "bundle"), EDGE)
+        client.apply("create FAR 1 [(action, u8, DROP)]", key="first")
+        client.apply("create FAR 2 [(action, u8, PASS)]")
+        found = texts(client)
+        os.kill(process.pid, end)
+        until(lambda: not process.running, "it has ended")
+    return found
+
+
+def texts(client: Client) -> list[str]:
+    return [rule.text for rule in client.rules()]
+
+
+def codes(client: Client) -> list[str]:
+    (status,) = client.status().pipelines
+    return [found.code for found in status.findings]
+
+
+@contextmanager
+def full(here: World) -> Iterator[Path]:
+    """Yields what takes all the room."""
+    filler = here.state / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    try:
+        yield filler
+    finally:
+        filler.unlink(missing_ok=True)
+
+
+def refused_with_the_mend(here: World, client: Client, mend: str) -> None:
+    for change in (
+        lambda: client.apply("create FAR 3 [(action, u8, DROP)]"),
+        client.unload,
+    ):
+        with pytest.raises(Rejected) as error:
+            change()
+        (found,) = error.value.diagnostics
+        assert found.code == "H0780" and str(here.state) in found.title and mend in found.help
+
+
+def in_force_again(here: World, client: Client, process: Background, before: list[str]) -> None:
+    """Without a restart, and for good."""
+    until(lambda: not codes(client), "it can be written again", 20)
+    assert process.running and texts(client) == before
+    assert client.apply("create FAR 1 [(action, u8, DROP)]", key="first").repeated
+    client.apply("create FAR 3 [(action, u8, DROP)]")
+
+
+@pytest.mark.parametrize("end, rebooted", [(signal.SIGKILL, True), (signal.SIGTERM, False)])
+def test_it_begins_on_a_full_disk(here: World, end: signal.Signals, rebooted: bool) -> None:
+    before = prepare(here, end)
+    if rebooted:
+        remove_pinned(here.name)
+    with full(here) as filler, here.agent() as process, here.client() as client:
+        assert texts(client) == before
+        assert client.rule("FAR", 2).text == before[2]
+        assert codes(client) == ["H0780"] and "H0780" in process.output
+        refused_with_the_mend(here, client, f"`{here.state}` (tmpfs on none) is full")
+        assert texts(client) == before
+        filler.unlink()
+        in_force_again(here, client, process, before)
+        before = texts(client)
+        os.kill(process.pid, signal.SIGKILL)
+        until(lambda: not process.running, "it is killed")
+    remove_pinned(here.name)
+    with here.agent(), here.client() as client:
+        assert texts(client) == before and not codes(client)
+
+
+def test_it_begins_on_a_full_disk_twice(here: World) -> None:
+    """What the first could not note, the second does not take for written."""
+    before = prepare(here)
+    remove_pinned(here.name)
+    with full(here) as filler:
+        with here.agent(), here.client() as client:
+            assert texts(client) == before
+        with here.agent() as process, here.client() as client:
+            assert texts(client) == before
+            refused_with_the_mend(here, client, "is full")
+            filler.unlink()
+            in_force_again(here, client, process, before)
+
+
+def test_it_begins_on_a_read_only_disk(here: World) -> None:
+    before = prepare(here, signal.SIGKILL)
+    remove_pinned(here.name)
+    remount(here, "ro")
+    with here.agent() as process, here.client() as client:
+        assert texts(client) == before and codes(client) == ["H0780"]
+        refused_with_the_mend(here, client, f"`mount -o remount,rw {here.state}`")
+        remount(here, "rw")
+        in_force_again(here, client, process, before)
+
+
+def remount(here: World, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", here.state], check=True)
+
+
+def test_it_begins_in_a_directory_that_it_may_not_write_to(here: World) -> None:
+    """The agent gives up what lets root write everywhere."""
+    before = prepare(here)
+    remove_pinned(here.name)
+    here.state.chmod(0o500)
+    with here.agent() as process, here.client() as client:
+        assert texts(client) == before and codes(client) == ["H0780"]
+        with pytest.raises(Rejected, match="H0780") as error:
+            client.unload()
+        assert "let the agent write there" in error.value.diagnostics[0].help
+        client.apply("delete FAR 2")  # by the log that is there
+        here.state.chmod(0o700)
+        in_force_again(here, client, process, before[:2])
+
+
+def test_a_first_agent_on_a_full_disk_waits_for_room(here: World) -> None:
+    with full(here) as filler, here.agent() as process, here.client() as client:
+        process.expect("H0780")
+        with pytest.raises(Rejected, match="H0780"):
+            client.load(read_bundle(here.directory / "bundle"), EDGE)
+        assert not client.status().pipelines
+        filler.unlink()
+        client.load(read_bundle(here.directory / "bundle"), EDGE)
+        client.unload()
+
+
+def test_a_log_that_is_gone_is_told_and_the_maps_are_kept(here: World) -> None:
+    before = prepare(here, signal.SIGKILL)
+    (log,) = here.state.glob("log-*")
+    log.unlink()
+    with here.agent() as process, here.client() as client:
+        process.expect("H0787")
+        assert codes(client) == ["H0787"] and texts(client) == before
+    remove_pinned(here.name)
+    with here.agent(), here.client() as client:
+        assert texts(client) == before and not codes(client)
+
+
+def test_a_log_that_is_gone_after_a_reboot_is_told(here: World) -> None:
+    prepare(here, signal.SIGKILL)
+    remove_pinned(here.name)
+    (log,) = here.state.glob("log-*")
+    log.unlink()
+    with here.agent(), here.client() as client:
+        (status,) = client.status().pipelines
+        (found,) = status.findings
+        assert found.code == "H0787" and f"`{log}` is gone" in found.title
+        assert [rule.kind for rule in client.rules()] == ["OVERLAY"], "its snapshot, and no more"
+        client.apply("create FAR 3 [(action, u8, DROP)]")
+
+
+def test_a_pipeline_killed_while_it_was_unloaded_stays(here: World) -> None:
+    """The journal had been told, and the kernel not yet."""
+    from helioc.runtime.journal.store import Store
+
+    before = prepare(here)
+    store = Store(here.state)
+    store.retire(here.name)
+    store.close()
+    with here.agent(), here.client() as client:
+        assert texts(client) == before and not codes(client)
+    remove_pinned(here.name)
+    with here.agent(), here.client() as client:
+        assert texts(client) == before
