@@ -124,16 +124,16 @@ class Client:
         self, request: str | Request | bytes, *, if_revision: int | None = None, key: str = ""
     ) -> Outcome:
         """One transaction: a request as text, parsed, or as octets (`wire.py`). `key`: an
-        idempotency key. Raises `Rejected`."""
+        idempotency key. The outcome has warnings, with places in the text. Raises `Rejected`."""
         asked, message = self._encoded(request, if_revision, key)
         try:
-            return messages.outcome(self._call("Apply", message, request=asked))
+            return messages.outcome(self._call("Apply", message, request=asked), asked)
         except Rejected as rejected:
             if rejected.diagnostics[0].code != "H0765" or asked is None:
                 raise
         self._schema = None  # another build by now: its numbers may be others
         _, message = self._encoded(asked, if_revision, key)
-        return messages.outcome(self._call("Apply", message, request=asked))
+        return messages.outcome(self._call("Apply", message, request=asked), asked)
 
     def stream(self) -> Stream:
         """Requests one after the other without waiting for each answer."""

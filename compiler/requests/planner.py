@@ -6,8 +6,10 @@ what it said earlier, and a refused request leaves nothing behind.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.request import IE, Request, RuleItem, request_text
+from ...lang.request import IE, Change, Request, RuleItem, request_text
 from ...lang.source import Source
 from .arrange import Arranged, Arranger, Misplaced, Node
 from .changing import Changer
@@ -35,12 +37,19 @@ class Planner(Changer):
             self._capacities()
         if self.errors:
             raise self._refused(request)
-        warnings: tuple[Diagnostic, ...] = ()
-        if self.warnings:
-            located = _located(request)
-            if located is request:
-                warnings = tuple(diagnostic(f, i, request, "warning") for f, i in self.warnings)
-        return self._plan(warnings)
+        return self._plan(self._warned(request) if self.warnings else ())
+
+    def _warned(self, request: Request) -> tuple[Diagnostic, ...]:
+        """What is to be said, with places; of much the first."""
+        located = _located(request)
+        there = {} if located is request else dict(_side_by_side(request.changes, located.changes))
+        found = []
+        for fault, item in self.warnings[:_ERRORS_SHOWN]:
+            if located is request or id(item) in there:
+                found.append(diagnostic(fault, there.get(id(item), item), located, "warning"))
+            else:
+                found.append(Diagnostic(fault.code, fault.title, (), fault.help, "warning"))
+        return tuple(found)
 
     def _single(self, request: Request) -> Node | None:
         """The one rule of a request that says no more than its IEs: no need to arrange it."""
@@ -251,3 +260,14 @@ def _located(request: Request) -> Request:
     from ...lang.request_parser import parse_request
 
     return parse_request(Source("<request>", request_text(request)))
+
+
+def _side_by_side(
+    ours: Iterable[Change | RuleItem], theirs: Iterable[Change | RuleItem]
+) -> Iterator[tuple[int, RuleItem]]:
+    """The rules of one request, each by its identity, with those of the same in another form."""
+    for one, other in zip(ours, theirs, strict=False):
+        if isinstance(one, RuleItem) and isinstance(other, RuleItem):
+            yield id(one), other
+        inner = ([i for i in each.items if isinstance(i, RuleItem)] for each in (one, other))
+        yield from _side_by_side(*inner)

@@ -365,7 +365,7 @@ class Owner:
         return replace(known[1], repeated=True)
 
     def _remember(self, key: str, digest: bytes, outcome: Outcome) -> None:
-        self._answered[key] = digest, outcome
+        self._answered[key] = digest, replace(outcome, warnings=())  # which hold whole texts
         if len(self._answered) > KEYS:
             self._answered.popitem(last=False)
 

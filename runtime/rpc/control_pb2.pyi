@@ -374,18 +374,20 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("version", "pid", "started", "acknowledge", "pipelines")
+    __slots__ = ("version", "pid", "started", "acknowledge", "pipelines", "findings")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
     STARTED_FIELD_NUMBER: _ClassVar[int]
     ACKNOWLEDGE_FIELD_NUMBER: _ClassVar[int]
     PIPELINES_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
     version: str
     pid: int
     started: float
     acknowledge: str
     pipelines: _containers.RepeatedCompositeFieldContainer[PipelineStatus]
-    def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., started: _Optional[float] = ..., acknowledge: _Optional[str] = ..., pipelines: _Optional[_Iterable[_Union[PipelineStatus, _Mapping]]] = ...) -> None: ...
+    findings: _containers.RepeatedCompositeFieldContainer[Finding]
+    def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., started: _Optional[float] = ..., acknowledge: _Optional[str] = ..., pipelines: _Optional[_Iterable[_Union[PipelineStatus, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
 
 class PipelineStatus(_message.Message):
     __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings", "overlays")

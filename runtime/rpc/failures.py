@@ -59,11 +59,10 @@ def status_code(code: str) -> grpc.StatusCode:
 
 
 def failure(diagnostics: Iterable[Diagnostic], revision: int = 0) -> pb.Failure:
-    found, texts = list(diagnostics), _Texts()
+    found = list(diagnostics)
     first = next((d for d in found if d.severity == "error"), found[0])
     status = status_code(first.code).value[0]
-    findings = [finding(each, texts) for each in found]
-    return pb.Failure(status=status, findings=findings, revision=revision)
+    return pb.Failure(status=status, findings=findings(found), revision=revision)
 
 
 def trailer(failed: pb.Failure, code: grpc.StatusCode, said: str) -> tuple[tuple[str, bytes], ...]:
@@ -121,6 +120,12 @@ class _Texts:
                 request = parse_request(source)
             self._read[id(source)] = source, request
         return self._read[id(source)][1]
+
+
+def findings(diagnostics: Iterable[Diagnostic]) -> list[pb.Finding]:
+    """Of one request, say: each text is read once."""
+    texts = _Texts()
+    return [finding(each, texts) for each in diagnostics]
 
 
 def finding(diagnostic: Diagnostic, texts: _Texts | None = None) -> pb.Finding:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...compiler.requests.rules import Reference, Rule
+from ...lang.request import Request
 from ..agent import events
 from ..agent.outcome import Outcome
 from ..looking.report import Entry, Shown
 from . import control_pb2 as pb
-from .failures import diagnostics_of, finding
+from .failures import diagnostic_of, finding, findings
 
 if TYPE_CHECKING:
     from ..agent.agent import PipelineStatus
@@ -35,19 +36,20 @@ def apply_reply(outcome: Outcome) -> pb.ApplyReply:
         created_count=outcome.created_count,
         changed_count=outcome.changed_count,
         removed_count=outcome.removed_count,
-        warnings=map(finding, outcome.warnings),
+        warnings=findings(outcome.warnings),
         repeated=outcome.repeated,
     )
 
 
-def outcome(reply: pb.ApplyReply) -> Outcome:
+def outcome(reply: pb.ApplyReply, request: Request | None = None) -> Outcome:
+    """Places are in `request`'s own text where it has one."""
     return Outcome(
         reply.revision,
         tuple(Reference(r.kind, r.id) for r in reply.created),
         reply.created_count,
         reply.changed_count,
         reply.removed_count,
-        tuple(diagnostics_of(pb.Failure(findings=reply.warnings))),
+        tuple([diagnostic_of(found, request) for found in reply.warnings]),
         reply.repeated,
     )
 

@@ -20,6 +20,7 @@ from ..faults import refused
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from . import control_pb2 as pb
 from . import messages
+from .failures import findings
 from .guard import Budget, failure_of
 from .intents import IntentMethods
 from .readers import Readers
@@ -145,6 +146,7 @@ class Service(IntentMethods):
             version=version("helioc"), pid=self.agent.pid, started=self.agent.started,
             acknowledge=store.acknowledge if store is not None else "none",
             pipelines=map(messages.status, self.agent.status()),
+            findings=findings(self.agent.findings),
         )  # fmt: skip
 
     def GetSchema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaReply:

@@ -12,7 +12,9 @@ import helioc
 import pytest
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.explanations import CARRIERS, EXPLANATIONS
+from helioc.compiler.requests.rule_text import canonical
 from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.wire import Codecs, decode, encode
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.render import render_all
 from helioc.lang.request_parser import parse_request
@@ -108,3 +110,13 @@ def test_every_code_is_explained() -> None:
                 used |= set(re.findall(r'"(H04\d\d)"', path.read_text()))
     assert used == set(EXPLANATIONS)
     assert {"H0432", "H0444", "H0454", *CARRIERS} == set(EXPLANATIONS) - set(EXAMPLES)
+
+
+def test_a_warning_of_a_request_without_places() -> None:
+    """One that came as octets is told in canonical text."""
+    text = "create FAR 1 [(action, u8, DROP)], PDR 1 [(dscp, u8, 1), FAR 1], PDR 2 [(dscp, u8, 2)]"
+    book = RuleBook(linx())
+    codecs = Codecs(book.manifest, book.kinds)
+    octets = encode(canonical(parse_request(Source("request", text)), book.folded_kinds), codecs)
+    (found,) = book.plan(decode(octets, codecs)).warnings
+    assert found.code == "H0432" and found.span is not None and found.span.text == "PDR 2"

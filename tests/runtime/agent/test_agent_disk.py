@@ -154,7 +154,8 @@ def test_a_first_agent_on_a_full_disk_waits_for_room(here: World) -> None:
         process.expect("H0780")
         with pytest.raises(Rejected, match="H0780"):
             client.load(read_bundle(here.directory / "bundle"), EDGE)
-        assert not client.status().pipelines
+        status = client.status()
+        assert not status.pipelines and [found.code for found in status.findings] == ["H0780"]
         filler.unlink()
         client.load(read_bundle(here.directory / "bundle"), EDGE)
         client.unload()

@@ -1,0 +1,55 @@
+"""What a request is warned of comes with its answer, as without an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from agent_world import EDGE, World, world
+from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.loading.bundle import read_bundle
+from lab import Lab
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+def warned(outcome: Outcome) -> list[tuple[str, str, str]]:
+    """Code, severity, and what is underlined."""
+    return [
+        (found.code, found.severity, found.span.text if found.span is not None else "")
+        for found in outcome.warnings
+    ]
+
+
+WITHOUT = "create FAR 1 [(action, u8, DROP)], PDR 1 [(dscp, u8, 1)], PDR 2 [(dscp, u8, 2), FAR 1]"
+
+
+def test_warnings_come_with_the_answer(here: World) -> None:
+    with here.agent(), here.client() as client:
+        client.load(read_bundle(here.directory / "bundle"), EDGE)
+        done = client.apply(WITHOUT, key="warned")
+        assert warned(done) == [("H0432", "warning", "PDR 1")]
+        (found,) = done.warnings
+        assert found.span is not None and found.span.source.text == WITHOUT, "places in our text"
+        again = client.apply(WITHOUT, key="warned")
+        assert again.repeated and not again.warnings
+        octets = client.message("create PDR 3 [(dscp, u8, 3)]").request
+        assert warned(client.apply(octets)) == [("H0432", "warning", "PDR 3")]
+        with client.stream() as stream:
+            stream.send("create PDR 4 [(dscp, u8, 4)]")
+            stream.send("create FAR 2 [(action, u8, DROP)]")
+            assert warned(stream.receive()) == [("H0432", "warning", "PDR 4")]
+            assert not stream.receive().warnings
+        many = ", ".join(f"PDR [(dst_ip, u32, 10.{i >> 8}.{i & 255}.0/24)]" for i in range(3000))
+        assert len(client.apply(f"create {many}").warnings) == 20
+        through = here.ctl("create", "PDR 5000 [(dscp, u8, 5)]")
+        assert "warning[H0432]" in through
+    here.ctl("--local", "delete", "PDR 5000")
+    assert here.ctl("--local", "create", "PDR 5000 [(dscp, u8, 5)]") == through
