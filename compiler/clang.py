@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -21,6 +22,18 @@ CPUS = {"v2": "4.14", "v3": "5.1", "v4": "6.6"}
 CPU = "v3"
 
 
+#: What clang says of a function that keeps more on its stack than BPF has.
+_TOO_DEEP = re.compile(r"^(?:.*:(\d+):\d+: )?error: .*BPF stack limit", re.MULTILINE)
+
+
+class TooDeep(Exception):
+    """Functions of the C need more stack than there is; `names` are those that clang points to."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__()
+        self.names = names
+
+
 def find_clang() -> str | None:
     """Path of the clang to use: HELIOC_CLANG, else the first of the known ones on PATH."""
     wanted = os.environ.get("HELIOC_CLANG")
@@ -32,7 +45,7 @@ def compile_c(text: str, name: str, span: Span, more: Sequence[str] = ()) -> byt
     """The object for C `text`, with `more` flags. `span` is in the pipeline's file, whose text
     clang puts into the debug information; no path of this machine gets there: an object depends on
     its sources alone.
-    Raises `Refused` where clang is missing, fails or hangs."""
+    Raises `Refused` where clang is missing, fails or hangs, `TooDeep` for want of stack."""
     clang = find_clang()
     if clang is None:
         raise Refused([_missing(span)])
@@ -53,9 +66,18 @@ def compile_c(text: str, name: str, span: Span, more: Sequence[str] = ()) -> byt
             raise Refused([_refused(span, "it did not finish within 60 s")]) from None
         if "unknown target CPU" in done.stderr:
             raise Refused([_no_cpu(span, f"{Path(clang).name} does not know `{cpu}`")])
+        if lines := _TOO_DEEP.findall(done.stderr):
+            raise TooDeep(_functions_at(text, lines))
         if done.returncode or not out.exists():
             raise Refused([_refused(span, done.stderr)])
         return out.read_bytes()
+
+
+def _functions_at(text: str, lines: list[str]) -> frozenset[str]:
+    """The functions of `text` that begin at these lines."""
+    every = dict(enumerate(text.split("\n"), 1))
+    heads = (re.match(r".*\b(\w+)\(struct xdp_md", every.get(int(n or 0), "")) for n in lines)
+    return frozenset(head[1] for head in heads if head)
 
 
 def flags(headers: str = str(TEMPLATES), cpu: str = CPU) -> list[str]:

@@ -75,6 +75,15 @@ BUILD: dict[str, Explanation] = {
         "instructions, 512 octets of stack; and 32 programs in a row. With `--fuse` all stages of "
         "a port role are one program.",
     ),
+    "H0336": Explanation(
+        "more stack than the kernel has",
+        "A program and the functions that it calls share 512 octets of stack. What lies there is "
+        "up to clang: values that are needed later and for which there is no register. A pipeline "
+        "that needs more is built anew so that nothing lasts from one statement to the next, "
+        "which costs some time for each packet; if that needs too much as well, a single "
+        "statement does, or a hash and an entry of a state beside each other. With `--fuse` all "
+        "stages of a port role are one program.",
+    ),
     "H0811": Explanation(
         "a port role that the pipeline does not have",
         "Which edges of the parse graph are read depends on the role of the port that a packet "

@@ -52,9 +52,11 @@ def lower(
     join: Join = "staged",
     traced: bool = False,
     target: Target = "host",
+    frugal: bool = False,
 ) -> Unit:
     """`source` is the name of the `.hp` file. `traced`: the programs tell what happens to each
-    packet that is asked for. A card's programs are fused."""
+    packet that is asked for. A card's programs are fused. `frugal`: with as little on the stack as
+    there can be, at the price of time."""
     laid_out = tables(pipeline, reads(pipeline))
     if target == "nfp":
         join, laid_out = "fused", offloaded(laid_out)
@@ -64,13 +66,15 @@ def lower(
     events, points = Events(pipeline), trace.Points(traced)
     functions: list[Function] = []
     used: set[str] = set()
-    kept = 0
+    kept = Kept()
     for role in pipeline.roles:
         laid = {s.name: s for s in remembered}
-        more, words, members = _role(pipeline, role, join, by_name, laid, events, points, target)
+        more, words, members = _role(
+            pipeline, role, join, by_name, laid, events, points, target, frugal
+        )
         functions += more
         used |= members
-        kept = max(kept, words)
+        kept = Kept(max(kept.words, words.words), max(kept.aside, words.aside))
     return Unit(
         name=pipeline.name,
         source=source,
@@ -89,7 +93,8 @@ def lower(
         functions=tuple(functions),
         programs=tuple(_programs(pipeline, functions, join)),
         counters=events.counters,
-        kept=kept,
+        kept=kept.words,
+        aside=kept.aside,
         replies=pipeline.replies,
         steers=steers(pipeline),
         sized=any("sizes" in rule.counts for rule in pipeline.rules),
@@ -130,9 +135,10 @@ def _role(
     events: Events,
     points: trace.Points,
     target: Target,
-) -> tuple[list[Function], int, set[str]]:
-    """A role's functions, the words of the scratch record that their lists and pushes take, and the
-    members of the state that they use."""
+    frugal: bool,
+) -> tuple[list[Function], Kept, set[str]]:
+    """A role's functions, the words of the scratch record that they take, and the members of the
+    state that they use."""
     kept = Kept()
     nodes = reachable(pipeline.graph, role)
     shape: Shape | None = Shape(
@@ -159,7 +165,8 @@ def _role(
         kept=kept,
         steers=steers(pipeline),
         card=target == "nfp",
-        in_memory=_in_memory(pipeline, role, join, target),
+        in_memory=frugal or _in_memory(pipeline, role, join, target),
+        frugal=frugal,
     )
     for stage in pipeline.stages:
         if shape is None:
@@ -180,7 +187,7 @@ def _role(
     for stage, site in lowered:
         name = function_name(f"stage_{role}_{stage.name}")
         out.append(Function(name, stage.name, role, site.writer.body, stage.span))
-    return out, kept.words, wanted
+    return out, kept, wanted
 
 
 def _in_memory(pipeline: Pipeline, role: str, join: Join, target: Target) -> bool:

@@ -129,6 +129,7 @@ class Unit(Frozen):
     steers: bool = False  # a stage says which receive queue packets go to
     sized: bool = False  # some rules count packets by size
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage
+    aside: int = 0  # words of it for what else would lie on the stack
     traced: Traced | None = None
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,10 +39,14 @@ def check_file(path: Path, found: Diagnostics | None = None) -> Pipeline:
 
 
 def lower_pipeline(
-    pipeline: Pipeline, join: Join = "staged", traced: bool = False, target: Target = "host"
+    pipeline: Pipeline,
+    join: Join = "staged",
+    traced: bool = False,
+    target: Target = "host",
+    frugal: bool = False,
 ) -> Unit:
     try:
-        unit = lower(pipeline, pipeline.span.source.file, join, traced, target)
+        unit = lower(pipeline, pipeline.span.source.file, join, traced, target, frugal)
     except Unsupported as error:
         if target != "host":
             from .targets.faults import not_on_a_card
@@ -50,8 +55,8 @@ def lower_pipeline(
         label = Label(error.span or pipeline.span, "not compiled yet")
         help_ = "all else is sound: leave this out, or say it another way"
         raise Refused([Diagnostic("H0303", str(error), (label,), help_)]) from error
-    if found := over_budget(pipeline, unit):
-        raise Refused(found)
+    if not frugal and (found := over_budget(pipeline, unit)):  # a frugal unit is held against it
+        raise Refused(found)  # as the other was: it has the same maps and loops
     return unit
 
 
@@ -78,34 +83,39 @@ class Build:
     """A compilation under way: a clang for each object, side by side."""
 
     def __init__(self, pool: Executor, pipeline: Pipeline, join: Join, traced: bool) -> None:
-        from .clang import compile_c
+        from .building import built
         from .emit import emit
 
-        def start(unit: Unit) -> Future[bytes]:
-            return pool.submit(compile_c, emit(unit, lines=True), pipeline.name, pipeline.span)
+        def start(unit: Unit) -> Future[tuple[Unit, bytes]]:
+            frugal = partial(lower_pipeline, pipeline, join, unit.traced is not None, frugal=True)
+            return pool.submit(built, pipeline, unit, frugal)
 
         self._pipeline = pipeline
-        self._units = [lower_pipeline(pipeline, join, each) for each in (False, True)[: 1 + traced]]
+        units = [lower_pipeline(pipeline, join, each) for each in (False, True)[: 1 + traced]]
         # the traced one takes clang longest
-        self._objects = [start(unit) for unit in reversed(self._units)][::-1]
-        self._c = emit(self._units[0], lines=False)
+        self._built = [start(unit) for unit in reversed(units)][::-1]
+        self._unit, self._c = units[0], emit(units[0], lines=False)
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
-        return self._objects[0].result()
+        return self._built[0].result()[1]
 
     def bundle(self) -> Bundle:
         """All of it. Raises `Refused`."""
-        built = [each.result() for each in self._objects]
-        digests = [_digest(each) for each in built]
-        manifest = manifest_of(self._pipeline, self._units[0], digests[0])
-        told = self._units[-1].traced
+        from .emit import emit
+
+        (unit, plain), *others = (each.result() for each in self._built)
+        manifest = manifest_of(self._pipeline, unit, _digest(plain))
         tracing = None
-        if told is not None:
-            traced, plain = digests[1], digests[0]
-            of = Schema(FORMAT, manifest.pipeline, traced, plain, told.nodes, told.points)
-            tracing = TracedBuild(built[1], of)
-        return Bundle(manifest, self._c, built[0], tracing)
+        for traced, octets in others:
+            told = traced.traced
+            assert told is not None
+            of = Schema(
+                FORMAT, unit.name, _digest(octets), manifest.digest, told.nodes, told.points
+            )
+            tracing = TracedBuild(octets, of)
+        c = self._c if unit is self._unit else emit(unit, lines=False)
+        return Bundle(manifest, c, plain, tracing)
 
 
 @contextmanager
@@ -121,8 +131,9 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     """Programs for a Netronome NIC. What it cannot do is refused before anything is lowered; what
     was compiled is held against it again. `on_host`: the same for the host's kernel, to be tested
     there. Raises `Refused`."""
-    from .clang import compile_c
+    from .clang import TooDeep, compile_c
     from .emit import emit
+    from .stack import too_deep
     from .targets.judging import judged
     from .targets.nfp import FLAGS, refusals, without_sizes
 
@@ -131,7 +142,10 @@ def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:
     pipeline = without_sizes(pipeline)
     unit = lower_pipeline(pipeline, target="nfp")
     flags = [*FLAGS, "-DON_HOST"] if on_host else FLAGS
-    built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
+    try:
+        built = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span, flags)
+    except TooDeep:
+        raise Refused(too_deep(pipeline, unit, {})) from None
     reports = () if on_host else judged(built, pipeline)
     manifest = manifest_of(pipeline, unit, _digest(built))
     return Bundle(manifest, emit(unit, lines=False), built, reports=reports)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 from ..model import Append, Pop, Push, PushElement
 from . import trace
@@ -72,9 +73,9 @@ def _take_ecn(site: Site, inner: str, outer: str) -> None:
 def push(site: Site, statement: Push) -> Shape:
     """Take the values now (they may change later); the octets are written at the verdict."""
     following = [e.node for e in statement.elements[1:]] + [statement.before]
-    out = []
+    out, room = [], _room(site)
     for element, after in zip(statement.elements, following, strict=True):
-        made = header_out(site, element, after)
+        made = header_out(site, element, after, room)
         version = VERSIONS.get(made.header.protocol)
         given = made.given
         if version and not version.parts & given.keys():
@@ -83,7 +84,9 @@ def push(site: Site, statement: Push) -> Shape:
         out.append(made)
     trace.push(site, "push", out, statement.before)
     fronts = site.shape.fronts if site.shape.pushed else (statement.before,)
-    return replace(site.shape, fronts=fronts, pushed=(*out, *site.shape.pushed))
+    pushed = (*out, *site.shape.pushed)
+    shape = replace(site.shape, fronts=fronts, pushed=pushed, words=room.taken)
+    return carried_over(site, shape) if site.frugal else shape
 
 
 def _ecn_behind(site: Site, statement: Push) -> Value | None:
@@ -100,8 +103,9 @@ def _ecn_behind(site: Site, statement: Push) -> Value | None:
 def append(site: Site, statement: Append) -> Shape:
     """Take the values now: they may change later."""
     following = [*(e.node for e in statement.elements[1:]), ""]
+    room = _room(site)
     headers = tuple(
-        header_out(site, element, after)
+        header_out(site, element, after, room)
         for element, after in zip(statement.elements, following, strict=True)
     )
     trace.push(site, "append", headers, statement.behind)
@@ -109,12 +113,17 @@ def append(site: Site, statement: Append) -> Shape:
     return replace(site.shape, appended=Appended(statement.behind, headers, writes))
 
 
-def header_out(site: Site, element: PushElement, following: str) -> HeaderOut:
+def _room(site: Site) -> Room:
+    """Of the scratch record, behind what earlier pushes keep there."""
+    return Room(site.kept, site.shape.words)
+
+
+def header_out(site: Site, element: PushElement, following: str, room: Room) -> HeaderOut:
     """A header to be written in front of `following` ("": of nothing), its values taken."""
     header = site.header(element.node)
     listed = pushed_list(site, header, element)
     writes = (writable(site, element.node, following).writes or ()) if following else ()
-    given = {name: captured(site, value(site, v)) for name, v in element.values}
+    given = {name: captured(site, value(site, v), room) for name, v in element.values}
     computed = frozenset(element.computed)
     return padded(site.writer, HeaderOut(element.node, header, given, writes, computed, listed))
 
@@ -133,22 +142,26 @@ def carried_over(site: Site, shape: Shape) -> Shape:
 
 def _kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
     """A header to be written whose values are in the scratch record."""
-
-    def keep(text: str) -> str:
-        place = f"{site.words}[{room.take(8)}]"
-        site.writer.put(f"{place} = {text};")
-        return place
-
-    def kept(v: Value) -> Value:
-        given = f"((u8){keep(v.given)})" if v.given else ""
-        if v.octets <= 8:
-            return replace(v, text=f"((u{v.octets * 8}){keep(v.text)})", given=given)
-        low, high = keep(f"(u64){v.text}"), keep(f"(u64)({v.text} >> 64)")
-        return replace(v, text=f"((u128){high} << 64 | {low})", given=given)
-
-    given = {n: v if is_known(v) else kept(v) for n, v in header.given.items()}
-    padded = header.padded and kept_padding(header.padded, keep)
+    given = {n: _value_kept(site, v, room) for n, v in header.given.items()}
+    padded = header.padded and kept_padding(header.padded, partial(_keep, site, room))
     return _list_kept(site, replace(header, given=given, padded=padded), room)
+
+
+def _value_kept(site: Site, v: Value, room: Room) -> Value:
+    if is_known(v) or site.words in v.text:  # there is no need to, or it is there already
+        return v
+    given = f"((u8){_keep(site, room, v.given)})" if v.given else ""
+    if v.octets <= 8:
+        return replace(v, text=f"((u{v.octets * 8}){_keep(site, room, v.text)})", given=given)
+    low, high = (_keep(site, room, f"(u64)({v.text}{half})") for half in ("", " >> 64"))
+    return replace(v, text=f"((u128){high} << 64 | {low})", given=given)
+
+
+def _keep(site: Site, room: Room, text: str) -> str:
+    """C text of the word that holds it from here on."""
+    place = f"{site.words}[{room.take(8)}]"
+    site.writer.put(f"{place} = {text};")
+    return place
 
 
 def _list_kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
@@ -158,8 +171,11 @@ def _list_kept(site: Site, header: HeaderOut, room: Room) -> HeaderOut:
     return replace(header, listed=carried_list(site, header.listed, octets, room))
 
 
-def captured(site: Site, v: Value) -> Value:
-    """The value in a local variable of its own."""
+def captured(site: Site, v: Value, room: Room | None = None) -> Value:
+    """The value in a local variable of its own; to be written later, where the stack is spared, in
+    a word of `room`."""
+    if site.frugal and room is not None:
+        return _value_kept(site, v, room)
     name = site.writer.local(f"u{v.octets * 8}", "value", v.text)
     given = site.writer.local("u8", "given", v.given) if v.given else ""
     return Value(name, v.width, v.raw, given)

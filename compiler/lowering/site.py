@@ -37,9 +37,11 @@ class Helper:
 
 @dataclass
 class Kept:
-    """How many words of the scratch record hold what is written later."""
+    """How many words of the scratch record hold what is written later, and how many what a
+    statement needs while it is carried out."""
 
     words: int = 0
+    aside: int = 0
 
 
 @dataclass
@@ -64,6 +66,8 @@ class Site:
     helpers: dict[str, Helper] = field(default_factory=dict)
     states: dict[str, State] = field(default_factory=dict)
     in_memory: bool = True  # whether what earlier stages found is in the scratch record
+    frugal: bool = False  # whether nothing lies on the stack from one statement to the next
+    aside: int = 0  # words of the scratch record that the statement took so far
     uses: set[str] = field(default_factory=set)  # members of the state
     needs: set[str] = field(default_factory=set)  # the same of all helpers
     loaded: set[str] = field(default_factory=set)  # pointers that this function has, null or not
@@ -116,6 +120,22 @@ class Site:
                 f"{kept} = bpf_map_lookup_elem(&{prefix}_records, &{slot});",
             )
         return self._surely(kept, kept)
+
+    def forget(self) -> None:
+        """Let what follows make its pointers and reads anew, so that none of them is kept."""
+        self.loaded.clear()
+        self.known.clear()
+        self.aside = 0
+        self.writer.put("REMEMBERED;")
+
+    def zeros(self, type_: str, name: str, octets: int) -> None:
+        """Let that C name lead to so many octets of zeros, until the statement ends."""
+        self.writer.put(
+            f"{type_} *{name} = (void *)&st->scratch->aside[{self.aside}];",
+            f"__builtin_memset({name}, 0, {octets});",
+        )
+        self.aside += (octets + 7) // 8
+        self.kept.aside = max(self.kept.aside, self.aside)
 
     def _lacks(self, pointer: str) -> bool:
         """Whether a pointer has to be made of what is in the scratch record; from then on it is

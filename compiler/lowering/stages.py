@@ -47,6 +47,8 @@ def lower_block(site: Site, block: Block) -> Shape | None:
     nothing comes behind it."""
     for statement in block.statements:
         with site.writer.at(statement.span):
+            if site.frugal:
+                site.forget()
             shape = _statement(site, statement)
         if shape is None:
             return None

@@ -18,8 +18,12 @@ def remember(site: Site, statement: Remember) -> None:
     laid = site.states[table.name]
     keys = statement.values[: len(table.match)]
     words = _key(site, statement.state, keys)
-    entry = w.fresh("entry")
-    w.put(f"struct {laid.prefix}_entry {entry} = {{}};")
+    entry, type_ = w.fresh("entry"), f"struct {laid.prefix}_entry"
+    if site.frugal:
+        site.zeros(type_, entry, laid.entry_size)
+        entry = f"(*{entry})"
+    else:
+        w.put(f"{type_} {entry} = {{}};")
     for slot, expr in zip(laid.gives, statement.values[len(table.match) :], strict=True):
         v = value(site, expr)
         text = v.host() if slot.type == "port" else v.network_of(slot.size)
@@ -48,7 +52,10 @@ def _key(site: Site, state: str, values: tuple[Expr, ...]) -> str:
     """C name of an array with the key's octets."""
     w, laid = site.writer, site.states[state]
     words = w.fresh("key")
-    w.put(f"u64 {words}[{laid.key_size // 8}] = {{}};")
+    if site.frugal:
+        site.zeros("u64", words, laid.key_size)
+    else:
+        w.put(f"u64 {words}[{laid.key_size // 8}] = {{}};")
     for slot, expr in zip(laid.match, values, strict=True):
         w.put(*(s.into(words) for s in placed(value(site, expr), slot.offset, slot.size, 0)))
     return words

@@ -188,8 +188,13 @@ def _hash(site: Site, arguments: tuple[Expr, ...]) -> Value:
     for start, v in octets:
         _pack(words, start, v)
     texts = [" | ".join(parts) for parts in words]
-    w.put(f"u32 {name}[{count}] = {{ {', '.join(texts)} }};")
-    return Value(f"jhash_words({name}, {count})", 32)
+    hashed = f"jhash_words({name}, {count})"
+    if not site.frugal:
+        w.put(f"u32 {name}[{count}] = {{ {', '.join(texts)} }};")
+        return Value(hashed, 32)
+    site.zeros("u32", name, count * 4)
+    w.put(*(f"{name}[{i}] = {text};" for i, text in enumerate(texts)), "REMEMBERED;")
+    return Value(w.local("u32", "hash", hashed), 32)
 
 
 def _pack(words: list[list[str]], start: int, v: Value) -> None:

@@ -1,0 +1,72 @@
+"""No program takes more of the stack than the kernel has: what would is built anew, sparing it, and
+refused in the pipeline's terms where that needs too much as well."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from helioc.compiler import stack
+from helioc.compiler.building import built
+from helioc.compiler.lower import Join
+from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.stack import depths
+from helioc.lang.diagnostics import Diagnostic, Refused
+from nfp_probes import build
+
+ROOT = Path(__file__).parents[3]
+HOSTILE = ROOT / "tests/generated/found/more_than_the_stack.hp"
+
+
+@cache
+def hostile() -> Pipeline:
+    return check_file(HOSTILE)
+
+
+def test_depths_are_those_of_the_deepest_calls(tmp_path: Path) -> None:
+    """248 octets and a function's 256, each a multiple of 32; a function alone."""
+    assert depths(build("stack_subprog", tmp_path / "case.o")) == {"prog": 512}
+    assert depths(build("stack_448", tmp_path / "case.o")) == {"prog": 448}
+    assert depths(build("ret_99", tmp_path / "case.o")) == {"prog": 32}
+
+
+def test_what_needs_more_is_built_sparing_it() -> None:
+    bundle = compile_pipeline(hostile(), "fused", traced=True)
+    assert bundle.traced is not None
+    for octets in (bundle.object, bundle.traced.object):
+        assert max(depths(octets).values()) <= 256
+    assert "aside[" in bundle.c  # what is told to people is what was built
+
+
+def refused(join: Join) -> list[Diagnostic]:
+    """Of a pipeline that is never built another way."""
+    unit = lower_pipeline(hostile(), join)
+    with pytest.raises(Refused) as caught:
+        built(hostile(), unit, lambda: unit)
+    return caught.value.diagnostics
+
+
+def test_clang_does_not_say_how_much_it_is() -> None:
+    """It refuses single functions, and points to them."""
+    found = {d.labels[0].span.text: d for d in refused("staged")}["stage write"]
+    title = "stage `write` needs more stack than the kernel has"
+    assert (found.code, found.title) == ("H0336", title)
+    assert found.labels[0].text == "more; there are 512"
+    assert found.help == "divide it into stages, or what it says into shorter statements"
+
+
+def test_fused_there_is_a_way_out() -> None:
+    (found,) = refused("fused")
+    assert found.title == "all stages in one program needs more stack than the kernel has"
+    assert found.help == "leave out `--fuse`: each stage has a stack of its own then"
+
+
+def test_a_chain_of_calls_that_is_too_deep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which no clang complains of."""
+    monkeypatch.setattr(stack, "MOST", 128)
+    with pytest.raises(Refused) as caught:
+        compile_pipeline(check_file(ROOT / "examples/tour/guard.hp"))
+    (found,) = caught.value.diagnostics
+    assert found.code == "H0336" and found.labels[0].text.endswith(" octets; there are 128")
