@@ -79,8 +79,10 @@ def tcp_round_trip(
 ) -> int:
     """Connect, send, and have it all sent back: the octets that came back. Raises OSError."""
 
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+
     def listen() -> socket.socket:
-        return socket.create_server((address, port))
+        return socket.create_server((address, port), family=family)
 
     def connect() -> socket.socket:
         return socket.create_connection((address, port), timeout=5)

@@ -27,14 +27,17 @@ from scapy.contrib.gtp import (
     GTPPDUSessionContainer,
 )
 from scapy.layers.inet import ICMP, IP, TCP
+from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6
 from showing import Demo, run
 from traffic import drain, ping, udp_socket
 
 HERE = Path(__file__).parent
 TITLE = "a 5G user plane"
 PICTURE = """
-  UE 10.45.0.2 ┄ gNB 192.0.2.2 ══ N3, GTP-U ══ UPF ── N6 ── data network 198.51.100.9"""
+  UE 10.45.0.2         ┄ gNB 192.0.2.2 ══ N3, GTP-U ══ UPF ── N6 ── data network 198.51.100.9
+     2001:db8:45:2::7                                                              2001:db8:9::9"""
 UE, UPF, SERVER = "10.45.0.2", "192.0.2.1", "198.51.100.9"
+UE6, SERVER6 = "2001:db8:45:2::7", "2001:db8:9::9"
 GTPU = 2152
 
 
@@ -51,11 +54,12 @@ def build(lab: Lab) -> World:
     lab.wire(world.network, "eth0", world.upf, "n6")
     world.gnb.address("eth0", "192.0.2.2/24")
     world.upf.address("n3", f"{UPF}/24")
-    world.upf.address("n6", "203.0.113.1/24")
-    world.network.address("eth0", "203.0.113.2/24")
-    world.network.address("lo", f"{SERVER}/32")
+    world.upf.address("n6", "203.0.113.1/24", "2001:db8:6::1/64")
+    world.network.address("eth0", "203.0.113.2/24", "2001:db8:6::2/64")
+    world.network.address("lo", f"{SERVER}/32", f"{SERVER6}/128")
     world.network.route("10.45.0.0/16", "203.0.113.1")
-    for neighbour in ("192.0.2.2", "203.0.113.2"):
+    world.network.route("2001:db8:45::/48", "2001:db8:6::1")
+    for neighbour in ("192.0.2.2", "203.0.113.2", "2001:db8:6::2"):
         assert ping(world.upf, neighbour, 1).lost == 0  # so that the next hops are known
     hear_answers([(world.gnb, "eth0")])
     return world
@@ -95,6 +99,20 @@ def session(say: Account, gnb: Gnb, edge: Edge) -> None:
     say.fact([i[ICMP].seq for i in inner] == list(range(10)), "each once, in order")
     say.fact({i.ttl for i in inner} == {63}, "one hop further")
     counted = [edge.packets(kind, 1) for kind in ("UPLINK", "DOWNLINK")]
+    say.fact(counted == [10, 10], f"counted by PDR: {counted[0]} up, {counted[1]} down")
+
+
+def session6(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("The same session's IPv6, through the same tunnel")
+    for number in range(10):
+        gnb.send(IPv6(src=UE6, dst=SERVER6) / ICMPv6EchoRequest(id=7, seq=number))
+    back = gnb.received(10)
+    inner = [p[IPv6] for p in back]
+    flows = {(p.teid, p[GTPPDUSessionContainer].QFI) for p in back}
+    say.fact(flows == {(200, 9)}, "the server's answers come to TEID 200, as QoS flow 9")
+    say.fact([i[ICMPv6EchoReply].seq for i in inner] == list(range(10)), "each once, in order")
+    say.fact({i.hlim for i in inner} == {63}, "one hop further")
+    counted = [edge.packets(kind, 1) for kind in ("UPLINK6", "DOWNLINK6")]
     say.fact(counted == [10, 10], f"counted by PDR: {counted[0]} up, {counted[1]} down")
 
 
@@ -156,6 +174,7 @@ def show(demo: Demo) -> None:
     edge = demo.running("upf", world.upf, HERE)
     gnb = Gnb(demo.owned.enter_context(udp_socket(world.gnb, "192.0.2.2", GTPU)))
     session(say, gnb, edge)
+    session6(say, gnb, edge)
     variants(say, gnb)
     filters(say, gnb, edge)
     alive(say, gnb, edge)

@@ -95,6 +95,8 @@ class Maker:
             container = GTPPDUSessionContainer(type=1, QFI=self.bits(6), NextExtHdr=0x40)
             port = GTP_UDPPort_ExtensionHeader(udp_port=self.bits(16))
             yield link / self.gtpu(0x85) / container / port / self.ipv4() / self.udp()
+            yield link / self.gtpu() / self.ipv6() / self.tcp()
+            yield link / self.gtpu(0x85) / self.session() / self.ipv6() / self.udp()
 
     def bits(self, count: int) -> int:
         return self._random.getrandbits(count)

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,17 +22,23 @@ from traffic import ping, tcp_round_trip
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "upf"
 UE, SERVER = "10.45.0.2", "198.51.100.9"
+UE6, SERVER6 = "2001:db8:45:2::", "2001:db8:9::9"  # the kernel knows a UE by its whole prefix
 
 # linux/genetlink.h, linux/gtp.h
 _GENERIC, _CTRL, _GETFAMILY, _FAMILY_ID, _FAMILY_NAME, _MCAST_GROUPS = 16, 16, 3, 1, 2, 7
 _SOL_NETLINK, _ADD_MEMBERSHIP = 270, 1
 _NEW_PDP, _ECHO, _LINK, _VERSION, _PEER, _MS, _I_TEI, _O_TEI = 0, 3, 1, 2, 4, 5, 8, 9
+_MS6, _FAMILY = 12, 13
 
 
 def new_pdp(device: str, peer: str, ue: str, incoming: int, outgoing: int) -> None:
     """Add a PDP context to a gtp device of this namespace. Raises OSError."""
     teids = [(_I_TEI, struct.pack("=I", incoming)), (_O_TEI, struct.pack("=I", outgoing))]
-    _tell(_NEW_PDP, device, (_PEER, socket.inet_aton(peer)), (_MS, socket.inet_aton(ue)), *teids)
+    if ":" in ue:
+        user = (_MS6, socket.inet_pton(socket.AF_INET6, ue)), (_FAMILY, bytes([socket.AF_INET6]))
+    else:
+        user = (_MS, socket.inet_aton(ue)), (_FAMILY, bytes([socket.AF_INET]))
+    _tell(_NEW_PDP, device, (_PEER, socket.inet_aton(peer)), *user, *teids)
 
 
 def ask_echo(device: str, peer: str, own: str) -> None:
@@ -114,27 +121,36 @@ def _network(lab: Lab, bundles: Path) -> Iterator[Network]:
     lab.wire(network, "eth0", upf, "n6")
     access.address("eth0", "192.0.2.2/24")
     upf.address("n3", "192.0.2.1/24")
-    upf.address("n6", "203.0.113.1/24")
-    network.address("eth0", "203.0.113.2/24")
-    network.address("lo", f"{SERVER}/32")
+    upf.address("n6", "203.0.113.1/24", "2001:db8:6::1/64")
+    network.address("eth0", "203.0.113.2/24", "2001:db8:6::2/64")
+    network.address("lo", f"{SERVER}/32", f"{SERVER6}/128")
     network.route("10.45.0.0/16", "203.0.113.1")
+    network.route("2001:db8:45::/48", "2001:db8:6::1")
+    network.neighbour("eth0", "2001:db8:6::1", upf.mac("n6"))
     upf.neighbour("n3", "192.0.2.2", access.mac("eth0"))
-    upf.neighbour("n6", "203.0.113.2", network.mac("eth0"))
+    for gateway in ("203.0.113.2", "2001:db8:6::2"):
+        upf.neighbour("n6", gateway, network.mac("eth0"))
     access.ip("link", "add", "gtp0", "type", "gtp", "role", "sgsn")
     access.ip("link", "set", "gtp0", "up", "mtu", "1400")
-    access.address("lo", f"{UE}/32")
-    access.inside_thread(lambda: new_pdp("gtp0", "192.0.2.1", UE, 200, 100))
-    access.ip("route", "add", f"{SERVER}/32", "dev", "gtp0", "src", UE)
+    access.sysctl("net.ipv6.conf.gtp0.disable_ipv6", 0)
+    access.address("lo", f"{UE}/32", f"{UE6}/128")
+    for ue, server in ((UE, SERVER), (UE6, SERVER6)):
+        access.inside_thread(partial(new_pdp, "gtp0", "192.0.2.1", ue, 200, 100))
+        access.ip("route", "add", server, "dev", "gtp0", "src", ue)
     with running(upf, bundles / "upf", EXAMPLE / "edge.yaml", EXAMPLE / "rules.req") as edge:
         yield Network(access, network, edge)
 
 
-def test_a_session_through_the_kernels_gtp(network: Network) -> None:
-    assert ping(network.access, SERVER, 5, "-I", UE).lost == 0
-    assert ping(network.network, UE, 5, "-I", SERVER).lost == 0
-    assert tcp_round_trip(network.access, network.network, SERVER, 80, 100_000) == 100_000
-    assert network.upf.packets("UPLINK", 1) >= 20 and network.upf.packets("DOWNLINK", 1) >= 20
-    assert network.upf.event("miss", "UPLINK") == 0
+@pytest.mark.parametrize(("ue", "server", "version"), [(UE, SERVER, ""), (UE6, SERVER6, "6")])
+def test_a_session_through_the_kernels_gtp(
+    network: Network, ue: str, server: str, version: str
+) -> None:
+    up, down = f"UPLINK{version}", f"DOWNLINK{version}"
+    assert ping(network.access, server, 5, "-I", ue).lost == 0
+    assert ping(network.network, ue, 5, "-I", server).lost == 0
+    assert tcp_round_trip(network.access, network.network, server, 80, 100_000) == 100_000
+    assert network.upf.packets(up, 1) >= 20 and network.upf.packets(down, 1) >= 20
+    assert network.upf.event("miss", up) == 0
 
 
 def test_the_kernel_hears_that_the_upf_is_alive(network: Network) -> None:
