@@ -22,6 +22,8 @@ Handle = int | bytes
 
 #: Entries at a time from which on columns are worth it.
 FEWEST = 4096
+#: Changes at a time from which on they are copied as a whole.
+FEW = 64
 _NONE: Any = object()
 _GONE: Any = object()  # lies over an entry of the columns that was deleted
 #: Of match images: a prime modulo which no power of two is near to another.
@@ -73,6 +75,11 @@ class _Layered(MutableMapping[K, V]):
         else:
             self._own[key] = _GONE
         self._size -= 1
+
+    def patch(self, changes: Mapping[K, V | None], size: int) -> None:
+        """See `columned.patch`."""
+        self._own.update({key: _GONE if value is None else value for key, value in changes.items()})
+        self._size = size
 
     def __len__(self) -> int:
         return self._size
@@ -172,6 +179,26 @@ def joined(own: MutableMapping[Any, V], keys: Array, values: Array) -> MutableMa
     made = own if isinstance(own, Columned) else Columned(own)
     made.join(keys, values)
     return made
+
+
+def patch(
+    own: MutableMapping[Any, Any], changes: Mapping[Any, Any], size: int | None = None
+) -> None:
+    """Set what these changes say; what is None in them goes. `size`: of all that is left, where it
+    is known: then many cost no more than a copy."""
+    if size is not None and isinstance(own, _Layered) and len(changes) >= FEW:
+        own.patch(changes, size)
+        return
+    if len(changes) >= FEW and isinstance(own, dict):
+        own.update(changes)
+        for key in [key for key, value in changes.items() if value is None]:
+            del own[key]
+        return
+    for key, value in changes.items():
+        if value is None:
+            own.pop(key, None)
+        else:
+            own[key] = value
 
 
 def columns_of(own: Mapping[int, int]) -> tuple[Array, Array]:

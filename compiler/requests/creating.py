@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...lang.request import IE, RuleItem
 from .arrange import Node
 from .finding import Finder
 from .ie_values import Fault, fold
+from .meanwhile import NONE, Pause
 from .rulecheck import complete, decode, has_keys
 from .rulekinds import Parts
 from .rules import Member, Reference, Rule
@@ -23,8 +25,10 @@ class Creator(Finder):
     """Stages new rules. `results` are those created that are still there, by sequence; `errors` and
     `warnings` what is to be said."""
 
-    def __init__(self, book: RuleBook) -> None:
-        super().__init__(book)
+    def __init__(
+        self, book: RuleBook, pause: Pause = NONE, again: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
+        super().__init__(book, pause, again)
         self.errors: list[tuple[Fault, RuleItem | IE]] = []
         self.warnings: list[tuple[Fault, RuleItem]] = []
         self.results: dict[int, Reference] = {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...lang.diagnostics import did_you_mean
 from .ie_values import Fault, fold
+from .meanwhile import NONE, ROOM, Pause, Touched
 from .rulekinds import Field, Kind, Parts
 from .rules import Reference
-from .ruletable import Staged
+from .ruletable import Allotted, Staged
 
 if TYPE_CHECKING:
     from .arrange import Arranged, Node
@@ -29,10 +31,14 @@ class Draft:
 
     node: Node
 
-    def __init__(self, book: RuleBook) -> None:
-        self.book = book
+    def __init__(
+        self, book: RuleBook, pause: Pause = NONE, again: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
+        """`pause`: between two rules; `again`: see `Allotted`."""
+        self.book, self.pause = book, pause
         self.stages: dict[str, Staged] = {}
-        self.sequence = book.sequence
+        self.allotted = Allotted(again)
+        self.sequence = self.first = book.sequence + (0 if pause is NONE else ROOM)
         self.tree: list[Arranged] = []
         self.awaited: list[Awaited] = []
         self._promises: dict[tuple[str, int | str], int | None] | None = None
@@ -40,8 +46,19 @@ class Draft:
     def staged(self, kind: str) -> Staged:
         found = self.stages.get(kind)
         if found is None:
-            found = self.stages[kind] = Staged(self.book.tables[kind])
+            found = self.stages[kind] = Staged(self.book.tables[kind], self.allotted)
+            if self.pause is not NONE:
+                found.table.draft = found
         return found
+
+    def overtaken(self, touched: Touched) -> bool:
+        """Whether it rests on anything that transactions changed which were made meanwhile."""
+        return self.book.sequence > self.first or touched.meets(self.stages)
+
+    def end(self) -> None:
+        """It is in force, or will not be."""
+        for table in self.book.tables.values():
+            table.draft = None
 
     # ---- references -------------------------------------------------------------------------
 
@@ -218,9 +235,7 @@ class Draft:
         return f"create it first: create {field.references[0]} […]"
 
     def _not_owned(self, reference: Reference, part: str) -> Reference:
-        rules = (
-            self.staged(reference.kind).with_id(reference.id) if reference.kind != "port" else []
-        )
+        rules = self.staged(reference.kind).known(reference.id) if reference.kind != "port" else []
         for rule in rules:
             if rule.owner:
                 title = f"{rule.kind} {rule.id} belongs to another rule, which alone may use it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from ...lang.diagnostics import did_you_mean
 from .arrange import Node
 from .drafting import Draft
 from .ie_values import Fault
+from .meanwhile import NONE, Pause
 from .rulecheck import decode
 from .rulekinds import Kind, Parts
 from .rules import Reference, Rule
@@ -24,8 +26,10 @@ class Finder(Draft):
     """Finds rules by id, name and match among the staged, and stages removals. `bereft`: what was
     removed while rules pointed at it."""
 
-    def __init__(self, book: RuleBook) -> None:
-        super().__init__(book)
+    def __init__(
+        self, book: RuleBook, pause: Pause = NONE, again: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
+        super().__init__(book, pause, again)
         self.bereft: list[tuple[Rule, Node]] = []
 
     def _decoded(self, node: Node) -> Parts:
@@ -50,7 +54,7 @@ class Finder(Draft):
         item, kind = node.item, node.kind
         staged = self.staged(kind.name)
         id_ = item.id if item.id is not None else staged.named(item.name or "")
-        found = staged.with_id(id_) if id_ is not None else []
+        found = staged.known(id_) if id_ is not None else []
         if not found:
             said = item.id if item.id is not None else f"`{item.name}`"
             title = f"there is no {kind.name} {said}"
@@ -134,6 +138,7 @@ class Finder(Draft):
 
     def _live(self, kind: Kind) -> list[Rule]:
         staged = self.staged(kind.name)
+        staged.scanned = True
         handles = dict.fromkeys([*staged.table.rules, *staged.rules])
         return [rule for h in handles if (rule := staged.get(h)) is not None]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...lang.diagnostics import Diagnostic
@@ -22,7 +22,8 @@ class Effect(Protocol):
 class Plan(NamedTuple):
     """The net effect of a request. `results`: the rules that it created and did not delete again,
     in the order written (an owner before what it owns). `blocks`: rules that were planned packed;
-    they are in `created` too. `warnings` need no answer. The rest is the book's."""
+    they are in `created` too. `warnings` need no answer. `allotted`: ids, by kind, that rules got
+    which were made without one, as far as that is noted. The rest is the book's."""
 
     created: Sequence[Rule]
     changed: Sequence[tuple[Rule, Rule]]
@@ -33,3 +34,4 @@ class Plan(NamedTuple):
     effects: Sequence[Effect] = ()
     revision: int = 0
     sequence: int = 0  # the next one
+    allotted: Mapping[str, Sequence[int]] = {}

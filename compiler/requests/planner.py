@@ -41,7 +41,8 @@ class Planner(Changer):
 
     def _warned(self, request: Request) -> tuple[Diagnostic, ...]:
         """What is to be said, with places; of much the first."""
-        located = _located(request)
+        with self.pause.aside():
+            located = _located(request)
         there = {} if located is request else dict(_side_by_side(request.changes, located.changes))
         found = []
         for fault, item in self.warnings[:_ERRORS_SHOWN]:
@@ -74,8 +75,9 @@ class Planner(Changer):
 
     def _all(self, request: Request) -> None:
         arranger = Arranger(self.book.folded_kinds)
-        changes = self.tree = arranger.arrange(request)
-        arranger.settle(changes)
+        with self.pause.aside():
+            changes = self.tree = arranger.arrange(request)
+            arranger.settle(changes)
         self.errors.extend((fault, fault.item) for fault in arranger.faults)
         for change in changes:
             if len(self.errors) >= _ERRORS_SHOWN:
@@ -84,6 +86,7 @@ class Planner(Changer):
                 self._replace(change)
                 continue
             for node in change.nodes:
+                self.pause()
                 self._run(node)
 
     def _run(self, node: Node) -> None:
@@ -128,6 +131,7 @@ class Planner(Changer):
         """Make each kind that is named exactly what the change says."""
         kept: dict[str, set[int]] = {}
         for node in change.nodes:
+            self.pause()
             item = node.item
             staying = kept.setdefault(node.kind.name, set())
             empty = not item.block and not node.described() and item.id is None and not item.name
@@ -146,8 +150,10 @@ class Planner(Changer):
 
     def _leave_only(self, change: Arranged, kind: str, staying: set[int]) -> None:
         staged = self.staged(kind)
+        staged.scanned = True
         node = self.node = next(n for n in change.nodes if n.kind.name == kind)
         for handle in [*staged.table.rules, *staged.rules]:
+            self.pause()
             rule = staged.get(handle)
             if rule is None or rule.owner or rule.sequence in staying:
                 continue
@@ -193,6 +199,7 @@ class Planner(Changer):
     def _kept_promises(self) -> None:
         """What was referred to before it was made must be there now."""
         for reference, fault, ifindex in self.awaited:
+            self.pause()
             if not self.staged(reference.kind).exists(reference.id):
                 self._fault(fault, fault.node or self.node)
             elif ifindex is not None and not self._agrees(reference, ifindex):
@@ -203,6 +210,7 @@ class Planner(Changer):
     def _left_behind(self) -> None:
         """What was removed and not made anew, but is pointed at."""
         for rule, node in self.bereft:
+            self.pause()
             staged = self.staged(rule.kind)
             if staged.points(rule.id) and not staged.exists(rule.id):
                 self._fault(self._pointed_at(rule), node)
@@ -225,6 +233,7 @@ class Planner(Changer):
         for staged in self.stages.values():
             table = staged.table
             for handle, new in staged.rules.items():
+                self.pause()
                 old = table.get(handle)
                 if old is new:
                     continue
@@ -239,13 +248,15 @@ class Planner(Changer):
         return Plan(
             tuple(created), tuple(changed), tuple(removed),
             tuple(self.results.values()), warnings, (), tuple(self.stages.values()),
-            self.book.revision, self.sequence,
+            self.book.revision, self.sequence, self.allotted.ids,
         )  # fmt: skip
 
     def _refused(self, request: Request) -> Refused:
         if request.source is None:
+            with self.pause.aside():
+                located = _located(request)
             try:
-                Planner(self.book).plan(_located(request))
+                Planner(self.book, self.pause).plan(located)
             except Refused as refused:
                 return refused
         found = [diagnostic(fault, item, request) for fault, item in self.errors]

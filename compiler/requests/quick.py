@@ -277,7 +277,7 @@ def _create(book: RuleBook, kind: Kind, id_: int | None, items: _Items) -> Plan 
     result = _new(Reference, (kind.name, rule.id))
     if inner is None or target is None:
         effects = (_new(_Created, (outer,)),)
-        return _new(Plan, ((rule,), (), (), (result,), (), (), effects, revision, sequence + 1))
+        return _new(Plan, ((rule,), (), (), (result,), (), (), effects, revision, sequence + 1, {}))
     effects = (_new(_Created, (outer, inner)),)
     created, results = (rule, inner[1]), (result, target)
     return Plan(created, (), (), results, (), (), effects, revision, sequence + 2)

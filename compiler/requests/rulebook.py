@@ -6,12 +6,14 @@ A plan is of the state it was made in: commit it before another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ...lang.request import Request
 from ..manifest import Manifest
 from .ie_values import fold
+from .meanwhile import Pause
 from .plan import Plan
 from .planner import Planner
 from .quick import quick_plan
@@ -53,6 +55,8 @@ class RuleBook:
         self.tables = {name: Table(kind) for name, kind in self.kinds.items()}
         self.revision = 0
         self.sequence = 1
+        #: That of a large request, while others are let in.
+        self.draft: Planner | None = None
 
     # ---- reading ----------------------------------------------------------------------------
 
@@ -96,9 +100,25 @@ class RuleBook:
 
     # ---- changing ---------------------------------------------------------------------------
 
-    def plan(self, request: Request) -> Plan:
-        """What the request comes to. Raises `Refused` with every error; changes nothing."""
-        return quick_plan(self, request) or Planner(self).plan(request)
+    def plan(self, request: Request, again: Mapping[str, Sequence[int]] | None = None) -> Plan:
+        """What the request comes to. Raises `Refused` with every error; changes nothing. `again`:
+        what was allotted (`Plan`) when it was made for the first time."""
+        if again is None and self.draft is None:
+            quick = quick_plan(self, request)
+            if quick is not None:
+                return quick
+        return Planner(self, again=again).plan(request)
+
+    @contextmanager
+    def planned(self, request: Request, pause: Pause) -> Iterator[tuple[Planner, Plan]]:
+        """A large request's plan, and who made it, while others' are made and committed in between.
+        Raises `Overtaken`, and `Refused`."""
+        planner = self.draft = Planner(self, pause)
+        try:
+            yield planner, planner.plan(request)
+        finally:
+            self.draft = None
+            planner.end()
 
     def plan_columns(self, columns: Columns) -> Plan:
         """What creating these packed rules comes to. Raises `Refused`; changes nothing."""

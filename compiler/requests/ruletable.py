@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect
-from collections.abc import Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -63,8 +63,8 @@ class Table:
     """`rules` maps a handle to a rule, or to the number of a packed one. `keys` maps match images
     to handles. `pointed` counts, by id, the references to a rule (or group)."""
 
-    __slots__ = ("blocks", "free", "groups", "keys", "kind", "most_free", "names", "pointed",
-                 "rules", "top")  # fmt: skip
+    __slots__ = ("blocks", "draft", "free", "groups", "keys", "kind", "most_free", "names",
+                 "pointed", "rules", "top")  # fmt: skip
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -77,6 +77,7 @@ class Table:
         self.free: list[int] = []  # a heap: every unused id below `top`, and stale ones
         self.top = 1
         self.most_free = 64  # so many, stale ones too, before those are thrown out
+        self.draft: Staged | None = None  # of a large request, while others are let in
 
     def get(self, handle: Handle) -> Rule | None:
         found = self.rules.get(handle)
@@ -116,7 +117,11 @@ class Table:
 
     def point(self, id_: int, count: int) -> None:
         """So many more references to a rule."""
-        self.pointed[id_] = self.pointed.get(id_, 0) + count
+        count += self.pointed.get(id_, 0)
+        if count:
+            self.pointed[id_] = count
+        else:
+            self.pointed.pop(id_, None)
 
     def __iter__(self) -> Iterator[Rule]:
         for _, found in pairs_of(self.rules):
@@ -135,6 +140,8 @@ class Table:
 
     def lowest_free(self) -> int:
         free, rules = self.free, self._ids()
+        if self.draft is not None and self.draft.highest:
+            return self._beyond(self.draft.highest, rules)
         while free and free[0] in rules:
             heapq.heappop(free)
         if free:
@@ -143,32 +150,28 @@ class Table:
             self.top += 1
         return self.top
 
+    def _beyond(self, highest: int, rules: Mapping[Any, Any]) -> int:
+        """A free id that a large request, which is not in force yet, has not allotted."""
+        id_ = max(self.top, highest + 1)
+        while id_ in rules:
+            id_ += 1
+        return id_
+
     def _ids(self) -> Mapping[int, tuple[Handle, ...]] | Mapping[Handle, Rule | int]:
         return self.groups if self.kind.grouped else self.rules
 
     def make(self, staged: Staged) -> None:
         """Make staged changes."""
-        rules, ids = self.rules, self._ids()
-        for handle, rule in staged.rules.items():
-            if rule is not None:
-                rules[handle] = rule
-            else:
-                rules.pop(handle, None)
-        _merge(self.keys, staged.keys)
-        _merge(self.names, staged.names)
-        for id_, handles in staged.groups.items():
-            if handles:
-                self.groups[id_] = handles
-            else:
-                self.groups.pop(id_, None)
+        keys = len(self.keys) + staged.size - len(self.rules)
+        columned.patch(self.rules, staged.rules, staged.size)
+        columned.patch(self.keys, staged.keys, keys)
+        columned.patch(self.names, staged.names)
+        groups = {id_: handles or None for id_, handles in staged.groups.items()}
+        columned.patch(self.groups, groups)
         for id_, count in staged.pointed.items():
-            if count:
-                self.pointed[id_] = count
-            else:
-                self.pointed.pop(id_, None)
-        for id_ in staged.gone:
-            if id_ not in ids:
-                self._freed(id_)
+            self.point(id_, count)
+        ids = self._ids()
+        self._freed_many([id_ for id_ in staged.gone if id_ not in ids])
 
     def take_out(self, rule: Rule) -> None:
         """Remove a rule of a kind that is no group."""
@@ -177,41 +180,68 @@ class Table:
             del self.keys[self.kind.key_of(rule)]
         if rule.name:
             del self.names[fold(rule.name)]
-        self._freed(rule.id)
+        self._freed_many([rule.id])
 
-    def _freed(self, id_: int) -> None:
+    def _freed_many(self, freed: list[int]) -> None:
         free, ids = self.free, self._ids()
-        if id_ < self.top:
-            heapq.heappush(free, id_)
-            if len(free) > self.most_free:
-                self.free = sorted({i for i in free if i not in ids})
-                self.most_free = 64 + 2 * len(self.free)
-
-
-_K = TypeVar("_K")
-_V = TypeVar("_V")
+        if len(freed) < 64:
+            for id_ in freed:
+                if id_ < self.top:
+                    heapq.heappush(free, id_)
+        else:
+            free += [id_ for id_ in freed if id_ < self.top]
+            heapq.heapify(free)
+        if len(free) > self.most_free:
+            self.free = sorted({i for i in free if i not in ids})
+            self.most_free = 64 + 2 * len(self.free)
 
 
 def _base(block: Packed) -> int:
     return block.base
 
 
-def _merge(own: MutableMapping[_K, _V], changes: dict[_K, _V | None]) -> None:
-    for key, value in changes.items():
-        if value is None:
-            own.pop(key, None)
-        else:
-            own[key] = value
+class Seen:
+    """What a plan rests on, of one kind: handles of rules, and of those of which it only matters
+    that they are there; images, names; ids of which it matters whether any rule refers to them."""
+
+    __slots__ = ("keys", "names", "pointed", "rules", "there")
+
+    def __init__(self) -> None:
+        self.rules: set[Handle] = set()
+        self.there: set[Handle] = set()
+        self.keys: set[bytes] = set()
+        self.names: set[str] = set()
+        self.pointed: set[int] = set()
+
+
+class Allotted:
+    """The ids that a plan gave to rules without one, in order, by kind; `again`: those that it is
+    to give, as it did when it was made for the first time."""
+
+    def __init__(self, again: Mapping[str, Sequence[int]] | None = None) -> None:
+        self.ids: dict[str, list[int]] = {}
+        self._again = {kind: iter(ids) for kind, ids in (again or {}).items()}
+
+    def next(self, kind: str) -> int | None:
+        """The next one that it is to give; None: any."""
+        again = self._again.get(kind)
+        return None if again is None else next(again, None)
+
+    def note(self, kind: str, id_: int) -> None:
+        self.ids.setdefault(kind, []).append(id_)
 
 
 class Staged:
-    """Changes to a table that are planned; None stands for what is gone."""
+    """Changes to a table that are planned; None stands for what is gone. `pointed`: how many more
+    references there are. `scanned`: every rule was looked at. `highest`: of the ids allotted."""
 
-    __slots__ = ("freed", "gone", "groups", "held", "keys", "lowest", "names", "place",
-                 "pointed", "reserved", "rules", "size", "spare", "table")  # fmt: skip
+    __slots__ = ("allotted", "freed", "gone", "groups", "held", "highest", "keys", "lowest", "more",
+                 "names", "place", "pointed", "reserved", "rules", "scanned", "seen", "spare",
+                 "table")  # fmt: skip
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
+    def __init__(self, table: Table, allotted: Allotted | None = None) -> None:
+        self.table, self.allotted = table, allotted or Allotted()
+        self.seen, self.scanned, self.highest = Seen(), False, 0
         self.rules: dict[Handle, Rule | None] = {}
         self.keys: dict[bytes, Handle | None] = {}
         self.groups: dict[int, tuple[Handle, ...]] = {}
@@ -223,17 +253,26 @@ class Staged:
         self.held: set[int] = set()  # these ids
         self.spare: list[int] | None = None
         self.lowest = 0
-        self.size = len(table.rules)
+        self.more = 0  # rules than before
         self.place: object = None  # what was created last
+
+    @property
+    def size(self) -> int:
+        return len(self.table.rules) + self.more
 
     def commit(self, book: RuleBook) -> None:
         self.table.make(self)
 
     def get(self, handle: Handle) -> Rule | None:
+        self.seen.rules.add(handle)
+        return self._get(handle)
+
+    def _get(self, handle: Handle) -> Rule | None:
         found: Rule | None = self.rules.get(handle, _MISSING)
         return self.table.get(handle) if found is _MISSING else found
 
     def find(self, key: bytes) -> Handle | None:
+        self.seen.keys.add(key)
         found: Handle | None = self.keys.get(key, _MISSING)
         return self.table.keys.get(key) if found is _MISSING else found
 
@@ -243,36 +282,59 @@ class Staged:
 
     def named(self, name: str) -> int | None:
         folded = fold(name)
+        self.seen.names.add(folded)
         found: int | None = self.names.get(folded, _MISSING)
         return self.table.names.get(folded) if found is _MISSING else found
 
     def exists(self, id_: int) -> bool:
+        self.seen.there.add(id_)
+        return self._exists(id_)
+
+    def _exists(self, id_: int) -> bool:
         if self.table.kind.grouped:
             return bool(self.group(id_))
-        return self.get(id_) is not None
+        return self._get(id_) is not None
+
+    def known(self, id_: int) -> list[Rule]:
+        """As `with_id`, to see whether they are there, and whose."""
+        self.seen.there.add(id_)
+        return self._with_id(id_)
 
     def with_id(self, id_: int) -> list[Rule]:
         """The rule of that id, or the rules of that group."""
+        self.seen.rules.add(id_)
+        return self._with_id(id_)
+
+    def _with_id(self, id_: int) -> list[Rule]:
         handles = self.group(id_) if self.table.kind.grouped else (id_,)
-        return [rule for handle in handles if (rule := self.get(handle)) is not None]
+        return [rule for handle in handles if (rule := self._get(handle)) is not None]
 
     def points(self, id_: int) -> int:
-        found = self.pointed.get(id_)
-        return self.table.pointed.get(id_, 0) if found is None else found
+        self.seen.pointed.add(id_)
+        return self._points(id_)
+
+    def _points(self, id_: int) -> int:
+        return self.table.pointed.get(id_, 0) + self.pointed.get(id_, 0)
 
     def allot(self) -> int:
         """The lowest id that is free and that nothing refers to."""
+        id_ = self.allotted.next(self.table.kind.name) or self._free()
+        self.allotted.note(self.table.kind.name, id_)
+        self.seen.there.add(id_)
+        self.highest = max(self.highest, id_)
+        return id_
+
+    def _free(self) -> int:
         while self.freed and self._taken(self.freed[0]):
             heapq.heappop(self.freed)
         id_ = self._lowest()
-        if self.freed and self.freed[0] < id_:
-            return self.freed[0]
-        return id_
+        return self.freed[0] if self.freed and self.freed[0] < id_ else id_
 
     def id_of(self, name: str) -> int:
         """The id for a new rule: that of the name, where rules refer to it by now or a rule of
         that name had it, so that making a named rule anew keeps what points at it."""
         folded = fold(name)
+        self.seen.names.add(folded)
         id_ = self.reserved.get(folded) or (self.table.names.get(folded) if name else None)
         return self.allot() if id_ is None or self.exists(id_) else id_
 
@@ -283,7 +345,7 @@ class Staged:
         return id_
 
     def _taken(self, id_: int) -> bool:
-        return self.exists(id_) or self.points(id_) > 0 or id_ in self.held
+        return self._exists(id_) or self._points(id_) > 0 or id_ in self.held
 
     def _lowest(self) -> int:
         if not self.lowest:
@@ -302,6 +364,7 @@ class Staged:
     def referring(self, to: Reference) -> Iterator[Rule]:
         """The rules that refer to it."""
         kind = self.table.kind
+        self.scanned = True
         for rule in self.table.referring(to):
             if (kind.key_of(rule) if kind.grouped else rule.id) not in self.rules:
                 yield rule
@@ -322,10 +385,12 @@ class Staged:
                 self.keys[key] = rule.id
         if rule.name:
             self.names[fold(rule.name)] = rule.id
-        self.size += 1
+        self.more += 1
 
     def remove(self, rule: Rule) -> None:
         kind = self.table.kind
+        self.more -= 1
+        self.seen.pointed.add(rule.id)
         if kind.grouped:
             key = kind.key_of(rule)
             self.rules[key] = None
@@ -341,11 +406,10 @@ class Staged:
             self.gone.append(rule.id)
         if rule.name:
             self.names[fold(rule.name)] = None
-        self.size -= 1
 
     def forget(self, rule: Rule, key: bytes) -> None:
         """Take back what `add` did, the id still being taken."""
-        self.size -= 1
+        self.more -= 1
         if self.table.kind.grouped:
             self.groups[rule.id] = self.group(rule.id)[:-1]
 
@@ -353,6 +417,7 @@ class Staged:
         """`new` has the id and the match of `old`; its name and its priority may differ."""
         kind = self.table.kind
         if old.priority != new.priority or kind.grouped:
+            self.seen.pointed.add(old.id)
             before, after = kind.key_of(old), kind.key_of(new)
             if kind.grouped:
                 self.rules[before] = None
@@ -371,4 +436,4 @@ class Staged:
                 self.names[fold(new.name)] = new.id
 
     def point(self, id_: int, by: int) -> None:
-        self.pointed[id_] = self.points(id_) + by
+        self.pointed[id_] = self.pointed.get(id_, 0) + by

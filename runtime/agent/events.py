@@ -20,11 +20,18 @@ if TYPE_CHECKING:
 DEPTH = 4096
 
 
+#: Rules that an event names; of more only the fact is told.
+NAMED = 1000
+
+
 @dataclass(frozen=True)
 class RulesChanged:
+    """`more`: than an event names."""
+
     created: Sequence[Reference]
     changed: Sequence[Reference]
     removed: Sequence[Reference]
+    more: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import gc
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from ...compiler.requests.columns import Columns
 from ...compiler.requests.columns import load as unpack
+from ...compiler.requests.meanwhile import NONE, Pause, Touched
 from ...compiler.requests.plan import Plan
 from ...compiler.requests.rules import Reference, Rule
 from ...compiler.requests.wire import Codecs, decode
@@ -35,10 +36,12 @@ from ..loading.ports import Port, as_wanted
 from ..loading.refresh import Refreshed, Surroundings
 from ..upgrades.upgrade import Weighed, upgrade, weigh
 from . import faults
-from .events import Event, Events, PipelineChanged, PortChanged, RulesChanged
+from .events import NAMED, Event, Events, PipelineChanged, PortChanged, RulesChanged
 from .held import Held
+from .large import FEWEST, is_large, make_large
 from .outcome import MovedOn, Outcome, outcome_of
 from .tally import Tally
+from .turns import Turns, no_collecting
 
 #: Octets of an idempotency key.
 LONGEST_KEY = 64
@@ -61,6 +64,17 @@ class Wish:
     parsed: Request | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A wish as it was read with these codecs (None: it is for another build). `digest`: of its
+    content, where it has a key."""
+
+    wish: Wish
+    digest: bytes
+    wanted: Request | Columns | None
+    codecs: Codecs
+
+
 class Owner:
     """Holds the pipeline's only writer and its rule book. Every method may be called from any
     thread, and raises `Refused` with nothing changed."""
@@ -69,7 +83,11 @@ class Owner:
         self.name, self.events, self.journal = loaded.name, events, journal
         #: Called when something was written: the scribe is to look after it.
         self.stir: Callable[[], None] = lambda: None
-        self._lock = Lock()
+        self.turns = Turns()
+        #: One large request after the other; taken before a turn, if both are.
+        self._long = Lock()
+        #: What others changed while a large request is made, if one is.
+        self.touched: Touched | None = None
         #: One snapshot after the other; taken before a turn, if both are.
         self._folding = Lock()
         #: What is in force, where the journal does not have it yet.
@@ -102,7 +120,8 @@ class Owner:
         any more. Returns when it may be acknowledged."""
         begun = time.perf_counter()
         try:
-            outcome = self._in_force(wish, until)
+            with no_collecting() if len(wish.content) >= FEWEST else nullcontext():
+                outcome = self._in_force(wish, until)
             forced = time.perf_counter()
             if self.journal is not None:
                 self.stir()
@@ -119,37 +138,66 @@ class Owner:
         # In the numbers of another build it may say nothing, but may have been answered before.
         wanted = wish.parsed or (_read(wish, codecs) if self._is_for(wish) else None)
         digest = blake2b(wish.content, digest_size=16).digest() if wish.key else b""
-        with self._turn(until):
-            outcome = self._before(wish.key, digest) if wish.key else None
-            if outcome is None:
-                if not self._is_for(wish):
-                    raise refused(faults.other_build())
-                if wanted is None or codecs is not self.codecs:  # upgraded since it was read
-                    wanted = _read(wish, self.codecs)
-                outcome = self._make(wish, wanted, digest)
-        return outcome
+        asked = Asked(wish, digest, wanted, codecs)
+        del wanted
+        if is_large(asked, self):
+            return make_large(self, asked, until)
+        with self.turn(until):
+            return self.known(asked) or self.make(asked)
 
     def _is_for(self, wish: Wish) -> bool:
         return wish.digest in ("", self.digest)
 
-    def _make(self, wish: Wish, wanted: Request | Columns, digest: bytes) -> Outcome:
-        self._expect(wish.if_revision)
+    def known(self, asked: Asked) -> Outcome | None:
+        """What was answered to it before. Raises `Refused` where its key was another's."""
+        return self._before(asked.wish.key, asked.digest) if asked.wish.key else None
+
+    def fresh(self, asked: Asked) -> Request | Columns:
+        """What it says to the build that is loaded."""
+        if not self._is_for(asked.wish):
+            raise refused(faults.other_build())
+        if asked.wanted is None or asked.codecs is not self.codecs:  # upgraded since it was read
+            return _read(asked.wish, self.codecs)
+        return asked.wanted
+
+    def make(self, asked: Asked) -> Outcome:
+        """In its turn: plan it and carry it out."""
+        wanted = self.fresh(asked)
+        self.expect(asked.wish.if_revision)
+        return self.carry_out(asked, self.loaded.plan(wanted))
+
+    def carry_out(
+        self, asked: Asked, plan: Plan, pause: Pause = NONE, check: Callable[[], None] | None = None
+    ) -> Outcome:
+        """Make a plan, and have it in the journal. `check`: whether it may be, after the pauses."""
         self._need_journal()
-        plan = self.loaded.plan(wanted)
-        outcome = outcome_of(plan, self.revision + 1)
-        journal = self.journal
-        if journal is not None:
-            journal.request(wish.content, wish.packed, wish.key, digest, outcome)
+        wish, loaded, journal, begun = asked.wish, self.loaded, self.journal, self.revision
+        outcome, written = outcome_of(plan, begun + 1), False
+
+        def ready() -> None:
+            nonlocal outcome, written
+            if check is not None:
+                check()
+                self._need_journal()
+                self.known(asked)
+                outcome = replace(outcome, revision=self.revision + 1)
+            if journal is not None:
+                # Ids that were not given to others' rules, or were because of others' rules.
+                beside = self.touched is not None if check is None else self.revision != begun
+                ids = plan.allotted if beside else None
+                journal.request(wish.content, wish.packed, wish.key, asked.digest, outcome, ids)
+                written = True
+
         try:
-            self._in_maps(lambda: self.loaded.apply_plan(plan))
+            self._in_maps(lambda: loaded.apply_plan(plan, ready, pause))
         except BaseException:
-            if journal is not None and self.revision < outcome.revision:
+            if journal is not None and written and self.revision < outcome.revision:
                 journal.withdraw(outcome.revision)
             raise
-        if wish.packed:
-            gc.freeze()
+        if self.touched is not None and check is None:
+            self.touched.add(plan, loaded.book.kinds)
         if wish.key:
-            self._remember(wish.key, digest, outcome)
+            self._remember(wish.key, asked.digest, outcome)
         self._tell(plan)
         return outcome
 
@@ -158,11 +206,13 @@ class Owner:
     ) -> tuple[_Result, int]:
         """Change the pipeline otherwise than by a request: what the agent does by itself. Returns
         what `work` does, and the revision from then on."""
-        with self._turn(until):
+        with self.turn(until):
             before = self.revision
             try:
                 done = self._in_maps(lambda: work(self.loaded))
             finally:
+                if self.touched is not None:
+                    self.touched.everything = True
                 if self.journal is not None and self.revision != before:
                     self.journal.note(self.revision, self.loaded)
             return done, self.revision
@@ -196,23 +246,23 @@ class Owner:
     @contextmanager
     def still(self, until: float | None = None) -> Iterator[AnyLoaded]:
         """The pipeline, with no transaction going on."""
-        with self._turn(until):
+        with self.turn(until):
             yield self.loaded
 
     def answer(self, key: str) -> Outcome | None:
         """That to the request with this idempotency key, if it was made."""
-        with self._turn(None):
+        with self.turn(None):
             known = self._answered.get(key)
         return known[1] if known is not None else None
 
     def find(self, references: Iterable[Reference]) -> dict[Reference, Rule]:
         """Those of these rules that there are."""
-        with self._turn(None):
+        with self.turn(None):
             book = self.loaded.book  # of an upgraded pipeline, perhaps without the kind
             found = {each: book.get(*each) for each in references if each.kind in book.kinds}
         return {each: rule for each, rule in found.items() if rule is not None}
 
-    def _expect(self, revision: int | None) -> None:
+    def expect(self, revision: int | None) -> None:
         if revision is not None and revision != self.revision:
             raise MovedOn(self.revision, revision)
 
@@ -225,8 +275,8 @@ class Owner:
         """Put a new build in the place of the running one. Returns how they differ, as a table, how
         many rules there are, and of how many other octets are written. No request is carried out
         meanwhile."""
-        with self._folding, self._turn(until):
-            self._expect(if_revision)
+        with self._folding, self.turn(until):
+            self.expect(if_revision)
             running = self.loaded
             if isinstance(running, LoadedCard):
                 running.need_fit(bundle)
@@ -287,7 +337,7 @@ class Owner:
         if journal is None:
             return
         with self._folding:
-            with journal.open_next() as descriptor, self._turn(None):
+            with journal.open_next() as descriptor, self.turn(None):
                 made = self._turn_over(journal, descriptor)
             self._write_down(journal, made)
 
@@ -327,23 +377,37 @@ class Owner:
         self.fold_if_due()
         journal = self.journal
         if journal is not None and journal.findings:
-            with self._turn(None):
+            with self.turn(None):
                 journal.note(self.revision, self.loaded)
 
+    def need_open(self) -> None:
+        """Raises `Refused` if it was closed, or unloaded."""
+        if self._ended is not None:
+            raise refused(self._ended)
+
     @contextmanager
-    def _turn(self, until: float | None) -> Iterator[None]:
+    def alone(self, until: float | None) -> Iterator[None]:
+        """No other large request meanwhile."""
         begun = time.monotonic()
-        patience = PATIENCE if until is None else min(max(0.0, until - begun), PATIENCE)
-        if not self._lock.acquire(timeout=patience):
+        if not self._long.acquire(timeout=_patience(until)):
             raise refused(faults.late(time.monotonic() - begun))
         try:
-            if self._ended is not None:
-                raise refused(self._ended)
+            yield
+        finally:
+            self._long.release()
+
+    @contextmanager
+    def turn(self, until: float | None) -> Iterator[None]:
+        begun = time.monotonic()
+        if not self.turns.take(_patience(until)):
+            raise refused(faults.late(time.monotonic() - begun))
+        try:
+            self.need_open()
             if self.loaded.closed:  # it could not be opened again when it had to be
                 self._take(open_loaded(self.name))
             yield
         finally:
-            self._lock.release()
+            self.turns.give()
 
     def _in_maps(self, work: Callable[[], _Result]) -> _Result:
         """Change the maps. If memory and maps may differ after a failure, memory is made anew."""
@@ -370,7 +434,9 @@ class Owner:
             self._answered.popitem(last=False)
 
     def _tell(self, plan: Plan) -> None:
-        if self.events:
+        if len(plan.created) + len(plan.changed) + len(plan.removed) > NAMED:
+            self.events.tell(Event(self.name, self.revision, RulesChanged((), (), (), True)))
+        elif self.events:
             created, changed, removed = (
                 [Reference(rule.kind, rule.id) for rule in rules]
                 for rules in (plan.created, [new for _, new in plan.changed], plan.removed)
@@ -388,8 +454,8 @@ class Owner:
     @contextmanager
     def hold(self) -> Iterator[Held]:
         """The rules of this moment, for somebody else to read at leisure."""
-        with self._turn(None):
-            held = Held(self, self._turn)
+        with self.turn(None):
+            held = Held(self, self.turn)
         try:
             yield held
         finally:
@@ -399,22 +465,30 @@ class Owner:
 
     def close(self) -> None:
         """Let go of the pipeline, which goes on working. May be called again."""
-        with self._lock:
+        self.turns.take()
+        try:
             self._ended = self._ended or faults.ended()
             self.loaded.close()
             self.tally.close()
             if self.journal is not None:
                 self.journal.close()
+        finally:
+            self.turns.give()
 
     def unload(self) -> None:
         """Detach and remove it."""
-        with self._turn(None):
+        with self.turn(None):
             revision, self._ended = self.revision, not_loaded(self.name, ())
             self.loaded.unload()
             self.tally.close()
             if self.journal is not None:
                 self.journal.close()
         self.events.tell(Event(self.name, revision, PipelineChanged("unloaded")))
+
+
+def _patience(until: float | None) -> float:
+    """Seconds."""
+    return PATIENCE if until is None else min(max(0.0, until - time.monotonic()), PATIENCE)
 
 
 def _read(wish: Wish, codecs: Codecs) -> Request | Columns:

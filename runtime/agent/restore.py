@@ -11,22 +11,24 @@ until the journal says that it has. If the agent was killed in between, the maps
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ...compiler.interpreter.environment import Limit
+from ...compiler.requests.columns import Columns
 from ...compiler.requests.columns import load as unpack
 from ...compiler.requests.wire import Codecs, decode
 from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.request import Request
 from ..card import snapshot as card_snapshot
 from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
 from ..faults import refused
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, config_of, ifindexes_of
-from ..journal.log import NOTE, PACKED, Entry
+from ..journal.log import ALLOTTED, NOTE, PACKED, Entry, allotted
 from ..journal.store import Kept, Store, Written
 from ..kernel.handles import Map
 from ..liveness.settings import from_json as liveness_of
@@ -184,13 +186,22 @@ def replay(
             continue
         loaded.skip_to(entry.revision - 1)
         try:
-            packed = entry.form == PACKED
-            loaded.apply(unpack(entry.content) if packed else decode(entry.content, codecs))
+            loaded.apply(*_wanted(entry, codecs))
         except Refused as error:
             findings.append(store_faults.not_replayed(loaded.name, entry.revision))
             findings += error.diagnostics
     book.ifindexes = now
     return findings
+
+
+def _wanted(
+    entry: Entry, codecs: Codecs
+) -> tuple[Request | Columns, Mapping[str, Sequence[int]] | None]:
+    """What was asked for, and the ids that it gave, where they are written down."""
+    if entry.form == PACKED:
+        return unpack(entry.content), None
+    ids, content = allotted(entry.content) if entry.form == ALLOTTED else (None, entry.content)
+    return decode(content, codecs), ids
 
 
 def _numbers(ifindexes: Mapping[str, Any]) -> dict[int, int]:

@@ -7,12 +7,13 @@ them are images of the rules, on the host.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
 from ...compiler.manifest import Manifest
+from ...compiler.requests.meanwhile import NONE, Pause
 from ...compiler.requests.rulebook import Plan
 from ...lang.diagnostics import Refused
 from .. import faults as common
@@ -278,7 +279,10 @@ class LoadedCard(Pinned):
     def skip_to(self, revision: int) -> None:
         self.images.revision = max(self.revision, revision)
 
-    def apply_plan(self, plan: Plan) -> None:
+    def apply_plan(
+        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: Pause = NONE
+    ) -> None:
+        ready()
         self.writer.apply(plan)
         self.book.commit(plan)
 

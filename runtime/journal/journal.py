@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ from ..agent.outcome import Outcome
 from ..loading.bundle import Bundle
 from ..loading.either import AnyLoaded
 from . import faults, log
-from .log import IES, NOTE, PACKED, Entry, Log
+from .log import ALLOTTED, IES, NOTE, PACKED, Entry, Log
 from .store import Build, Snapshot, Store
 
 #: Idempotency keys that are remembered.
@@ -66,12 +66,16 @@ class Journal:
     # ---- transactions -----------------------------------------------------------------------
 
     def request(
-        self, content: bytes, packed: bool, key: str, digest: bytes, outcome: Outcome
-    ) -> None:
-        """A request that is about to be made, and its answer."""
+        self, content: bytes, packed: bool, key: str, digest: bytes, outcome: Outcome,
+        ids: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:  # fmt: skip
+        """A request that is about to be made, and its answer. `ids`: those that it gives to rules,
+        by kind, where it would give others to them if it were made alone."""
         self._settle()
         self._mark = self.log.size
         revision, form = outcome.revision, PACKED if packed else IES
+        if ids:
+            form, content = ALLOTTED, log.with_allotted(ids, content)
         if key:
             entry = Entry(revision, form, content, key, digest, _answer(outcome))
         else:

@@ -10,10 +10,11 @@ power cut leaves at worst a last record that is not, and is cut off.
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -22,10 +23,12 @@ from zlib import crc32
 from ..faults import refused
 from . import faults
 
-#: A request as octets, one in packed columns, or a mere note of the ports' ifindexes (JSON).
-IES, PACKED, NOTE = 0, 1, 2
+#: A request as octets, one in packed columns, a mere note of the ports' ifindexes (JSON), or a
+#: request as octets behind the ids that it gave to rules without one (see `allotted`).
+IES, PACKED, NOTE, ALLOTTED = 0, 1, 2, 3
 _PREFIX = struct.Struct("<II")
 _HEAD = struct.Struct("<QBBBI")
+_SIZE = struct.Struct("<I")
 #: Octets behind a record that cannot be read in which the next one is looked for.
 _NEAR = 1 << 16
 
@@ -39,6 +42,18 @@ class Entry(NamedTuple):
     key: str = ""
     digest: bytes = b""
     answer: bytes = b""
+
+
+def with_allotted(ids: Mapping[str, Sequence[int]], request: bytes) -> bytes:
+    """The content of an ALLOTTED entry: octets of JSON u32, JSON, request."""
+    said = json.dumps(ids).encode()
+    return _SIZE.pack(len(said)) + said + request
+
+
+def allotted(content: bytes) -> tuple[dict[str, list[int]], bytes]:
+    """Ids by kind in the order of the rules, and the request."""
+    end = _SIZE.size + _SIZE.unpack_from(content)[0]
+    return json.loads(content[_SIZE.size : end]), content[end:]
 
 
 class Log:
@@ -234,7 +249,7 @@ def _goes_on(rest: memoryview, found: list[Entry]) -> bool:
         if not _HEAD.size <= length <= len(rest) - start:
             continue
         revision, form, keys, _, _ = _HEAD.unpack_from(rest, start)
-        likely = form in (IES, PACKED, NOTE) and keys <= 64 and last < revision
+        likely = form in (IES, PACKED, NOTE, ALLOTTED) and keys <= 64 and last < revision
         if likely and crc32(rest[start : start + length]) == checksum:
             return True
     return False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...compiler.manifest import ManifestError
+from ...compiler.requests.meanwhile import NONE, Pause
 from ...compiler.requests.rulebook import Plan
 from ...lang.diagnostics import Refused
 from .. import faults
@@ -225,8 +226,12 @@ class Loaded(Pinned):
     def snapshot(self) -> list[bytes]:
         return snapshot.take(self.writer, self.manifest)
 
-    def apply_plan(self, plan: Plan) -> None:
-        self.writer.try_apply(plan)
+    def apply_plan(
+        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: Pause = NONE
+    ) -> None:
+        self.writer.try_apply(plan, pause, ready)
+        if pause is not NONE:
+            plan = plan._replace(revision=self.book.revision)
         self.book.commit(plan)
 
     def refresh(self, seen: Surroundings | None = None) -> Refreshed:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 from ...compiler.manifest import ManifestError, from_json
 from ...compiler.requests.columns import Columns
+from ...compiler.requests.meanwhile import NONE, Pause
 from ...compiler.requests.rulebook import Plan, RuleBook
 from ...lang.request import Request
 from .. import faults
@@ -71,22 +73,29 @@ class Pinned(ABC):
     def snapshot(self) -> list[bytes]:
         """The rules as octets."""
 
-    def apply(self, wanted: Request | Columns) -> Plan:
+    def apply(
+        self, wanted: Request | Columns, again: Mapping[str, Sequence[int]] | None = None
+    ) -> Plan:
         """Make a request's changes, or create packed rules, all at one moment. Raises `Refused`
-        with nothing changed."""
-        plan = self.plan(wanted)
+        with nothing changed. `again`: see `RuleBook.plan`."""
+        plan = self.plan(wanted, again)
         self.apply_plan(plan)
         return plan
 
-    def plan(self, wanted: Request | Columns) -> Plan:
+    def plan(
+        self, wanted: Request | Columns, again: Mapping[str, Sequence[int]] | None = None
+    ) -> Plan:
         """What it comes to. Raises `Refused`; changes nothing."""
         if isinstance(wanted, Request):
-            return self.book.plan(wanted)
+            return self.book.plan(wanted, again)
         return self.book.plan_columns(wanted)
 
     @abstractmethod
-    def apply_plan(self, plan: Plan) -> None:
-        """Make a plan of `book`."""
+    def apply_plan(
+        self, plan: Plan, ready: Callable[[], None] = lambda: None, pause: Pause = NONE
+    ) -> None:
+        """Make a plan of `book`. `ready` and `pause`: see `Writer.apply`; what is changed in pauses
+        must be nothing that the plan rests on."""
 
     # ---- surroundings -----------------------------------------------------------------------
 

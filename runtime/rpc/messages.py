@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..liveness.health import Quality
     from ..loading.ports import Port
 
-#: Rules that an event names; of more only the fact is told.
-_NAMED = 1000
 _STATES = {
     "unknown": pb.Overlay.UNKNOWN, "alive": pb.Overlay.ALIVE, "dead": pb.Overlay.DEAD,
 }  # fmt: skip
@@ -98,7 +96,7 @@ def event(told: events.Event) -> pb.Event:
     what = told.what
     if isinstance(what, events.RulesChanged):
         parts = (what.created, what.changed, what.removed)
-        if sum(map(len, parts)) > _NAMED:
+        if what.more:
             made.rules.more = True
         else:
             for into, rules in zip(

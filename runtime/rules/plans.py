@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from ...compiler.requests.meanwhile import NONE, paced
 from ...compiler.requests.rules import Rule
 from .bulk import Staging, rows
 from .tables import SLOT, Table
@@ -32,32 +33,35 @@ class Plan(Protocol):
 
 
 class Changes(NamedTuple):
-    """A plan made by hand."""
+    """A plan made by hand. `apart`: no other transaction may be made while this one is staged."""
 
     created: Sequence[Rule] = ()
     changed: Sequence[Change] = ()
     removed: Sequence[Rule] = ()
     blocks: Sequence[Block] = ()
+    apart: bool = False
 
 
-def work_of(plan: Plan, tables: Tables) -> Plan:
+def work_of(plan: Plan, tables: Tables, pause: Callable[[], None] = NONE) -> Changes:
     """The plan as the tables take it: `created` get new cells, `changed` new records in theirs,
     `removed` give theirs up; `blocks` are created, too. A rule that changes its match or its
     priority gets a new cell, and those that point at it, or at one that is made anew under its id,
     new records."""
     created, changed, removed = plan.created, plan.changed, plan.removed
     if not (changed or removed or plan.blocks):
-        return plan
+        return Changes(created)
     blocks = _blocks(plan) if plan.blocks else ()
     if blocks:
         created = ()
-    stay = [pair for pair in changed if _stays(*pair)] if changed else changed
+    stay = [pair for pair in paced(changed, pause) if _stays(*pair)] if changed else changed
+    again = False
     if len(stay) < len(changed) or (created and removed):
         moved = [pair for pair in changed if not _stays(*pair)]
         created = [*created, *(new for _, new in moved)]
         removed = [*removed, *(old for old, _ in moved)]
-        stay = [*stay, *_repointed(tables, created, stay, removed)]
-    return Changes(created, stay, removed, blocks)
+        repointed = _repointed(tables, created, stay, removed)
+        stay, again = [*stay, *repointed], bool(repointed)
+    return Changes(created, stay, removed, blocks, again or bool(blocks))
 
 
 def _stays(old: Rule, new: Rule) -> bool:

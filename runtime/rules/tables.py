@@ -7,7 +7,7 @@ grace period or commits; transaction.py does.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,6 +81,9 @@ class Pool:
 
     def give(self, number: int) -> None:
         (self.aside if self.holds else self.back).append(number)
+
+    def give_many(self, numbers: Iterable[int]) -> None:
+        (self.aside if self.holds else self.back).extend(numbers)
 
     def _need(self, count: int) -> None:
         if count > len(self) and self.aside:
@@ -177,13 +180,10 @@ class Table:
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def lead(self, id_: int, cell: int, to: int) -> None:
-        """Let an id that leads to `cell` lead to another one, or (0) to none."""
+    def forget(self, id_: int, cell: int) -> None:
+        """Let an id that leads to `cell` lead to none."""
         if self.ids.get(id_) == cell:
-            if to:
-                self.ids[id_] = to
-            else:
-                del self.ids[id_]
+            del self.ids[id_]
 
     def without(self, rule: Rule, absent: Collection[Reference]) -> Rule:
         """A spread without those of its members; as it is if it has no others."""

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from ...compiler.manifest import Manifest
+from ...compiler.requests.meanwhile import NONE, Pause, paced
 from ...compiler.requests.rules import Reference, Rule
 from .. import faults
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map
+from .batch import MANY, Batch, batches
 from .bulk import Staging
 from .directory import Directory, DirectoryFull, NoVersion, Retired
 from .images import TooLong
@@ -28,6 +30,8 @@ __all__ = ["FARTHEST", "Broken", "Changes", "Dangling", "NextHops", "Plan", "Wri
 FARTHEST = 1 << 14
 #: Cells that changed since the last grace period, at most, before the next is taken unasked.
 _MOST_CHANGED = 1024
+#: Rules that are buried at a time, and at most by a transaction that others do not wait for.
+_SPADE, _MOST_BURIED = 64, 2048
 _EPOCH, _DIRTY = 0, 2  # u64 words of struct control
 
 
@@ -38,37 +42,46 @@ class NextHops(Protocol):
     def next_hop(self, port: int, address: bytes) -> bytes: ...
 
 
-class _Step:
+class Step:
     """What a transaction does to one cell. `rule`: the one that comes, changes or goes; `word`:
     what the cell held before, 0 where the rule comes; `slot`: of its new record, 0 where the rule
-    goes; `was`: the cell that its id led to before; `keys`: those inserted."""
+    goes; `keys`: those inserted."""
 
-    __slots__ = ("cell", "keys", "rule", "slot", "table", "was", "word")
+    __slots__ = ("cell", "keys", "rule", "slot", "table", "word")
 
     def __init__(self, table: Table, rule: Rule, cell: int, word: int) -> None:
         self.table, self.rule, self.cell, self.word = table, rule, cell, word
-        self.slot = self.was = 0
+        self.slot = 0
         self.keys: list[bytes] = []
 
 
 class _Staged:
-    """What a transaction has done that nobody sees yet."""
+    """What a transaction has done that nobody sees yet. `ids`: the cells that ids of a kind will
+    lead to; `batches`: the steps again, where they are many; `written`: whether cells are."""
 
-    __slots__ = ("many", "steps")
+    __slots__ = ("batches", "ids", "many", "steps", "written")
 
     def __init__(self) -> None:
-        self.steps: list[_Step] = []
+        self.steps: list[Step] = []
         self.many: list[Staging] = []
+        self.batches: list[Batch] = []
+        self.ids: dict[tuple[str, int], int] = {}
+        self.written = False
+
+    @property
+    def all_many(self) -> list[Staging | Batch]:
+        return [*self.many, *self.batches]
 
 
-class _Owed(_Staged):
+class _Owed:
     """What is to be done after the next grace period. `size` cells, the first of them changed by
     the transaction after `since`; -1 where nothing is owed."""
 
-    __slots__ = ("retired", "since", "size")
+    __slots__ = ("many", "retired", "since", "size", "steps")
 
     def __init__(self) -> None:
-        super().__init__()
+        self.steps: list[Step] = []
+        self.many: list[Staging | Batch] = []
         self.retired: list[tuple[Directory, Retired]] = []
         self.since, self.size = -1, 0
 
@@ -102,6 +115,9 @@ class Writer:
         self.absent: frozenset[Reference] = frozenset()
         self._grace = grace
         self._owed = _Owed()
+        #: Rules that are gone for every packet, and whose keys are still there.
+        self._graves: list[Step] = []
+        self._staging = 0  # transactions that are being staged
         self._broken = False
         self.graces = 0
 
@@ -135,41 +151,55 @@ class Writer:
 
     # ---- one transaction --------------------------------------------------------------------
 
-    def apply(self, plan: Plan) -> None:
-        """Make the plan's changes, all at one moment. Raises `Refused` with nothing changed."""
+    def apply(
+        self, plan: Plan, pause: Pause = NONE, ready: Callable[[], None] = lambda: None
+    ) -> None:
+        """Make the plan's changes, all at one moment. Raises `Refused` with nothing changed.
+
+        In a `pause` other transactions may be made. From `ready` on there is none: it is called
+        when only the moment itself is left."""
         if self._broken:
             raise Broken
-        work = work_of(plan, self.tables)
-        if self._owed.since >= 0 and self._due(work):
-            self.settle()
+        work = work_of(plan, self.tables, pause)
+        if work.apart:
+            pause = NONE
+        if self._owed.since >= 0 and self._due(work, pause):
+            self._settle()
         try:
-            self._attempt(work)
+            self._attempt(work, pause, ready)
         except (NoRoom, DirectoryFull, NoVersion, BpfError):
             # What is owed may be just what is missing.
-            if not self._owed:
+            if not self._owed and not self._graves:
                 raise
             self.settle()
-            self._attempt(work)
+            self._attempt(work, pause, ready)
 
-    def try_apply(self, plan: Plan) -> None:
+    def try_apply(
+        self, plan: Plan, pause: Pause = NONE, ready: Callable[[], None] = lambda: None
+    ) -> None:
         """`apply`, with what the maps cannot hold said in the user's terms."""
         try:
-            self.apply(plan)
+            self.apply(plan, pause, ready)
         except (NoRoom, DirectoryFull, Dangling, TooLong, BpfError) as error:
             kinds = {name: table.kind for name, table in self.tables.items()}
             raise faults.refused(faults.of_tables(error, kinds)) from error
 
-    def _attempt(self, work: Plan) -> None:
+    def _attempt(self, work: Changes, pause: Pause, ready: Callable[[], None]) -> None:
         staged = _Staged()
         self.control[_DIRTY] = 1
-        epoch = self.control[_EPOCH] + 1
+        self._staging += 1
+        epoch = 0
         try:
-            self._stage(work, staged)
+            self._stage(work, staged, pause)
             for block in work.blocks:
                 staging = Staging(self.tables[block.kind.name])
                 staged.many.append(staging)
                 staging.stage(block, self._cell_of)
+            if len(staged.steps) >= MANY:
+                staged.batches = batches(staged.steps, pause)
             self._publish_directories()
+            ready()
+            epoch = self.control[_EPOCH] + 1
             self._write_cells(staged, epoch & (EPOCHS - 1))
             # x86 keeps stores in order, so that whoever reads this epoch finds all of the above;
             # on arm64 a barrier would have to stand here.
@@ -181,16 +211,18 @@ class Writer:
             # Past the store it is in force, whatever interrupts this: the maps are right, the
             # next writer reads them.
             if self.control[_EPOCH] != epoch:
-                self._undo(staged)
+                self._undo(staged, pause)
             raise
+        finally:
+            self._staging -= 1
 
-    def _due(self, work: Plan) -> bool:
+    def _due(self, work: Changes, pause: Pause) -> bool:
         """A cell changes once in a grace period, and none is left unsettled for too long."""
         owed = self._owed
         if owed.size > _MOST_CHANGED or self.control[_EPOCH] - owed.since >= FARTHEST:
             return True
         gone = [old for old, _ in work.changed] if work.changed else ()
-        for rule in (*gone, *work.removed):
+        for rule in paced((*gone, *work.removed), pause):
             table = self.tables[rule.kind]
             if not table.settled(table.sequences[rule.sequence]):
                 return True
@@ -198,21 +230,24 @@ class Writer:
 
     # ---- staging ----------------------------------------------------------------------------
 
-    def _stage(self, work: Plan, staged: _Staged) -> None:
-        tables, steps = self.tables, staged.steps
-        for rule in work.created:
+    def _stage(self, work: Changes, staged: _Staged, pause: Pause) -> None:
+        tables, steps, ids = self.tables, staged.steps, staged.ids
+        for rule in paced(work.created, pause):
             table = tables[rule.kind]
-            step = _Step(table, rule, table.free_cells.take(), 0)
+            step = Step(table, rule, table.free_cells.take(), 0)
             steps.append(step)
             if not table.kind.grouped:
-                step.was = table.ids.get(rule.id, 0)
-                table.ids[rule.id] = step.cell
-        for old, new in work.changed:
+                ids[rule.kind, rule.id] = step.cell
+        for old, new in paced(work.changed, pause):
             table = tables[new.kind]
             cell = table.sequences[old.sequence]
-            steps.append(_Step(table, new, cell, table.cells[cell]))
-        cell_of, next_hop_of, absent = self._cell_of, self.next_hops.next_hop, self.absent
-        for step in steps:  # by now all ids lead to cells
+            steps.append(Step(table, new, cell, table.cells[cell]))
+
+        def cell_of(kind: str, number: int) -> int:
+            return ids.get((kind, number)) or self._cell_of(kind, number)
+
+        next_hop_of, absent = self.next_hops.next_hop, self.absent
+        for step in paced(steps, pause):  # by now all ids lead to cells
             table, rule, cell = step.table, step.rule, step.cell
             step.slot = slot = table.free_slots.take()
             seen = table.without(rule, absent) if absent and rule.members else rule
@@ -223,10 +258,10 @@ class Writer:
             table.image_codec.write(table.images, at, rule, cell, matches.image)
             if not step.word:
                 table.insert(matches, cell, step.keys)
-        for rule in work.removed:
+        for rule in paced(work.removed, pause):
             table = tables[rule.kind]
             cell = table.sequences[rule.sequence]
-            steps.append(_Step(table, rule, cell, table.cells[cell]))
+            steps.append(Step(table, rule, cell, table.cells[cell]))
 
     def _cell_of(self, kind: str, number: int) -> int:
         try:
@@ -245,27 +280,31 @@ class Writer:
 
     def _write_cells(self, staged: _Staged, epoch: int) -> None:
         high = epoch << 48
-        for staging in staged.many:
-            staging.write_cells(epoch)
-        for step in staged.steps:
+        staged.written = True
+        for many in staged.all_many:
+            many.write_cells(epoch)
+        for step in staged.steps if not staged.batches else ():
             step.table.cells[step.cell] = step.word >> 24 & SLOT | step.slot << 24 | high
 
-    def _undo(self, staged: _Staged) -> None:
+    def _undo(self, staged: _Staged, pause: Pause) -> None:
         """Nothing of it was visible; nothing of it stays."""
+        if self._broken:  # closed in a pause: whoever opens the maps puts them right
+            return
         self._broken = True
-        for step in staged.steps:
+        for step in staged.steps if staged.written else ():
             step.table.cells[step.cell] = step.word
         for staging in staged.many:
             staging.undo()
-        for step in reversed(staged.steps):
+        self._broken = False
+        for step in paced(reversed(staged.steps), pause.rest):
+            self._broken = True
             table = step.table
             table.undo(step.keys, step.cell)
             if step.slot:
                 table.free_slots.give(step.slot)
             if not step.word:
-                table.lead(step.rule.id, step.cell, step.was)
                 table.free_cells.give(step.cell)
-        self._broken = False
+            self._broken = False
 
     # ---- after the store --------------------------------------------------------------------
 
@@ -276,20 +315,24 @@ class Writer:
 
     def _remember(self, staged: _Staged) -> None:
         owed = self._owe()
-        for staging in staged.many:
-            staging.remember()
-            owed.many.append(staging)
-            owed.size += len(staging.cells)
+        for many in staged.all_many:
+            many.remember()
+            owed.many.append(many)
+            owed.size += len(many.cells)
+        if staged.batches:
+            return
         for step in staged.steps:
             table, rule, cell = step.table, step.rule, step.cell
             # A rule whose priority changed has one sequence and two steps: it comes to its new
             # cell first, then leaves its old one, which by then is not the sequence's any more.
             if not step.word:
                 table.sequences[rule.sequence] = cell
+                if not table.kind.grouped:
+                    table.ids[rule.id] = cell
             elif not step.slot:
                 if table.sequences[rule.sequence] == cell:
                     del table.sequences[rule.sequence]
-                table.lead(rule.id, cell, 0)
+                table.forget(rule.id, cell)
         owed.steps += staged.steps
         owed.size += len(staged.steps)
 
@@ -323,35 +366,57 @@ class Writer:
         self._grace()
         self.graces += 1
 
-    def settle(self) -> None:
+    def settle(self, pause: Pause = NONE) -> None:
         """Wait for a grace period, then free what no packet can see any more."""
-        owed = self._owed
+        self._settle()
+        while self._graves:
+            self._bury(_SPADE)
+            pause.rest()
+        self._cleaned()
+
+    def _cleaned(self) -> None:
+        """Who finds the maps so has nothing to put right, if that is so."""
+        if not self._staging and not self._graves:
+            self.control[_DIRTY] = 0
+
+    def _settle(self) -> None:
+        """Nothing is owed any more; as many are buried as that lets go."""
+        owed, before = self._owed, len(self._graves)
         if owed:
             self.wait()
             self._broken = True
             self._reclaim(owed)
             self._owed = _Owed()
             self._broken = False
-        self.control[_DIRTY] = 0
+            self._bury(min(len(self._graves) - before, _MOST_BURIED))
+        self._cleaned()
 
     def _reclaim(self, owed: _Owed) -> None:
-        for staging in owed.many:
-            staging.settle()
+        for many in owed.many:
+            many.settle()
+            if isinstance(many, Batch):
+                self._graves += many.gone
         for step in owed.steps:
             table, slot = step.table, step.slot
             table.cells[step.cell] = slot << 24 | slot
             if before := step.word >> 24 & SLOT:
                 table.free_slots.give(before)
-        self._bury([step for step in owed.steps if not step.slot])
+        self._graves += [step for step in owed.steps if not step.slot]
         for directory, retired in owed.retired:
             directory.reclaim(retired)
 
-    def _bury(self, gone: list[_Step]) -> None:
-        """Take out the keys of rules that went, and give their cells back, counted to zero."""
-        for table in self.tables.values():
+    def _bury(self, most: int) -> None:
+        """Take out the keys of so many rules that went, and give their cells back, counted to
+        zero."""
+        gone = self._graves[-most:] if most else []
+        if not gone:
+            return
+        self._broken = True
+        for table in dict.fromkeys(step.table for step in gone):
             mine = [step for step in gone if step.table is table]
             table.withdraw([key for step in mine for key in table.keys_of(step.rule, step.cell)])
             cells = [step.cell for step in mine]
             table.zero_counts(cells)
-            for cell in cells:
-                table.free_cells.give(cell)
+            table.free_cells.give_many(cells)
+        del self._graves[-most:]
+        self._broken = False

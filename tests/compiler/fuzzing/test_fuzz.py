@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helioc.compiler.fuzzing.packets import Drawn
@@ -30,7 +31,7 @@ from helioc.lang.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.rules import plans, transaction
 from helioc.runtime.rules.existence import Filter
-from helioc.runtime.rules.plans import Plan, Tables
+from helioc.runtime.rules.plans import Changes, Plan, Tables
 from helioc.runtime.testrun import KernelBackend, PrivateRun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx
@@ -231,10 +232,10 @@ def filter_of_an_update(patch: pytest.MonkeyPatch) -> None:
         if not changing[0]:
             add(self, key)
 
-    def noticing(self: transaction.Writer, work: Plan) -> None:
+    def noticing(self: transaction.Writer, work: Changes, *others: Any) -> None:
         changing[0] = bool(work.removed)
         try:
-            attempt(self, work)
+            attempt(self, work, *others)
         finally:
             changing[0] = False
 
@@ -246,9 +247,9 @@ def records_of_an_update(patch: pytest.MonkeyPatch) -> None:
     """Rules keep what they gave, and the members that they had, when they were made."""
     work_of = plans.work_of
 
-    def forgetting(plan: Plan, tables: Tables) -> Plan:
+    def forgetting(plan: Plan, tables: Tables, *others: Any) -> Changes:
         work = work_of(plan, tables)
-        return plans.Changes(work.created, (), work.removed, work.blocks)
+        return Changes(work.created, (), work.removed, work.blocks)
 
     patch.setattr(transaction, "work_of", forgetting)
 

@@ -233,15 +233,15 @@ def test_an_agent_that_is_killed_halfway(here: World) -> None:
             if next(calls) == nth:
                 os._exit(7)
 
-        def apply_plan(self: LoadedCard, plan: Plan) -> None:
+        def apply_plan(self: LoadedCard, plan: Plan, *others: Any) -> None:
             for name, method in before_each(killed).items():
                 setattr(Map, name, method)
-            real(self, plan)
+            real(self, plan, *others)
             os._exit(8)
 
         with opened(here) as agent:
             agent.owner()
-            LoadedCard.apply_plan = apply_plan  # type: ignore[method-assign]
+            LoadedCard.apply_plan = apply_plan  # type: ignore[method-assign, assignment]
             asked(agent, MANY)
 
     def go() -> None:

@@ -1,0 +1,75 @@
+"""A large request: planned and staged in pieces, between which others' are made.
+
+They come before it in the order of all. If one of them changed what its plan rests on, it is
+planned again; and at last with nobody let in, so that it is made some day whatever others do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...compiler.requests.meanwhile import Overtaken, Touched, dismantle
+from ...lang.request import Request
+from ..loading.loader import Loaded
+from .outcome import Outcome
+from .turns import Slices
+
+if TYPE_CHECKING:
+    from .owner import Asked, Owner
+
+#: Octets of a request from which on it is one: it has some 200 rules.
+FEWEST = 4096
+#: How often it is planned with others let in.
+TRIES = 3
+
+
+def is_large(asked: Asked, owner: Owner) -> bool:
+    """Whether it takes long. A card's rules change one by one anyway."""
+    wanted = asked.wanted
+    if not isinstance(wanted, Request) or not isinstance(owner.loaded, Loaded):
+        return False
+    many = len(asked.wish.content) >= FEWEST
+    return many or any(change.operation == "replace" for change in wanted.changes)
+
+
+def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
+    """As `Owner.make`, with turns taken here. Raises `Refused` with nothing changed."""
+    with owner.alone(until):
+        for _ in range(TRIES):
+            try:
+                with owner.turn(until):
+                    return owner.known(asked) or _in_pieces(owner, asked)
+            except Overtaken:
+                continue
+        with owner.turn(until):
+            return owner.known(asked) or owner.make(asked)
+
+
+def _in_pieces(owner: Owner, asked: Asked) -> Outcome:
+    loaded, wanted = owner.loaded, owner.fresh(asked)
+    if not isinstance(loaded, Loaded) or not isinstance(wanted, Request):  # by now
+        return owner.make(asked)
+    book, touched = loaded.book, Touched()
+
+    def check() -> None:
+        owner.need_open()
+        owner.expect(asked.wish.if_revision)
+        if owner.loaded is not loaded:
+            raise Overtaken
+        if book.draft is not None and book.draft.overtaken(touched):
+            raise Overtaken
+        touched.clear()
+
+    pause = Slices(owner.turns, check)
+    owner.touched = touched
+    try:
+        with book.planned(wanted, pause) as (planner, plan):
+            outcome = owner.carry_out(asked, plan, pause, check)
+        owner.touched = None
+        loaded.writer.settle(pause)
+        for arranged in planner.tree:
+            dismantle(arranged.nodes, pause.rest)
+        dismantle(planner.tree, pause.rest)
+    finally:
+        owner.touched = None
+    return outcome

@@ -1,0 +1,85 @@
+"""Whose turn it is with a pipeline: one at a time; who has it for long lets others in between."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+#: Seconds that a large request goes on at a time while others wait.
+SLICE = 0.001
+
+
+class Turns:
+    """Of those who wait one stands at the door, whom `let_in` lets in before anybody else."""
+
+    def __init__(self) -> None:
+        self._door, self._turn = Lock(), Lock()
+
+    def take(self, seconds: float = -1) -> bool:
+        """Whether it is ours, within that time (-1: however long it takes)."""
+        end = time.monotonic() + seconds
+        if not self._door.acquire(timeout=seconds):
+            return False
+        left = max(0.0, end - time.monotonic()) if seconds >= 0 else -1
+        try:
+            return self._turn.acquire(timeout=left)
+        finally:
+            self._door.release()
+
+    def give(self) -> None:
+        self._turn.release()
+
+    @property
+    def waited_for(self) -> bool:
+        return self._door.locked()
+
+    def let_in(self) -> None:
+        """Whoever has the turn lets one in who waits, and has it again."""
+        self._turn.release()
+        self.take()
+
+
+class Slices:
+    """The pauses of a large request (compiler/requests/meanwhile.py). `check`: is called when
+    others were let in, and raises what must end it."""
+
+    def __init__(self, turns: Turns, check: Callable[[], None]) -> None:
+        self._turns, self._check = turns, check
+        self._until = time.perf_counter() + SLICE
+
+    def __call__(self) -> None:
+        if self._turns.waited_for and time.perf_counter() >= self._until:
+            self._let_in()
+            self._check()
+
+    def rest(self) -> None:
+        if self._turns.waited_for and time.perf_counter() >= self._until:
+            self._let_in()
+
+    def _let_in(self) -> None:
+        self._turns.let_in()
+        self._until = time.perf_counter() + SLICE
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        self._turns.give()
+        try:
+            yield
+        finally:
+            self._turns.take()
+        self._check()
+
+
+@contextmanager
+def no_collecting() -> Iterator[None]:
+    """What is made in the block lasts, or goes by itself: to look for garbage in between would take
+    as long as all the rest, and everybody would wait for it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -1,0 +1,245 @@
+"""A large request beside others: they are made in between, and it is whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+from agent_world import EDGE, World, world
+from helioc.compiler.requests.wire import encode
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request import Request
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.agent import turns
+from helioc.runtime.agent.agent import Agent
+from helioc.runtime.agent.large import FEWEST, TRIES
+from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.agent.owner import Owner, Wish
+from helioc.runtime.agent.turns import Slices
+from helioc.runtime.journal.store import Store
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.releases import remove_pinned
+from helioc.runtime.rules.transaction import Writer
+from lab import Lab, until
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+COUNT = 400
+FARS = "; ".join(f"create FAR {i} [(action, u8, DROP)]" for i in range(1000, 1000 + COUNT))
+CREATES = "; ".join(["create FAR [(action, u8, DROP)]"] * COUNT)
+UPDATES = "; ".join(f"update FAR {i} [(action, u8, PASS)]" for i in range(1000, 1000 + COUNT))
+DELETES = "; ".join(f"delete FAR {i}" for i in range(1000, 1000 + COUNT))
+#: Pauses after which a large request of `COUNT` changes is being planned, or staged.
+PLANNED, STAGED = 100, 2 * COUNT + 60
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def opened(here: World) -> Iterator[Agent]:
+    agent = Agent(Store(here.state))
+    agent.open_all()
+    try:
+        yield agent
+    finally:
+        agent.close()
+
+
+def load(here: World, agent: Agent) -> Owner:
+    agent.load(read_bundle(here.directory / "bundle"), Source("<edge>", EDGE), here.name)
+    return agent.owner()
+
+
+def wish(owner: Owner, text: str, **more: object) -> Wish:
+    wanted: Request = parse_request(Source("request", text))
+    return Wish(encode(wanted, owner.codecs), **more)  # type: ignore[arg-type]
+
+
+def asked(owner: Owner, text: str) -> Outcome:
+    return owner.apply(wish(owner, text))
+
+
+def rules(owner: Owner) -> dict[str, str]:
+    """Those of the book; the maps have just these."""
+    with owner.still() as loaded:
+        saved = sorted(loaded.book.save())
+        assert sorted(loaded.writer.rules()) == saved  # type: ignore[union-attr]
+    return {f"{r.kind} {r.id}": str((*r[3:4], *r[5:])) for r in saved}
+
+
+@contextmanager
+def at_pause(number: int, do: Callable[[Slices], None]) -> Iterator[None]:
+    """Do something in a large request's pause of that number."""
+    real, calls = Slices.__call__, count()
+
+    def paused(self: Slices) -> None:
+        if next(calls) == number:
+            do(self)
+        real(self)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Slices, "__call__", paused)
+        patched.setattr(turns, "SLICE", 0.0)
+        yield
+
+
+class Beside:
+    """What another client asks for while a large request is under way: from that pause on."""
+
+    def __init__(self, owner: Owner, pause: int, texts: list[str]) -> None:
+        self.owner, self.pause, self.texts = owner, pause, texts
+        self.begun = threading.Event()
+        self.order: list[Outcome | Refused] = []
+
+    def run(self, large: str, **more: object) -> Outcome | Refused:
+        """How the large one ends. `order`: how all do."""
+        other = threading.Thread(target=self._ask)
+        other.start()
+        try:
+            with at_pause(self.pause, self._wait):
+                ended = self._done(large, **more)
+        finally:
+            self.begun.set()
+            other.join()
+        return ended
+
+    def _wait(self, _: Slices) -> None:
+        writer = self.owner.loaded.writer
+        assert isinstance(writer, Writer) and bool(writer._staging) is (self.pause == STAGED)
+        self.begun.set()
+        until(lambda: self.owner.turns.waited_for, "another waits for its turn")
+
+    def _ask(self) -> None:
+        self.begun.wait()
+        for text in self.texts:
+            self._done(text)
+
+    def _done(self, text: str, **more: object) -> Outcome | Refused:
+        ended: Outcome | Refused
+        try:
+            ended = self.owner.apply(wish(self.owner, text, **more))
+        except Refused as refused:
+            ended = refused
+        self.order.append(ended)
+        return ended
+
+
+def inside(here: World, work: Callable[[], None]) -> None:
+    """In the edge's namespace."""
+    here.edge.inside_thread(work)
+
+
+@pytest.mark.parametrize("pause", [PLANNED, STAGED])
+def test_who_comes_while_it_is_made_need_not_wait(
+    here: World, pause: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work() -> None:
+        monkeypatch.setattr(Owner, "settle_journal", lambda _: None)  # it is to be made again
+        with opened(here) as agent:
+            owner = load(here, agent)
+            assert len(wish(owner, CREATES).content) >= FEWEST
+            beside = Beside(owner, pause, ["create FAR [(action, u8, PASS)]"])
+            large = beside.run(CREATES)
+            one, last = beside.order
+            assert isinstance(one, Outcome) and isinstance(large, Outcome) and last is large
+            assert one.revision + 1 == large.revision == owner.revision
+            assert not {*one.created} & {*large.created} and len(large.created) == COUNT
+            before = rules(owner)
+            assert before[f"FAR {one.created[0].id}"] != before[f"FAR {large.created[0].id}"]
+        remove_pinned(here.name)  # as a reboot does: the journal makes the same of it
+        with opened(here) as agent:
+            assert rules(agent.owner()) == before
+            assert agent.owner().revision >= large.revision
+
+    inside(here, work)
+
+
+@pytest.mark.parametrize("pause", [PLANNED, STAGED])
+def test_what_it_rests_on_may_change_meanwhile(here: World, pause: int) -> None:
+    """Then it is planned again: against what there is now."""
+
+    def work() -> None:
+        with opened(here) as agent:
+            owner = load(here, agent)
+            asked(owner, FARS)
+            large = Beside(owner, pause, ["update FAR 1007 [(action, u8, DROP)]"]).run(UPDATES)
+            assert isinstance(large, Outcome) and large.changed_count == COUNT
+            assert len({text for name, text in rules(owner).items() if name[:5] == "FAR 1"}) == 1
+            beside = Beside(owner, pause, ["delete FAR 1007"])
+            revision, before = owner.revision, rules(owner)
+            ended = beside.run(DELETES)
+            assert isinstance(ended, Refused) and ended.diagnostics[0].code == "H0450"
+            del before["FAR 1007"]
+            assert rules(owner) == before and owner.revision == revision + 1
+
+    inside(here, work)
+
+
+def test_who_never_leaves_it_alone_does_not_keep_it_from_being_made(here: World) -> None:
+    def work() -> None:
+        with opened(here) as agent:
+            owner, checks = load(here, agent), count()
+            asked(owner, FARS)
+
+            def changed(pause: Slices) -> None:
+                assert owner.touched is not None
+                owner.touched.everything = True
+                next(checks)
+                pause._check()
+
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(Slices, "__call__", changed)
+                made = asked(owner, UPDATES)
+            assert made.changed_count == COUNT and next(checks) == TRIES
+
+    inside(here, work)
+
+
+def test_it_is_refused_where_others_came_and_it_said_if_none_has(here: World) -> None:
+    def work() -> None:
+        with opened(here) as agent:
+            owner = load(here, agent)
+            now = owner.revision
+            beside = Beside(owner, PLANNED, ["create FAR 7 [(action, u8, PASS)]"])
+            ended = beside.run(CREATES, if_revision=now)
+            assert isinstance(ended, Refused) and ended.diagnostics[0].code == "H0760"
+            assert owner.revision == now + 1
+
+    inside(here, work)
+
+
+@pytest.mark.parametrize("pause", [PLANNED, STAGED])
+def test_a_kill_in_between_leaves_nothing_of_it(here: World, pause: int) -> None:
+    def work() -> None:
+        with opened(here) as agent:
+            owner = load(here, agent)
+            asked(owner, FARS)
+            before = rules(owner)
+        child = os.fork()
+        if not child:
+            with opened(here) as agent:
+                owner = agent.owner()
+
+                def killed(_: Slices) -> None:
+                    os._exit(9)
+
+                with at_pause(pause, killed):
+                    asked(owner, "create FAR 7 [(action, u8, PASS)]")
+                    asked(owner, CREATES)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        with opened(here) as agent:
+            found = rules(agent.owner())
+            assert found.pop("FAR 7") and found == before
+
+    inside(here, work)
