@@ -88,10 +88,12 @@ def serve(
     from ..lang.render import render
     from .agent.agent import Agent
     from .journal.store import Store
+    from .kernel.handles import Object
     from .rpc.guard import Limits
     from .rpc.server import Server
     from .rpc.service import Service
 
+    Object.apart = True
     agent = Agent(Store(state, acknowledge))
     try:
         service = Service(agent, listen_http(scraped) if scraped else None)

@@ -194,6 +194,12 @@ LOADING: dict[str, Explanation] = {
         "Interfaces, addresses, routes and neighbours are those of a network namespace; rules "
         "can only be resolved in the one where the pipeline was loaded.",
     ),
+    "H0712": Explanation(
+        "an object file is damaged",
+        "The object of a bundle is what the manifest's digest says, and yet no object file that "
+        "libbpf can read, or one that it does not survive. `heliod` has objects read and loaded by "
+        "a process of their own, so that nothing else is disturbed.",
+    ),
     "H0720": Explanation(
         "the privilege is missing",
         "Loading programs needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and a kernel "

@@ -54,6 +54,13 @@ def foreign_object(path: Path, why: str) -> Diagnostic:
                       "compile the pipeline again")  # fmt: skip
 
 
+def damaged_object(operation: str, log: str) -> Diagnostic:
+    said = log.rpartition("\n")[2].strip() or "it is no object file for the kernel"
+    return Diagnostic("H0712", f"cannot {operation}: {said}", (),
+                      "the file is damaged, though its digest is that of the manifest: compile the "
+                      "pipeline again")  # fmt: skip
+
+
 # ---- pipelines by name ----------------------------------------------------------------------
 
 
@@ -195,6 +202,8 @@ def not_attached(interface: str, span: Span | None, why: str, mend: str) -> Diag
 
 def of_kernel(error: Any, doing: str) -> Diagnostic:
     """A `BpfError` of loading or opening, in the user's terms."""
+    if error.damaged:
+        return damaged_object(error.operation, error.log)
     spoken = error.errno == EPERM and "insn" in error.log
     if error.program and (spoken or error.errno in (EACCES, EINVAL, E2BIG)):
         return too_old(error.program, error.log) or verifier(error.program, error.log)

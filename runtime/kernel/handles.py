@@ -3,15 +3,18 @@ resource can be imported from here."""
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from errno import EINVAL, ENOENT
+from errno import EINVAL
 from pathlib import Path
+from typing import ClassVar
 
 from . import libbpf
+from .apart import Apart
 from .libbpf import BpfError, LibbpfMissing
 from .maps import IncompatibleMap, Map, MapSpec, MapType
+from .objects import Opened, Raw
 from .pins import Descriptor, Pin, duplicate_fd, ensure_bpffs
 from .programs import Link, LinkInfo, Program, ProgramInfo, RunResult, VerifierStats, XdpMode
 
@@ -43,13 +46,15 @@ class Object:
     pinned, attached or `duplicate`d survives.
     """
 
+    #: Whether objects are opened and loaded in processes of their own, so that one that libbpf does
+    #: not survive ends no other: for who serves others.
+    apart: ClassVar[bool] = False
+
     def __init__(self, elf: bytes, name: str, log_level: int) -> None:
         self.name, self._log_level = name, log_level
-        self._pointer = libbpf.open_object(elf, name)
+        self._opened: Opened | None = (Apart if self.apart else Raw)(elf, name)
+        self._program_names = list(self._opened.programs)
         self._owned = ExitStack()
-        self._program_pointers = libbpf.members(self._pointer, "program")
-        self._map_pointers = libbpf.members(self._pointer, "map")
-        self._skipped: set[str] = set()
         self._programs: dict[str, Program] = {}
         self._maps: dict[str, Map] = {}
 
@@ -69,93 +74,54 @@ class Object:
 
     def map_specs(self) -> dict[str, MapSpec]:
         """Each map as it is going to be created, by name, in BTF's order. Before `load`."""
-        return {name: self._map_spec(name) for name in self._map_pointers}
-
-    def _map_spec(self, name: str) -> MapSpec:
-        pointer, lib = self._map(name), libbpf.lib()
-        return MapSpec(
-            lib.bpf_map__type(pointer),
-            lib.bpf_map__key_size(pointer),
-            lib.bpf_map__value_size(pointer),
-            lib.bpf_map__max_entries(pointer),
-            lib.bpf_map__map_flags(pointer),
-            name,
-        )
+        return {name: MapSpec(*spec, name) for name, spec in self._open().specs().items()}
 
     def program_names(self) -> list[str]:
         """In file order."""
-        return list(self._program_pointers)
+        return list(self._program_names)
 
     def set_max_entries(self, name: str, entries: int) -> None:
         """Give a map its capacity."""
-        result = libbpf.lib().bpf_map__set_max_entries(self._map(name), entries)
-        libbpf.check(result, f"size map `{name}`")
+        self._open().set_max_entries(name, entries)
 
     def set_inner(self, name: str, pattern: Map) -> None:
         """Say what the maps in a map of maps look like."""
-        result = libbpf.lib().bpf_map__set_inner_map_fd(self._map(name), pattern.fileno())
-        libbpf.check(result, f"set the inner map of `{name}`")
+        self._open().set_inner(name, pattern.fileno())
 
     def reuse(self, name: str, existing: Map) -> None:
         """Use `existing` instead of creating the map. Raises IncompatibleMap; `existing` stays the
         caller's to close."""
-        if differences := self._map_spec(name).differences(existing.spec):
+        spec = self.map_specs().get(name)
+        if spec is not None and (differences := spec.differences(existing.spec)):
             raise IncompatibleMap(name, differences)
-        with libbpf.captured() as said:
-            result = libbpf.lib().bpf_map__reuse_fd(self._map(name), existing.fileno())
-        libbpf.check(result, f"reuse map `{name}`", "\n".join(said))
+        self._open().reuse(name, existing.fileno())
 
     def skip(self, program: str) -> None:
         """Do not load this program."""
-        pointer = self._program_pointers[program]
-        libbpf.check(libbpf.lib().bpf_program__set_autoload(pointer, False), f"skip `{program}`")
-        self._skipped.add(program)
+        self._open().skip(program)
 
     def bind(self, programs: Mapping[str, int]) -> None:
         """Load these programs for the devices with these indices, which are one card's, and create
         the maps there; programs that are not named are left out."""
-        lib = libbpf.lib()
-        for name, pointer in self._program_pointers.items():
-            if name in programs:
-                lib.bpf_program__set_ifindex(pointer, programs[name])
-            else:
-                self.skip(name)
-        card = next(iter(programs.values()))
-        for name, pointer in self._map_pointers.items():
-            libbpf.check(lib.bpf_map__set_ifindex(pointer, card), f"bind map `{name}` to a card")
+        self._open().bind(programs)
 
     def load(self) -> None:
         """Create the maps and load the programs: all, or none. Raises BpfError with the refused
         `program` and the verifier's `log`. An object loads once."""
-        logs = {n: libbpf.LogBuffer() for n in self._program_pointers if n not in self._skipped}
-        lib = libbpf.lib()
-        for name, buffer in logs.items():
-            pointer = self._program_pointers[name]
-            lib.bpf_program__set_log_buf(pointer, buffer.address, buffer.size)
-            lib.bpf_program__set_log_level(pointer, self._log_level)
-        with libbpf.captured() as said:
-            result = lib.bpf_object__load(self._open_pointer())
-        texts = {name: buffer.take() for name, buffer in logs.items()}
-        if result < 0:
-            self.close()
-            raise _load_error(self.name, -result, said, texts)
-        self._adopt(texts)
-
-    def _adopt(self, logs: dict[str, str]) -> None:
-        """Own descriptors of everything; then libbpf's object, some hundred kilobytes, can go."""
-        lib = libbpf.lib()
-        try:
-            for name, pointer in self._map_pointers.items():
-                fd = lib.bpf_map__fd(pointer)
-                if fd >= 0:
+        opened, self._opened = self._open(), None
+        programs, maps = opened.load(self._log_level)
+        with ExitStack() as unowned:
+            for descriptor in (*maps.values(), *(fd for fd, _ in programs.values())):
+                unowned.callback(os.close, descriptor)
+            try:
+                for name, fd in maps.items():
                     self._maps[name] = self._owned.enter_context(Map(duplicate_fd(fd)))
-            for name, log in logs.items():
-                fd = duplicate_fd(lib.bpf_program__fd(self._program_pointers[name]))
-                self._programs[name] = self._owned.enter_context(Program(fd, name, log))
-        except BaseException:
-            self.close()
-            raise
-        self._close_object()
+                for name, (fd, log) in programs.items():
+                    program = Program(duplicate_fd(fd), name, log)
+                    self._programs[name] = self._owned.enter_context(program)
+            except BaseException:
+                self.close()
+                raise
 
     def programs(self) -> dict[str, Program]:
         """The loaded programs by name, owned by this object."""
@@ -165,28 +131,16 @@ class Object:
         """The maps by name, owned by this object; internal ones (`.rodata`) included."""
         return dict(self._maps)
 
-    def _open_pointer(self) -> int:
-        if not self._pointer:
+    def _open(self) -> Opened:
+        if self._opened is None:
             raise ValueError(f"object `{self.name}` is loaded or closed: configure it before")
-        return self._pointer
-
-    def _map(self, name: str) -> int:
-        self._open_pointer()
-        if name not in self._map_pointers:
-            have = ", ".join(self._map_pointers)
-            raise BpfError(
-                f"find map `{name}` in object `{self.name}`", ENOENT, mend=f"it has {have}"
-            )
-        return self._map_pointers[name]
-
-    def _close_object(self) -> None:
-        pointer, self._pointer = self._pointer, 0
-        if pointer:
-            libbpf.lib().bpf_object__close(pointer)
+        return self._opened
 
     def close(self) -> None:
         """Close everything handed out. May be called again."""
-        self._close_object()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
         self._owned.close()
 
     def __enter__(self) -> Object:
@@ -194,14 +148,3 @@ class Object:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _load_error(name: str, errno: int, said: list[str], logs: dict[str, str]) -> BpfError:
-    """Names the program that libbpf could not load, and quotes its verifier log or else libbpf."""
-    text = "\n".join(said)
-    refused = re.search(r"prog '([^']+)': (?:BPF program load failed|failed to load)", text)
-    if not refused:
-        return BpfError(f"load object `{name}`", errno, text)
-    program = refused[1]
-    log = logs.get(program, "")
-    return BpfError(f"load program `{program}`", errno, log or text, program=program)

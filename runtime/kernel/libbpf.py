@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_int, c_long, c_size_t, c_uint32, c_uint64, c_void_p
-from errno import EPERM
+from errno import ENOMEM, EPERM
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -31,16 +31,18 @@ class BpfError(Exception):
     """The kernel or libbpf refused `operation`.
 
     `errno` is positive, `log` what the verifier (or else libbpf) said, `mend` what the user can do,
-    `program` the program that was refused and `done` the elements of a batch done before the error.
+    `program` the program that was refused, `damaged` that an object is none that can be loaded, and
+    `done` the elements of a batch done before the error.
     """
 
     def __init__(
-        self, operation: str, errno: int, log: str = "", *, mend: str = "", program: str = ""
-    ) -> None:
+        self, operation: str, errno: int, log: str = "", *,
+        mend: str = "", program: str = "", damaged: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(operation, errno, log)
         self.operation, self.errno, self.log = operation, errno, log
         self.mend = mend or _mend_of(errno)
-        self.program, self.done = program, 0
+        self.program, self.damaged, self.done = program, damaged, 0
 
     @property
     def reason(self) -> str:
@@ -306,7 +308,7 @@ def open_object(elf: bytes, name: str) -> int:
         pointer: int | None = lib().bpf_object__open_mem(elf, len(elf), byref(options))
         errno = ctypes.get_errno()
     if not pointer:
-        raise BpfError(f"read object `{name}`", errno, "\n".join(said))
+        raise BpfError(f"read object `{name}`", errno, "\n".join(said), damaged=errno != ENOMEM)
     return pointer
 
 
@@ -317,7 +319,7 @@ def members(pointer: int, kind: str) -> dict[str, int]:
     found: dict[str, int] = {}
     member: int | None = following(pointer, None)
     while member:
-        found[name(member).decode()] = member
+        found[name(member).decode(errors="replace")] = member
         member = following(pointer, member)
     return found
 
