@@ -85,11 +85,14 @@ class Client:
 
     def __init__(
         self, address: str = LOCAL, pipeline: str = "", *,
-        identity: Path | str | None = None, server_name: str = "", timeout: float = TIMEOUT,
+        identity: Path | str | None = None, server_name: str = "", authority: bytes = b"",
+        timeout: float = TIMEOUT,
     ) -> None:  # fmt: skip
         """`address`: `unix:PATH` or `HOST:PORT`. `pipeline` may be left out where one is loaded.
         `identity`: for mutual TLS, PATH of PATH.pem and PATH.key, with ca.pem beside them.
         `server_name`: what the agent's certificate must say, if not what `address` says.
+        `authority`: in the place of ca.pem, in PEM; also the agent's own certificates, of which it
+        then has to show one.
         `timeout`: seconds that a call may take. Raises `Refused`."""
         self.address, self.pipeline, self.timeout = address, pipeline, timeout
         if identity is None:
@@ -97,7 +100,7 @@ class Client:
         else:
             found = read_identity(Path(identity))
             credentials = grpc.ssl_channel_credentials(
-                found.authority, found.key, found.certificate
+                authority or found.authority, found.key, found.certificate
             )
             named = [("grpc.ssl_target_name_override", server_name)] if server_name else []
             self._channel = grpc.secure_channel(address, credentials, [*_OPTIONS, *named])

@@ -22,9 +22,12 @@ class Fleet:
     """Tell it what is `wanted`, again whenever that changes, and where edges `are`."""
 
     def __init__(
-        self, board: Board, connect: Callable[[str, str, str], Client], settings: Settings
-    ) -> None:
+        self, board: Board, connect: Callable[[str, str, str], Client], settings: Settings,
+        trusted: Callable[[str], object] = lambda edge: None,
+    ) -> None:  # fmt: skip
+        """`trusted`: by what an edge is known; if that changes it is connected to anew."""
         self.board, self.connect, self.settings = board, connect, settings
+        self.trusted = trusted
         self._keepers: dict[tuple[str, str], Keeper] = {}
         self._leaving: list[Keeper] = []
         self._wanted: Wanted = {}
@@ -60,7 +63,8 @@ class Fleet:
                 known.give(task)
                 continue
             self.board.add(*key)
-            made = self._keepers[key] = Keeper(*key, self.board, self.connect, self.settings)
+            made = Keeper(*key, self.board, self.connect, self.settings, self.trusted)
+            self._keepers[key] = made
             made.give(task)
             made.start()
         self._leaving = [keeper for keeper in self._leaving if keeper.running]

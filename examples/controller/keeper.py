@@ -66,10 +66,12 @@ class Keeper:
 
     def __init__(
         self, edge: str, pipeline: str, board: Board, connect: Callable[[str, str, str], Client],
-        settings: Settings,
+        settings: Settings, trusted: Callable[[str], object] = lambda edge: None,
     ) -> None:  # fmt: skip
-        """`connect`: from an edge's name, its address and a pipeline to a client."""
+        """`connect`: from an edge's name, its address and a pipeline to a client. `trusted`: by
+        what the edge is known; raises `Refused` where it is not to be asked any more."""
         self.connect, self.board, self.settings = connect, board, settings
+        self.trusted = trusted
         self._name = f"{edge}/{pipeline}"
         self._state = State(edge, pipeline)
         self._task: Task | None = None
@@ -124,6 +126,7 @@ class Keeper:
     def _with(self, client: Client, address: str) -> None:
         """As long as it answers, and is at that address. Raises `Refused` when it does not."""
         self._put(address=address)
+        trusted = self.trusted(self._state.edge)
         begun = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(client, begun), daemon=True)
         watcher.start()
@@ -133,6 +136,8 @@ class Keeper:
             self._look(client)
             while not self._stopping and self._task and self._task.address == address:
                 self._attend(client)
+                if self.trusted(self._state.edge) != trusted:
+                    return
         finally:
             client.close()  # ends the watch, too
             watcher.join()

@@ -107,7 +107,8 @@ def edges(state: Path) -> None:
 @click.argument("edge")
 @click.pass_obj
 def remove(state: Path, edge: str) -> None:
-    """Forget EDGE: its certificate is not renewed, and what it says not heard."""
+    """Forget EDGE: its certificate is not renewed, what it says not heard, and nobody taken for
+    it."""
     known = _register(state).remove(edge)
     click.echo(f"removed {edge}" if known else f"there is no edge {edge}")
 
@@ -142,10 +143,7 @@ def run(
     register = _register(state)
 
     def connect(edge: str, address: str, pipeline: str) -> Client:
-        if address.startswith("unix:") or not (state / "controller.pem").exists():
-            return Client(address, pipeline, timeout=timeout)
-        us = state / "controller"
-        return Client(address, pipeline, identity=us, server_name=edge, timeout=timeout)
+        return client_of(state, register, edge, address, pipeline, timeout)
 
     def announced() -> dict[str, Any]:
         return {edge.name: edge.announced for edge in register.edges() if edge.announced}
@@ -158,7 +156,7 @@ def run(
     with ExitStack() as owned:
         kept = owned.enter_context(closing(board.Board(state / "status.json")))
         settings = Settings(report_only, timeout, probe)
-        fleet = owned.enter_context(closing(Fleet(kept, connect, settings)))
+        fleet = owned.enter_context(closing(Fleet(kept, connect, settings, register.trusted)))
         source: File | Etcd = (
             File(file, fleet.wanted) if file is not None
             else Etcd(etcd_at, fleet.wanted, prefix, etcd_identity, timeout, announced)
@@ -174,6 +172,19 @@ def run(
         logging.info("running")
         stop.wait()
 # fmt: on
+
+
+def client_of(
+    state: Path, register: Register, edge: str, address: str, pipeline: str, timeout: float
+) -> Client:
+    """Of an edge's agent, which shows a certificate that the register knows; of one that has not
+    enrolled here, one by our authority."""
+    if address.startswith("unix:") or not (state / "controller.pem").exists():
+        return Client(address, pipeline, timeout=timeout)
+    us, known = state / "controller", register.trusted(edge)
+    return Client(
+        address, pipeline, identity=us, server_name=edge, authority=known, timeout=timeout
+    )
 
 
 @cli.command()

@@ -144,6 +144,13 @@ def renewal_due(certificate: bytes) -> bool:
     return datetime.now(UTC) > ends - (ends - begins) / 3
 
 
+def end_of(der: bytes) -> float:
+    """Until when a certificate is good, in seconds of the Unix epoch."""
+    from cryptography import x509
+
+    return x509.load_der_x509_certificate(der).not_valid_after_utc.timestamp()
+
+
 def subject_of(certificate: bytes) -> str:
     """The name in a certificate (PEM)."""
     from cryptography import x509

@@ -1,4 +1,4 @@
-"""What can go wrong with enrolment: one function for each code, H0870 to H0877."""
+"""What can go wrong with enrolment: one function for each code, H0870 to H0877, and H0880."""
 
 from __future__ import annotations
 
@@ -43,6 +43,16 @@ def enrolled_already(name: str, controller: str) -> Diagnostic:
 def not_an_edge(why: str) -> Diagnostic:
     return Diagnostic("H0876", f"who asks is no edge of this fleet: {why}", (),
                       "enrol it (anew): `helioctl enrol`")  # fmt: skip
+
+
+def removed(edge: str) -> Diagnostic:
+    return Diagnostic("H0880", f"the edge `{edge}` was removed: who has its key is not asked", (),
+                      "if it is to be one again, enrol it with a new token")  # fmt: skip
+
+
+def no_certificate(edge: str) -> Diagnostic:
+    return Diagnostic("H0880", f"the edge `{edge}` has no certificate that is good", (),
+                      "enrol it anew, with `--replace`")  # fmt: skip
 
 
 def bad_answer(controller: str, why: str) -> Diagnostic:
@@ -91,6 +101,12 @@ ENROLMENT: dict[str, Explanation] = {
         "not an edge of this fleet",
         "Renewals and announcements are for edges that have enrolled, with the key that they have "
         "enrolled with. The edge was removed, or has enrolled anew with another key.",
+    ),
+    "H0880": Explanation(
+        "an edge that is not to be believed",
+        "A controller knows edges that have enrolled with it by their own certificates, and speaks "
+        "to nobody else in their name. This edge was removed, or its certificates have run out; "
+        "the key that it had may be somebody else's by now.",
     ),
     "H0877": Explanation(
         "an answer that cannot be used",

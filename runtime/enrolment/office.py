@@ -31,7 +31,16 @@ from ..certs import read_identity
 from ..faults import refused
 from . import faults
 from .announcement import read_announcement
-from .certificates import Asked, degenerate, der_of, grant, peer_of, read_asked
+from .certificates import (
+    Asked,
+    degenerate,
+    der_of,
+    end_of,
+    grant,
+    peer_of,
+    pem_of,
+    read_asked,
+)
 from .register import Register
 
 EST, ANNOUNCE = "/.well-known/est/", "/helio/v1/announce"
@@ -90,7 +99,7 @@ class Office:
             raise refused(faults.bad_request(f"the token is for `{edge}`, not `{asked.name}`"))
         hosts = self.register.redeem(edge, secret, asked.key_hash)
         _log.info("%s has enrolled", edge)
-        return _certificates(grant(self.directory, asked, hosts, self.lifetime))
+        return self._grant(asked, hosts)
 
     def _renew(self, body: bytes, peer: bytes | None) -> Answer:
         edge, hosts = self._known(peer)
@@ -99,7 +108,12 @@ class Office:
         if (asked.name, asked.key_hash) != peer_of(peer):
             raise refused(faults.bad_request("it has another name or key than the certificate"))
         _log.info("%s has a new certificate", edge)
-        return _certificates(grant(self.directory, asked, hosts, self.lifetime))
+        return self._grant(asked, hosts)
+
+    def _grant(self, asked: Asked, hosts: list[str]) -> Answer:
+        made = grant(self.directory, asked, hosts, self.lifetime)
+        self.register.grant(asked.name, asked.key_hash, pem_of(made), end_of(made))
+        return _certificates(made)
 
     def _announce(self, body: bytes, peer: bytes | None) -> Answer:
         edge, _ = self._known(peer)

@@ -20,7 +20,7 @@ from ..faults import refused
 from . import faults
 from .token import new_secret
 
-_SCHEMA = """
+_TABLES = """
 create table if not exists tokens (
   secret text primary key, edge text not null, hosts text not null, expires real not null,
   key text
@@ -28,7 +28,15 @@ create table if not exists tokens (
 create table if not exists edges (
   name text primary key, key text not null, hosts text not null, announced text, heard real
 );
+create table if not exists removed (edge text primary key, ends real not null);
 """
+#: Certificates that edges have; an empty one: any by the authority, of a release that did not note
+#: them.
+_GRANTED = """
+create table granted (edge text not null, key text not null, certificate text not null,
+  ends real not null);
+"""
+_EARLIER = "insert into granted select name, key, '', 9e999 from edges"
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,13 @@ class Register:
     def __init__(self, path: Path) -> None:
         self._path = path
         with self._open() as database:
-            database.executescript(_SCHEMA)
+            database.executescript(_TABLES)
+        with self._open() as database:
+            database.execute("begin immediate")
+            known = "select name from sqlite_master where name = 'granted'"
+            if database.execute(known).fetchone() is None:
+                database.execute(_GRANTED)
+                database.execute(_EARLIER)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -94,6 +108,8 @@ class Register:
                 "on conflict (name) do update set key = excluded.key, hosts = excluded.hosts",
                 (edge, key, hosts),
             )
+            database.execute("delete from granted where edge = ? and key != ?", (edge, key))
+            database.execute("delete from removed where edge = ?", (edge,))
         return list(json.loads(hosts))
 
     # ---- edges ------------------------------------------------------------------------------
@@ -110,6 +126,36 @@ class Register:
             raise refused(faults.not_an_edge(f"`{edge}` has enrolled with another key since"))
         return list(json.loads(found[1]))
 
+    def grant(self, edge: str, key: str, certificate: bytes, ends: float) -> None:
+        """Note a certificate (PEM) that the edge has from now on: good until `ends`, in seconds of
+        the Unix epoch."""
+        with self._open() as database:
+            database.execute("begin immediate")
+            database.execute(
+                "delete from granted where edge = ? and (certificate = '' or ends < ?)",
+                (edge, time.time()),
+            )
+            row = (edge, key, certificate.decode(), ends)
+            database.execute("insert into granted values (?, ?, ?, ?)", row)
+
+    def trusted(self, edge: str) -> bytes:
+        """The certificates (PEM) by one of which an edge is to be known; nothing of one that has
+        not enrolled here: any by our authority. Raises `Refused` of one that was removed."""
+        now = time.time()
+        with self._open() as database:
+            known = database.execute("select key from edges where name = ?", (edge,)).fetchone()
+            removed = database.execute(
+                "select edge from removed where edge = ? and ends > ?", (edge, now)
+            ).fetchone()
+            found = database.execute(
+                "select certificate from granted where edge = ? and ends > ?", (edge, now)
+            ).fetchall()
+        if removed is not None:
+            raise refused(faults.removed(edge))
+        if known is not None and not found:
+            raise refused(faults.no_certificate(edge))
+        return "".join(certificate for (certificate,) in found).encode()
+
     def announce(self, edge: str, said: dict[str, Any]) -> None:
         with self._open() as database:
             database.execute(
@@ -118,9 +164,16 @@ class Register:
             )
 
     def remove(self, edge: str) -> bool:
-        """Forget an edge and its tokens. Whether there was one."""
+        """Forget an edge and its tokens, but not that nobody is to be taken for it while its
+        certificates are good. Whether there was one."""
         with self._open() as database:
+            database.execute("begin immediate")
             database.execute("delete from tokens where edge = ?", (edge,))
+            database.execute(
+                "insert or replace into removed "
+                "select edge, max(ends) from granted where edge = ? group by edge", (edge,)
+            )  # fmt: skip
+            database.execute("delete from granted where edge = ?", (edge,))
             return database.execute("delete from edges where name = ?", (edge,)).rowcount > 0
 
     def edges(self) -> list[Known]:

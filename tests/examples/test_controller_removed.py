@@ -1,0 +1,51 @@
+"""An edge that is removed while the controller speaks to it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from controller.board import Board
+from controller.fleet import Fleet
+from controller.wanted import Edge, Rules
+from fleet_world import QUICK, edges, plain, put_away
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.client import Client
+from helioc.runtime.enrolment import faults
+from helioc.runtime.faults import refused
+from lab import until
+
+
+@pytest.mark.usefixtures("kernel")
+def test_it_is_let_go_of_and_one_that_is_known_otherwise_connected_to_anew(tmp_path: Path) -> None:
+    known: list[bytes] = [b"a certificate"]
+    clients: list[Client] = []
+
+    def trusted(edge: str) -> bytes:
+        if not known:
+            raise refused(faults.removed(edge))
+        return known[-1]
+
+    def connect(edge: str, address: str, pipeline: str) -> Client:
+        if not known:
+            raise Refused([faults.removed(edge)])
+        clients.append(plain(edge, address, pipeline))
+        return clients[-1]
+
+    with (
+        put_away(),
+        edges(tmp_path, "e") as one,
+        closing(Board(tmp_path / "status.json")) as board,
+        closing(Fleet(board, connect, QUICK, trusted)) as fleet,
+    ):
+        wanted = {one.pipeline("e"): Rules()}
+        fleet.wanted({"e": Edge(one.worlds["e"].address, wanted)})
+        until(lambda: [s.fares for s in board.states()] == ["in step"], "in step")
+        assert len(clients) == 1
+        known.append(b"another")
+        until(lambda: len(clients) == 2, "connected to anew")
+        until(lambda: [s.fares for s in board.states()] == ["in step"], "in step")
+        known.clear()
+        until(lambda: any("H0880" in "".join(s.notes) for s in board.states()), "let go of")
+        assert len(clients) == 2
