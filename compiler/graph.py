@@ -103,19 +103,25 @@ def leading(graph: model.Graph, role: str, first: str | None = None) -> list[str
 def ethertypes(graph: model.Graph, node: str) -> dict[int, model.Edge]:
     """The types by which an Ethernet header announces a node, each with an edge that says so."""
     found: dict[int, model.Edge] = {}
-    for edge in graph.entering(node):
+    for edge in graph.entering(node) + graph.entering(node.partition("[")[0]):
         if graph.node(edge.source).header.protocol == "ethernet" and edge.writes is not None:
             found.setdefault(dict(edge.writes).get("type", 0), edge)
     return found
 
 
 def writable(graph: model.Graph, source: str, target: str) -> list[model.Edge]:
-    """Edges by which `source` can announce `target`: one for each different way of writing it."""
-    different: dict[tuple[tuple[str, int], ...], model.Edge] = {}
-    for edge in graph.leaving(source):
-        if edge.target == target and edge.writes is not None:
-            different.setdefault(tuple(sorted(edge.writes)), edge)
-    return list(different.values())
+    """Edges by which `source` can announce `target`: one for each different way of writing it. What
+    announces the first of a stack announces any of it."""
+    leaving = [e for e in graph.leaving(source) if e.writes is not None]
+    found = [e for e in leaving if e.target == target]
+    found = found or [e for e in leaving if e.target == target.partition("[")[0]]
+    return list({tuple(sorted(e.writes or ())): e for e in reversed(found)}.values())
+
+
+def tells(graph: model.Graph, node: str) -> tuple[str, ...]:
+    """The fields by which a node says what follows it, on any role."""
+    tests = (t for e in graph.leaving(node) for t in e.tests if not t.ahead)
+    return tuple(dict.fromkeys(t.field for t in tests))
 
 
 # ---- drawing --------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from .model import (
     Packet,
     Pipeline,
     Pop,
+    PopLink,
     PortOf,
     Push,
     Queue,
@@ -129,6 +130,9 @@ class _Run(Scope):
                 self.trace.append(Step("pop", s.node, nodes=removed))
                 if not self.packet.pop(s.node):
                     self._dropped("ecn")
+            case PopLink():
+                self.trace.append(Step("pop", "", nodes=(s.node,)))
+                self.packet.pop_link(s.node)
             case Assign():
                 new = [(self.value(value), self._index(field)) for field, value in s.fields]
                 for (field, _), (value, index) in zip(s.fields, new, strict=True):
@@ -156,7 +160,7 @@ class _Run(Scope):
     def _push(self, s: Push | Append) -> None:
         given = [(e, self.given(e)) for e in s.elements]
         if isinstance(s, Push):
-            beside, headings = s.before, self.packet.push(given, s.before)
+            beside, headings = s.before, self.packet.push(given, s.before, s.behind)
         else:
             beside, headings = s.behind, self.packet.append(given, s.behind)
         told: list[Told] = []

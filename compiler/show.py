@@ -232,12 +232,15 @@ def _simple(s: m.Statement) -> str:
             return f"remember {s.state}({', '.join(map(expression, s.values))})"
         case m.Push():
             path = " / ".join(_pushed(e) for e in s.elements)
-            return f"push {path} before {s.before}"
+            place = f"behind {s.behind}" if s.behind else f"before {s.before}"
+            return f"push {path} {place}"
         case m.Append():
             path = " / ".join(_pushed(e) for e in s.elements)
             return f"append {path} behind {s.behind}"
         case m.Pop():
             return f"pop to {s.node}"
+        case m.PopLink():
+            return f"pop {s.node}"
         case m.Assign():
             return ", ".join(f"{expression(f)} = {expression(v)}" for f, v in s.fields)
         case m.ClampMss():

@@ -96,9 +96,9 @@ statement
     | 'recall' name '(' assign (',' assign)* ')' otherwise?
     | 'remember' name '(' assign (',' assign)* ')'
     | 'choose' name 'from' path otherwise?
-    | 'push' pushed ('/' pushed)* ('before' nodeName)?
+    | 'push' pushed ('/' pushed)* (('before' | 'behind') nodeName)?
     | 'append' pushed ('/' pushed)* 'behind' nodeName
-    | 'pop' 'to' nodeName
+    | 'pop' ('to' nodeName | popped)
     | 'clamp' name
     | 'swap' path ',' path
     | 'forward' path 'via' value
@@ -120,6 +120,8 @@ arm : statementName name? '=>' (block | statement) ','? ;
 otherwise : 'else' block ;
 
 pushed : nodeName ('{' (assign (',' assign)*)? '}')? ;
+
+popped : poppedName ('[' number ']')? ;
 
 assign : path '=' sum ;
 
@@ -193,7 +195,13 @@ matchName
 statementName
     : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
     | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
-    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'behind'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
+    ;
+
+poppedName
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
+    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'via'
+    | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 // ---- tokens ----------------------------------------------------------------------------------

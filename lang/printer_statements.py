@@ -161,6 +161,8 @@ class Statements:
 def _verb_and_place(node: tree.Push | tree.Append) -> tuple[str, str]:
     if isinstance(node, tree.Append):
         return "append ", f" behind {node.behind.text}"
+    if node.behind:
+        return "push ", f" behind {node.behind.text}"
     return "push ", f" before {node.before.text}" if node.before else ""
 
 
@@ -187,6 +189,8 @@ def _simple(node: tree.Statement) -> str:
         return f"remember {node.state.text}{_given(node.given)}"
     if isinstance(node, tree.Pop):
         return f"pop to {node.node.text}"
+    if isinstance(node, tree.PopLink):
+        return f"pop {node.node.text}"
     if isinstance(node, tree.Clamp):
         return f"clamp {node.what.text}"
     if isinstance(node, tree.Swap):

@@ -181,11 +181,14 @@ class StatementBuilder:
         return tree.Choose(span, kind, origin, self.otherwise(children))
 
     def stmt_push(self, children: list[Any], span: Span) -> tree.Push:
-        before = None
-        if is_token(children[-2], "before"):
-            before = self.node_name(children[-1])
-            children = children[:-2]
-        return tree.Push(span, tuple(self.pushed(c) for c in children[1::2]), before)
+        place: dict[str, tree.Name] = {}
+        for word in ("before", "behind"):
+            if is_token(children[-2], word):
+                place[word] = self.node_name(children[-1])
+                children = children[:-2]
+                break
+        path = tuple(self.pushed(c) for c in children[1::2])
+        return tree.Push(span, path, place.get("before"), place.get("behind"))
 
     def stmt_append(self, children: list[Any], span: Span) -> tree.Append:
         path = tuple(self.pushed(c) for c in children[1:-2:2])
@@ -200,8 +203,10 @@ class StatementBuilder:
         path, _, value = context.children
         return tree.Assign(self.span(context), self.path(path), self.expr(value))
 
-    def stmt_pop(self, children: list[Any], span: Span) -> tree.Pop:
-        return tree.Pop(span, self.node_name(children[2]))
+    def stmt_pop(self, children: list[Any], span: Span) -> tree.Pop | tree.PopLink:
+        if is_token(children[1], "to"):
+            return tree.Pop(span, self.node_name(children[2]))
+        return tree.PopLink(span, self.node_name(children[1]))
 
     def stmt_clamp(self, children: list[Any], span: Span) -> tree.Clamp:
         return tree.Clamp(span, self.name(children[1]))

@@ -224,6 +224,12 @@ ALWAYS void *packet_at(void *data, u32 at)
 
 #define ABSENT 0xffff /* where a header would start that the packet lacks */
 
+/* Where a header starts that was moved by so many octets, if the packet has it. */
+ALWAYS u32 moved(u32 at, u32 by)
+{
+	return at == ABSENT ? at : at + by;
+}
+
 /* The header that starts at octet `at`, of which `size` octets are there; 0 if there is none. */
 ALWAYS void *header_at(struct xdp_md *ctx, u32 at, u32 size)
 {

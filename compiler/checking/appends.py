@@ -27,6 +27,10 @@ def append(program: Program, statement: tree.Append, state: State, scope: Scope)
     if not StageNames(program, state, scope).present(behind.name, statement.behind.span):
         program.unsure = True
         return Changed(None, state)
+    link = next((e for e, n in zip(statement.path, path, strict=True) if n.header.link), None)
+    if link is not None:
+        program.report(faults_files.unsupported(link.node.span, "appending a link header"))
+        return Changed(None, state)
     cut = frozenset(_cut(program, behind, w) for w in state)
     if _changed_before(program, span, state) or not can_be_pushed(
         program, statement.path, path, cut

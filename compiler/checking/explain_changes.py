@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from ...lang.explain import Explanation
 
+_TAGS = """parser {
+  ethernet -> vlan as service when type = 0x88a8
+  ethernet -> vlan            when type = 0x8100
+  service  -> vlan            when type = 0x8100
+  service  -> ipv4 as user    when type = 0x0800
+  vlan     -> ipv4 as user    when type = 0x0800
+}
+ie hop = 40, ip4
+ie way = 41, port
+rule NEXT [16] {
+  match dst_ip exact user.dst
+  gives way, hop
+}
+stage main {
+  if not user or service { pass }
+  find NEXT else { pass }
+"""
 _TUNNEL = """header box { kind : u16 = 7 }
 parser {
   start -> ethernet as inner on lan
@@ -284,5 +301,39 @@ CHANGES: dict[str, Explanation] = {
         "  user -> udp when protocol = 17\n"
         "}\n"
         "stage main {\n  if user { user.dst = 10.0.0.1 }\n  pass\n}",
+    ),
+    "H0325": Explanation(
+        "this header cannot be popped by itself",
+        "`pop NODE` takes one link header away from behind another, a VLAN tag behind Ethernet, "
+        "say: what it says of what follows it, the header in front of it says then. All others are "
+        "removed by `pop to X`, which names what is left.",
+        "stage main {\n  if user { pop user }\n  pass\n}",
+        "stage main {\n  if vlan { pop vlan  pass }\n  pass\n}",
+    ),
+    "H0326": Explanation(
+        "a tag that does not say what follows it",
+        "A header that is pushed behind a link header, or popped from behind one, may stand in "
+        "front of anything. What the link header says of it (Ethernet by its `type`) is moved as "
+        "it is: the tag has to have a field of that name and width.",
+        "header note { kind : u8 = 1 }\n"
+        "parser {\n"
+        "  ethernet -> note when type = 0x88b5\n"
+        "  ethernet -> ipv4 as user when type = 0x0800\n"
+        "}\n"
+        "stage main {\n  if note { drop }\n  push note behind ethernet\n  pass\n}",
+        "header note { kind : u8 = 1  type : u16 }\n"
+        "parser {\n"
+        "  ethernet -> note when type = 0x88b5\n"
+        "  ethernet -> ipv4 as user when type = 0x0800\n"
+        "}\n"
+        "stage main {\n  if note { drop }\n  push note behind ethernet\n  pass\n}",
+    ),
+    "H0331": Explanation(
+        "a tag that came stays behind one that was pushed",
+        "`forward` gives a packet the link header of the egress port, in place of those that it "
+        "came with; what was pushed stands behind it. A tag that came cannot stay behind that.",
+        _TAGS + "  push service { id = 2 } before vlan\n  forward NEXT.way via NEXT.hop\n}",
+        _TAGS + "  pop vlan\n  push service { id = 2 } before user\n"
+        "  forward NEXT.way via NEXT.hop\n}",
     ),
 }

@@ -61,7 +61,8 @@ FILES: dict[str, Explanation] = {
         "this release does not compile that yet",
         "The language means something by it, and a later release will compile it; the help "
         "line says what to write for now.",
-        "stage main {\n  if user { push vlan { id = 1 } before user }\n  pass\n}",
+        "stage main {\n  if port is wan or not user { drop }\n"
+        "  push gre { key = 1 } before user\n  pop to user\n  drop\n}",
         "stage main {\n  pass\n}",
     ),
 }

@@ -1,4 +1,4 @@
-"""Errors of what changes packets in place or carries them whole: H0321 to H0329."""
+"""Errors of what changes packets in place or carries them whole: H0321 to H0326, H0331."""
 
 from __future__ import annotations
 
@@ -43,4 +43,35 @@ def not_covered(span: Span, node: str, what: str, role: str, where: Span) -> Dia
         (span, "changes what it covers"),
         (where, f"no edge leads on to {what}"),
         help=f"lead edges from `{node}` to {what}, or narrow with `if NODE {{…}}` to what is read",
+    )
+
+
+def not_by_itself(span: Span, node: str, why: str) -> Diagnostic:
+    return error(
+        "H0325",
+        f"`{node}` cannot be popped by itself",
+        (span, why),
+        help=f"`pop NODE` takes a tag away that stands behind another link header; `pop to {node}` "
+        "removes what is in front of it",
+    )
+
+
+def not_told(
+    span: Span, front: str, field: str, node: str, where: Span, help: str = ""
+) -> Diagnostic:
+    return error(
+        "H0326",
+        f"`{node}` has no `{field}` to say what follows it",
+        (span, f"`{front}` says by its `{field}` what stands behind it"),
+        (where, "this header has no such field of that width"),
+        help=help or f"give `{node}` a field `{field}` as `{front}` has it",
+    )
+
+
+def tag_behind(span: Span, node: str, push: str) -> Diagnostic:
+    return error(
+        "H0331",
+        f"`{node}` would stay behind what was pushed",
+        (span, f"the egress port's link header replaces what stands in front of `{push}` only"),
+        help=f"`pop {node}` before the push, or send the packet on with `bridge`",
     )

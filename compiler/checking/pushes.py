@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 from ...lang import tree
 from ...lang.source import Span
 from .. import model
-from ..graph import writable
+from ..graph import tells, writable
 from ..lowering.reads import walk
 from ..requests.lists import octets_of
 from ..sizes import worked_out
@@ -17,6 +18,7 @@ from . import faults_stages as faults
 from .changes import Changed, announced, appended_before
 from .flow import Scope, State, World, roles_of
 from .packets import PacketNames
+from .push_places import Place, place_of
 from .stage_names import Program, SaidItems, StageNames
 from .values import KINDS, fits
 
@@ -33,21 +35,31 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
         program, statement.path, path, state
     ):
         return Changed(None, state)
-    before = _before(program, statement, path[-1], state, scope)
-    if before is None:
+    place = place_of(program, statement, path, state, scope)
+    if place is None:
         return Changed(None, state)
-    for (source, target), element in zip(
-        zip(path, [*path[1:], before], strict=True), statement.path, strict=True
-    ):
+    before, behind = place
+    if behind is not None:
+        needs_edge(program, behind.name, path[0].name, statement.path[0].node.span)
+    following = [*path[1:], *([before] if before else [])]
+    for source, target, element in zip(path, following, statement.path, strict=False):
         needs_edge(program, source.name, target.name, element.node.span)
+    told = _told(program, behind) if behind else {}
     elements = tuple(
-        element_of(program, e, path[i], [*path, before][i + 1], path[:i], state, scope)
-        for i, e in enumerate(statement.path)
+        element_of(program, e, path[i], after, path[:i], state, scope, {} if after else told)
+        for i, (e, after) in enumerate(zip_longest(statement.path, following))
     )
-    worlds = frozenset(_pushed(program, path, before, w, span) for w in state)
+    worlds = frozenset(_pushed(program, path, place, w, span) for w in state)
     for each in path:
         program.pushes[each.name] = span
-    return Changed(model.Push(elements, before.name, span), worlds)
+    names = (node.name if node else "" for node in place)
+    return Changed(model.Push(elements, next(names), span, next(names)), worlds)
+
+
+def _told(program: Program, front: model.Node) -> dict[str, model.Expr]:
+    """What a header says of what follows it, by its fields."""
+    fields = [front.header.field(name) for name in tells(program.checked.graph, front.name)]
+    return {f.name: model.Packet(front.name, f.name, f.width, f.kind) for f in fields}
 
 
 def can_be_pushed(
@@ -65,8 +77,6 @@ def can_be_pushed(
                     "push each node once",
                 )
             )
-        elif node.header.link:
-            program.report(faults_files.unsupported(element.node.span, "pushing a link header"))
         elif having and not program.unsure:
             program.report(
                 faults.present_already(
@@ -81,92 +91,6 @@ def can_be_pushed(
             continue
         return False
     return True
-
-
-def _before(
-    program: Program, statement: tree.Push, last: model.Node, state: State, scope: Scope
-) -> model.Node | None:
-    """The node that the push goes in front of; the same for every packet here."""
-    if statement.before is not None:
-        node = PacketNames(program.checked, program.found).node(statement.before)
-        if node is None:
-            return None
-        names = StageNames(program, state, scope)
-        present = names.present(node.name, statement.before.span, pushed=True)
-        return node if present and _is_place(program, node, statement.before.span, state) else None
-    graph = program.checked.graph
-    targets = {e.target for e in graph.leaving(last.name)}
-    outermost = {next((n for n in program.order(w) if n.name in targets), None) for w in state}
-    if len(outermost) == 1 and None not in outermost:
-        (found,) = outermost
-        assert found is not None
-        return found if _is_place(program, found, statement.path[-1].node.span, state) else None
-    if not state:
-        return next((n for n in graph.nodes if n.name in targets), None)
-    _report_no_place(program, statement, last, targets, outermost)
-    return None
-
-
-def _is_place(program: Program, node: model.Node, span: Span, state: State) -> bool:
-    """In front of the first link header, or of the first node behind the leading ones; of a packet
-    that was pushed upon, in front of that."""
-    at = program.position(node.name)
-    having = [w for w in state if at in w.chain]
-    places = {(w.chain.index(at), program.leading(w)) for w in having}
-    for world in having:
-        leading = program.leading(world)
-        if world.pushed and world.chain.index(at) != leading:
-            outermost = program.order(world)[leading].name
-            what = f"pushing in front of `{node.name}` behind a `push`"
-            help = f"push in front of `{outermost}`, or all by one path: `push a / b`"
-            program.report(faults_files.unsupported(span, what, help))
-            return False
-    if all(i in (0, leading) for i, leading in places):
-        return True
-    if any(i < leading for i, leading in places):
-        help = "push in front of the first link header, or of a node behind them"
-        program.report(faults.bad_before(span, "a link header behind another", help))
-        return False
-    help = "pop to it first, and push again what stood in front of it"
-    what = f"pushing between `{node.name}` and what stands in front of it"
-    program.report(faults_files.unsupported(span, what, help))
-    return False
-
-
-def _report_no_place(
-    program: Program,
-    statement: tree.Push,
-    last: model.Node,
-    targets: Iterable[str],
-    outermost: set[model.Node | None],
-) -> None:
-    span = statement.path[-1].node.span
-    names = sorted(n.name for n in outermost if n is not None)
-    if not targets:
-        program.report(
-            faults.bad_before(
-                span,
-                f"no edge leaves `{last.name}`",
-                f"add an edge `{last.name} -> … when …` to the parser",
-            )
-        )
-    elif len(names) > 1:
-        program.report(
-            faults.bad_before(
-                span,
-                f"in front of {' or '.join(names)}, as the packet has it",
-                "say which: `push … before NODE`",
-            )
-        )
-    elif not program.unsure:
-        wanted = faults_files.listed(sorted(targets))
-        program.report(
-            faults.bad_before(
-                span,
-                f"some packets here have nothing that `{last.name}` announces ({wanted})",
-                f"narrow with `if {sorted(targets)[0]} {{…}}`",
-            )
-        )
 
 
 def needs_edge(program: Program, source: str, target: str, span: Span) -> None:
@@ -188,11 +112,11 @@ def needs_edge(program: Program, source: str, target: str, span: Span) -> None:
 
 
 def _pushed(
-    program: Program, path: list[model.Node], before: model.Node, world: World, span: Span
+    program: Program, path: list[model.Node], place: Place, world: World, span: Span
 ) -> World:
     bits = sum(program.bit(n.name) for n in path)
-    place = program.position(before.name)
-    at = world.chain.index(place) if place in world.chain else 0
+    at = place.of(program, world)
+    behind = f" behind {place.behind.name}" if place.behind else ""
     after = world._replace(
         present=world.present | bits,
         pushed=world.pushed | bits,
@@ -201,12 +125,12 @@ def _pushed(
             *(program.position(n.name) for n in path),
             *world.chain[at:],
         ),
-        changes=(*world.changes, "push " + " / ".join(n.name for n in path)),
+        changes=(*world.changes, "push " + " / ".join(n.name for n in path) + behind),
     )
-    if not at:
+    if not at or place.before is None:
         return after
     previous = program.checked.graph.nodes[world.chain[at - 1]].name
-    after = after._replace(owed=frozenset(d for d in after.owed if d.target != before.name))
+    after = after._replace(owed=frozenset(d for d in after.owed if d.target != place.before.name))
     return announced(program, after, previous, path[0].name, span, popped=False)
 
 
@@ -221,8 +145,10 @@ def element_of(
     outer: list[model.Node],
     state: State,
     scope: Scope,
+    told: Mapping[str, model.Expr] | None = None,
 ) -> model.PushElement:
-    """What is written of one header, in front of `target` (None: of nothing) and behind `outer`."""
+    """What is written of one header, in front of `target` (None: of nothing) and behind `outer`.
+    `told`: values of fields of which the push says nothing."""
     values: list[tuple[str, model.Expr]] = []
     lists: list[tuple[str, model.Items]] = []
     given: dict[str, Span] = {}
@@ -242,6 +168,10 @@ def element_of(
         made = _assign(program, assign, node, given, state, scope)
         if made is not None:
             values.append(made)
+    for name, value in (told or {}).items():
+        if name not in given:
+            values.append((name, value))
+            given[name] = element.node.span
     edges = writable(program.checked.graph, node.name, target.name) if target else []
     if edges or target is None:
         writes = dict(edges[0].writes or ()) if edges else {}

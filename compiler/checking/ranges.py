@@ -42,7 +42,7 @@ def kept(facts: Facts, statement: model.Statement) -> Facts:
     if not facts:
         return facts
     parts = list(_going_on(statement))
-    if any(isinstance(p, model.Pop) for p in parts):  # may set ECN
+    if any(isinstance(p, model.Pop | model.PopLink) for p in parts):  # may set ECN, or a type
         return ()
     changed = {f.node for p in parts if isinstance(p, model.Assign) for f, _ in p.fields}
     return tuple(

@@ -118,6 +118,8 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
             return appends.append(program, written, state, scope)
         case tree.Pop():
             return changes.pop(program, written, state, scope)
+        case tree.PopLink():
+            return changes.pop_link(program, written, state, scope)
         case tree.Forward():
             return changes.forward(program, written, state, scope)
         case tree.Bridge():

@@ -42,10 +42,10 @@ class _Answer:
 
 def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | None:
     """The frame that answers `packet` (without its pushes), or None if it must not be answered or
-    there is no way back: behind a pop to a link header, or where a popped header announced the next
-    by an edge that cannot be written. `mtu`: for `too_big` (RFC 1191, 8201)."""
+    there is no way back: behind a pop of a link header, or to one, or where a popped header
+    announced the next by an edge that cannot be written. `mtu`: for `too_big` (RFC 1191, 8201)."""
     front = packet.front
-    if front is None or event not in KINDS or packet.links[0].offset:
+    if front is None or event not in KINDS or packet.links[0].offset or packet.untagged:
         return None
     if packet.frame[0] & 1:  # a link-layer broadcast or multicast
         return None

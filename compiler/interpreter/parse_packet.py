@@ -46,6 +46,13 @@ class Layer:
         octets = Octets(self.header, frame[self.offset : self.behind])
         return Layer(self.node, self.offset, self.size, self.end, octets)
 
+    def moved(self, frame: bytes, by: int, shorter: int) -> Layer:
+        """The same header where it starts so many octets earlier, of a frame shortened by as many
+        as are said."""
+        start = self.offset - by
+        octets = Octets(self.header, frame[start : start + self.size])
+        return Layer(self.node, start, self.size, self.end - shorter, octets)
+
 
 @dataclass(frozen=True, eq=False)
 class Parsed:

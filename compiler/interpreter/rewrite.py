@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..graph import ethertypes, writable
+from ..graph import ethertypes, tells, writable
 from ..model import Derived, Graph, Header, Pipeline, PushElement
 from ..sums import NETWORK, is_checksum
 from .build_packet import Heading, build, pseudo_header, total_of
@@ -42,6 +42,7 @@ class Rewriting:
         self.frame = frame
         self.chain: list[Layer | Heading] = list(parsed.layers)
         self.popped: list[Layer] = []
+        self.untagged = self.appended = False
 
     # ---- what is there ----------------------------------------------------------------------
 
@@ -111,11 +112,34 @@ class Rewriting:
             self.assign(node, "ecn", CE)
         return True
 
+    def pop_link(self, node: str) -> None:
+        """Remove a leading link header: what it says of what follows, the one in front says now."""
+        at = self._index(node)
+        front = self.chain[at - 1].name
+        for field in tells(self.graph, front):
+            said = self.layer(node)
+            assert said is not None
+            self.change(front, field, said.octets.number(field))
+        gone = self.chain.pop(at)
+        assert isinstance(gone, Layer)
+        self.frame = self.frame[: gone.offset] + self.frame[gone.behind :]
+        self.chain = [
+            x.moved(self.frame, gone.size if i >= at else 0, gone.size)
+            if isinstance(x, Layer)
+            else x
+            for i, x in enumerate(self.chain)
+        ]
+        self.untagged = True
+
     def push(
-        self, elements: Sequence[tuple[PushElement, Mapping[str, Value]]], before: str
+        self,
+        elements: Sequence[tuple[PushElement, Mapping[str, Value]]],
+        before: str,
+        behind: str = "",
     ) -> list[Heading]:
-        """Insert headers, outermost first, in front of `before`; returns what they became."""
-        at = self._index(before)
+        """Insert headers, outermost first, in front of `before`, or behind `behind`; returns what
+        they became."""
+        at = self._index(behind) + 1 if behind else self._index(before)
         following = [e.node for e, _ in elements[1:]] + [before]
         target = self._wrapped(at)
         pushed = [
@@ -128,11 +152,12 @@ class Rewriting:
         self.chain[at:at] = pushed
         return pushed
 
-    def _wrapped(self, at: int) -> Layer | Heading:
+    def _wrapped(self, at: int) -> Layer | Heading | None:
         """What a push at that place goes around: the first IP header that was pushed there, else
-        the first that came."""
+        the first that came. None if nothing is known of what stands there."""
         behind = self.chain[at:]
-        return next(x for x in behind if isinstance(x, Layer) or x.header.protocol in NETWORK)
+        ip = (x for x in behind if isinstance(x, Layer) or x.header.protocol in NETWORK)
+        return next(ip, None)
 
     def append(
         self, elements: Sequence[tuple[PushElement, Mapping[str, Value]]], behind: str
@@ -145,6 +170,7 @@ class Rewriting:
             for (e, values), after in zip(elements, following, strict=True)
         ]
         self.chain[self._index(behind) + 1 :] = appended
+        self.appended = True
         return appended
 
     def heading(self, node: str, values: Mapping[str, Value], following: str) -> Heading:
@@ -267,7 +293,7 @@ class Rewriting:
 
     def with_own_link(self) -> bytes:
         """The frame behind its own link headers, the last of them announcing what follows."""
-        if self.chain and isinstance(self.chain[-1], Heading):
+        if self.appended:
             return self._ended()
         links = self.links
         link = b"".join(x.octets.data for x in links)
@@ -307,6 +333,9 @@ class Rewriting:
         """Everything behind the link headers, padding included."""
         out, belongs, added = b"", 0, 0  # `belongs`: octets of `out` that are not padding
         following = ""
+        if isinstance(self.chain[-1], Heading):  # in front of what nobody parsed
+            out = self.frame[self.layers[-1].behind :]
+            belongs = len(out)
         for run in reversed(_runs(self.chain[len(self.links) :])):
             if isinstance(run[0], Heading):
                 data = build([x for x in run if isinstance(x, Heading)], out[:belongs])
@@ -340,13 +369,14 @@ class Rewriting:
         return edges[0].writes or () if edges else ()
 
     def _with_ecn(
-        self, element: PushElement, values: Mapping[str, Value], target: Layer | Heading
+        self, element: PushElement, values: Mapping[str, Value], target: Layer | Heading | None
     ) -> Mapping[str, Value]:
         """RFC 6040 section 4.1, normal mode: ECN is copied unless the push says what it is, be it
         by what a rule may leave out."""
         header, told = self.graph.node(element.node).header, {name for name, _ in element.values}
-        ip = {header.protocol, target.header.protocol} <= set(NETWORK)
-        if not ip or {"tos", "traffic_class", "dscp", "ecn"} & told:
+        if target is None or not {header.protocol, target.header.protocol} <= set(NETWORK):
+            return values
+        if {"tos", "traffic_class", "dscp", "ecn"} & told:
             return values
         inner = target.octets if isinstance(target, Layer) else Octets(target.header, target.plain)
         return {**values, "ecn": inner.number("ecn")}

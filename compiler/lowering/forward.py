@@ -14,7 +14,7 @@ from .ip import Version, fragment, header_size, version_of
 from .shape import Unsupported, constant_size, pushed_size
 from .site import Site
 from .values import value
-from .verdicts import drop, finish, shaped
+from .verdicts import drop, finish, own_link, shaped
 
 ETHERNET = 14
 LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
@@ -87,7 +87,7 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
 def _keep(site: Site, version: Version, pointer: str) -> None:
     """What is not for others to forward goes to the kernel."""
     w = site.writer
-    first = site.shape.own or site.pipeline.graph.entry(site.role).name
+    first = own_link(site)
     kept = {"link-layer group": f"RAW8({site.node(first)}, 0) & 1"}
     if version.protocol == "ipv6":
         kept["link-local"] = f"is_confined({pointer})"
@@ -107,12 +107,12 @@ def bridge(site: Site, statement: Bridge) -> None:
     with w.nest("if (!port || !port->in_use) {"):
         hook(site, "unresolved", "", "0")
     length = "frame_length(ctx)"
-    if shape.own:
-        length += f" - {site.offset(shape.own)}"
-    elif shape.touched:
-        length += (
-            f" - ({site.offset(shape.fronts[0])} - {site.state('link')}) + {pushed_size(site)}"
-        )
+    if shape.own or shape.untagged:
+        length += f" - {site.offset(own_link(site))}"
+    if shape.popped:
+        length += f" - ({site.offset(shape.fronts[0])} - {site.state('link')})"
+    if shape.pushed:
+        length += f" + {pushed_size(site)}"
     w.put("u16 tag = port->vlan;")
     with w.nest(f"if ({length} > port->mtu + {LINK_MOST}) {{"):
         hook(site, "too_big", "", "0")
@@ -205,7 +205,8 @@ def hook(site: Site, event: Event, front: str, mtu: str) -> None:
     w = site.writer
     w.put(f"count_event({site.events('hook', event)});")
     what = site.pipeline.hooks[event]
-    if what == "reply icmp" and (not front or site.header(front).link or site.shape.own):
+    way_back = not (site.shape.own or site.shape.untagged)
+    if what == "reply icmp" and (not front or site.header(front).link or not way_back):
         finish(site, "drop")
     elif what == "reply icmp":
         reply(_unpushed(site), event, front, mtu)
@@ -218,5 +219,5 @@ def hook(site: Site, event: Event, front: str, mtu: str) -> None:
 def _unpushed(site: Site) -> Site:
     """The same place, with the packet as it was before its pushes."""
     bare = site.branch()
-    bare.shape = replace(site.shape, pushed=())
+    bare.shape = replace(site.shape, pushed=(), behind="")
     return bare

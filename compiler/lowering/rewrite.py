@@ -83,9 +83,11 @@ def push(site: Site, statement: Push) -> Shape:
             given |= {"ecn": captured(site, ecn)} if ecn else {}
         out.append(made)
     trace.push(site, "push", out, statement.before)
-    fronts = site.shape.fronts if site.shape.pushed else (statement.before,)
-    pushed = (*out, *site.shape.pushed)
-    shape = replace(site.shape, fronts=fronts, pushed=pushed, words=room.taken)
+    shape = replace(site.shape, pushed=(*out, *site.shape.pushed), words=room.taken)
+    if statement.behind:
+        shape = replace(shape, behind=statement.behind)
+    elif not site.shape.pushed:
+        shape = replace(shape, fronts=(statement.before,))
     return carried_over(site, shape) if site.frugal else shape
 
 
@@ -96,7 +98,7 @@ def _ecn_behind(site: Site, statement: Push) -> Value | None:
         if header.header.protocol in VERSIONS:
             return header.part("ecn")
     came = site.shape.fronts[0] if site.shape.pushed else statement.before
-    version = version_of(site, came)
+    version = None if site.shape.behind or not came else version_of(site, came)
     return Value(version.ecn(site.node(came)), 2) if version else None
 
 

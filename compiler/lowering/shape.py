@@ -26,8 +26,11 @@ class Appended(Frozen):
 class Shape(Frozen):
     """What the packet will look like. `fronts`: nodes that may be the first behind the link nodes
     and the pushes; `popped`: what was removed in front of it, outermost first, in each way that may
-    be; `pushed` outermost first. `own`: the link node that was popped to, where the packet's own
-    link header starts; "" where that is the frame's start. `clamp`: at `forward`, the MSS.
+    be; `pushed` outermost first, `behind` this link node whatever follows it, or else in front of
+    the first of `fronts`. `untagged`: link nodes that were popped by themselves: what stands in
+    front of them has been moved up to what follows. `own`: the link node that was popped to, where
+    the packet's own link header starts; "" where that is the frame's start. `clamp`: at `forward`,
+    the MSS.
     `appended`: its end, of a packet that has neither pops nor pushes. `carried`: how many of the
     innermost pushed headers an earlier stage pushed; they take so many `words` of the scratch
     record."""
@@ -36,6 +39,8 @@ class Shape(Frozen):
     popped: tuple[tuple[str, ...], ...] = ()
     pushed: tuple[HeaderOut, ...] = ()
     own: str = ""
+    untagged: tuple[str, ...] = ()
+    behind: str = ""
     clamp: bool = False
     appended: Appended | None = None
     carried: int = 0
@@ -43,11 +48,12 @@ class Shape(Frozen):
 
     @property
     def touched(self) -> bool:
-        return bool(self.popped or self.pushed or self.own or self.appended)
+        changes = (self.popped, self.pushed, self.own, self.untagged, self.appended)
+        return any(changes)
 
     def gone(self, graph: Graph, role: str) -> set[str]:
         """Nodes that were popped or cut off, whichever of them the packet had."""
-        found = {n for way in self.popped for n in way}
+        found = {n for way in self.popped for n in way}.union(self.untagged)
         if self.own:
             start = graph.entry(role).name
             ways = all_ways(graph, role, start, self.own)

@@ -170,7 +170,18 @@ class Site:
         at = self.state(f"{c_name(name)}_at")
         if self.card:
             self.uses.add(f"{c_name(name)}_off")
-        return "0" if self.in_memory and self.leads(name) else at
+        by = self.moved_by(name)
+        if self.in_memory and self.leads(name):
+            return str(by)
+        return f"moved({at}, {by})" if by else at
+
+    def moved_by(self, name: str) -> int:
+        """Octets by which a header starts later than it came: by link headers popped behind it."""
+        if not self.shape.untagged:
+            return 0
+        order = [n.name for n in self.pipeline.graph.nodes]
+        behind = order[order.index(name) + 1 :]
+        return sum(self.header(n).fixed // 8 for n in self.shape.untagged if n in behind)
 
     def leads(self, name: str) -> bool:
         """Whether a node is where every frame starts."""
@@ -182,7 +193,8 @@ class Site:
         finds its nodes by the scratch record, and is called as `NAME(ctx, st, a, b)`."""
         gone = [n for way in self.shape.popped for n in way]
         own = [self.shape.own] if self.shape.own else []
-        shape = "_".join((self.role, *gone, "to", *own, *self.shape.fronts))
+        untagged = ["without", *self.shape.untagged] if self.shape.untagged else []
+        shape = "_".join((self.role, *gone, "to", *own, *self.shape.fronts, *untagged))
         name = function_name(c_name(f"{what}_{shape}"))
         if name not in self.helpers:
             inner = self.apart(Writer(span=self.writer.span), in_memory=True, bindings={})

@@ -20,6 +20,7 @@ from ..model import (
     MatchReference,
     MatchValue,
     Pop,
+    PopLink,
     Push,
     Queue,
     Recall,
@@ -32,6 +33,7 @@ from . import trace
 from .assigns import assign
 from .conditions import condition, present_if
 from .forward import bridge, forward
+from .links import pop_link
 from .lookup import bind, bind_given, choose, dereference, find, gives_test
 from .rewrite import append, pop, push
 from .shape import Shape, Unsupported
@@ -81,6 +83,9 @@ def _statement(site: Site, s: Statement) -> Shape | None:
         case Pop():
             trace.pop(site, s.node)
             return pop(site, s)
+        case PopLink():
+            trace.pop_link(site, s.node)
+            return pop_link(site, s)
         case Assign():
             assign(site, s)
             return site.shape

@@ -85,6 +85,10 @@ def pop(site: Site, to: str) -> None:
     _step(site, Point("pop", to))
 
 
+def pop_link(site: Site, node: str) -> None:
+    _step(site, Point("pop", "", nodes=(node,)))
+
+
 def push(
     site: Site, what: Literal["push", "append"], headers: Sequence[HeaderOut], beside: str
 ) -> None:

@@ -72,18 +72,18 @@ def _close(site: Site) -> None:
 def _materialise(site: Site) -> None:
     """Write the pushes and close the gap of the pops, keeping the frame's own link header."""
     w, shape = site.writer, site.shape
-    if shape.own:
-        if shape.pushed:
-            raise Unsupported(f"pushing behind {shape.own}, which was popped to", w.span)
-        w.never(f"bpf_xdp_adjust_head(ctx, {site.offset(shape.own)})")
+    start = _start(site)
+    if not (shape.pushed or shape.popped):
+        w.never(f"bpf_xdp_adjust_head(ctx, {start})")
         return
     if site.card and any(header.sealed() for header in shape.pushed):
         raise Unsupported("a checksum over the payload of a packet", w.span)
-    front = shape.fronts[0]
-    w.put(f"u32 pushed = {pushed_size(site)}, from = {site.offset(front)};")
+    front = "" if shape.behind else shape.fronts[0]
+    rest = site.offset(front) if front else _behind(site)
+    w.put(f"u32 pushed = {pushed_size(site)}, from = {rest};")
     if shape.pushed:
-        header = site.header(front)
-        if header.extent is not None:
+        header = site.header(front) if front else None
+        if header is not None and header.extent is not None:
             w.put(f"u32 extent = {value(site, header.extent, (site.node(front), header)).host()};")
         else:
             w.put("u32 extent = frame_length(ctx) - from;")
@@ -92,14 +92,14 @@ def _materialise(site: Site) -> None:
         if not announcing(site.pipeline.graph, nodes[-1], first):
             continue  # the checker saw that no packet comes so
         with w.nest(f"if ({here}) {{"):
-            saved = save(site, size)
+            saved = save(site, size, start)
             w.never(f"bpf_xdp_adjust_head(ctx, (int)from - {size} - (int)pushed)")
             w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
             w.never(f"data + {size + constant_size(site.shape.pushed)} > end")
             w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
             if () in shape.popped and not shape.pushed:
                 # perhaps nothing was removed: then it is named already
-                with w.nest(f"if (from != {size}) {{"):
+                with w.nest(f"if (from != {_past(start, size)}) {{"):
                     announce(site, nodes[-1], first, size)
             else:
                 announce(site, nodes[-1], first, size)
@@ -117,32 +117,74 @@ def announce(site: Site, last: str, first: str, size: int) -> None:
         put_value(site.writer, "data", there, constant(number, field.width))
 
 
+def own_link(site: Site) -> str:
+    """The node that the packet's own link header starts with."""
+    return site.shape.own or site.pipeline.graph.entry(site.role).name
+
+
+def _start(site: Site) -> str:
+    """C text of the octet where that is."""
+    moved = site.shape.own or site.shape.untagged
+    return site.offset(own_link(site)) if moved else "0"
+
+
+def _behind(site: Site) -> str:
+    """C text of where the link node ends that pushes stand behind."""
+    node = site.shape.behind
+    return f"{site.offset(node)} + {site.header(node).fixed // 8}"
+
+
 def link_paths(site: Site) -> list[tuple[tuple[str, ...], int, str]]:
-    """The chains of link nodes that a packet of this role with more than those may begin with,
-    their octets, and C text of whether it does."""
-    graph = site.pipeline.graph
-    found: list[tuple[tuple[str, ...], int]] = []
-    todo: list[tuple[str, ...]] = [(graph.entry(site.role).name,)]
+    """The link nodes that stay in front of what was pushed, or of all else, as a packet of this
+    role may have them; their octets, and C text of whether it does."""
+    graph, shape = site.pipeline.graph, site.shape
+    found: dict[tuple[str, ...], int] = {}
+    todo: list[tuple[str, ...]] = [(own_link(site),)]
     while todo:
         chain = todo.pop(0)
         leaving = graph.leaving(chain[-1], site.role)
-        if any(not graph.node(e.target).header.link for e in leaving):
-            found.append((chain, sum(site.header(n).fixed // 8 for n in chain)))
+        kept = tuple(n for n in chain if n not in shape.untagged)
+        if kept and _ends(site, chain[-1], {e.target for e in leaving}):
+            found[kept] = sum(site.header(n).fixed // 8 for n in kept)
         todo += [(*chain, e.target) for e in leaving if graph.node(e.target).header.link]
-    sizes = [size for _, size in found]
-    return [(chain, size, _begins(site, chain, size, sizes)) for chain, size in found]
+    sizes = list(found.values())
+    return [(kept, size, _begins(site, kept, size, sizes)) for kept, size in found.items()]
 
 
-def _begins(site: Site, chain: tuple[str, ...], size: int, sizes: list[int]) -> str:
+def _ends(site: Site, last: str, targets: set[str]) -> bool:
+    """Whether the place of what was pushed, or the end of the link headers, is behind this one."""
+    shape = site.shape
+    if shape.behind:
+        return last == shape.behind
+    front = shape.fronts[0]
+    if shape.pushed and site.header(front).link:
+        return front in targets
+    return any(not site.header(target).link for target in targets)
+
+
+def _begins(site: Site, kept: tuple[str, ...], size: int, sizes: list[int]) -> str:
     """Another chain may have as many octets: its last node tells them apart."""
-    last = f" && there({site.pointer(chain[-1])})" if sizes.count(size) > 1 else ""
-    return f"{site.state('link')} == {size}{last}"
+    last = f" && there({site.pointer(kept[-1])})" if sizes.count(size) > 1 else ""
+    shape = site.shape
+    plain = not (shape.own or shape.untagged or shape.behind)
+    if shape.popped or (plain and not site.header(shape.fronts[0]).link):
+        end = site.state("link")
+    else:
+        end = _behind(site) if shape.behind else site.offset(shape.fronts[0])
+    return f"{end} == {_past(_start(site), size)}{last}"
 
 
-def save(site: Site, size: int) -> list[tuple[int, int, str]]:
-    """Read the frame's first octets into locals: (offset, octets, C name)."""
+def _past(start: str, size: int) -> str:
+    """C text of so many octets behind the start of the frame's link headers."""
+    return str(int(start) + size) if start.isdigit() else f"{start} + {size}"
+
+
+def save(site: Site, size: int, start: str = "0") -> list[tuple[int, int, str]]:
+    """Read so many of the frame's octets into locals: (offset from `start`, octets, C name)."""
     w, saved = site.writer, []
     w.put("void *start = (void *)(long)ctx->data;")
+    if start != "0":
+        w.put(f"start = packet_at(start, {start});")
     w.never(f"start + {size} > (void *)(long)ctx->data_end")
     for at, piece in pieces(size):
         name = w.fresh("link")

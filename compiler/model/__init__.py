@@ -37,6 +37,7 @@ from .statements import (
     MatchReference,
     MatchValue,
     Pop,
+    PopLink,
     Push,
     PushElement,
     Queue,
@@ -76,7 +77,7 @@ __all__ = [
     "Found", "Given", "Graph", "Group", "Hash", "Header", "If", "IfGives", "Inline",
     "IsFragment", "IsLocal", "IsMulticast", "Item", "Items", "Kind", "Layer4", "Listed",
     "Match", "MatchReference", "MatchValue", "Node", "Not", "Or", "Own", "Packet", "Pipeline",
-    "Pop", "PortIs", "PortOf", "Present", "Push", "PushElement", "Queue", "Recall", "Recalled",
-    "ReferenceArm", "Remember", "Requirement", "RuleKind", "Slot", "Spread", "Stage", "State",
-    "Statement", "Tell", "Test", "Verdict",
+    "Pop", "PopLink", "PortIs", "PortOf", "Present", "Push", "PushElement", "Queue", "Recall",
+    "Recalled", "ReferenceArm", "Remember", "Requirement", "RuleKind", "Slot", "Spread", "Stage",
+    "State", "Statement", "Tell", "Test", "Verdict",
 ]  # fmt: skip

@@ -115,11 +115,13 @@ class PushElement(Frozen):
 
 class Push(Frozen):
     """Insert the path in front of `before`: the first header, which the path then carries with its
-    frame, or the first behind the leading link nodes."""
+    frame, another of the leading link nodes, or the first behind them. With `behind`: behind that
+    leading link node, whatever follows it (`before` is empty then)."""
 
     elements: tuple[PushElement, ...]
     before: str
     span: Span
+    behind: str = ""
 
 
 class Append(Frozen):
@@ -134,6 +136,14 @@ class Append(Frozen):
 class Pop(Frozen):
     """Remove what lies between the leading link nodes and `node`, or all in front of it if it is a
     link node. ECN as RFC 6040 section 4.2."""
+
+    node: str
+    span: Span
+
+
+class PopLink(Frozen):
+    """Remove this leading link node, which is not the first: what it says of what follows it, the
+    one in front of it says from then on (`graph.tells`)."""
 
     node: str
     span: Span
@@ -219,6 +229,7 @@ Statement = (
     | Push
     | Append
     | Pop
+    | PopLink
     | Assign
     | ClampMss
     | Forward

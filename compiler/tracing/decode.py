@@ -174,6 +174,9 @@ class _Reading:
     def _popped(self, step: Step) -> Step:
         """With the nodes that it removes of this packet: those in front of the one that it leads
         to, but for the leading link nodes where it leads to none of these."""
+        if step.nodes:
+            self._chain = [n for n in self._chain if n not in step.nodes]
+            return step
         end = self._chain.index(step.name) if step.name in self._chain else 0
         start = 0
         if not self._decoder.node(step.name).link:

@@ -50,7 +50,7 @@ class Step:
     """`name` says of what: a stage, a rule kind, a binding, a state, a field `node.field`, a port's
     role, a group of events. `nodes`: of a push the headers, outermost first, of a pop those that
     are removed; then `name` is the node that they stood, or stand, in front of (behind, of an
-    append). `reason`: of an
+    append; empty of link headers whatever follows them). `reason`: of an
     event."""
 
     what: What

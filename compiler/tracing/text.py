@@ -51,11 +51,13 @@ class TraceText:
             case "slot":
                 return f"slot {step.told[0].value} of {step.name}"
             case "pop":
-                return f"pop {' / '.join(step.nodes) or 'nothing'} in front of {step.name}"
+                where = f" in front of {step.name}" if step.name else ""
+                return f"pop {' / '.join(step.nodes) or 'nothing'}{where}"
             case "push" | "append":
-                where = "before" if step.what == "push" else "behind"
+                word = "before" if step.what == "push" else "behind"
+                where = f" {word} {step.name}" if step.name else ""
                 given = f": {told}" if told else ""
-                return f"{step.what} {' / '.join(step.nodes)} {where} {step.name}{given}"
+                return f"{step.what} {' / '.join(step.nodes)}{where}{given}"
             case "set":
                 before, after = (self._value(t) for t in step.told)
                 return f"{self._bold(step.name)}: {before} → {after}"

@@ -48,6 +48,7 @@ from .statements import (
     If,
     MatchOn,
     Pop,
+    PopLink,
     Push,
     PushElement,
     Queue,
@@ -79,7 +80,7 @@ __all__ = [
     "Default", "Edge", "Expr", "Extent", "Field", "Find", "Forward", "Gives", "GivesList",
     "Group", "Header", "Hook", "If", "Import", "InformationElement", "Is", "Match", "MatchOn",
     "Member", "Name", "Node", "Number", "Parser", "Path", "Payload", "Pipeline", "Pop",
-    "Ports", "Priority", "Program", "Push", "PushElement", "Queue", "Range", "Reach", "Recall",
-    "Remember", "Require", "Rule", "RuleClause", "Run", "Size", "Slot", "Slots", "Spread",
+    "PopLink", "Ports", "Priority", "Program", "Push", "PushElement", "Queue", "Range", "Reach",
+    "Recall", "Remember", "Require", "Rule", "RuleClause", "Run", "Size", "Slot", "Slots", "Spread",
     "Stage", "State", "Statement", "Swap", "Symbol", "Test", "Type", "Unary", "Verdict",
 ]  # fmt: skip

@@ -78,10 +78,11 @@ class PushElement(Node):
 
 
 class Push(Node):
-    """`push outer {…} / gre {…} before user`."""
+    """`push outer {…} / gre {…} before user`, `push vlan {…} behind ethernet`."""
 
     path: tuple[PushElement, ...]
     before: Name | None
+    behind: Name | None = None
 
 
 class Append(Node):
@@ -93,6 +94,12 @@ class Append(Node):
 
 class Pop(Node):
     """`pop to user`."""
+
+    node: Name
+
+
+class PopLink(Node):
+    """`pop vlan`."""
 
     node: Name
 
@@ -159,6 +166,7 @@ Statement = (
     | Push
     | Append
     | Pop
+    | PopLink
     | Clamp
     | Swap
     | Forward

@@ -42,7 +42,7 @@ CASES = {
     "H0101-end-of-file": "pipeline",
     "H0101-late-import": "header h { x : u8 }\nimport std.ip\n",
     "H0101-outside": "header h { x : u8 }\nrule PDR [64k] { counts packets }\n",
-    "H0101-several": LINES % "fnd PDR\n    user.tos 3\n    pop user\n    forward a\n    drop",
+    "H0101-several": LINES % "fnd PDR\n    user.tos 3\n    pop 7\n    forward a\n    drop",
     "H0102-block": LINES % "if user { pass\n    find PDR",
     "H0102-argument": LINES % "if hash(user.src { pass }",
     "H0102-index": DECLARED % "rule PDR [64k { counts packets }",
