@@ -123,7 +123,7 @@ def _is_place(program: Program, node: model.Node, span: Span, state: State) -> b
         elif at > leading:
             what = f"pushing between `{node.name}` and what stands in front of it"
             help = "pop to it first, and push again what stood in front of it"
-        elif at < leading and node.header.link and at and opened(program, world):
+        elif 0 < at < leading and not world.pushed and opened(program, world):
             what = f"pushing in front of `{node.name}` where headers behind it were popped"
             help = f"`pop {node.name}`, and push it again as well"
         else:

@@ -76,6 +76,10 @@ def features(pipeline: Pipeline) -> frozenset[str]:
             found |= {"element of an array changed"} if len(fields) < len(part.fields) else set()
         if isinstance(part, Push) and part.before in links:
             found.add("push in front of a frame")
+        if isinstance(part, Push) and part.behind:
+            found.add("push behind a link header")
+        if isinstance(part, Push) and links & {e.node for e in part.elements}:
+            found.add("link header pushed")
         if isinstance(part, Push) and part.before in pushed:
             found.add("push in front of a push")
         if isinstance(part, Pop) and part.node in links:

@@ -31,7 +31,8 @@ class Place:
     arms depend on; `asked`: elements that were matched on; `free`: packets may be changed here,
     because all that get behind this place come through it. `owed`: no link header announces what
     a pop left first; `dangling`: nor what a push put first; `own`: a pop went to a link header;
-    `bare`: a push stands in front of all; `appended`: what was pushed stands at the end."""
+    `opened`: to another one; `bare`: a push stands in front of all; `behind`: one stands in front
+    of nobody knows what; `appended`: what was pushed stands at the end."""
 
     worlds: Worlds
     bound: dict[str, Kind] = field(default_factory=dict)
@@ -46,7 +47,9 @@ class Place:
     owed: bool = False
     dangling: bool = False
     own: bool = False
+    opened: bool = False
     bare: bool = False
+    behind: bool = False
     clamped: bool = False
     free: bool = True
     action: bool = False
@@ -95,8 +98,7 @@ class Place:
     @property
     def settled(self) -> bool:
         """Whether the packet may leave with its own link header."""
-        stays = self.owed or self.dangling or self.bare
-        return not stays and not (self.own and self.pushed)
+        return not (self.owed or self.dangling or self.bare)
 
 
 def nested(lines: Lines) -> Lines:

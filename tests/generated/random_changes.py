@@ -56,6 +56,7 @@ class Changes:
 
         place.change(left)
         place.own, place.popped = place.own or self.facts.link(node), True
+        place.opened = place.opened or not self.facts.link(node)
 
     def can_pop(self, place: Place, node: str) -> bool:
         """What is removed can be written back, where hooks answer; what is left can be announced in
@@ -73,6 +74,30 @@ class Changes:
             if count and len(writable(self.graph, way[count - 1], node)) > 1:
                 return False
         return True
+
+    def pop_link(self, place: Place) -> Lines:
+        """Of a tag."""
+        if place.pushed:
+            return []
+        useful = [n for n in place.sure if all(self.is_tag(place, way, n) for way in place.ways)]
+        if not useful:
+            return []
+        node = self.chance.one(useful)
+        for way in place.ways:
+            front, *behind = way[way.index(node) - 1 :]
+            if place.opened and behind[1:] and not writable(self.graph, front, behind[1]):
+                place.owed = True
+        place.change(lambda way: tuple(n for n in way if n != node))
+        place.popped = True
+        return [f"pop {node}"]
+
+    def is_tag(self, place: Place, way: tuple[str, ...], node: str) -> bool:
+        """Whether the header in front can say what it says."""
+        at = way.index(node)
+        if not 0 < at < self.facts.leading(way) or not self.facts.alike(way[at - 1], node):
+            return False
+        behind = way[at + 1 : at + 2] if place.opened else ()
+        return all(len(writable(self.graph, way[at - 1], n)) < 2 for n in behind)
 
     # ---- fields in place ---------------------------------------------------------------------
 

@@ -62,9 +62,14 @@ class Exits:
         if place.owed or place.appended or (place.clamped and place.bare):
             return False
         for way in place.ways:
-            behind = way[self.facts.leading(way) :]
+            kept = next(
+                (i for i, n in enumerate(way) if n in place.pushed), self.facts.leading(way)
+            )
+            behind = way[kept:]
             came = [n for n in behind if n not in place.pushed]
             if not came or len(ethertypes(self.facts.graph, behind[0])) != 1:
+                return False
+            if place.pushed and kept and self.facts.link(came[0]):
                 return False
             if self.facts.protocol(came[0]) not in NETWORK and not self.facts.link(came[0]):
                 return False

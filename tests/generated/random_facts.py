@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from helioc.compiler.checking.assigns import COVERED
 from helioc.compiler.checking.pushes import own_fields
-from helioc.compiler.graph import below, reachable, surely_present, ways
+from helioc.compiler.graph import below, reachable, surely_present, tells, ways
 from helioc.compiler.model import Derived, Field, Graph, Group, Header
 from helioc.compiler.sizes import is_even, starts_even, sums_are_even
 from helioc.compiler.sums import LAYER4, NETWORK, is_checksum
@@ -51,6 +51,12 @@ class Facts:
     def leading(self, way: tuple[str, ...]) -> int:
         """How many link nodes stand in front of all else."""
         return next((i for i, n in enumerate(way) if not self.link(n)), len(way))
+
+    def alike(self, front: str, node: str) -> bool:
+        """Whether a header has the fields by which another says what follows it."""
+        told = (self.header(front).field(name) for name in tells(self.graph, front))
+        own = {(f.name, f.width, f.kind, f.group) for f in self.header(node).fields}
+        return all((f.name, f.width, f.kind, None) in own for f in told)
 
     def sure(self, node: str) -> list[str]:
         """Nodes that every packet with that node has, on every role that has it."""

@@ -99,6 +99,10 @@ class GraphMaker:
         chance, first = self.chance, self.spots[0]
         if chance.maybe(0.4):
             self.reach("vlan", "vlan", [first], chance.one((1, 2, 2, 2, 3)))
+        for name in ("service", "mark"):  # that packets on some roles have, and a push gives others
+            if chance.maybe(0.35):
+                links = [s for s in self.spots if s.link and s.header in LINKS]
+                self.reach(name, "vlan", links)
         if chance.maybe(0.25):
             self.declare("tag", link=True)
             self.reach("tag", "tag", [s for s in self.spots if s.link and s.name != "carried"])
@@ -124,6 +128,8 @@ class GraphMaker:
         else:
             return
         inner.leaving.style = "values"
+        if chance.maybe(0.5):
+            self.reach("within", "vlan", [inner])
 
     # ---- tunnels -----------------------------------------------------------------------------
 

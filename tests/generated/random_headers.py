@@ -98,6 +98,8 @@ class HeaderMaker:
     def selectors(self) -> list[tuple[str, int]]:
         chance = self.chance
         if self.plan.link:
+            if chance.maybe(0.6):  # as Ethernet does, so that it is a tag in front of anything
+                return [("type", 16)]
             return [("next", chance.one((16, 16, 16, 8, 12, 32)))]
         found = [("next", chance.one((8, 16, 16, 4, 12, 20, 3, 32, 24, 48)))]
         if chance.maybe(0.3):

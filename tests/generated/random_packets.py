@@ -10,7 +10,18 @@ from chance import Chance
 from helioc.compiler.interpreter.build_packet import Heading, build
 from helioc.compiler.interpreter.environment import Environment
 from helioc.compiler.lowering.reads import walk
-from helioc.compiler.model import Derived, Edge, Item, Node, Packet, Pipeline, Pop, Present, Push
+from helioc.compiler.model import (
+    Derived,
+    Edge,
+    Item,
+    Node,
+    Packet,
+    Pipeline,
+    Pop,
+    PopLink,
+    Present,
+    Push,
+)
 from random_fields import FieldMaker
 
 LONGEST = 1600
@@ -38,8 +49,9 @@ class PacketMaker:
         self.fields = FieldMaker(chance, environment, liked)
         self.behind = {n.name: self.reached(n.name) for n in self.graph.nodes}
         bodies = tuple(stage.body for stage in pipeline.stages)
-        parts = [p for p in walk(bodies) if isinstance(p, Packet | Item | Pop | Push | Present)]
-        self.named = [getattr(p, "node", getattr(p, "before", "")) for p in parts]
+        named = Packet | Item | Pop | PopLink | Push | Present
+        parts = [p for p in walk(bodies) if isinstance(p, named)]
+        self.named = [_named(p) for p in parts]
 
     def reached(self, node: str) -> frozenset[str]:
         """The node and all that may stand behind it."""
@@ -117,3 +129,10 @@ class PacketMaker:
             at = self.chance.number(0, min(len(data), 120) - 1)
             data[at] = self.chance.one((0, 0xFF, data[at] ^ 1 << self.chance.number(0, 7)))
         return Frame(bytes(data), frame.port)
+
+
+def _named(part: Packet | Item | Pop | PopLink | Push | Present) -> str:
+    """The node that a statement or an expression is about."""
+    if isinstance(part, Push):
+        return part.before or part.behind
+    return part.node

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import pairwise
+
 from helioc.compiler.checking.assigns import decides_reading
 from helioc.compiler.checking.pushes import own_fields
-from helioc.compiler.graph import ethertypes, writable
+from helioc.compiler.graph import ethertypes, tells, writable
 from helioc.compiler.model import Derived, Edge, Field, Header
 from helioc.compiler.sizes import solved
 from helioc.compiler.sums import NETWORK, is_checksum, is_sum_of_header
@@ -22,6 +25,8 @@ class Pushes:
     def push(self, place: Place) -> Lines:
         if place.appended or (place.pushed and self.chance.maybe(0.3)):
             return []
+        if self.chance.maybe(0.3) and (lines := self.push_behind(place)):
+            return lines
         targets = self.chance.shuffled(self.targets(place)) * 3
         paths = [(path, b) for b in targets if (path := self.path_to(place, b)) is not None]
         if self.chance.maybe(0.8):  # those with an array first
@@ -32,6 +37,47 @@ class Pushes:
                 self.pushed(place, [n for n, _ in path], before)
                 return [f"push {said} before {before}"]
         return []
+
+    def push_behind(self, place: Place) -> Lines:
+        """Tags behind a link header, whatever follows that."""
+        if place.opened or place.pushed:
+            return []
+        for behind in self.chance.shuffled(place.sure):
+            if any(way.index(behind) >= self.facts.leading(way) for way in place.ways):
+                continue
+            path = self.tags(place, behind)
+            told = set(tells(self.graph, behind)) if self.chance.maybe(0.8) else set[str]()
+            said = self.said(place, path, told) if path else ""
+            if said:
+                names = tuple(n for n, _ in path)
+                place.change(lambda way, at=behind, new=names: _put_behind(way, at, new))  # type: ignore[misc]
+                place.pushed, place.behind = names, True
+                return [f"push {said} behind {behind}"]
+        return []
+
+    def tags(self, place: Place, behind: str) -> Path:
+        """Nodes of which each announces the next, the last as `behind` announces what follows."""
+        chance, graph = self.chance, self.graph
+        having = {n for way in place.ways for n in way}
+        names = [behind]
+        for _ in range(chance.one((1, 1, 2))):
+            found = [
+                n for n in dict.fromkeys(e.target for e in graph.leaving(names[-1]))
+                if n not in having | set(names) and len(writable(graph, names[-1], n)) == 1
+                and not self.measures(n) and self.can_write(place, self.facts.header(n))
+            ]  # fmt: skip
+            if not found:
+                break
+            names.append(chance.one(found))
+        while len(names) > 1 and not self.facts.alike(behind, names[-1]):
+            names.pop()
+        edges = [writable(graph, a, b)[0] for a, b in pairwise(names[1:])]
+        return list(zip(names[1:], [*edges, None], strict=True)) if names[1:] else []
+
+    def measures(self, node: str) -> bool:
+        """Whether a header says how long what follows it is, or sums it up."""
+        derived = [f.default for f in self.facts.header(node).fields]
+        return any(isinstance(d, Derived) and "payload" in d.over for d in derived)
 
     def append(self, place: Place) -> Lines:
         """In place of all that stands behind a header."""
@@ -45,9 +91,12 @@ class Pushes:
                 return [f"append {said} behind {behind}"]
         return []
 
-    def said(self, place: Place, path: Path) -> str:
-        """The headers with what is written of each; empty if that cannot be said."""
-        said = [self.written(place, node, edge) for node, edge in path]
+    def said(self, place: Place, path: Path, told: set[str] | frozenset[str] = frozenset()) -> str:
+        """The headers with what is written of each; empty if that cannot be said. `told`: what need
+        not be said of the last."""
+        said = [
+            self.written(place, node, edge, told if edge is None else ()) for node, edge in path
+        ]
         if any(each is None for each in said):
             return ""
         return " / ".join(
@@ -73,7 +122,12 @@ class Pushes:
         what was pushed upon the outermost that was pushed."""
         if place.pushed:
             return [place.pushed[0]]
-        places = [{way[0], *way[self.facts.leading(way) :][:1]} for way in place.ways]
+        first = 0 if self.chance.maybe(0.5) and not place.opened else None  # any link header
+        places = [
+            {way[0], *way[self.facts.leading(way) if first is None else 0 :][:1]}
+            | set(way[1 : self.facts.leading(way)] if first == 0 else ())
+            for way in place.ways
+        ]
         return [n for n in place.sure if all(n in each for each in places)]
 
     def path_to(self, place: Place, before: str) -> Path | None:
@@ -87,7 +141,7 @@ class Pushes:
             sources = []
             for name in dict.fromkeys(e.source for e in graph.entering(target)):
                 ways = writable(graph, name, target)
-                if name in taken or self.facts.link(name) or len(ways) != 1:
+                if name in taken or len(ways) != 1 or (place.behind and self.measures(name)):
                     continue
                 if self.can_write(place, self.facts.header(name)):
                     weight = 15 if self.facts.arrays(name) else 5 if self.sums(name) else 1
@@ -193,7 +247,9 @@ class Pushes:
 
     # ---- what --------------------------------------------------------------------------------
 
-    def written(self, place: Place, node: str, edge: Edge | None) -> Lines | None:
+    def written(
+        self, place: Place, node: str, edge: Edge | None, told: Iterable[str] = ()
+    ) -> Lines | None:
         """`field = value` for what must be said, and some more; None if it cannot be said."""
         header, chance = self.facts.header(node), self.chance
         writes = dict(edge.writes or ()) if edge else {}
@@ -201,7 +257,7 @@ class Pushes:
         groups, said = self.groups(place, header, writes)
         kept = own_fields(header.size) if header.size is not None else set[str]()
         kept |= {n for g in header.groups if g.count is not None for n in own_fields(g.count)}
-        settled = header.flags | kept | announced
+        settled = header.flags | kept | announced | set(told)
         silent = {g.name for g in header.groups if len(g.flags) == 1 and g.name in groups}
         for f in header.fields:
             if f.part_of or f.name.startswith("_") or not f.width:
@@ -264,6 +320,11 @@ class Pushes:
             picked = pieces if not default else chance.some(pieces, 1, len(pieces))
             return [f"{p.name} = {self.values.fitting(place, 'uint', p.width)}" for p in picked]
         return [f"{f.name} = {self.values.fitting(place, f.kind, f.width, optional=True)}"]
+
+
+def _put_behind(way: tuple[str, ...], node: str, new: tuple[str, ...]) -> tuple[str, ...]:
+    at = way.index(node) + 1
+    return (*way[:at], *new, *way[at:])
 
 
 def _has_size(header: Header) -> bool:

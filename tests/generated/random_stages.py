@@ -81,6 +81,7 @@ class StageMaker:
             return []
         changes.popped(at, anchor)
         place.popped, place.owed, place.own = True, place.owed or at.owed, place.own or at.own
+        place.opened = place.opened or at.opened
         rest = place.worlds - worlds
         place.worlds = rest | at.worlds
         if not rest:
@@ -108,6 +109,7 @@ class StageMaker:
         options += [self.changes.remember] + [self.lookups.recall] * 2 if self.ground.states else []
         if place.free:
             options += [self.changes.pop, self.changes.assign, self.changes.assign]
+            options += [self.changes.pop_link]
         if place.free and (place.ends or (not place.deep and chance.maybe(0.15))):
             options += [self.pushes.push] * 3 + [self.pushes.append] * place.ends
         if place.ends:
@@ -150,6 +152,7 @@ class StageMaker:
         chance = self.chance
         lines: Lines = self.lookups.port(place) if chance.maybe(0.7) else []
         lines += self.changes.pop(place) if chance.maybe(0.5) else []
+        lines += self.changes.pop_link(place) if chance.maybe(0.6) else []
         lines += self.changes.assign(place) if chance.maybe(0.35) else []
         lines += self.changes.remember(place) if chance.maybe(0.2) else []
         if chance.maybe(0.85):
