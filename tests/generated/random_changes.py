@@ -75,11 +75,12 @@ class Changes:
                 return False
         return True
 
-    def pop_link(self, place: Place) -> Lines:
-        """Of a tag."""
+    def pop_link(self, place: Place, only: str = "") -> Lines:
+        """Of a tag; of that one."""
         if place.pushed:
             return []
         useful = [n for n in place.sure if all(self.is_tag(place, way, n) for way in place.ways)]
+        useful = [n for n in useful if n == only or not only]
         if not useful:
             return []
         node = self.chance.one(useful)

@@ -109,7 +109,7 @@ class StageMaker:
         options += [self.changes.remember] + [self.lookups.recall] * 2 if self.ground.states else []
         if place.free:
             options += [self.changes.pop, self.changes.assign, self.changes.assign]
-            options += [self.changes.pop_link]
+            options += [self.changes.pop_link, self.untagged]
         if place.free and (place.ends or (not place.deep and chance.maybe(0.15))):
             options += [self.pushes.push] * 3 + [self.pushes.append] * place.ends
         if place.ends:
@@ -163,6 +163,18 @@ class StageMaker:
         elif chance.maybe(0.5):
             lines += self.pushes.append(place)
         return lines + self.exits.onward(place)
+
+    def untagged(self, place: Place) -> Lines:
+        """Packets that have a tag leave without it."""
+        for node in self.chance.shuffled(self.facts.names):
+            tagged = frozenset(w for w in place.worlds if node in w.way)
+            rest = place.worlds - tagged
+            inner = place.branch(tagged)
+            lines = self.changes.pop_link(inner, node) if tagged and rest else []
+            if lines:
+                place.worlds = rest
+                return [f"if {node} {{", *nested([*lines, *self.sent(inner)]), "}"]
+        return []
 
     def missed(self, place: Place) -> Lines:
         """What becomes of packets that something was not found for; one line at most."""
