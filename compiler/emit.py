@@ -8,6 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from .fixed import fixed_tuples
+from .layout import member_name
 from .lowered import ARGUMENTS_MOST, Line, Member, Unit
 from .manifest import (
     FILTER_FACTOR,
@@ -87,7 +88,7 @@ def members(state: State) -> list[Member]:
     for slot in state.gives:
         if slot.offset > at:
             found.append(Member(f"u8 pad_{at}[{slot.offset - at}]"))
-        found.append(Member(f"u{slot.size * 8} {slot.name}"))
+        found.append(Member(f"u{slot.size * 8} {member_name(slot.name)}"))
         at = slot.offset + slot.size
     if at < state.entry_size:
         found.append(Member(f"u8 pad[{state.entry_size - at}]"))
@@ -96,7 +97,8 @@ def members(state: State) -> list[Member]:
 
 def _same(state: State) -> str:
     """C text: and the known entry holds what the new one does."""
-    return "".join(f" && known->{slot.name} == entry->{slot.name}" for slot in state.gives)
+    names = [member_name(slot.name) for slot in state.gives]
+    return "".join(f" && known->{name} == entry->{name}" for name in names)
 
 
 def arguments(words: int) -> str:

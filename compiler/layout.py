@@ -7,6 +7,7 @@ chooses the bits. Operands in the same container (`tos` and `dscp`) share it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,6 +20,21 @@ from .requests.lists import octets_of
 MAX_PORTS = 64
 VERSIONS = 8  # tuple directories in rotation, the zeroth too
 SEQUENCE_BITS = 48
+
+
+#: What a member of a record or an entry cannot be called: words of C, macros, and what such a
+#: struct has besides.
+_TAKEN = re.compile(
+    r"(auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if"
+    r"|inline|int|long|register|restrict|return|short|signed|sizeof|static|struct|switch|typedef"
+    r"|typeof|union|unsigned|void|volatile|while|asm|seen|slots|target|next_hop(_\d+)?|pad(_\d+)?"
+    r"|has_\w*|\w*_tag|[A-Z][A-Z0-9_]*|__\w*)_*"
+)
+
+
+def member_name(name: str) -> str:
+    """The C name of the member for an element or a slot: that name, where C can have it."""
+    return f"{name}_" if _TAKEN.fullmatch(name) else name
 
 
 class Container(Frozen):
@@ -178,11 +194,11 @@ def _record(rule: RuleKind, reads: Reads) -> tuple[tuple[m.Member, ...], int]:
     for name, element in carried.items():
         if (rule.name, name) in reads.elements:
             size = octets_of(element.width, element.most)
-            record.add(name, "value", name, size, _alignment(size))
+            record.add(member_name(name), "value", name, size, _alignment(size))
         if (rule.name, name) in reads.presence:
             record.add(f"has_{name}", "present", name, 1, 1)
         if (rule.name, name) in reads.references:
-            record.add(name, "reference", name, 4, 4)
+            record.add(member_name(name), "reference", name, 4, 4)
             record.add(f"{name}_tag", "tag", name, 1, 1, element.references)
     if rule.alternatives:
         record.add("target", "reference", "", 4, 4)

@@ -233,7 +233,7 @@ def _record(table: Table) -> Record:
             members.append(Member(f"struct next_hop {m.name}"))
         elif m.kind == "slots":
             members.append(Member(f"u32 slots[{m.size // 4}]"))
-        elif m.size in C_TYPE and m.name not in lists:
+        elif m.size in C_TYPE and not (m.kind == "value" and m.element in lists):
             members.append(Member(f"{C_TYPE[m.size]} {m.name}"))
         else:
             members.append(Member(f"u8 {m.name}[{m.size}]"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..graph import ethertypes
+from ..layout import member_name
 from ..model import Attribute, Bridge, Event, Forward, PortOf, Recalled
 from . import trace
 from .fields import Value
@@ -176,7 +177,7 @@ def port_number(site: Site, port: PortOf) -> str:
         case Recalled() as recalled:
             return value(site, recalled).text
         case Attribute(binding, _, element):
-            return f"{site.record(binding)}->{element}"
+            return f"{site.record(binding)}->{member_name(element)}"
 
 
 def _to_clamp(site: Site) -> list[str]:

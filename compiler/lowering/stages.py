@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..layout import member_name
 from ..model import (
     Append,
     Assign,
@@ -199,7 +200,7 @@ def _match_reference(site: Site, s: MatchReference) -> Shape | None:
         tag = 1 + references.index(arm.kind)
         with w.nest(f"{'else ' if i else ''}if ({record}->{element}_tag == {tag}) {{"):
             inner, cell = site.branch(), w.fresh("referred")
-            w.put(f"u32 {cell} = {record}->{element};")
+            w.put(f"u32 {cell} = {record}->{member_name(element)};")
             if arm.kind == "port":
                 inner.ports[arm.binding] = cell
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..layout import member_name
 from ..model import Expr, Recall, Remember
 from . import trace
 from .site import Site
@@ -27,7 +28,7 @@ def remember(site: Site, statement: Remember) -> None:
     for slot, expr in zip(laid.gives, statement.values[len(table.match) :], strict=True):
         v = value(site, expr)
         text = v.host() if slot.type == "port" else v.network_of(slot.size)
-        w.put(f"{entry}.{slot.name} = {text};")
+        w.put(f"{entry}.{member_name(slot.name)} = {text};")
     trace.remember(site, table.name, words, entry)
     w.put(f"{laid.prefix}_remember({words}, &{entry});")
 

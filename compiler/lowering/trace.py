@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from ..layout import Table
+from ..layout import Table, member_name
 from ..lowered import Writer
 from ..model import TAIL, Graph
 from ..model import Node as ModelNode
@@ -163,7 +163,7 @@ def _words(value: Value, slot: Slot) -> list[str]:
 def _entry_words(site: Site, state: str, members: str) -> list[str]:
     words = []
     for given in site.states[state].gives:
-        member = f"{members}{given.name}"
+        member = f"{members}{member_name(given.name)}"
         words.append(f"(u64){member}")
         if given.size > 8:
             words.append(f"(u64)({member} >> 64)")

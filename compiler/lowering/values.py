@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..layout import member_name
 from ..model import (
     Arithmetic,
     Arrival,
@@ -48,7 +49,7 @@ def value(site: Site, expr: Expr, own: tuple[str, Header] | None = None) -> Valu
             return Value("arrival_port(ctx)", 32)
         case Recalled():
             octets = next(n for n in (1, 2, 4, 8, 16) if n * 8 >= expr.width)
-            text = f"st->scratch->{site.states[expr.state].prefix}_got.{expr.slot}"
+            text = f"st->scratch->{site.states[expr.state].prefix}_got.{member_name(expr.slot)}"
             return Value(text, octets * 8, raw=octets > 1 and not expr.port)
         case Attribute():
             return attribute(site, expr)
@@ -150,7 +151,7 @@ def attribute(site: Site, expr: Attribute) -> Value:
     record = site.record(expr.binding)
     given = f"{record}->has_{expr.element}" if expr.optional else ""
     octets = octets_of(expr.width)
-    return Value(f"{record}->{expr.element}", octets * 8, raw=octets > 1, given=given)
+    return Value(f"{record}->{member_name(expr.element)}", octets * 8, raw=octets > 1, given=given)
 
 
 def _listed(site: Site, source: Attribute, index: Value, most: int) -> Value:

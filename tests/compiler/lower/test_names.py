@@ -10,7 +10,7 @@ from helioc.compiler.check import check
 from helioc.compiler.emit import emit
 from helioc.compiler.lower import Join
 from helioc.compiler.lowered import function_name
-from helioc.compiler.phases import check_file, lower_pipeline
+from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
 from helioc.lang.lexer import NAME_MOST
 from helioc.lang.parser import parse
 from helioc.lang.source import Source
@@ -88,3 +88,38 @@ def test_long_names_stay_different() -> None:
     assert one != other
     assert one[:40] == other[:40]
     assert function_name("reply_lan_to_user") == "reply_lan_to_user"
+
+
+#: Elements and slots by names that C, or what is generated, has other things for.
+TAKEN = """
+import std.ethernet, std.ip
+pipeline taken {
+  ports lan
+  parser { ethernet -> ipv4 when type = 0x0800 }
+  ie way      = 1, port
+  ie next_hop = 2, ip4
+  ie way_tag  = 3, u8
+  ie int      = 4, u16
+  ie has_int  = 5, u16
+  ie ABSENT   = 6, u32
+  ie int_     = 7, u16
+  rule BY [16] { match int optional ipv4.id  gives way, next_hop, way_tag, has_int, ABSENT, int_ }
+  state MET [64] { match register : ip4  gives seen : u32, pad_0 : u8, long : u16 }
+  default pass
+  stage main {
+    if not ipv4 { pass }
+    remember MET(register = ipv4.src, seen = 7, pad_0 = 1, long = ipv4.id)
+    recall MET(register = ipv4.dst) else { pass }
+    find BY else { pass }
+    ipv4.id = hash(BY.int, BY.int_, BY.has_int, BY.way_tag, BY.ABSENT) & 0xffff
+    ipv4.tos = hash(MET.seen, MET.pad_0, MET.long) & 0xff
+    forward BY.way via BY.next_hop
+  }
+  run parser -> main
+}
+"""
+
+
+@pytest.mark.parametrize("join", ["staged", "fused"])
+def test_names_that_c_has_other_things_for(join: Join) -> None:
+    assert compile_pipeline(check(parse(Source("taken.hp", TAKEN))), join).object
