@@ -45,7 +45,9 @@ def rule_item(
     for field in kind.match:
         matcher = matchers.get(field.codec.name)
         if matcher is not None and field.match is not None:
-            items.append(_split(field.codec, field.codec.matcher_text(field.match.kind, matcher)))
+            items.append(
+                element_of(field.codec, field.codec.matcher_text(field.match.kind, matcher))
+            )
     if kind.rule.priority is not None:
         items.append(_ie(kind.fields[fold(kind.rule.priority[1])].codec, str(rule.priority)))
     given: dict[str, IE] = {}
@@ -97,8 +99,8 @@ def _ie(codec: Codec, text: str) -> IE:
     return IE(codec.name, codec.lengths[0], "value", text)
 
 
-def _split(codec: Codec, text: str) -> IE:
-    """The IE of a matcher's text."""
+def element_of(codec: Codec, text: str) -> IE:
+    """The IE of a value's text, as rules show it: `10.1.0.0/16`."""
     if " & " in text:
         value, other = text.split(" & ")
         return IE(codec.name, codec.lengths[0], "mask", value, other)

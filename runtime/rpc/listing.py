@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+import numpy as np
+
 from ...compiler.manifest import State
 from ...compiler.requests.ie_values import fold
 from ...compiler.requests.rule_text import rule_item
@@ -16,6 +18,7 @@ from .. import faults
 from ..agent.faults import bad_message
 from ..looking.reader import Reader
 from ..rules.moment import Counted, Moment, Rules, spoken_of
+from ..rules.searching import pointing, saying
 from . import control_pb2 as pb
 
 #: Octets of the rules in one message, and entries of a state.
@@ -86,6 +89,11 @@ class Listing:
             return [r for r in rows if not wanted.ids or int(table.ids[r]) in wanted.ids]
         if wanted.ids:
             return [row for id_ in sorted(wanted.ids) for row in table.rows_of(id_)]
+        masks = [saying(self.moment, table, *each) for each in wanted.says]
+        masks += [pointing(table, wanted.to)] if wanted.to is not None else []
+        if masks:
+            found: list[int] = np.flatnonzero(np.logical_and.reduce(masks)).tolist()
+            return found
         return range(len(table))
 
     def _passes(self, rule: Rule) -> bool:

@@ -34,13 +34,81 @@ class _Overtaken(Exception):
     """What was to be read has been overwritten, or the reader ended, before it said anything."""
 
 
+#: What may take long. It has a process of its own, so that what does not waits for none of it.
+_LONG = ("List", "Entries")
+
+
 class Readers:
-    """Calls may come from any thread. The process is started when it is first needed, and again
-    when it has died. Close it."""
+    """Calls may come from any thread. Close it."""
 
     def __init__(self, metrics: socket.socket | None = None) -> None:
-        """`metrics`: where the process is to serve them; it listens already, and is closed with
-        this. Then the process is started again by itself, too."""
+        """`metrics`: where a reader is to serve them; it listens already, and is closed with
+        this."""
+        self._short, self._long = _Reader(metrics), _Reader()
+
+    def start(self) -> None:
+        """Now rather than at the first call."""
+        self._short.start()
+        self._long.start()
+
+    def close(self) -> None:
+        """May be called again."""
+        self._short.close()
+        self._long.close()
+
+    def call(self, method: str, owner: Owner, octets: bytes, held: bool) -> Iterator[bytes]:
+        """The answers to a message, as octets. `held`: the method reads rules, which are to stay as
+        they are meanwhile. Raises `Refused`."""
+        for _ in range(_ATTEMPTS):
+            try:
+                if not held:
+                    yield from self._answers(method, owner, octets, None)
+                else:
+                    with owner.hold() as what:
+                        yield from self._answers(method, owner, octets, what)
+                return
+            except _Overtaken:
+                continue
+        raise refused(faults.overtaken())
+
+    def _answers(
+        self, method: str, owner: Owner, octets: bytes, held: Held | None
+    ) -> Iterator[bytes]:
+        reader = self._long if method in _LONG else self._short
+        mine, theirs = socket.socketpair()
+        with mine:
+            with theirs:
+                more = [held.descriptor] if held is not None else []
+                reader.begin(METHODS.index(method), [theirs.fileno(), *more])
+            said, digest = False, owner.digest
+            try:
+                send(mine, PART, digest.encode().ljust(DIGEST)[:DIGEST] + octets)
+                while True:
+                    kind, content = receive(mine)
+                    if kind == COPIED:
+                        if held is not None and not held.let_go():
+                            raise _Overtaken
+                    elif kind == FAILED:
+                        if not said and owner.digest != digest:  # upgraded meanwhile
+                            raise _Overtaken
+                        raise Relayed(pb.Failure.FromString(content))
+                    elif kind == END:
+                        return
+                    else:
+                        said = True
+                        yield content
+            except (OSError, EOFError):
+                reader.bury()
+                if not said:
+                    raise _Overtaken from None
+                raise refused(faults.overtaken()) from None
+
+
+class _Reader:
+    """A process. It is started when it is first needed, and again when it has died."""
+
+    def __init__(self, metrics: socket.socket | None = None) -> None:
+        """With `metrics` it is started again by itself, too."""
         self._metrics = metrics
         self._closed = threading.Event()
         self._lock = threading.Lock()
@@ -74,53 +142,7 @@ class Readers:
                 self._process.wait()
                 self._process = None
 
-    def call(self, method: str, owner: Owner, octets: bytes, held: bool) -> Iterator[bytes]:
-        """The answers to a message, as octets. `held`: the method reads rules, which are to stay as
-        they are meanwhile. Raises `Refused`."""
-        for _ in range(_ATTEMPTS):
-            try:
-                if not held:
-                    yield from self._answers(method, owner, octets, None)
-                else:
-                    with owner.hold() as what:
-                        yield from self._answers(method, owner, octets, what)
-                return
-            except _Overtaken:
-                continue
-        raise refused(faults.overtaken())
-
-    def _answers(
-        self, method: str, owner: Owner, octets: bytes, held: Held | None
-    ) -> Iterator[bytes]:
-        mine, theirs = socket.socketpair()
-        with mine:
-            with theirs:
-                more = [held.descriptor] if held is not None else []
-                self._begin(METHODS.index(method), [theirs.fileno(), *more])
-            said, digest = False, owner.digest
-            try:
-                send(mine, PART, digest.encode().ljust(DIGEST)[:DIGEST] + octets)
-                while True:
-                    kind, content = receive(mine)
-                    if kind == COPIED:
-                        if held is not None and not held.let_go():
-                            raise _Overtaken
-                    elif kind == FAILED:
-                        if not said and owner.digest != digest:  # upgraded meanwhile
-                            raise _Overtaken
-                        raise Relayed(pb.Failure.FromString(content))
-                    elif kind == END:
-                        return
-                    else:
-                        said = True
-                        yield content
-            except (OSError, EOFError):
-                self._bury()
-                if not said:
-                    raise _Overtaken from None
-                raise refused(faults.overtaken()) from None
-
-    def _begin(self, method: int, descriptors: list[int]) -> None:
+    def begin(self, method: int, descriptors: list[int]) -> None:
         with self._lock:
             control = self._running()
             try:
@@ -128,10 +150,10 @@ class Readers:
                 return
             except OSError:
                 pass
-        self._bury()
+        self.bury()
         raise _Overtaken
 
-    def _bury(self) -> None:
+    def bury(self) -> None:
         """Give the process the moment that it needs to die, if that is what it does."""
         with self._lock, suppress(subprocess.TimeoutExpired):
             if self._process is not None:

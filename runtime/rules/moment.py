@@ -57,7 +57,7 @@ class Rules:
         count: Callable[[Array], Array] | None,
     ) -> None:  # fmt: skip
         """`images`: [slot, octet]; `count`: packets and octets of so many cells, and sizes."""
-        self.kind, self._codec, self._count = kind, ImageCodec(manifest, kind), count
+        self.kind, self.codec, self._count = kind, ImageCodec(manifest, kind), count
         ids = of_heads("id", images, slots)
         sequences = of_heads("sequence", images, slots)
         order = np.lexsort((sequences, ids))
@@ -74,13 +74,18 @@ class Rules:
         self.slots = np.arange(len(self.cells))
 
     def rule(self, row: int) -> Rule:
-        return self._codec.rule_of(self._images[self.slots[row]].data)[0]
+        return self.codec.rule_of(self._images[self.slots[row]].data)[0]
 
     def counted(self, rows: Sequence[int]) -> Iterator[Counted]:
         """Those of these rows, with what they counted by now."""
         sums = self._count(self.cells[rows]).tolist() if self._count else [(None, None)] * len(rows)
         for row, (packets, octets, *sizes) in zip(rows, sums, strict=True):
             yield Counted(self.rule(row), packets, octets, sizes)
+
+    def octets(self, at: int, count: int) -> Array:
+        """So many octets of each row's image: [row, octet]."""
+        found: Array = self._images[self.slots, at : at + count]
+        return found
 
     def rows_of(self, id_: int) -> range:
         """The rules of an id."""

@@ -145,29 +145,34 @@ def test_what_is_of_no_moment_is_not_shown(
         assert len(reader.rules()) == 2
 
 
-def reader_of(agent_pid: int) -> int:
-    """The process id of an agent's reader."""
+def readers_of(agent_pid: int) -> set[int]:
+    """The process ids of an agent's readers."""
+    found = set[int]()
     for task in Path(f"/proc/{agent_pid}/task").iterdir():
         for child in (task / "children").read_text().split():
             if b"helioc.runtime.rpc" in Path(f"/proc/{child}/cmdline").read_bytes():
-                return int(child)
-    return 0
+                found.add(int(child))
+    return found
 
 
 def test_a_dead_reader_is_replaced(agent: Client) -> None:
     pid = agent.status().pid
-    first = until(lambda: reader_of(pid), "there is a reader")
-    assert len(list(agent.rules())) == 1
-    os.kill(first, signal.SIGKILL)
-    assert len(list(agent.rules())) == 1
-    assert reader_of(pid) not in (0, first)
+    until(lambda: len(readers_of(pid)) == 2, "there are readers")
+    first = readers_of(pid)
+    assert len(list(agent.rules())) == 1 and agent.stats().kinds
+    for each in first:
+        os.kill(each, signal.SIGKILL)
+    assert len(list(agent.rules())) == 1 and agent.stats().kinds
+    assert len(readers_of(pid) - first) == 2
 
 
 def test_the_reader_ends_with_its_agent(here: World) -> None:
     with here.agent() as process, here.client() as client:
-        reader = until(lambda: reader_of(client.status().pid), "there is a reader")
+        pid = client.status().pid
+        until(lambda: len(readers_of(pid)) == 2, "there are readers")
+        readers = readers_of(pid)
         os.kill(process.pid, signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{reader}").exists(), "it has ended")
+        until(lambda: not any(Path(f"/proc/{each}").exists() for each in readers), "they end")
 
 
 def test_who_reads_slowly_holds_nothing(here: World, agent: Client) -> None:

@@ -221,9 +221,9 @@ def test_matchers_are_canonical(
     made = codec.matcher(kind, *cell)  # type: ignore[arg-type]
     assert made == meant
     if meant is not None:
-        from helioc.compiler.requests.rule_text import _split
+        from helioc.compiler.requests.rule_text import element_of
 
-        ie = _split(codec, codec.matcher_text(kind, meant))
+        ie = element_of(codec, codec.matcher_text(kind, meant))
         assert codec.matcher(kind, ie.form, ie.value, ie.other) == meant
 
 
