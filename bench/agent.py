@@ -11,9 +11,11 @@ import sys
 import tempfile
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +25,13 @@ from helioc.compiler.requests.columns import Column, Columns, dump
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.certs import make_authority
+from helioc.runtime.certs import issue, make_authority
 from helioc.runtime.client import Client
 from helioc.runtime.loading import bundle as bundles
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import remove_pinned
-from lab import Background, Lab
+from helioc.runtime.rpc.guard import Limits
+from lab import Background, Lab, LabError
 
 HERE = Path(__file__).parent
 FARS, MANY, MILLION = 1000, 100_000, 1_000_000
@@ -60,6 +63,8 @@ class Run:
 
 
 LISTED = "1 M rules listed"
+LARGE, CHANGES = "180,000 changes asked for", 180_000
+FLOOD, CALLS = "another asks without a pause", 32
 RUNS = (
     Run("stream", 0, "before", "p50 <= 0.1, p99 <= 0.5"),
     Run("stream", 2000, "before"),
@@ -74,6 +79,15 @@ BESIDE = (
     Run("stream", 0, "before", "p99 <= 3", LISTED),
     Run("stream", 2000, "before", "p99 <= 3", LISTED),
     Run("unary", 2000, "before", "p99 <= 3", LISTED),
+)
+#: The agent as it is started by hand: by FIFO a thread that is busy would let no other near.
+BESIDE_LARGE = (
+    Run("stream", 2000, "before", "p99 <= 10", LARGE),
+    Run("unary", 2000, "before", "p99 <= 10", LARGE),
+)
+FLOODED = (
+    Run("stream", 2000, "before", "p99 <= 10", FLOOD),
+    Run("unary", 2000, "before", "p99 <= 10", FLOOD),
 )
 
 
@@ -97,9 +111,10 @@ class Edge:
     the CPU that it has."""
 
     def __init__(
-        self, bundle: Bundle, lab: Lab, directory: Path, acknowledge: str, cpu: Sequence[str]
-    ) -> None:
-        self.directory = directory
+        self, bundle: Bundle, lab: Lab, directory: Path, acknowledge: str, cpu: Sequence[str],
+        rate: int, first: Sequence[str],
+    ) -> None:  # fmt: skip
+        self.directory, self.first = directory, first
         self.name = f"bench-{lab.prefix.rstrip('-')}"
         self.bundle = bundles.Bundle(bundle.manifest, bundle.object)
         lan, self.edge, wan = (lab.namespace(n) for n in ("lan", "edge", "wan"))
@@ -107,16 +122,17 @@ class Edge:
         lab.wire(wan, "eth0", self.edge, "wan0")
         self.certs, self.socket = directory / "certs", directory / "heliod.sock"
         make_authority(self.certs, [])
+        issue(self.certs, "other", "rules")
         self.words = [
             sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
             "--state", str(directory / "state"), "--acknowledge", acknowledge,
             "--tcp", f"127.0.0.1:{PORT}", "--identity", str(self.certs / "agent"),
-            "--rate", "1000000", *cpu,
+            "--rate", str(rate), *cpu,
         ]  # fmt: skip
         self.agent = self.start()
 
     def start(self) -> Background:
-        self.agent = self.edge.start(*FIRST, *self.words)
+        self.agent = self.edge.start(*self.first, *self.words)
         self.agent.expect("ready")
         return self.agent
 
@@ -139,18 +155,23 @@ class Edge:
                 unload(self.name)
 
     def by_tls(self, what: str) -> Background:
-        """A process of ours in the namespace, as the administrator by TCP: see `main`."""
-        path, identity = f"PYTHONPATH={':'.join(sys.path)}", str(self.certs / "admin")
+        """A process of ours in the namespace, as another client by TCP: see `main`."""
+        path, identity = f"PYTHONPATH={':'.join(sys.path)}", str(self.certs / "other")
         words = ["env", path, sys.executable, __file__, what, identity, self.name]
         return self.edge.start(*words)
 
 
 @contextmanager
-def edge(bundle: Bundle, acknowledge: str, cpu: Sequence[str] = ("--cpu", "0")) -> Iterator[Edge]:
+def edge(
+    bundle: Bundle, acknowledge: str, cpu: Sequence[str] = ("--cpu", "0"), rate: int = MILLION,
+    first: Sequence[str] = FIRST,
+) -> Iterator[Edge]:  # fmt: skip
+    """`rate`: requests a second that a client may ask for; more than anybody does. `first`: what
+    the agent stands behind."""
     with ExitStack() as owned:
         directory = Path(owned.enter_context(tempfile.TemporaryDirectory(prefix="helio-bench-")))
         lab = owned.enter_context(Lab(f"hb{os.getpid()}-"))
-        made = Edge(bundle, lab, directory, acknowledge, cpu)
+        made = Edge(bundle, lab, directory, acknowledge, cpu, rate, first)
         owned.callback(made.unload)
         made.fill()
         yield made
@@ -219,28 +240,71 @@ def rows(bundle: Bundle, count: int) -> Iterator[tuple[Run, Times]]:
         with edge(of_a_million(), "before") as made:
             made.by_tls("bulk").wait()
             for run in BESIDE:
-                with listing(made):
+                with beside(made, run):
+                    yield run, measure(made, program, run, updates(made, count))
+        with edge(of_a_million(), "before", cpu=(), first=()) as made:
+            made.by_tls("bulk").wait()
+            for run in BESIDE_LARGE:
+                with beside(made, run):
+                    yield run, measure(made, program, run, updates(made, count))
+        with edge(bundle, "before", rate=int(Limits().rate)) as made:
+            for run in FLOODED:
+                with beside(made, run):
                     yield run, measure(made, program, run, updates(made, count))
 
 
 @contextmanager
-def listing(made: Edge) -> Iterator[None]:
-    """Another client lists all rules by TLS, again and again, and asks for counters."""
-    process = made.by_tls("list")
-    process.expect("listing")
+def beside(made: Edge, run: Run) -> Iterator[None]:
+    """Another client does what the row says, by TLS, again and again."""
+    process = made.by_tls({LISTED: "list", LARGE: "change", FLOOD: "flood"}[run.beside])
+    process.expect("at it", 60)
     try:
         yield
+        if not process.running:
+            raise LabError(f"nobody was beside {run.name}: {process.wait()}")
     finally:
         process.stop()
 
 
 def keep_listing(client: Client) -> None:
-    sys.stdout.write("listing\n")
-    sys.stdout.flush()
+    _say("at it")
     while True:
         for count, _ in enumerate(client.rules(text=False)):
             if count % 100_000 == 0:
                 client.stats()
+
+
+def keep_changing(client: Client) -> None:
+    """Requests with as many changes as go into one, of rules that nobody else speaks of."""
+    wanted = []
+    for far in (2, 3):
+        message = client.message(parse_request(Source("bench", f"update PDR 1, FAR {far}")))
+        # A version, how many changes, and each of them: with its id behind kind and flags.
+        version, one = message.request[:1], message.request[5:]
+        at = one.index((1).to_bytes(4, "big"), 4)
+        changes = (one[:at] + i.to_bytes(4, "big") + one[at + 4 :] for i in range(1, CHANGES + 1))
+        message.request = version + CHANGES.to_bytes(4, "big") + b"".join(changes)
+        wanted.append(message)
+    call = client._calls["Apply"]
+    _say("at it")
+    for message in cycle(wanted):
+        call(message)
+
+
+def flood(client: Client) -> None:
+    """So many calls at a time, the next when one is answered."""
+    call = client._calls["Apply"]
+    message = client.message(parse_request(Source("bench", "update FAR 5 [(action, u8, DROP)]")))
+    going = deque(call.future(message) for _ in range(CALLS))
+    _say("at it")
+    while True:
+        going.popleft().result()
+        going.append(call.future(message))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 # ---- in bulk, and from nothing --------------------------------------------------------------
@@ -317,8 +381,9 @@ def print_rows(bundle: Bundle, count: int, say: Callable[[str], None], cdf: Path
 
 
 def main(what: str, identity: str, name: str) -> None:
+    doing = {"list": keep_listing, "bulk": send_million, "change": keep_changing, "flood": flood}
     with Client(f"127.0.0.1:{PORT}", name, identity=identity, timeout=100) as client:
-        {"list": keep_listing, "bulk": send_million}[what](client)
+        doing[what](client)
 
 
 if __name__ == "__main__":

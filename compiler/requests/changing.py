@@ -89,7 +89,7 @@ class Changer(Creator):
             before = target
             target = Reference(child.kind.name, self._child(child, old.sequence))
             if before is not None and before != target:
-                orphans.extend(r for r in self.staged(before.kind).with_id(before.id)
+                orphans.extend(r for r in self.staged(before.kind).known(before.id)
                                if r.owner == old.sequence)  # fmt: skip
         if kind.spread is not None:
             self.members_fit(kind, len(members))

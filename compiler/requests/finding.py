@@ -172,7 +172,7 @@ class Finder(Draft):
 
     def _remove_owned(self, kind: Kind, rule: Rule) -> None:
         for reference in kind.owned_by(rule):
-            for owned in self.staged(reference.kind).with_id(reference.id):
+            for owned in self.staged(reference.kind).known(reference.id):
                 if owned.owner == rule.sequence:
                     self.remove(owned)
 

@@ -390,6 +390,7 @@ class Staged:
     def remove(self, rule: Rule) -> None:
         kind = self.table.kind
         self.more -= 1
+        self.seen.rules.add(rule.id)
         self.seen.pointed.add(rule.id)
         if kind.grouped:
             key = kind.key_of(rule)
@@ -416,6 +417,7 @@ class Staged:
     def change(self, old: Rule, new: Rule) -> None:
         """`new` has the id and the match of `old`; its name and its priority may differ."""
         kind = self.table.kind
+        self.seen.rules.add(old.id)
         if old.priority != new.priority or kind.grouped:
             self.seen.pointed.add(old.id)
             before, after = kind.key_of(old), kind.key_of(new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,17 +52,23 @@ class Slices:
         self._until = time.perf_counter() + SLICE
 
     def __call__(self) -> None:
-        if self._turns.waited_for and time.perf_counter() >= self._until:
-            self._let_in()
+        if self._let_in():
             self._check()
 
     def rest(self) -> None:
-        if self._turns.waited_for and time.perf_counter() >= self._until:
-            self._let_in()
+        self._let_in()
 
-    def _let_in(self) -> None:
-        self._turns.let_in()
+    def _let_in(self) -> bool:
+        """Whether anybody was."""
+        if time.perf_counter() < self._until:
+            return False
+        waited_for = self._turns.waited_for
+        if waited_for:
+            self._turns.let_in()
+        else:
+            os.sched_yield()  # to who is on the way here: on one CPU it may need this one
         self._until = time.perf_counter() + SLICE
+        return waited_for
 
     @contextmanager
     def aside(self) -> Iterator[None]:

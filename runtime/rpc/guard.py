@@ -53,6 +53,9 @@ _LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
 _TIMED = ("List", "Entries", "BulkApply")
 #: As so many requests counts a call that only looks, or is refused at the door: it takes as long.
 _DEAR = 20.0
+#: By how much less a client may ask for while others do, how much of a second's may come at once
+#: then, and for how many seconds from a request on its client is there.
+SHARED, AT_ONCE, _LATELY = 10.0, 0.01, 1.0
 _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check", "Health.List")
 
 
@@ -60,8 +63,8 @@ _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check"
 class Limits:
     """`calls` of one client at a time, `timed` of them see `_TIMED` (fewer than the reader has
     slots), `lasting` streams and watches, `all_lasting` of all clients; `rate`: requests a second
-    of one client, as many at once; `seconds`: of what is timed; `patience`: seconds from the
-    beginning of a call to its request, where it has one."""
+    of one client, as many at once, and `SHARED` times fewer while others ask; `seconds`: of what is
+    timed; `patience`: seconds from the beginning of a call to its request, where it has one."""
 
     calls: int = 32
     timed: int = 6
@@ -78,7 +81,7 @@ class _Client:
     timed: int = 0
     lasting: int = 0
     tokens: float = 0.0
-    filled: float = field(default_factory=time.monotonic)
+    filled: float = field(default_factory=lambda: time.monotonic())
     looking: Semaphore = field(default_factory=lambda: Semaphore(2))
 
 
@@ -93,6 +96,8 @@ class Guard:
         #: Calls that last, and their certificates.
         self._running: dict[Context, bytes] = {}
         self._lasting = 0
+        #: The last two clients that asked for something, and when.
+        self._asked: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
         self._lock, self._refusing = Lock(), Lock()
 
     def __call__(
@@ -209,13 +214,25 @@ class Guard:
 
     def _take(self, client: _Client, cost: float = 1.0) -> None:
         """One request more of this client: wait where it asks too fast."""
-        rate = self.limits.rate
         now = time.monotonic()
-        tokens = min(rate, client.tokens + (now - client.filled) * rate) - cost
+        rate = most = self.limits.rate
+        if self._beside(client, now):
+            rate /= SHARED
+            most = rate * AT_ONCE
+        tokens = min(most, client.tokens + (now - client.filled) * rate) - cost
         tokens = max(tokens, -rate)  # nobody is in debt for long
         client.tokens, client.filled = tokens, now
         if tokens < 0:
             time.sleep(min(1.0, -tokens / rate))
+
+    def _beside(self, client: _Client, now: float) -> bool:
+        """Whether another client has asked for something of late."""
+        asked = self._asked
+        if asked[0][0] is not client:
+            asked[:] = [(client, now), asked[0]]
+        else:
+            asked[0] = (client, now)
+        return asked[1][0] is not None and now - asked[1][1] < _LATELY
 
 
 class Budget:

@@ -35,8 +35,7 @@ FARS = "; ".join(f"create FAR {i} [(action, u8, DROP)]" for i in range(1000, 100
 CREATES = "; ".join(["create FAR [(action, u8, DROP)]"] * COUNT)
 UPDATES = "; ".join(f"update FAR {i} [(action, u8, PASS)]" for i in range(1000, 1000 + COUNT))
 DELETES = "; ".join(f"delete FAR {i}" for i in range(1000, 1000 + COUNT))
-#: Pauses after which a large request of `COUNT` changes is being planned, or staged.
-PLANNED, STAGED = 100, 2 * COUNT + 60
+PLANNED, STAGED = False, True
 
 
 @pytest.fixture
@@ -78,13 +77,16 @@ def rules(owner: Owner) -> dict[str, str]:
 
 
 @contextmanager
-def at_pause(number: int, do: Callable[[Slices], None]) -> Iterator[None]:
-    """Do something in a large request's pause of that number."""
-    real, calls = Slices.__call__, count()
+def at_pause(owner: Owner, staged: bool, do: Callable[[], None]) -> Iterator[None]:
+    """Do something in a pause of a large request, which is being planned by then, or staged."""
+    real, calls, done = Slices.__call__, count(), threading.Event()
 
     def paused(self: Slices) -> None:
-        if next(calls) == number:
-            do(self)
+        writer = owner.loaded.writer
+        assert isinstance(writer, Writer)
+        if bool(writer._staging) is staged and next(calls) >= 10 and not done.is_set():
+            done.set()
+            do()
         real(self)
 
     with pytest.MonkeyPatch.context() as patched:
@@ -94,10 +96,10 @@ def at_pause(number: int, do: Callable[[Slices], None]) -> Iterator[None]:
 
 
 class Beside:
-    """What another client asks for while a large request is under way: from that pause on."""
+    """What another client asks for while a large request is being planned, or staged."""
 
-    def __init__(self, owner: Owner, pause: int, texts: list[str]) -> None:
-        self.owner, self.pause, self.texts = owner, pause, texts
+    def __init__(self, owner: Owner, staged: bool, texts: list[str]) -> None:
+        self.owner, self.staged, self.texts = owner, staged, texts
         self.begun = threading.Event()
         self.order: list[Outcome | Refused] = []
 
@@ -106,16 +108,14 @@ class Beside:
         other = threading.Thread(target=self._ask)
         other.start()
         try:
-            with at_pause(self.pause, self._wait):
+            with at_pause(self.owner, self.staged, self._wait):
                 ended = self._done(large, **more)
         finally:
             self.begun.set()
             other.join()
         return ended
 
-    def _wait(self, _: Slices) -> None:
-        writer = self.owner.loaded.writer
-        assert isinstance(writer, Writer) and bool(writer._staging) is (self.pause == STAGED)
+    def _wait(self) -> None:
         self.begun.set()
         until(lambda: self.owner.turns.waited_for, "another waits for its turn")
 
@@ -139,16 +139,16 @@ def inside(here: World, work: Callable[[], None]) -> None:
     here.edge.inside_thread(work)
 
 
-@pytest.mark.parametrize("pause", [PLANNED, STAGED])
+@pytest.mark.parametrize("staged", [PLANNED, STAGED])
 def test_who_comes_while_it_is_made_need_not_wait(
-    here: World, pause: int, monkeypatch: pytest.MonkeyPatch
+    here: World, staged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work() -> None:
         monkeypatch.setattr(Owner, "settle_journal", lambda _: None)  # it is to be made again
         with opened(here) as agent:
             owner = load(here, agent)
             assert len(wish(owner, CREATES).content) >= FEWEST
-            beside = Beside(owner, pause, ["create FAR [(action, u8, PASS)]"])
+            beside = Beside(owner, staged, ["create FAR [(action, u8, PASS)]"])
             large = beside.run(CREATES)
             one, last = beside.order
             assert isinstance(one, Outcome) and isinstance(large, Outcome) and last is large
@@ -164,18 +164,18 @@ def test_who_comes_while_it_is_made_need_not_wait(
     inside(here, work)
 
 
-@pytest.mark.parametrize("pause", [PLANNED, STAGED])
-def test_what_it_rests_on_may_change_meanwhile(here: World, pause: int) -> None:
+@pytest.mark.parametrize("staged", [PLANNED, STAGED])
+def test_what_it_rests_on_may_change_meanwhile(here: World, staged: bool) -> None:
     """Then it is planned again: against what there is now."""
 
     def work() -> None:
         with opened(here) as agent:
             owner = load(here, agent)
             asked(owner, FARS)
-            large = Beside(owner, pause, ["update FAR 1007 [(action, u8, DROP)]"]).run(UPDATES)
+            large = Beside(owner, staged, ["update FAR 1007 [(action, u8, DROP)]"]).run(UPDATES)
             assert isinstance(large, Outcome) and large.changed_count == COUNT
             assert len({text for name, text in rules(owner).items() if name[:5] == "FAR 1"}) == 1
-            beside = Beside(owner, pause, ["delete FAR 1007"])
+            beside = Beside(owner, staged, ["delete FAR 1007"])
             revision, before = owner.revision, rules(owner)
             ended = beside.run(DELETES)
             assert isinstance(ended, Refused) and ended.diagnostics[0].code == "H0450"
@@ -218,8 +218,8 @@ def test_it_is_refused_where_others_came_and_it_said_if_none_has(here: World) ->
     inside(here, work)
 
 
-@pytest.mark.parametrize("pause", [PLANNED, STAGED])
-def test_a_kill_in_between_leaves_nothing_of_it(here: World, pause: int) -> None:
+@pytest.mark.parametrize("staged", [PLANNED, STAGED])
+def test_a_kill_in_between_leaves_nothing_of_it(here: World, staged: bool) -> None:
     def work() -> None:
         with opened(here) as agent:
             owner = load(here, agent)
@@ -230,10 +230,7 @@ def test_a_kill_in_between_leaves_nothing_of_it(here: World, pause: int) -> None
             with opened(here) as agent:
                 owner = agent.owner()
 
-                def killed(_: Slices) -> None:
-                    os._exit(9)
-
-                with at_pause(pause, killed):
+                with at_pause(owner, staged, lambda: os._exit(9)):
                     asked(owner, "create FAR 7 [(action, u8, PASS)]")
                     asked(owner, CREATES)
             os._exit(1)

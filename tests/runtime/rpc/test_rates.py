@@ -1,0 +1,60 @@
+"""How much a client may ask for: alone, and while others ask, too."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from helioc.runtime.rpc import guard
+from helioc.runtime.rpc.guard import AT_ONCE, SHARED, Guard, Limits
+
+
+class Clock:
+    """Stands still but for who sleeps. `slept`: seconds."""
+
+    def __init__(self) -> None:
+        self.now, self.slept = 1000.0, 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    faked = SimpleNamespace(monotonic=made.monotonic, sleep=made.sleep)
+    monkeypatch.setattr(guard, "time", faked)
+    return made
+
+
+def ask(door: Guard, who: str, times: int = 1) -> None:
+    for _ in range(times):
+        door._take(door._known(who))
+
+
+def test_alone_it_may_ask_for_all_of_the_rate(clock: Clock) -> None:
+    door = Guard(Limits(rate=1000.0))
+    ask(door, "one", 1000)
+    assert clock.slept == 0
+    ask(door, "one", 1000)
+    assert clock.slept == pytest.approx(1.0)
+
+
+def test_while_others_ask_it_waits_for_its_share(clock: Clock) -> None:
+    door = Guard(Limits(rate=1000.0))
+    share = 1000.0 / SHARED
+    ask(door, "one", 100)
+    ask(door, "other")
+    assert clock.slept == 0
+    ask(door, "one", 51)
+    assert clock.slept == pytest.approx((51 - share * AT_ONCE) / share)
+    slept = clock.slept
+    ask(door, "other")
+    assert clock.slept == slept, "who asks little waits for nothing"
+    clock.now += 2  # by now the other is gone
+    ask(door, "one", 500)
+    assert clock.slept == slept
