@@ -93,7 +93,7 @@ def _graph(p: m.Pipeline) -> Iterator[Piece]:
             e.source,
             e.target,
             " and ".join(f"{_tested(t)} = {guards.shown(t)}" for t in e.tests) or "always",
-            ", ".join(r for r in p.roles if r in e.roles),
+            ", ".join(r for r in p.roles if r in e.roles) or "push",
         )
         for e in p.graph.edges
     ]

@@ -153,7 +153,9 @@ def _parser_dot(pipeline: model.Pipeline) -> list[str]:
         tests = [f"{t.field} = {guards.shown(t)}" for t in edge.tests]
         roles = [r for r in pipeline.roles if r in edge.roles]
         colour = "black"
-        if len(roles) < len(pipeline.roles):
+        if not roles:
+            tests.append("on push")
+        elif len(roles) < len(pipeline.roles):
             tests.append("on " + ", ".join(roles))
             colour = ":".join(_COLOURS[pipeline.roles.index(r) % len(_COLOURS)] for r in roles)
         label = "\\n".join(tests)

@@ -71,7 +71,7 @@ def _edge(edge: m.Edge, pipeline: m.Pipeline) -> str:
         writes = "not written"
     else:
         writes = "writes " + (", ".join(f"{n} = {v}" for n, v in edge.writes) or "nothing")
-    roles = ", ".join(r for r in pipeline.roles if r in edge.roles)
+    roles = ", ".join(r for r in pipeline.roles if r in edge.roles) or "push"
     return f"  {edge.source} -> {edge.target} when {tests}; {writes}; on {roles}"
 
 

@@ -43,7 +43,7 @@ graph : 'parser' '{' edge* '}' ;
 
 edge
     : edgeName '->' nodeName ('as' name)? ('when' test ('and' test)*)?
-      ('write' literal (',' literal)*)? ('on' names)?
+      ('write' literal (',' literal)*)? ('on' (names | 'push'))?
     ;
 
 test : name name? '=' range_ ('|' range_)* ;

@@ -125,7 +125,9 @@ class _Builder(StatementBuilder):
         ports: tuple[tree.Name, ...] = ()
         clause = ""
         for child in children[3:]:
-            if type(child) is Token:
+            if type(child) is Token and clause == "on":  # `on push`
+                ports = (tree.Name(self.at(child), child.text),)
+            elif type(child) is Token:
                 clause = clause if child.kind in (",", "and") else child.kind
             elif clause == "as":
                 alias = self.name(child)

@@ -17,6 +17,7 @@ from .names import RESERVED
 from .stacks import is_copy, unrolled
 
 START = "start"  # `start -> ethernet as inner on lan`
+WRITTEN = "push"  # `ethernet -> vlan as service when … on push`: no port has a role of that name
 ENTRY = "ethernet"  # where packets start unless it is said
 MOST_NODES = 32
 MOST_WAYS = 2_048
@@ -178,7 +179,8 @@ class _GraphChecker:
 
     def edge(self, edge: tree.Edge) -> model.Edge | None:
         source, target = edge.source.text, (edge.alias or edge.target).text
-        roles = self.edge_roles(edge)
+        written_only = [port.text for port in edge.ports] == [WRITTEN]
+        roles = frozenset[str]() if written_only else self.edge_roles(edge)
         if source not in self.headers:
             if source not in self.lost:
                 self.unknown_source(edge.source)
@@ -324,6 +326,8 @@ class _GraphChecker:
             if any(node.name in r for r in reached.values()):
                 continue
             entering = graph.entering(node.name)
+            if any(not e.roles for e in entering):
+                continue  # it is there to be pushed
             if any(all(e.source not in r for r in reached.values()) for e in entering):
                 continue  # what leads here is reported itself
             sources = [(e.span, e.source) for e in entering]

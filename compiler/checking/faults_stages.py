@@ -198,7 +198,7 @@ def present_already(
         f"`{node}` cannot be pushed: it is there already",
         (span, f"{says} here on {', '.join(roles)}"),
         (where, "this node"),
-        help=f"`pop` it first, or name a second instance in the parser: `-> … as other_{node}`",
+        help=f"`pop` it first, or name another in the parser: `-> … as new_{node} when … on push`",
     )
 
 

@@ -19,7 +19,7 @@ class Test(Frozen):
 
 class Edge(Frozen):
     """`writes` are the source node's fields as a push assigns them; None if the edge cannot be
-    written. `roles` are the port roles on which it is read."""
+    written. `roles` are the port roles on which it is read: none if it is written only."""
 
     source: str
     target: str

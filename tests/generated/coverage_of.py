@@ -156,7 +156,9 @@ def _of_edge(edge: Edge, roles: tuple[str, ...]) -> Iterator[str]:
         yield "edge without a guard"
     if len(edge.tests) > 1:
         yield "edge with two tests"
-    if set(edge.roles) != set(roles):
+    if not edge.roles:
+        yield "edge that is only written"
+    elif set(edge.roles) != set(roles):
         yield "edge on some roles"
     for test in edge.tests:
         if test.ahead:

@@ -78,7 +78,10 @@ class GraphMaker:
         for name, head in self.wanted():
             if len(self.spots) < MOST_NODES:
                 self.reach(name, head, self.before(head))
-        used = {s.header for s in self.spots}
+        self.pushable("more", Chance(" ".join(self.edges)))
+        used = {s.header for s in self.spots} | (
+            {"vlan"} if "as more" in "".join(self.edges) else set()
+        )
         imports = [m for m, names in HOMES.items() if used & set(names)]
         return Grown([o.text for o in self.own.values()], [*self.starts, *self.edges], imports)
 
@@ -130,6 +133,17 @@ class GraphMaker:
         inner.leaving.style = "values"
         if chance.maybe(0.5):
             self.reach("within", "vlan", [inner])
+
+    def pushable(self, name: str, chance: Chance) -> None:
+        """Perhaps a tag that no packet comes with."""
+        if chance.maybe(0.6):
+            return
+        at = chance.one([i for i, s in enumerate(self.spots) if s.header in LINKS])
+        first = f"{self.spots[at].name} -> vlan as {name} when type"
+        self.edges.append(f"{first} = {chance.one((0x8100, 0x88A8, 0x9100)):#x} on push")
+        for i, spot in enumerate(chance.some(self.spots[at + 1 :], 0, 2)):
+            alias = f" as {spot.name}" if spot.name != spot.header else ""
+            self.edges.append(f"{name} -> {spot.header}{alias} when type = {0x88B5 + i:#x}")
 
     # ---- tunnels -----------------------------------------------------------------------------
 
