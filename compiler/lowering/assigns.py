@@ -13,7 +13,7 @@ from . import trace
 from .fields import Value, field_value
 from .groups import group_pointer
 from .rewrite import captured
-from .shape import Unsupported, in_front
+from .shape import Unsupported, behind, in_front
 from .site import Site
 from .stores import put_summed, put_value
 from .values import value
@@ -65,6 +65,8 @@ def _change_at(
     w, header = site.writer, site.header(target.node)
     field = header.field(target.field)
     above, front = _above(site, target), _in_front(site, target.node)
+    if above and front:
+        _refuse_odd(site, target.node, above)
     trace.change(site, target.node, target.field, pointer, new)
     if not (above or front or _sums(site, target.node, "header")):
         put_value(w, pointer, field, new)
@@ -142,6 +144,18 @@ def _above(site: Site, target: Packet | Item) -> list[str]:
         return []
     behind = below(site.pipeline.graph, site.role, target.node)
     return [n for n in behind if site.header(n).protocol == "srh" or _sums(site, n, "pseudo")]
+
+
+def _refuse_odd(site: Site, node: str, above: list[str]) -> None:
+    """Of checksums behind an address that change with it, a checksum in front knows the words only
+    where they stand at even octets."""
+    graph, role = site.pipeline.graph, site.role
+    summed = [n for n in above if _sums(site, n, "pseudo")]
+    passed = [n for n in below(graph, role, node) if behind(graph, role, n).intersection(summed)]
+    even = all(is_even(site.header(n)) for n in (node, *passed))
+    if not (even and all(sums_are_even(site.header(n)) for n in summed)):
+        what = f"assigning to an address of {node} under a checksum in front, with one behind it"
+        raise Unsupported(f"{what} that may start at an odd octet", site.writer.span)
 
 
 def _in_front(site: Site, node: str) -> list[str]:

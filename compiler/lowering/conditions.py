@@ -40,8 +40,12 @@ def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -
         case IsLocal(address):
             family = "6" if address.kind == "ip6" else ""
             return f"is_local{family}({value(site, address).network()})"
-        case IsMulticast(Packet(node, name, _, kind)):
-            first = f"RAW8({site.node(node)}, {site.header(node).field(name).offset // 8})"
+        case IsMulticast(Packet(node, name, _, kind) as address):
+            field = site.header(node).field(name)
+            first = f"RAW8({site.node(node)}, {field.offset // 8})"
+            if field.group is not None:  # which starts elsewhere
+                read = value(site, address)
+                first = f"(u8)({f'{read.host()} >> 40' if kind == 'mac' else read.network()})"
             tests = {"mac": f"{first} & 1", "ip4": f"({first} & 0xf0) == 0xe0"}
             return f"({tests.get(kind, f'{first} == 0xff')}) != 0"
         case IsFragment(node):

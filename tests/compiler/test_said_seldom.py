@@ -56,6 +56,46 @@ def test_a_key_of_six_addresses() -> None:
     assert code_of(refused) == "H0303"
 
 
+ODD = """import std.ethernet, std.ip
+header cover { sum : u16 = checksum(header, payload)  next : u16 = 0x800 }
+header odd { a : u16  {more}next : u8 = 17 }
+pipeline p {
+  ports lan
+  parser {
+    ethernet -> cover when type = 0x9999
+    cover -> ipv4 when next = 0x800
+    ipv4 -> odd when protocol = 200
+    ipv4 -> udp when protocol = 17
+    ipv4 -> tcp when protocol = 6
+    odd -> udp as inner when next = 17
+  }
+  stage s {
+    if not ipv4 { pass }
+    ipv4.{change}
+    send back
+  }
+  run parser -> s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "change", "taken"),
+    [("", "src = 10.1.2.3", False), ("pad : u8  ", "src = 10.1.2.3", True), ("", "tos = 4", True)],
+)
+def test_a_checksum_behind_a_header_of_odd_octets(more: str, change: str, taken: bool) -> None:
+    """One in front knows its words where they are aligned."""
+    text = ODD.replace("{more}", more).replace("{change}", change)
+    pipeline = check(parse(Source("p.hp", text)))
+    if taken:
+        lower_pipeline(pipeline)
+        return
+    with pytest.raises(Refused, match="one behind it that may start at an odd octet") as refused:
+        lower_pipeline(pipeline)
+    assert code_of(refused) == "H0303"
+    assert refused.value.diagnostics[0].labels[0].span.text == "ipv4.src = 10.1.2.3"
+
+
 def test_a_tool_is_missing_and_one_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(report, "_found", lambda _: None)
     with pytest.raises(Refused, match="`dot` is not to be found") as refused:

@@ -128,8 +128,9 @@ class Facts:
             if targets & set(found) and other in reachable(self.graph, role):
                 found.append(other)
         headers = [self.header(n) for n in found[1:]]
-        aligned = all(map(is_even, headers))
-        aligned = aligned and all(sums_are_even(self.header(n)) for n in found)
+        later = [self.header(n) for n in below(self.graph, role, node)]
+        aligned = all(map(is_even, (*headers, *later)))
+        aligned = aligned and all(map(sums_are_even, (*(self.header(n) for n in found), *later)))
         return any(map(_covers_payload, headers)) and not aligned
 
     def is_covered(self, node: str, behind: Worlds) -> bool:
