@@ -44,7 +44,7 @@ WIRE = ("runtime/client.py", "runtime/rpc/*")
 LIBRARIES = {
     "antlr4": ("lang/parser.py", "lang/request_parser.py", "lang/request_antlr.py"),
     "jinja2": ("compiler/emit.py",),
-    "ctypes": ("runtime/kernel/libbpf.py", "runtime/kernel/handles.py"),
+    "ctypes": tuple(f"runtime/kernel/{name}.py" for name in ("libbpf", "structures", "system")),
     "grpc": WIRE,
     "grpc_health": WIRE,
     "grpc_reflection": WIRE,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from ..kernel import libbpf
+from ..kernel import system
 
 #: linux/capability.h
 NUMBERS = {
@@ -49,19 +49,19 @@ def confine(kept: Iterable[str]) -> None:
     wanted, have = sum(1 << NUMBERS[name] for name in kept), permitted()
     if wanted & ~have:
         wanted |= 1 << NUMBERS[TIMES]
-    libbpf.prctl(_SET_NO_NEW_PRIVS, 1)
+    system.prctl(_SET_NO_NEW_PRIVS, 1)
     with suppress(OSError):  # without CAP_SETPCAP: nothing can be got beyond what is permitted
-        libbpf.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL)
+        system.prctl(_CAP_AMBIENT, _AMBIENT_CLEAR_ALL)
         for number in range(64):
             if not wanted >> number & 1 and _bounded(number):
-                libbpf.prctl(_CAPBSET_DROP, number)
-    libbpf.set_capabilities(wanted & have)
+                system.prctl(_CAPBSET_DROP, number)
+    system.set_capabilities(wanted & have)
 
 
 def _bounded(number: int) -> bool:
     """Whether a capability may still be got; the last one that the kernel knows is the last."""
     try:
-        return libbpf.prctl(_CAPBSET_READ, number) == 1
+        return system.prctl(_CAPBSET_READ, number) == 1
     except OSError:
         return False
 

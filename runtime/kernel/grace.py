@@ -11,7 +11,7 @@ import os
 from functools import cache, lru_cache
 from pathlib import Path
 
-from . import libbpf
+from . import system
 from .maps import Map, MapSpec, MapType
 
 _ONLINE = "/sys/devices/system/cpu/online"
@@ -32,7 +32,7 @@ def _visit(cpus: set[int]) -> bool:
     """Run on each of `cpus` once; False where one may not be visited."""
     before = os.sched_getaffinity(0)
     # This thread runs here now, after the caller's stores: here nothing older is left.
-    remaining = cpus - {libbpf.current_cpu()}
+    remaining = cpus - {system.current_cpu()}
     try:
         for cpu in remaining:
             os.sched_setaffinity(0, {cpu})
@@ -47,7 +47,7 @@ def _visit(cpus: set[int]) -> bool:
 def synchronize_rcu() -> None:
     """The kernel's own grace period, 8 to 32 ms. Raises BpfError where no way to it is left."""
     # On one CPU membarrier returns at once, which does not do for readers that can be preempted.
-    if len(online_cpus()) > 1 and libbpf.membarrier_global() == 0:
+    if len(online_cpus()) > 1 and system.membarrier_global() == 0:
         return
     # The kernel waits for all running programs before it returns from writing to a map of maps.
     number = MapSpec(MapType.ARRAY, 4, 4, 1)

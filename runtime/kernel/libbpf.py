@@ -1,4 +1,4 @@
-"""The C library's face: prototypes and structures of libbpf 1.x, and one error type. No policy.
+"""The C library's face: calls of libbpf 1.x, and one error type. No policy.
 
 Everything libbpf would print is captured and attached to the error it belongs to, so that none of
 its own text reaches a terminal. Functions return Python values and raise `BpfError`.
@@ -9,22 +9,34 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import platform
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import POINTER, byref, c_char_p, c_int, c_long, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_int, c_uint32, c_void_p
 from errno import ENOMEM, EPERM
 from functools import cache
 from typing import Any, NamedTuple
 
-ENOTSUPP = 524  # the kernel's own "not supported", which libc has no name for
+from .structures import (
+    ELEMENT,
+    GENERAL,
+    BatchOpts,
+    LinkCreateOpts,
+    LinkUpdateOpts,
+    MapCreateOpts,
+    OpenOpts,
+    ProgInfo,
+    ProgLoadOpts,
+    RunOpts,
+    XdpMd,
+)
+from .system import ENOTSUPP, libc
+
 LOG_ON_FAILURE, LOG_TRACE, LOG_STATS = 0, 1, 4  # verifier log levels; the last two join by `|`
 BPF_XDP = 37  # enum bpf_attach_type
+_XDP, _RAW_TRACEPOINT = 6, 17  # enum bpf_prog_type
 BPF_F_REPLACE = 4
-BPFFS_MAGIC = 0xCAFE4A11
 _LOG_BYTES = 0xFFFFFF  # the most that every kernel accepts; untouched pages cost nothing
-_MEMBARRIER_NUMBER = {"x86_64": 324, "aarch64": 283, "riscv64": 283, "s390x": 356, "ppc64le": 365}
 
 
 class BpfError(Exception):
@@ -74,158 +86,11 @@ def check(result: int, operation: str, log: str = "", **more: Any) -> int:
     return result
 
 
-_C: dict[str, Any] = {
-    "int": c_int,
-    "bool": ctypes.c_bool,
-    "u32": c_uint32,
-    "u64": c_uint64,
-    "size_t": c_size_t,
-    "char*": c_char_p,
-    "void*": c_void_p,
-}
-
-
-def _layout(declarations: str) -> list[tuple[str, Any]]:
-    """Fields from `u32 type, id; char[16] name`, as in C with the length beside the type."""
-    fields = []
-    for declaration in declarations.split(";"):
-        kind, names = declaration.split(maxsplit=1)
-        base, _, length = kind.rstrip("]").partition("[")
-        one = ctypes.c_char if base == "char" else _C[base]
-        field = one * int(length) if length else one
-        fields += [(name.strip(), field) for name in names.split(",")]
-    return fields
-
-
-class OpenOpts(ctypes.Structure):
-    _fields_ = _layout(
-        "size_t sz; char* object_name; bool relaxed_maps; char* pin_root_path; u32 _removed;"
-        "char* kconfig, btf_custom_path; void* kernel_log_buf; size_t kernel_log_size;"
-        "u32 kernel_log_level"
-    )
-
-
-class MapCreateOpts(ctypes.Structure):
-    _fields_ = _layout(
-        "size_t sz; u32 btf_fd, btf_key_type_id, btf_value_type_id, btf_vmlinux_value_type_id;"
-        "u32 inner_map_fd, map_flags; u64 map_extra; u32 numa_node, map_ifindex"
-    )
-
-
-class BatchOpts(ctypes.Structure):
-    _fields_ = _layout("size_t sz; u64 elem_flags, flags")
-
-
-class LinkCreateOpts(ctypes.Structure):
-    _fields_ = _layout("size_t sz; u32 flags; u64[6] _rest")
-
-
-class ProgLoadOpts(ctypes.Structure):
-    """The first fields of it."""
-
-    _fields_ = _layout(
-        "size_t sz; int attempts, expected_attach_type;"
-        "u32 prog_btf_fd, prog_flags, prog_ifindex, kern_version"
-    )
-
-
-class LinkUpdateOpts(ctypes.Structure):
-    _fields_ = _layout("size_t sz; u32 flags, old_prog_fd")
-
-
-class RunOpts(ctypes.Structure):
-    _fields_ = _layout(
-        "size_t sz; char* data_in; void* data_out; u32 data_size_in, data_size_out;"
-        "void* ctx_in, ctx_out; u32 ctx_size_in, ctx_size_out, retval; int repeat;"
-        "u32 duration, flags, cpu, batch_size"
-    )
-
-
-class XdpMd(ctypes.Structure):
-    """`struct xdp_md`; in a test run the data fields are offsets from the start of the buffer."""
-
-    _fields_ = _layout("u32 data, data_end, data_meta, ingress_ifindex, rx_queue, egress_ifindex")
-
-
-class ProgInfo(ctypes.Structure):
-    _fields_ = _layout(
-        "u32 type, id; u32[2] tag; u32 jited_prog_len, xlated_prog_len;"
-        "u64 jited_prog_insns, xlated_prog_insns, load_time; u32 created_by_uid, nr_map_ids;"
-        "u64 map_ids; char[16] name; u32 ifindex, gpl_compatible; u64[13] _unused;"
-        "u64 run_time_ns, run_cnt, recursion_misses; u32 verified_insns, attach_btf_obj_id;"
-        "u32 attach_btf_id, _pad"
-    )
-
-
-class MapInfo(ctypes.Structure):
-    _fields_ = _layout(
-        "u32 type, id, key_size, value_size, max_entries, map_flags; char[16] name;"
-        "u32 ifindex; u32[11] _rest"
-    )
-
-
-class LinkInfo(ctypes.Structure):
-    _fields_ = _layout("u32 type, id, prog_id, _pad, ifindex; u32[7] _rest")
-
-
-_XDP, _RAW_TRACEPOINT = 6, 17  # enum bpf_prog_type
-_PTR, _STR = c_void_p, c_char_p
-# Result, then arguments.
-_GENERAL: dict[str, tuple[Any, ...]] = {
-    "libbpf_set_print": (_PTR, _PTR),
-    "libbpf_num_possible_cpus": (c_int,),
-    "bpf_object__open_mem": (_PTR, _STR, c_size_t, POINTER(OpenOpts)),
-    "bpf_object__load": (c_int, _PTR),
-    "bpf_object__close": (None, _PTR),
-    "bpf_object__next_program": (_PTR, _PTR, _PTR),
-    "bpf_object__next_map": (_PTR, _PTR, _PTR),
-    "bpf_program__name": (_STR, _PTR),
-    "bpf_program__fd": (c_int, _PTR),
-    "bpf_program__set_autoload": (c_int, _PTR, ctypes.c_bool),
-    "bpf_program__set_ifindex": (None, _PTR, c_uint32),
-    "bpf_map__set_ifindex": (c_int, _PTR, c_uint32),
-    "bpf_program__set_log_level": (c_int, _PTR, c_uint32),
-    "bpf_program__set_log_buf": (c_int, _PTR, _PTR, c_size_t),
-    "bpf_map__name": (_STR, _PTR),
-    "bpf_map__fd": (c_int, _PTR),
-    "bpf_map__type": (c_int, _PTR),
-    "bpf_map__key_size": (c_uint32, _PTR),
-    "bpf_map__value_size": (c_uint32, _PTR),
-    "bpf_map__max_entries": (c_uint32, _PTR),
-    "bpf_map__map_flags": (c_uint32, _PTR),
-    "bpf_map__set_max_entries": (c_int, _PTR, c_uint32),
-    "bpf_map__reuse_fd": (c_int, _PTR, c_int),
-    "bpf_map__set_inner_map_fd": (c_int, _PTR, c_int),
-    "bpf_map_create": (c_int, c_int, _STR, c_uint32, c_uint32, c_uint32, POINTER(MapCreateOpts)),
-    "bpf_map_update_batch": (c_int, c_int, _PTR, _PTR, POINTER(c_uint32), POINTER(BatchOpts)),
-    "bpf_map_delete_batch": (c_int, c_int, _PTR, POINTER(c_uint32), POINTER(BatchOpts)),
-    "bpf_map_lookup_batch": (c_int, c_int, _PTR, _PTR, _PTR, _PTR, POINTER(c_uint32), _PTR),
-    "bpf_map_get_fd_by_id": (c_int, c_uint32),
-    "bpf_prog_get_fd_by_id": (c_int, c_uint32),
-    "bpf_obj_pin": (c_int, c_int, _STR),
-    "bpf_obj_get": (c_int, _STR),
-    "bpf_obj_get_info_by_fd": (c_int, c_int, _PTR, POINTER(c_uint32)),
-    "bpf_link_create": (c_int, c_int, c_int, c_int, POINTER(LinkCreateOpts)),
-    "bpf_link_update": (c_int, c_int, c_int, POINTER(LinkUpdateOpts)),
-    "bpf_link_detach": (c_int, c_int),
-    "bpf_enable_stats": (c_int, c_int),
-    "bpf_prog_load": (c_int, c_int, _STR, _STR, _STR, c_size_t, _PTR),
-    "bpf_raw_tracepoint_open": (c_int, _STR, c_int),
-    "bpf_prog_test_run_opts": (c_int, c_int, POINTER(RunOpts)),
-}
-_ELEMENT: dict[str, tuple[Any, ...]] = {
-    "bpf_map_update_elem": (c_int, c_int, _STR, _STR, c_uint64),
-    "bpf_map_lookup_elem": (c_int, c_int, _STR, _PTR),
-    "bpf_map_delete_elem": (c_int, c_int, _STR),
-    "bpf_map_get_next_key": (c_int, c_int, _STR, _PTR),
-}
-
-
 @cache
 def lib() -> ctypes.CDLL:
     """libbpf; every call of it releases the interpreter lock. Raises LibbpfMissing."""
     try:
-        library = _with_prototypes(ctypes.CDLL("libbpf.so.1", use_errno=True), _GENERAL | _ELEMENT)
+        library = _with_prototypes(ctypes.CDLL("libbpf.so.1", use_errno=True), GENERAL | ELEMENT)
     except (OSError, AttributeError) as error:
         raise LibbpfMissing(str(error)) from None
     library.libbpf_set_print(ctypes.cast(_capture, c_void_p))
@@ -265,7 +130,7 @@ def _print(level: int, form: int, arguments: int) -> int:
     2 debugging (dropped unread)."""
     if level < 2 and _said.lines is not None:
         text = ctypes.create_string_buffer(65536)
-        _libc().vsnprintf(text, len(text), c_void_p(form), c_void_p(arguments))
+        libc().vsnprintf(text, len(text), c_void_p(form), c_void_p(arguments))
         _said.lines.append(text.value.decode(errors="replace").rstrip().removeprefix("libbpf: "))
     return 0
 
@@ -459,58 +324,9 @@ def info(fd: int, into: ctypes.Structure, operation: str) -> None:
     check(lib().bpf_obj_get_info_by_fd(fd, byref(into), byref(size)), operation)
 
 
-# The rest of the kernel
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+# CPUs
 
 
 def possible_cpus() -> int:
     """How many CPUs the machine may ever have: the number of values of a per-CPU element."""
     return check(lib().libbpf_num_possible_cpus(), "count the possible CPUs")
-
-
-def current_cpu() -> int:
-    """The CPU this thread runs on at this moment."""
-    cpu: int = _libc().sched_getcpu()
-    return cpu
-
-
-def membarrier_global() -> int:
-    """membarrier(MEMBARRIER_CMD_GLOBAL), which synchronizes RCU where there are several CPUs: 0, or
-    a positive error number."""
-    number = _MEMBARRIER_NUMBER.get(platform.machine())
-    if number is None:
-        return ENOTSUPP
-    return (
-        ctypes.get_errno() if _libc().syscall(c_long(number), c_int(1), c_int(0), c_int(0)) else 0
-    )
-
-
-def prctl(option: int, *arguments: int) -> int:
-    """prctl(2). Raises OSError."""
-    words = [c_long(each) for each in (*arguments, 0, 0, 0, 0)[:4]]
-    result: int = _libc().prctl(c_int(option), *words)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "prctl")
-    return result
-
-
-def set_capabilities(mask: int) -> None:
-    """capset(2): this thread may do that, by a bit for each capability, and programs that it starts
-    get nothing from it. Raises OSError."""
-    header = (c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3
-    low, high = mask & 0xFFFFFFFF, mask >> 32
-    sets = (c_uint32 * 6)(low, low, 0, high, high, 0)  # effective, permitted, inheritable
-    if _libc().capset(byref(header), byref(sets)):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "capset")
-
-
-def filesystem_magic(path: str) -> int:
-    """`statfs.f_type` of the file system that holds `path`. Raises OSError."""
-    result = (c_uint64 * 32)()
-    if _libc().statfs(os.fsencode(path), byref(result)):
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
-    return int(result[0]) & 0xFFFFFFFF

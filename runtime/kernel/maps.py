@@ -11,8 +11,10 @@ from errno import E2BIG, EEXIST, EINVAL, ENODEV, ENOENT, ENOSPC
 from pathlib import Path
 
 from . import libbpf
-from .libbpf import ENOTSUPP, BpfError
+from .libbpf import BpfError
 from .pins import Descriptor, duplicate_fd, open_pin, require_kind
+from .structures import MapInfo
+from .system import ENOTSUPP
 
 Bytes = bytes | bytearray | memoryview
 BPF_ANY, BPF_NOEXIST, BPF_EXIST = 0, 1, 2  # flags of an update
@@ -338,7 +340,7 @@ def _pieces(data: Bytes, size: int) -> list[bytes]:
 
 
 def _describe(fd: int) -> tuple[MapSpec, int]:
-    info = libbpf.MapInfo()
+    info = MapInfo()
     require_kind(fd, "map")
     libbpf.info(fd, info, "ask for a map's description")
     sizes = info.type, info.key_size, info.value_size, info.max_entries

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from . import libbpf
 from .libbpf import BpfError
+from .system import BPFFS_MAGIC, filesystem_magic
 
 BPFFS = Path("/sys/fs/bpf")
 MOUNT = (
@@ -159,7 +160,7 @@ def check_name(path: Path) -> None:
 def is_bpffs(path: Path) -> bool:
     """Whether `path` exists in a bpf file system."""
     try:
-        return libbpf.filesystem_magic(str(path)) == libbpf.BPFFS_MAGIC
+        return filesystem_magic(str(path)) == BPFFS_MAGIC
     except OSError:
         return False
 

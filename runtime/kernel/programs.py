@@ -9,9 +9,10 @@ from enum import IntEnum
 from errno import EBUSY, EEXIST, EINVAL, ENODEV, ENOENT, ENOLINK, EOPNOTSUPP, EPERM, ERANGE
 from pathlib import Path
 
-from . import libbpf
+from . import libbpf, structures
 from .libbpf import BpfError
 from .pins import Descriptor, duplicate_fd, open_pin, require_kind
+from .structures import XdpMd
 
 _PROG_TYPE_XDP = 6
 _RUN_TIME = 0  # BPF_STATS_RUN_TIME
@@ -136,7 +137,7 @@ class Program(Descriptor):
             )
         packet, context = metadata + data, None
         if self.info.type == _PROG_TYPE_XDP:
-            context = libbpf.XdpMd(len(metadata), len(packet), 0, ingress_ifindex)
+            context = XdpMd(len(metadata), len(packet), 0, ingress_ifindex)
         run = libbpf.test_run(self.fileno(), packet, _ROOM, repeat, context)
         if run.result == -EINVAL and ingress_ifindex in (0, _LOOPBACK) and not metadata:
             # Before 5.15 XDP test runs took no context: the packet came by the loopback.
@@ -215,7 +216,7 @@ class Link(Descriptor):
 
     def info(self) -> LinkInfo:
         """As it is now."""
-        raw = libbpf.LinkInfo()
+        raw = structures.LinkInfo()
         libbpf.info(self.fileno(), raw, "ask for a link's description")
         return LinkInfo(raw.id, raw.type, raw.prog_id, raw.ifindex)
 

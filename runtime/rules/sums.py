@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from ..kernel import libbpf
 from ..kernel.handles import BpfError, Map
+from ..kernel.system import ENOTSUPP
 
 _ENOENT = -2  # of a batch: that was the end
 
@@ -22,7 +23,7 @@ def read_sums(counters: Map, count: int) -> npt.NDArray[np.uint64]:
     keys, values = bytearray(4 * count), bytearray(counters.element_size * count)
     cursor = libbpf.buffer_type(8)()
     result, done = libbpf.lookup_batch(counters.fileno(), None, cursor, keys, values, count)
-    if result == -libbpf.ENOTSUPP:  # no batches of per-CPU arrays
+    if result == -ENOTSUPP:  # no batches of per-CPU arrays
         keys_of = (number.to_bytes(4, "little") for number in range(count))
         values = bytearray().join(counters.lookup(key) or b"" for key in keys_of)
         result, done = 0, count

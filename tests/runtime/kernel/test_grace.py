@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from errno import EINVAL
 
 import pytest
-from helioc.runtime.kernel import grace, libbpf
+from helioc.runtime.kernel import grace, system
 from helioc.runtime.kernel.handles import Object
 from tinybpf import build
 
@@ -121,9 +121,9 @@ def test_every_online_cpu_is_visited(affinity: set[int], monkeypatch: pytest.Mon
 
     def note(pid: int, mask: set[int]) -> None:
         real(pid, mask)
-        visited.append((set(mask), libbpf.current_cpu()))
+        visited.append((set(mask), system.current_cpu()))
 
-    start = libbpf.current_cpu()
+    start = system.current_cpu()
     monkeypatch.setattr(os, "sched_setaffinity", note)
     grace.online_cpus_grace()
     *hops, (restored, _) = visited
@@ -142,7 +142,7 @@ def test_a_forbidden_cpu_falls_back_to_rcu(
             raise OSError(EINVAL, "not in the cpuset")
         real(pid, mask)
 
-    here = libbpf.current_cpu()
+    here = system.current_cpu()
     monkeypatch.setattr(grace, "online_cpus", lambda: {here, here + 1})
     monkeypatch.setattr(os, "sched_setaffinity", forbid)
     monkeypatch.setattr(grace, "synchronize_rcu", lambda: calls.append("rcu"))
@@ -163,7 +163,7 @@ def test_a_realtime_kernel_does_not_hop(monkeypatch: pytest.MonkeyPatch) -> None
 def test_rcu_is_waited_for_where_membarrier_is_refused(
     slow: Object, affinity: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(libbpf, "membarrier_global", lambda: EINVAL)
+    monkeypatch.setattr(system, "membarrier_global", lambda: EINVAL)
     test_a_running_program_has_ended_after_grace(slow, affinity, grace.synchronize_rcu)
 
 
