@@ -73,7 +73,7 @@ def _unmeasured(
 ) -> bool:
     """Whether lengths or checksums would have to cover what nobody has parsed."""
     unknown = place.behind is not None or any(
-        change.startswith("push") and " behind " in change for w in state for change in w.changes
+        "(behind " in change for w in state for change in w.changes
     )
     for element, node in zip(statement.path, path, strict=True):
         derived = (f.default for f in node.header.fields if isinstance(f.default, model.Derived))

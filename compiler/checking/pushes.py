@@ -116,7 +116,7 @@ def _pushed(
 ) -> World:
     bits = sum(program.bit(n.name) for n in path)
     at = place.of(program, world)
-    behind = f" behind {place.behind.name}" if place.behind else ""
+    behind = f" (behind {place.behind.name})" if place.behind else ""
     after = world._replace(
         present=world.present | bits,
         pushed=world.pushed | bits,

@@ -102,6 +102,15 @@ def test_refused_at_the_line(code: str, rules: str, stage: str, tmp_path: Path) 
     assert code in all_explanations()
 
 
+def test_a_tag_popped(tmp_path: Path) -> None:
+    path = tmp_path / "p.hp"
+    edges = "    ethernet -> vlan when type = 0x8100\n    vlan -> user when type = 0x0800\n"
+    path.write_text(FRAME.format(edges=edges, rules="", stage="    if vlan { pop vlan  pass }"))
+    with pytest.raises(Refused) as refused:
+        compile_for_card(check_file(path))
+    assert [d.code for d in refused.value.diagnostics] == ["H0360"]
+
+
 def test_too_deep(tmp_path: Path) -> None:
     path = tmp_path / "p.hp"
     deep = "".join(f"    node{n} -> long as node{n + 1} when next = 1\n" for n in range(1, 9))
