@@ -122,9 +122,9 @@ CHANGES: dict[str, Explanation] = {
     ),
     "H0287": Explanation(
         "there is no place for a push",
-        "A push goes in front of a node behind the link headers: the one named by `before`, or "
-        "the outermost one that the last pushed header has an edge to. Every packet must have "
-        "it, and it must be the same one.",
+        "A push goes in front of a link header or of the first node behind these: the one named "
+        "by `before`, or the outermost one that the last pushed header has an edge to; or behind a "
+        "link header, whatever follows it. Every packet must have it, and it must be the same one.",
         "stage main {\n"
         "  if port is wan { pass }\n"
         "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre\n"

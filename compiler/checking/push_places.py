@@ -10,8 +10,8 @@ from ...lang.source import Span
 from .. import model
 from . import faults_files
 from . import faults_stages as faults
-from .changes import opened, told_alike
 from .flow import Scope, State, World
+from .link_pops import opened, told_alike
 from .packets import PacketNames
 from .stage_names import Program, StageNames
 

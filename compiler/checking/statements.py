@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...lang import tree
 from ...lang.source import Span
 from .. import model
-from . import appends, assigns, changes, faults_files, faults_graph, pushes
+from . import appends, assigns, changes, faults_files, faults_graph, link_pops, pushes
 from . import faults_stages as faults
 from .changes import Changed
 from .conditions import narrow
@@ -119,7 +119,7 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
         case tree.Pop():
             return changes.pop(program, written, state, scope)
         case tree.PopLink():
-            return changes.pop_link(program, written, state, scope)
+            return link_pops.pop_link(program, written, state, scope)
         case tree.Forward():
             return changes.forward(program, written, state, scope)
         case tree.Bridge():
