@@ -70,6 +70,8 @@ def returned_list(site: Site, node: str, room: Room) -> ListOut | None:
         end = f"{first} + {(i + 1) * octets} <= limit_of(ctx)"
         with w.nest(f"if ({first} && {count} > {i} && {end}) {{"):
             _copy(site, first, elements, i * octets, octets)
+    place = f"{site.words}[{room.take(8)}]"  # by which the verifier forgets how many
+    w.put(f"{place} = {count};", "REMEMBERED;", f"{count} = {place};")
     w.put(f"if ({count} > {array.most})", f"\t{count} = {array.most};")
     return ListOut(count, elements, array.most, backwards=False)
 
