@@ -11,7 +11,6 @@ the process is killed. Many requests share the waiting for the disk.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import sqlite3
@@ -27,6 +26,7 @@ from ...lang.diagnostics import Diagnostic
 from ..faults import refused
 from . import faults, log
 from .database import Database
+from .hold import hold
 from .log import Entry, sync_directory
 
 FORMAT = 1
@@ -102,7 +102,7 @@ class Store:
         self.directory, self.acknowledge = directory, acknowledge
         # Of two snapshots that are made at a time one would sweep the other's files away.
         self._folding = threading.Lock()
-        self._held = _hold(directory)
+        self._held = hold(directory)
         try:
             self._db = Database(directory / "journal.db", self._make)
         except BaseException:
@@ -357,27 +357,3 @@ class Store:
             why = (error.strerror or str(error)).lower()
             raise refused(faults.cannot_write(str(path), why)) from None
         return digest.digest()
-
-
-def _hold(directory: Path) -> int:
-    """Lock the directory, made if need be, for this process; where none can be, as it is."""
-    path, most = directory / "lock", os.O_RDWR | os.O_CREAT
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise refused(faults.cannot_write(str(directory), why)) from None
-    for what, how in ((path, most), (path, os.O_RDONLY), (directory, os.O_RDONLY)):
-        try:
-            held = os.open(what, how | os.O_CLOEXEC, 0o600)
-            break
-        except OSError as error:
-            failed = (error.strerror or str(error)).lower()
-    else:
-        raise refused(faults.cannot_write(str(directory), failed))
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(held)
-        raise refused(faults.in_use(str(directory))) from None
-    return held
