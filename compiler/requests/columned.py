@@ -78,6 +78,9 @@ class _Layered(MutableMapping[K, V]):
 
     def patch(self, changes: Mapping[K, V | None], size: int) -> None:
         """See `columned.patch`."""
+        if not size:
+            self.clear()
+            return
         self._own.update({key: _GONE if value is None else value for key, value in changes.items()})
         self._size = size
 
@@ -93,6 +96,9 @@ class Columned(_Layered[int, V]):
     def __init__(self, own: Mapping[int, V]) -> None:
         super().__init__(own)
         self._set(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
+
+    def clear(self) -> None:
+        self.__init__({})  # type: ignore[misc]
 
     def _set(self, keys: Array, values: Array) -> None:
         """In the order of the keys, of which none is twice."""
@@ -144,6 +150,12 @@ class Columned(_Layered[int, V]):
             (pair for pair in own.items() if pair[1] is not _GONE),
             (pair for pair in columns if pair[0] not in own),
         )
+
+    def numbers(self) -> list[int]:
+        """`list`, without looking for each."""
+        own = [key for key, value in self._own.items() if value is not _GONE]
+        own += self._keys[self._seen()].tolist()
+        return own
 
     def singles(self) -> Iterator[V]:
         """What lies over the columns."""
@@ -209,6 +221,11 @@ def columns_of(own: Mapping[int, int]) -> tuple[Array, Array]:
     return np.fromiter(own, np.uint64, count), np.fromiter(own.values(), np.uint32, count)
 
 
+def keys_of(own: Mapping[Any, Any]) -> list[Any]:
+    """`list`, quickly."""
+    return own.numbers() if isinstance(own, Columned) else list(own)
+
+
 def singles_of(own: Mapping[Any, V | int]) -> Iterator[V]:
     """What its entries are that did not come by the column."""
     values = own.singles() if isinstance(own, Columned) else own.values()
@@ -243,6 +260,9 @@ class Imaged(_Layered[bytes, Handle]):
         self._image_of = image_of
         #: In order: the hash in the upper half, the number in the lower.
         self._hashed: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
+
+    def clear(self) -> None:
+        self.__init__({}, self._image_of)  # type: ignore[misc]
 
     def join(self, hashes: Array, base: int) -> None:
         """More entries, numbered from `base`; none of their images is there."""

@@ -13,6 +13,7 @@ from ...lang.request import IE, Change, Request, RuleItem, request_text
 from ...lang.source import Source
 from .arrange import Arranged, Arranger, Misplaced, Node
 from .changing import Changer
+from .columned import keys_of
 from .ie_values import Fault
 from .plan import Plan
 from .rulecheck import decode, diagnostic, every_fault
@@ -152,7 +153,7 @@ class Planner(Changer):
         staged = self.staged(kind)
         staged.scanned = True
         node = self.node = next(n for n in change.nodes if n.kind.name == kind)
-        for handle in [*staged.table.rules, *staged.rules]:
+        for handle in [*keys_of(staged.table.rules), *staged.rules]:
             self.pause()
             rule = staged.get(handle)
             if rule is None or rule.owner or rule.sequence in staying:

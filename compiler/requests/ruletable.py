@@ -170,8 +170,8 @@ class Table:
         columned.patch(self.groups, groups)
         for id_, count in staged.pointed.items():
             self.point(id_, count)
-        ids = self._ids()
-        self._freed_many([id_ for id_ in staged.gone if id_ not in ids])
+        left = staged.groups if self.kind.grouped else staged.rules
+        self._freed_many([id_ for id_ in staged.gone if not left.get(id_)])
 
     def take_out(self, rule: Rule) -> None:
         """Remove a rule of a kind that is no group."""
@@ -184,6 +184,9 @@ class Table:
 
     def _freed_many(self, freed: list[int]) -> None:
         free, ids = self.free, self._ids()
+        if not ids:  # and all numbers are free
+            self.free, self.top, self.blocks = [], 1, []
+            return
         if len(freed) < 64:
             for id_ in freed:
                 if id_ < self.top:
@@ -192,7 +195,11 @@ class Table:
             free += [id_ for id_ in freed if id_ < self.top]
             heapq.heapify(free)
         if len(free) > self.most_free:
-            self.free = sorted({i for i in free if i not in ids})
+            if len(free) < columned.FEWEST:
+                self.free = sorted({i for i in free if i not in ids})
+            else:
+                found = np.array(sorted(set(free)), np.uint64)
+                self.free = found[~columned.within(ids, found)].tolist()
             self.most_free = 64 + 2 * len(self.free)
 
 
