@@ -68,7 +68,8 @@ def _without(program: Program, node: model.Node, world: World, span: Span) -> Wo
         owed=frozenset(d for d in world.owed if d.source != node.name),
         changes=(*world.changes, f"pop {node.name}"),
     )
-    if not opened(program, world) or at + 1 < program.leading(world):
+    last = at + 1 == len(world.chain)  # nothing is left to be announced
+    if not opened(program, world) or at + 1 < program.leading(world) or last:
         return left
     source, target = program.order(left)[at - 1 : at + 1]
     return announced(program, left, source.name, target.name, span, popped=True)
