@@ -7,6 +7,7 @@ a second (whoever asks faster waits), and calls that keep something busy end aft
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -53,9 +54,10 @@ _LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
 _TIMED = ("List", "Entries", "BulkApply")
 #: As so many requests counts a call that only looks, or is refused at the door: it takes as long.
 _DEAR = 20.0
-#: By how much less a client may ask for while others do, how much of a second's may come at once
-#: then, and for how many seconds from a request on its client is there.
-SHARED, AT_ONCE, _LATELY = 10.0, 0.01, 1.0
+#: By how much less a client may ask for while another asks often, and how much of a second's may
+#: come at once then. Often is so many requests in so many seconds: who only looks on slows nobody.
+SHARED, AT_ONCE = 10.0, 0.01
+OFTEN, _LATELY = 20, 1.0
 _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check", "Health.List")
 
 
@@ -63,8 +65,8 @@ _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check"
 class Limits:
     """`calls` of one client at a time, `timed` of them see `_TIMED` (fewer than the reader has
     slots), `lasting` streams and watches, `all_lasting` of all clients; `rate`: requests a second
-    of one client, as many at once, and `SHARED` times fewer while others ask; `seconds`: of what is
-    timed; `patience`: seconds from the beginning of a call to its request, where it has one."""
+    of one client, as many at once, and `SHARED` times fewer beside a busy one; `seconds`: of what
+    is timed; `patience`: seconds from the beginning of a call to its request, where it has one."""
 
     calls: int = 32
     timed: int = 6
@@ -82,6 +84,7 @@ class _Client:
     lasting: int = 0
     tokens: float = 0.0
     filled: float = field(default_factory=lambda: time.monotonic())
+    asked: deque[float] = field(default_factory=lambda: deque(maxlen=OFTEN))  # when, lately
     looking: Semaphore = field(default_factory=lambda: Semaphore(2))
 
 
@@ -96,8 +99,8 @@ class Guard:
         #: Calls that last, and their certificates.
         self._running: dict[Context, bytes] = {}
         self._lasting = 0
-        #: The last two clients that asked for something, and when.
-        self._asked: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
+        #: The last two clients that asked often, and when.
+        self._busy: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
         self._lock, self._refusing = Lock(), Lock()
 
     def __call__(
@@ -226,13 +229,13 @@ class Guard:
             time.sleep(min(1.0, -tokens / rate))
 
     def _beside(self, client: _Client, now: float) -> bool:
-        """Whether another client has asked for something of late."""
-        asked = self._asked
-        if asked[0][0] is not client:
-            asked[:] = [(client, now), asked[0]]
-        else:
-            asked[0] = (client, now)
-        return asked[1][0] is not None and now - asked[1][1] < _LATELY
+        """Whether another client has asked often of late."""
+        busy, asked = self._busy, client.asked
+        other, when = busy[1] if busy[0][0] is client else busy[0]
+        asked.append(now)
+        if len(asked) == OFTEN and now - asked[0] < _LATELY:
+            busy[:] = [(client, now), (other, when)]
+        return other is not None and now - when < _LATELY
 
 
 class Budget:

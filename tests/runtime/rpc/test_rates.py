@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from helioc.runtime.rpc import guard
-from helioc.runtime.rpc.guard import AT_ONCE, SHARED, Guard, Limits
+from helioc.runtime.rpc.guard import AT_ONCE, OFTEN, SHARED, Guard, Limits
 
 
 class Clock:
@@ -44,17 +44,20 @@ def test_alone_it_may_ask_for_all_of_the_rate(clock: Clock) -> None:
     assert clock.slept == pytest.approx(1.0)
 
 
-def test_while_others_ask_it_waits_for_its_share(clock: Clock) -> None:
+def test_beside_a_busy_one_it_waits_for_its_share(clock: Clock) -> None:
     door = Guard(Limits(rate=1000.0))
     share = 1000.0 / SHARED
     ask(door, "one", 100)
-    ask(door, "other")
-    assert clock.slept == 0
-    ask(door, "one", 51)
-    assert clock.slept == pytest.approx((51 - share * AT_ONCE) / share)
+    ask(door, "other", OFTEN - 1)
     slept = clock.slept
-    ask(door, "other")
-    assert clock.slept == slept, "who asks little waits for nothing"
+    ask(door, "one", 51)
+    assert clock.slept == slept, "who asks now and then slows nobody"
+    clock.now += 0.5
+    ask(door, "other", OFTEN)
+    slept = clock.slept
+    ask(door, "one", 51)
+    assert clock.slept - slept == pytest.approx((51 - share * AT_ONCE) / share)
+    slept = clock.slept
     clock.now += 2  # by now the other is gone
     ask(door, "one", 500)
     assert clock.slept == slept
