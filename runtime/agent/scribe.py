@@ -55,15 +55,20 @@ class Scribe:
                 thread.join()
 
     def _sync(self) -> None:
-        while self._stirred.wait() and not self._ended.wait(PAUSE):
-            self._stirred.clear()
+        while self._goes_on(self._stirred, PAUSE):
             self._each(Owner.sync)
             self._synced.set()
 
     def _fold(self) -> None:
-        while self._synced.wait() and not self._ended.is_set():
-            self._synced.clear()
+        while self._goes_on(self._synced):
             self._each(Owner.fold_if_due)
+
+    def _goes_on(self, event: threading.Event, pause: float = 0) -> bool:
+        """Wait for what there is to do; false when this ends."""
+        event.wait()
+        self._ended.wait(pause)
+        event.clear()  # before it looks: `stop` sets this last
+        return not self._ended.is_set()
 
     def _mend(self) -> None:
         pause = AGAIN

@@ -67,3 +67,30 @@ def test_it_goes_on_after_an_error(
     owner.wrong, before = None, owner.synced
     scribe.stir()
     until(lambda: owner.synced > before, "it goes on")
+
+
+@pytest.mark.parametrize("what", ["_stirred", "_synced"])
+def test_it_ends_whenever_it_is_told(owner: Looked, what: str) -> None:
+    """Also while a thread forgets what woke it: then it slept on, and all waited for it."""
+
+    class Late(threading.Event):
+        told = threading.Event()
+
+        def set(self) -> None:
+            super().set()
+            if scribe._ended.is_set():
+                self.told.set()
+
+        def clear(self) -> None:
+            if ending.ident is None:
+                ending.start()
+                assert self.told.wait(SECONDS)
+            super().clear()
+
+    scribe = Scribe(lambda: cast(Any, [owner]))
+    setattr(scribe, what, Late())
+    ending = threading.Thread(target=scribe.stop, daemon=True)
+    owner.go_on.set()
+    scribe.start()
+    scribe.stir()
+    until(lambda: ending.ident is not None and not ending.is_alive(), "it ended")
