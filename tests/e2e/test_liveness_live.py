@@ -82,7 +82,8 @@ class Sites:
         for wire in self.wires:
             while (frame := wire.receive(max(0, deadline - time.monotonic()))) is not None:
                 # GRE with a key, then IPv4 and UDP, behind outer IPv4; probes are none of these
-                if frame[23] == 47 and frame[51] == 17 and frame[70 : 70 + len(mark)] == mark:
+                told = frame[23:24] + frame[51:52] + frame[70:]
+                if told.startswith(b"\x2f\x11" + mark):
                     port = struct.unpack("!H", frame[62:64])[0]
                     found[port - 20000] = int.from_bytes(frame[38:42], "big")
                 if len(found) == FLOWS:
