@@ -9,20 +9,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..graph import ethertypes, tells, writable
-from ..model import Derived, Graph, Header, Pipeline, PushElement
+from ..model import Derived, Graph, Pipeline, PushElement
 from ..sums import NETWORK, is_checksum
-from .build_packet import Heading, build, pseudo_header, total_of
+from .build_packet import Heading, build
+from .changed_octets import (
+    assigned,
+    changed_words,
+    find_mss,
+    grown,
+    of_length,
+    over,
+    summed,
+    with_value,
+)
 from .environment import Port
 from .octets import Octets, Value, followed, is_fragment, put, updated
 from .parse_packet import Layer, Parsed
 
-_HEADER_CHECKSUM = Derived("checksum", frozenset({"header"}))
 #: Octets without options.
 HEADER_SIZE = {"ipv4": 20, "ipv6": 40, "tcp": 20}
 #: What counts how far a packet may still go (RFC 791, RFC 8200).
 TIME_TO_LIVE = {"ipv4": "ttl", "ipv6": "hop_limit"}
 CE = 3  # Congestion Experienced (RFC 3168 section 5)
-_MSS_KIND, _MSS_LENGTH, _NOP = 2, 4, 1
 
 
 class Rewriting:
@@ -182,7 +190,7 @@ class Rewriting:
         layer = self.layer(node)
         assert layer is not None
         self._changed(node, field, layer.octets.number(field), value)
-        octets = _assigned(layer.octets, field, value)
+        octets = assigned(layer.octets, field, value)
         self._patch(layer.offset, octets)
 
     def change(self, node: str, field: str, value: int, index: int = 0) -> None:
@@ -282,8 +290,8 @@ class Rewriting:
         if at is None or int.from_bytes(data[at : at + 2], "big") <= most:
             return
         new = data[:at] + most.to_bytes(2, "big") + data[at + 2 :]
-        total = updated(tcp.octets.number("checksum"), *_changed_words(data, new))
-        self._patch(tcp.offset, Octets(tcp.header, _put(tcp.header, new, "checksum", total)))
+        total = updated(tcp.octets.number("checksum"), *changed_words(data, new))
+        self._patch(tcp.offset, Octets(tcp.header, with_value(tcp.header, new, "checksum", total)))
 
     # ---- the octets that leave --------------------------------------------------------------
 
@@ -316,11 +324,11 @@ class Rewriting:
         came[-1] = Octets(last.header, _written(last, self._writes(last.name, headings[0].name)))
         starts = [x.offset for x in self.layers]
         for i in reversed(range(len(came))):
-            came[i] = _of_length(came[i], len(frame) - starts[i])
-            frame = _over(frame, starts[i], came[i].data)
+            came[i] = of_length(came[i], len(frame) - starts[i])
+            frame = over(frame, starts[i], came[i].data)
         for i in reversed(range(len(came))):
-            came[i] = _summed(came[:i], came[i], frame[starts[i] :])
-            frame = _over(frame, starts[i], came[i].data)
+            came[i] = summed(came[:i], came[i], frame[starts[i] :])
+            frame = over(frame, starts[i], came[i].data)
         return frame
 
     def with_link_of(self, port: Port, to: bytes) -> bytes:
@@ -358,7 +366,7 @@ class Rewriting:
         last = layers[-1]
         changed = _written(last, self._writes(last.name, following))
         data = [x.octets for x in layers[:-1]] + [Octets(last.header, changed)]
-        return b"".join(_grown(x, added) for x in data)
+        return b"".join(grown(x, added) for x in data)
 
     def _index(self, node: str) -> int:
         return next(i for i, x in enumerate(self.chain) if x.name == node)
@@ -385,19 +393,6 @@ class Rewriting:
         self._write(offset, octets.data)
 
 
-def find_mss(tcp: bytes) -> int | None:
-    """Octet of the value of the MSS option in a TCP header with its options."""
-    at = 20
-    while at + 2 <= len(tcp) and tcp[at]:
-        length = 1 if tcp[at] == _NOP else tcp[at + 1]
-        if tcp[at] == _MSS_KIND and length == _MSS_LENGTH:
-            return at + 2 if at + 4 <= len(tcp) else None
-        if tcp[at] != _NOP and length < 2:
-            return None
-        at += length
-    return None
-
-
 def _runs(items: list[Layer | Heading]) -> list[list[Layer | Heading]]:
     """The chain cut where headers that came and headers that are pushed meet."""
     runs: list[list[Layer | Heading]] = []
@@ -412,69 +407,5 @@ def _runs(items: list[Layer | Heading]) -> list[list[Layer | Heading]]:
 def _written(layer: Layer, writes: tuple[tuple[str, int], ...]) -> bytes:
     octets = layer.octets
     for field, value in writes:
-        octets = _assigned(octets, field, value)
+        octets = assigned(octets, field, value)
     return octets.data
-
-
-def _over(frame: bytes, at: int, data: bytes) -> bytes:
-    return frame[:at] + data + frame[at + len(data) :]
-
-
-def _of_length(octets: Octets, length: int) -> Octets:
-    """The header with its lengths as they are where it and its payload have so many octets."""
-    for field in octets.header.fields:
-        derived = field.default
-        if isinstance(derived, Derived) and derived.what == "length":
-            own = 0 if "header" in derived.over else len(octets.data)
-            octets = _assigned(octets, field.name, length - own + derived.plus)
-    return octets
-
-
-def _summed(outer: Sequence[Octets], octets: Octets, whole: bytes) -> Octets:
-    """The header with its checksums over its payload computed; one of UDP's that is 0 stays so.
-    `whole`: header and payload."""
-    for field in octets.header.fields:
-        derived = field.default
-        none = octets.header.protocol == "udp" and not octets.number(field.name)
-        if not (isinstance(derived, Derived) and is_checksum(field)) or none:
-            continue
-        if "payload" in derived.over:
-            bare = _put(octets.header, octets.data, field.name, 0)
-            covered = _over(whole, 0, bare)[0 if "header" in derived.over else len(bare) :]
-            if "pseudo" in derived.over:
-                covered = pseudo_header(outer, octets.header, len(covered)) + covered
-            total = total_of(octets.header, covered)
-            octets = Octets(octets.header, _put(octets.header, bare, field.name, total))
-    return octets
-
-
-def _grown(octets: Octets, added: int) -> bytes:
-    """The header with `added` octets more behind it."""
-    for field in octets.header.fields:
-        if isinstance(field.default, Derived) and field.default.what == "length":
-            octets = _assigned(octets, field.name, octets.number(field.name) + added)
-    return octets.data
-
-
-def _assigned(octets: Octets, field: str, value: int) -> Octets:
-    new = _put(octets.header, octets.data, field, value)
-    for other in octets.header.fields:
-        derived = other.default
-        if derived == _HEADER_CHECKSUM and other.name != field:
-            total = updated(octets.number(other.name), *_changed_words(octets.data, new))
-            new = _put(octets.header, new, other.name, total)
-    return Octets(octets.header, new)
-
-
-def _put(header: Header, data: bytes, field: str, value: int) -> bytes:
-    found = header.field(field)
-    at = Octets(header, data).offset(found)
-    return data if at is None else put(data, at, found.width, value)
-
-
-def _changed_words(old: bytes, new: bytes) -> tuple[bytes, bytes]:
-    """The 16-bit words in which two headers of the same length differ."""
-    differ = [i for i in range(0, len(old), 2) if old[i : i + 2] != new[i : i + 2]]
-    pick = (b"".join(data[i : i + 2] for i in differ) for data in (old, new))
-    before, after = pick
-    return before, after

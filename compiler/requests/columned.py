@@ -39,6 +39,15 @@ class _Layered(MutableMapping[K, V]):
         self._own: dict[K, V] = dict(own)
         self._size = len(own)
 
+    def clear(self) -> None:
+        self._own.clear()
+        self._size = 0
+        self._bare()
+
+    @abstractmethod
+    def _bare(self) -> None:
+        """From now on the columns have nothing."""
+
     @abstractmethod
     def _below(self, key: K) -> V:
         """What the columns have; `_NONE` where they have nothing."""
@@ -95,10 +104,10 @@ class Columned(_Layered[int, V]):
 
     def __init__(self, own: Mapping[int, V]) -> None:
         super().__init__(own)
-        self._set(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
+        self._bare()
 
-    def clear(self) -> None:
-        self.__init__({})  # type: ignore[misc]
+    def _bare(self) -> None:
+        self._set(np.zeros(0, np.uint64), np.zeros(0, np.uint32))
 
     def _set(self, keys: Array, values: Array) -> None:
         """In the order of the keys, of which none is twice."""
@@ -258,11 +267,11 @@ class Imaged(_Layered[bytes, Handle]):
     ) -> None:
         super().__init__(own)
         self._image_of = image_of
+        self._bare()
+
+    def _bare(self) -> None:
         #: In order: the hash in the upper half, the number in the lower.
         self._hashed: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
-
-    def clear(self) -> None:
-        self.__init__({}, self._image_of)  # type: ignore[misc]
 
     def join(self, hashes: Array, base: int) -> None:
         """More entries, numbered from `base`; none of their images is there."""

@@ -26,7 +26,7 @@ from ..card.faults import for_a_card
 from ..card.loaded import LoadedCard
 from ..faults import not_loaded, refused
 from ..journal import faults as store_faults
-from ..journal.journal import KEYS, Journal, build_of, config_of
+from ..journal.journal import Journal, build_of, config_of
 from ..journal.store import Build, Snapshot
 from ..liveness.absence import leave_out
 from ..loading.bundle import Bundle
@@ -36,6 +36,7 @@ from ..loading.ports import Port, as_wanted
 from ..loading.refresh import Refreshed, Surroundings
 from ..upgrades.upgrade import Weighed, upgrade, weigh
 from . import faults
+from .answers import Answers
 from .events import NAMED, Event, Events, PipelineChanged, PortChanged, RulesChanged
 from .held import Held
 from .large import FEWEST, is_large, make_large
@@ -94,7 +95,7 @@ class Owner:
         self._unkept: Build | None = journal.unkept if journal is not None else None
         #: Why it takes nothing any more.
         self._ended: Diagnostic | None = None
-        self._answered = journal.answered() if journal is not None else OrderedDict()
+        self._answers = Answers(journal.answered() if journal is not None else OrderedDict())
         self._take(loaded)
         self.tally = Tally(self.name)
 
@@ -150,7 +151,7 @@ class Owner:
 
     def known(self, asked: Asked) -> Outcome | None:
         """What was answered to it before. Raises `Refused` where its key was another's."""
-        return self._before(asked.wish.key, asked.digest) if asked.wish.key else None
+        return self._answers.repeated(asked.wish.key, asked.digest) if asked.wish.key else None
 
     def fresh(self, asked: Asked) -> Request | Columns:
         """What it says to the build that is loaded."""
@@ -179,7 +180,7 @@ class Owner:
             if check is not None:
                 check()
                 self._need_journal()
-                self.known(asked)
+                self.known(asked)  # another may have used its key
                 outcome = replace(outcome, revision=self.revision + 1)
             if journal is not None:
                 # Ids that were not given to others' rules, or were because of others' rules.
@@ -197,7 +198,7 @@ class Owner:
         if self.touched is not None and check is None:
             self.touched.add(plan, loaded.book.kinds)
         if wish.key:
-            self._remember(wish.key, asked.digest, outcome)
+            self._answers.remember(wish.key, asked.digest, outcome)
         self._tell(plan)
         return outcome
 
@@ -252,8 +253,7 @@ class Owner:
     def answer(self, key: str) -> Outcome | None:
         """That to the request with this idempotency key, if it was made."""
         with self.turn(None):
-            known = self._answered.get(key)
-        return known[1] if known is not None else None
+            return self._answers.of(key)
 
     def find(self, references: Iterable[Reference]) -> dict[Reference, Rule]:
         """Those of these rules that there are."""
@@ -388,9 +388,7 @@ class Owner:
     @contextmanager
     def alone(self, until: float | None) -> Iterator[None]:
         """No other large request meanwhile."""
-        begun = time.monotonic()
-        if not self._long.acquire(timeout=_patience(until)):
-            raise refused(faults.late(time.monotonic() - begun))
+        _wait(lambda seconds: self._long.acquire(timeout=seconds), until)
         try:
             yield
         finally:
@@ -398,9 +396,7 @@ class Owner:
 
     @contextmanager
     def turn(self, until: float | None) -> Iterator[None]:
-        begun = time.monotonic()
-        if not self.turns.take(_patience(until)):
-            raise refused(faults.late(time.monotonic() - begun))
+        _wait(self.turns.take, until)
         try:
             self.need_open()
             if self.loaded.closed:  # it could not be opened again when it had to be
@@ -419,19 +415,6 @@ class Owner:
                 loaded.close()
                 self._take(open_loaded(self.name))
             raise
-
-    def _before(self, key: str, digest: bytes) -> Outcome | None:
-        known = self._answered.get(key)
-        if known is None:
-            return None
-        if known[0] != digest:
-            raise refused(faults.key_reused(key))
-        return replace(known[1], repeated=True)
-
-    def _remember(self, key: str, digest: bytes, outcome: Outcome) -> None:
-        self._answered[key] = digest, replace(outcome, warnings=())  # which hold whole texts
-        if len(self._answered) > KEYS:
-            self._answered.popitem(last=False)
 
     def _tell(self, plan: Plan) -> None:
         if len(plan.created) + len(plan.changed) + len(plan.removed) > NAMED:
@@ -486,9 +469,12 @@ class Owner:
         self.events.tell(Event(self.name, revision, PipelineChanged("unloaded")))
 
 
-def _patience(until: float | None) -> float:
-    """Seconds."""
-    return PATIENCE if until is None else min(max(0.0, until - time.monotonic()), PATIENCE)
+def _wait(take: Callable[[float], bool], until: float | None) -> None:
+    """`take`: whether it could be had within so many seconds. Raises `Refused` where not."""
+    begun = time.monotonic()
+    patience = PATIENCE if until is None else min(max(0.0, until - begun), PATIENCE)
+    if not take(patience):
+        raise refused(faults.late(time.monotonic() - begun))
 
 
 def _read(wish: Wish, codecs: Codecs) -> Request | Columns:
