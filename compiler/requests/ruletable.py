@@ -185,6 +185,8 @@ class Table:
     def _freed_many(self, freed: list[int]) -> None:
         free, ids = self.free, self._ids()
         if not ids:  # and all numbers are free
+            self.rules.clear()  # of what is gone the columns still know the place in a block
+            self.keys.clear()
             self.free, self.top, self.blocks = [], 1, []
             return
         if len(freed) < 64:
