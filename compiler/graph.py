@@ -124,6 +124,19 @@ def tells(graph: model.Graph, node: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(t.field for t in tests))
 
 
+def untold(graph: model.Graph, front: str, node: str) -> str:
+    """The first field by which `front` says what follows it and which `node` lacks, or has in
+    another way; empty if there is none."""
+    own, other = graph.node(front).header, graph.node(node).header
+    for name in tells(graph, front):
+        field = own.field(name)
+        same = (f for f in other.fields if f.name == name)
+        alike = any((f.width, f.kind, f.group) == (field.width, field.kind, None) for f in same)
+        if not alike or field.group is not None:
+            return name
+    return ""
+
+
 # ---- drawing --------------------------------------------------------------------------------
 
 _COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#17becf", "#e377c2")

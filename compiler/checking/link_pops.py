@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...lang import tree
 from ...lang.source import Span
 from .. import model
-from ..graph import tells
+from ..graph import untold
 from . import faults_changes, faults_files
 from .changes import Changed, announced, pushed_before
 from .flow import Scope, State, World
@@ -46,16 +46,12 @@ def told_alike(
     program: Program, front: model.Node, node: model.Node, span: Span, help: str = ""
 ) -> bool:
     """Whether a header has the fields by which another says what follows it."""
-    for name in tells(program.checked.graph, front.name):
-        field = front.header.field(name)
-        same = (f for f in node.header.fields if f.name == name)
-        alike = any((f.width, f.kind, f.group) == (field.width, field.kind, None) for f in same)
-        if not alike or field.group is not None:
-            program.report(
-                faults_changes.not_told(span, front.name, name, node.name, node.header.span, help)
-            )
-            return False
-    return True
+    name = untold(program.checked.graph, front.name, node.name)
+    if name:
+        program.report(
+            faults_changes.not_told(span, front.name, name, node.name, node.header.span, help)
+        )
+    return not name
 
 
 def _without(program: Program, node: model.Node, world: World, span: Span) -> World:

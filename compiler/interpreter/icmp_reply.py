@@ -42,8 +42,9 @@ class _Answer:
 
 def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | None:
     """The frame that answers `packet` (without its pushes), or None if it must not be answered or
-    there is no way back: behind a pop of a link header, or to one, or where a popped header
-    announced the next by an edge that cannot be written. `mtu`: for `too_big` (RFC 1191, 8201)."""
+    there is no way back: behind a pop of a link header, or to one, or where a popped header has an
+    array (segments say where a packet goes, not where it came from) or announced the next by an
+    edge that cannot be written. `mtu`: for `too_big` (RFC 1191, 8201)."""
     front = packet.front
     if front is None or event not in KINDS or packet.links[0].offset or packet.untagged:
         return None
@@ -52,6 +53,8 @@ def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | Non
     make = _answer if front.header.protocol == "ipv4" else _answer6
     answer = make(packet, front, arrival, event, mtu)
     if answer is None:
+        return None
+    if any(layer.header.arrays for layer in packet.popped):
         return None
     way = [*packet.popped, front]
     if not all(writable(packet.graph, x.name, after.name) for x, after in pairwise(way)):

@@ -15,7 +15,7 @@ from .fields import Value, field_value
 from .groups import group_pointer
 from .headers_out import HeaderOut, put_headers, seal_headers
 from .ip import VERSIONS, Version
-from .lists import Room, returned_list
+from .lists import Room
 from .padding import padded
 from .shape import Unsupported, constant_size, writable
 from .site import Site
@@ -61,7 +61,10 @@ def _reply(site: Site, front: str) -> None:
 
 
 def _leads_back(site: Site, way: tuple[str, ...]) -> bool:
-    """Whether each popped header can announce the next as it has to on the way back."""
+    """Whether each popped header can announce the next as it has to on the way back, and none is a
+    list of where the packet goes."""
+    if any(site.header(node).arrays for node in way):
+        return False
     pairs = pairwise((*way, site.shape.fronts[0]))
     return all(announcing(site.pipeline.graph, node, after) for node, after in pairs)
 
@@ -128,8 +131,7 @@ def _back(site: Site, popped: tuple[str, ...], room: Room) -> tuple[HeaderOut, .
         given = _exchanged(site, node, header, {name for name, _ in edge.writes or ()}, room)
         if zero_checksum(header, [h.header for h in out]):
             given["checksum"] = Value("0x0", 16)
-        listed = returned_list(site, node, room)
-        written = HeaderOut(node, header, given, edge.writes or (), listed=listed)
+        written = HeaderOut(node, header, given, edge.writes or ())
         out.append(padded(site.writer, written))
     return tuple(out)
 
@@ -144,7 +146,7 @@ def _exchanged(
     for f in header.fields:
         if f.default is not None or f.name in written or not f.width or f.part_of:
             continue
-        if f.name in follows or f.name.startswith("_") or header.array(f):
+        if f.name in follows or f.name.startswith("_"):
             continue
         if f.width > 128:
             raise Unsupported(f"`{f.name}` of a popped `{header.name}` cannot be sent back", w.span)

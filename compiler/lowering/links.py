@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
-from ..graph import tells
+from ..graph import tells, untold
 from ..lowered import c_name
 from ..model import Assign, Packet, PopLink
 from .assigns import assign
@@ -36,14 +36,17 @@ def pop_link(site: Site, statement: PopLink) -> Shape:
 
 
 def _ways(site: Site, node: str) -> list[tuple[str, ...]]:
-    """The link nodes that may stand in front of a leading one."""
+    """The link nodes that may stand in front of a leading one; no packet gets here that has one
+    which cannot say what follows this: the checker saw to that."""
     graph, found = site.pipeline.graph, list[tuple[str, ...]]()
     todo: list[tuple[str, ...]] = [(own_link(site),)]
     while todo:
         way = todo.pop(0)
         for target in dict.fromkeys(e.target for e in graph.leaving(way[-1], site.role)):
             if target == node:
-                found.append(tuple(n for n in way if n not in site.shape.untagged))
+                left = tuple(n for n in way if n not in site.shape.untagged)
+                if not untold(graph, left[-1], node):
+                    found.append(left)
             elif site.header(target).link:
                 todo.append((*way, target))
     return found

@@ -1,5 +1,4 @@
-"""What arrays of headers that are written hold: values of a rule's element, or of a header that
-came."""
+"""What arrays of headers that are written hold: values of a rule's element."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ from dataclasses import dataclass
 from ...lang.source import Span
 from ..model import Group, Header, PushElement
 from .fields import pieces
-from .groups import group_pointer
 from .headers_out import ListOut
 from .shape import Unsupported
 from .site import Kept, Site
@@ -49,33 +47,6 @@ class Room:
         return first
 
 
-def returned_list(site: Site, node: str, room: Room) -> ListOut | None:
-    """What the array of a popped header holds, in the scratch record: the header itself is written
-    over."""
-    header, w, pointer = site.header(node), site.writer, site.node(node)
-    what = f"`{header.name}`, which was popped, cannot be sent back"
-    array = _array(header, what, w.span)
-    if array is None:
-        return None
-    assert array.count is not None
-    count, elements, octets = w.fresh("count"), w.fresh("list"), array.width // 8
-    first = group_pointer(site, header, array.name, pointer)
-    said = value(site, array.count, (pointer, header)).host()
-    w.put(
-        f"u32 {count} = {first} ? {said} : 0;",
-        f"OPAQUE({count}); /* where there are some, the verifier has to see that there are */",
-        f"void *{elements} = &{site.words}[{room.take(octets * array.most)}];",
-    )
-    for i in range(array.most):
-        end = f"{first} + {(i + 1) * octets} <= limit_of(ctx)"
-        with w.nest(f"if ({first} && {count} > {i} && {end}) {{"):
-            _copy(site, first, elements, i * octets, octets)
-    place = f"{site.words}[{room.take(8)}]"  # by which the verifier forgets how many
-    w.put(f"{place} = {count};", "REMEMBERED;", f"{count} = {place};")
-    w.put(f"if ({count} > {array.most})", f"\t{count} = {array.most};")
-    return ListOut(count, elements, array.most, backwards=False)
-
-
 def carried_list(site: Site, listed: ListOut, octets: int, room: Room) -> ListOut:
     """The same list as later stages find it, in the scratch record: how many values of so many
     octets, then these."""
@@ -98,7 +69,6 @@ def _copy(site: Site, source: str, target: str, at: int, octets: int) -> None:
 
 def _array(header: Header, what: str, span: Span | None) -> Group | None:
     """The array of a header that can be written."""
-    arrays = [g for g in header.groups if g.count is not None]
-    if len(arrays) > 1:
+    if len(header.arrays) > 1:
         raise Unsupported(f"{what}: it has more arrays than one", span)
-    return arrays[0] if arrays else None
+    return header.arrays[0] if header.arrays else None

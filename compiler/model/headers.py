@@ -82,6 +82,10 @@ class Header(Frozen):
         """Whether a packet that has the header may lack the field."""
         return field.group is not None and bool(self.group(field.group).flags)
 
+    @property
+    def arrays(self) -> list[Group]:
+        return [group for group in self.groups if group.count is not None]
+
     def array(self, field: Field) -> Group | None:
         """The group that the field fills, if it is an array."""
         group = self.group(field.group) if field.group is not None else None
