@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -112,6 +114,15 @@ def test_what_is_unreachable_is_no_leak() -> None:
     assert leaked(before) == ["1 descriptor of socket"]
     del ring
     assert leaked(before) == []
+
+
+def test_what_another_thread_is_about_to_close_is_no_leak() -> None:
+    before = snapshot()
+    poller = select.epoll()
+    closing = threading.Timer(0.2, poller.close)
+    closing.start()
+    assert leaked(before) == []
+    closing.join()
 
 
 MESSY = """
