@@ -23,13 +23,18 @@ from .stores import put_summed, put_value
 
 class _Front(Frozen):
     """A header in front of what is appended. C text of where it starts (0: the packet lacks it) and
-    where it ends; `sure`: no packet lacks it."""
+    where it ends; `sure`: no packet lacks it. `optional`: the same of its groups with checksums."""
 
     node: str
     header: Header
     at: str
     behind: str
     sure: bool
+    optional: dict[str, str]
+
+    def place(self, field: Field) -> str:
+        """Where the header, or the group, starts that has the field."""
+        return self.at if field.group is None else self.optional[field.group]
 
     def where_there(self, site: Site) -> AbstractContextManager[None]:
         return nullcontext() if self.sure else site.writer.nest(f"if ({self.at}) {{")
@@ -67,14 +72,25 @@ def _front(site: Site, node: str) -> _Front:
         raise Unsupported(what, w.span)
     at, behind = w.fresh(f"{node}_at"), w.fresh(f"{node}_behind")
     size = groups.size(site, header, pointer)
+    optional = {
+        f.group: w.fresh(f"{node}_{f.group}")
+        for f in header.fields
+        if is_checksum(f) and f.group is not None
+    }
     if sure:
         pointer = site.node(node)
         w.put(f"u32 {at} = {site.offset(node)}, {behind} = {at} + {size};")
     else:
         w.put(f"u32 {at} = 0, {behind} = 0;")
-        with w.nest(f"if (there({pointer})) {{"):
+    w.put(*(f"u32 {place} = 0;" for place in optional.values()))
+    with nullcontext() if sure else w.nest(f"if (there({pointer})) {{"):
+        if not sure:
             w.put(f"{at} = {site.offset(node)};", f"{behind} = {at} + {size};")
-    return _Front(node, header, at, behind, sure)
+        for group, place in optional.items():
+            there = groups.present(header, header.group(group), pointer)
+            start = groups.start(site, header, group, pointer)
+            w.put(f"if ({there})", f"\t{place} = {at} + {start};")
+    return _Front(node, header, at, behind, sure, optional)
 
 
 def _is_sure(site: Site, node: str) -> bool:
@@ -111,23 +127,35 @@ def _write(site: Site, front: _Front, writes: tuple[tuple[str, int], ...]) -> No
     for field, derived in _lengths(header):
         start = front.at if "header" in derived.over else front.behind
         new.append((field, Value(f"(u16)(total - {start} + {derived.plus})", field.width)))
-    sealed = _sealed(header)
-    if any(f.group is not None for f in [f for f, _ in new] + [f for f, _ in sealed]):
+    if any(f.group is not None for f, _ in new):
         what = f"appending behind `{front.node}`, whose optional fields would follow"
         raise Unsupported(what, w.span)
+    sealed = _sealed(header)
     w.put(*(f"u16 {_had(front, f)} = 0;" for f, _ in sealed))
-    if not (new or sealed):
-        return
-    with front.where_there(site):
-        pointer = w.fresh(front.node)
-        with w.nest("{"):
-            w.put(f"void *{pointer} = packet_at(begin, {front.at});")
-            w.never(f"{pointer} + {header.fixed // 8} > end")
-            _put_all(site, header, pointer, new)
-            for field, _ in sealed:
-                at = field.offset // 8
-                w.put(f"{_had(front, field)} = RAW16({pointer}, {at});")
-                w.put(f"PUT16({pointer}, {at}, 0);")
+    if new:
+        with front.where_there(site), w.nest("{"):
+            _put_all(site, front, _begin(site, front.node, front.at, header.fixed // 8), new)
+    for field, _ in sealed:
+        octets = (header.fixed if field.group is None else header.group(field.group).width) // 8
+        with _where_there(site, front, field):
+            pointer, at = _begin(site, front.node, front.place(field), octets), field.offset // 8
+            w.put(f"{_had(front, field)} = RAW16({pointer}, {at});", f"PUT16({pointer}, {at}, 0);")
+
+
+def _begin(site: Site, node: str, at: str, octets: int) -> str:
+    """C name of a pointer to so many octets of the frame."""
+    pointer = site.writer.fresh(node)
+    site.writer.put(f"void *{pointer} = packet_at(begin, {at});")
+    site.writer.never(f"{pointer} + {octets} > end")
+    return pointer
+
+
+def _where_there(site: Site, front: _Front, field: Field) -> AbstractContextManager[None]:
+    return site.writer.nest("{" if _is_there(front, field) else f"if ({front.place(field)}) {{")
+
+
+def _is_there(front: _Front, field: Field) -> bool:
+    return front.sure and field.group is None
 
 
 def _had(front: _Front, field: Field) -> str:
@@ -135,15 +163,21 @@ def _had(front: _Front, field: Field) -> str:
     return f"{front.at}_{field.name}"
 
 
-def _put_all(site: Site, header: Header, pointer: str, new: list[tuple[Field, Value]]) -> None:
-    w = site.writer
+def _put_all(site: Site, front: _Front, pointer: str, new: list[tuple[Field, Value]]) -> None:
+    w, header = site.writer, front.header
     sums = [f for f in header.fields if is_sum_of_header(f)]
     for field, value in new:
         if not sums:
             put_value(w, pointer, field, value)
             continue
         change = put_summed(w, pointer, header, field, value)
-        w.put(*(f"checksum_follow({pointer} + {f.offset // 8}, {change});" for f in sums))
+        for f in sums:
+            if f.group is None:
+                w.put(f"checksum_follow({pointer} + {f.offset // 8}, {change});")
+                continue
+            with w.nest(f"if ({front.place(f)}) {{"):
+                group = _begin(site, front.node, front.place(f), header.group(f.group).width // 8)
+                w.put(f"checksum_follow({group} + {f.offset // 8}, {change});")
 
 
 def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
@@ -156,10 +190,11 @@ def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
             upper = UPPER_LAYER.get(front.header.protocol, 0)
             pseudo = f"({_network(outer)}) | {upper} << 16"
         start = front.at if "header" in derived.over else front.behind
-        place = f"{front.at} + {field.offset // 8}"
+        place = f"{front.place(field)} + {field.offset // 8}"
         call = f"seal(ctx, {pseudo}, {start}, total - {start}, {place})"
-        there = _had(front, field) if front.header.protocol == "udp" else front.at
-        sure = front.sure and front.header.protocol != "udp"
+        udp = front.header.protocol == "udp"
+        there = _had(front, field) if udp else front.place(field)
+        sure = _is_there(front, field) and not udp
         w.never(f"{'' if sure else f'{there} && '}!{call}")
 
 

@@ -10,7 +10,7 @@ from helioc.compiler.checking.pushes import own_fields
 from helioc.compiler.graph import ethertypes, tells, writable
 from helioc.compiler.model import Derived, Edge, Field, Header
 from helioc.compiler.sizes import solved
-from helioc.compiler.sums import NETWORK, is_checksum, is_sum_of_header
+from helioc.compiler.sums import NETWORK, is_checksum
 from places import Ground, Lines, Place
 from random_values import Values
 
@@ -227,11 +227,10 @@ class Pushes:
         return list(zip(names[1:], [*edges[1:], None], strict=True)) if edges else []
 
     def can_follow(self, place: Place, behind: str) -> bool:
-        """Whether lengths and checksums of what is in front stand where nothing is optional."""
+        """Whether lengths of what is in front stand where nothing is optional."""
         front = {n for way in place.ways for n in way[: way.index(behind) + 1]}
         fields = [f for n in front for f in self.facts.header(n).fields if f.group]
-        derived = [f for f in fields if isinstance(f.default, Derived)]
-        return all(is_sum_of_header(f) for f in derived)
+        return all(is_checksum(f) for f in fields if isinstance(f.default, Derived))
 
     def can_tell(self, behind: str, edge: Edge) -> bool:
         """Whether a header that came can be told of another one behind it."""

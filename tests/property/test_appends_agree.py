@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrSegmentRouting
-from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.layers.l2 import ARP, GRE, Dot1Q, Ether
 from scapy.packet import Packet, Raw
+from scapy.utils import checksum
 
 WORLD = Environment(ports=(Port(1, "P", "p", 11, 1500, bytes(6), 0),))
 
@@ -43,6 +44,22 @@ def ip6() -> Packet:
 ports = st.sampled_from([1, 7, 9000])
 
 
+def gre(draw: st.DrawFn) -> Packet:
+    summed, keyed = draw(st.booleans()), draw(st.booleans())
+    carried = draw(st.sampled_from([0x88B5, 0x88B6]))
+    header = GRE(proto=carried, chksum_present=summed, key_present=keyed, key=9 * keyed)
+    return header / sealed(draw) if carried == 0x88B5 else header
+
+
+def sealed(draw: st.DrawFn) -> Raw:
+    """The header of this name, its own sum right."""
+    has_sum, has_end = draw(st.booleans()), draw(st.booleans())
+    start = bytes((7, has_sum << 7 | has_end << 6, 0, 0))
+    end = bytes(4) if has_end else b""
+    total = checksum(start + end).to_bytes(2, "big")
+    return Raw(start + (total if has_sum else b"") + end)
+
+
 @st.composite
 def frames(draw: st.DrawFn) -> bytes:
     link = Ether(dst="02:00:00:00:00:01", src="02:00:00:00:00:02")
@@ -61,6 +78,7 @@ def frames(draw: st.DrawFn) -> bytes:
         lambda: UDP(sport=draw(ports), dport=draw(ports), chksum=0),
         lambda: TCP(sport=draw(ports), dport=draw(ports), options=[("MSS", 1460)]),
         lambda: ICMP(type=draw(st.sampled_from([0, 3])), code=3),
+        lambda: gre(draw),
     )
     if draw(st.integers(0, 11)) == 0:
         packet = link / ARP()
@@ -83,12 +101,25 @@ def rebuilt(frame: bytes) -> bytes:
     return bytes(packet)
 
 
+def assert_sealed(octets: bytes) -> None:
+    """Its length counts all of it, and its sums are right where it has them."""
+    has_sum, has_end = octets[1] >> 7 & 1, octets[1] >> 6 & 1
+    end = 4 + 2 * has_sum
+    assert int.from_bytes(octets[2:4], "big") == len(octets)
+    assert not has_end or not checksum(octets)
+    header = octets[:end] + bytes(2) + octets[end + 2 : end + 4] if has_end else octets[:end]
+    assert not has_sum or not checksum(header)
+
+
 @settings(quick, max_examples=150)
 @given(frames())
 def test_what_leaves_is_whole(both: Both, frame: bytes) -> None:
     outcome = both.agree(both.empty(), frame, 1)
     if outcome.frame is not None and outcome.frame != frame:
         assert rebuilt(outcome.frame).hex() == outcome.frame.hex()
+        packet = Ether(outcome.frame)
+        if GRE in packet and packet[GRE].proto == 0x88B5:
+            assert_sealed(bytes(packet[GRE].payload))
 
 
 @settings(quick, max_examples=60)
