@@ -16,7 +16,8 @@ from .model import Bridge, Forward, Hash, Pipeline, Stage, State
 
 STAGES = 32  # MAX_TAIL_CALL_CNT of Linux 5.10: a packet goes through one more program at most
 MAPS = 64  # MAX_USED_MAPS, of one program
-WALKED = 800_000  # of BPF_COMPLEXITY_LIMIT_INSNS, 1,000,000; the rest is for the stages themselves
+MOST_FOLLOWED = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS
+WALKED = 800_000  # of these by look-ups; the rest is for the stages themselves
 TEXT = 128_000  # characters of C: up to 25,000 instructions, of which a jump reaches 32,767
 HASHED = 128  # octets in one hash: they lie on the stack, which has 512 with those of look-ups
 ENTRY = 128  # octets of a state's entry, which is made there
@@ -57,11 +58,11 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
     what, help_ = f"stage `{stage.name}`", "move some of it into a stage of its own"
     if unit.join == "fused":
         what, help_ = "all stages in one program", "compile without `--fuse`"
-    text = "\n".join(line.text for f in _called(unit, program) for line in f.body)
+    text = _text(unit, program)
     if len(text) > TEXT:
         says = f"some {len(text) // 1000} kB of C; at most {TEXT // 1000}"
         yield _refused(f"{what} is too long for the kernel", stage.span, says, help_)
-    used = [t for t in unit.tables if re.search(rf"\b{t.manifest.prefix}_\w", text)]
+    used = _used(unit, text)
     maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, used))
     maps += sum(f"{s.prefix}_re" in text for s in unit.states)
     if maps > MAPS:
@@ -74,6 +75,19 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
         title = f"the look-ups of {what} take the verifier too many instructions"
         mend = "`range` takes four times what other kinds of matches do"
         yield _refused(title, stage.span, says, f"{mend}; {help_}")
+
+
+def looked_up(unit: Unit, program: Program) -> int:
+    """How many instructions the verifier follows in a program's look-ups, about."""
+    return sum(map(_walked, _used(unit, _text(unit, program))))
+
+
+def _used(unit: Unit, text: str) -> list[Table]:
+    return [t for t in unit.tables if re.search(rf"\b{t.manifest.prefix}_\w", text)]
+
+
+def _text(unit: Unit, program: Program) -> str:
+    return "\n".join(line.text for f in _called(unit, program) for line in f.body)
 
 
 def _called(unit: Unit, program: Program) -> list[Function]:

@@ -16,6 +16,7 @@ from . import manifest as m
 from .anatomy import anatomy_of
 from .budget import over_budget
 from .check import check
+from .effort import too_much
 from .layout import MAX_PORTS
 from .lower import Join, Target, lower
 from .lowered import Unit
@@ -45,6 +46,8 @@ def lower_pipeline(
     target: Target = "host",
     frugal: bool = False,
 ) -> Unit:
+    """What the templates turn into C. It is frugal by itself where the verifier would have too much
+    to follow. Raises `Refused`."""
     try:
         unit = lower(pipeline, pipeline.span.source.file, join, traced, target, frugal)
     except Unsupported as error:
@@ -55,9 +58,11 @@ def lower_pipeline(
         label = Label(error.span or pipeline.span, "not compiled yet")
         help_ = "all else is sound: leave this out, or say it another way"
         raise Refused([Diagnostic("H0303", str(error), (label,), help_)]) from error
-    if not frugal and (found := over_budget(pipeline, unit)):  # a frugal unit is held against it
-        raise Refused(found)  # as the other was: it has the same maps and loops
-    return unit
+    if frugal:  # it was held against the budget as it was: it has the same maps and loops
+        return unit
+    if found := over_budget(pipeline, unit):
+        raise Refused(found)
+    return lower_pipeline(pipeline, join, traced, target, True) if too_much(unit) else unit
 
 
 @dataclass(frozen=True)

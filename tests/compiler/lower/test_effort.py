@@ -1,0 +1,58 @@
+"""Where the verifier would have too many ways to follow, no pointer is kept between statements."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from helioc.compiler.clang import compile_c
+from helioc.compiler.effort import followed, too_much
+from helioc.compiler.emit import emit
+from helioc.compiler.lower import Join, lower
+from helioc.compiler.lowered import Function, Writer
+from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.runtime.kernel.figures import figures
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = sorted((ROOT / "pipelines").glob("*.hp"))
+
+
+@cache
+def hostile() -> Pipeline:
+    return check_file(ROOT / "tests/generated/found/many_that_may_be_absent.hp")
+
+
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("join", ["staged", "fused"])
+def test_it_loads(join: Join) -> None:
+    """As other pipelines are built it would not."""
+    usual = lower(hostile(), "p.hp", join)
+    assert too_much(usual)
+    as_usual = figures(compile_c(emit(usual, lines=True), "p", hostile().span))
+    assert "Argument list too long" in as_usual.refused  # E2BIG
+    bundle = compile_pipeline(hostile(), join, traced=True)
+    assert bundle.traced is not None
+    for octets in (bundle.object, bundle.traced.object):
+        measured = figures(octets)
+        assert not measured.refused and not measured.why_not
+        assert all((p.verified or 0) < 100_000 for p in measured.programs.values())
+
+
+@pytest.mark.parametrize("join", ["staged", "fused"])
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: p.stem)
+def test_what_ships_keeps_its_pointers(path: Path, join: Join) -> None:
+    for traced in (False, True):
+        assert not too_much(lower(check_file(path), path.name, join, traced))
+
+
+def test_each_pointer_that_may_be_null_doubles_the_ways() -> None:
+    w = Writer()
+    w.put("one;", "st->a_h = header_at(ctx, 1, 1);")  # 1, 2
+    with w.nest("if (there(st->a_h)) {"):  # 1: it is there
+        w.put("one;", "st->b_h = header_at(ctx, 2, 1);", "two;")  # 1, 2, 2
+    w.put("two;")  # with the brace 2, 2: of the block's own pointer nothing is left
+    w.put("st->b_h = header_at(ctx, 2, 1);")  # 4
+    w.never("!there(st->a_h)")  # 2, 2: the second line of it leaves
+    assert followed(Function("f", "s", "lan", w.body)) == 1 + 2 + 1 + 5 + 4 + 4 + 4
