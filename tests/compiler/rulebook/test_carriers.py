@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helioc.compiler.requests import columned
 from helioc.compiler.requests.columns import dump, load
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.rulebook import RuleBook
@@ -245,6 +246,21 @@ def test_columns_make_what_text_makes(data: st.DataObject) -> None:
         return
     assert list(made.created) == list(wanted.created) or "id" in header
     assert [r.match for r in made.created] == [r.match for r in wanted.created]
+
+
+def test_the_last_packed_rule_goes_by_itself(
+    empty: RuleBook, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The columns forget where it was: the same match comes again, by a column and by a request."""
+    monkeypatch.setattr(columned, "FEWEST", 1)
+    say(empty, "create FAR 1 [(action, u8, DROP)]")
+    for _ in range(2):
+        say(empty, "create PDR [(src_ip, u32, 10.9.0.0/16), FAR 1]")
+        say(empty, "delete PDR [(src_ip, u32, 10.9.0.0/16)]")
+        columns = read_csv(Source("r.csv", "src_ip,FAR\n10.9.0.0/16,1"), empty.kinds["PDR"])
+        empty.commit(empty.plan_columns(columns))
+        say(empty, "delete PDR [(src_ip, u32, 10.9.0.0/16)]")
+        assert empty.count("PDR") == 0 and not dict(empty.tables["PDR"].keys)
 
 
 def test_packed_rules_are_rules(say: Say) -> None:
