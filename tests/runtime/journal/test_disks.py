@@ -1,0 +1,107 @@
+"""A store on a disk that is full or must not be written: it is read, and goes on by itself."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.journal.journal import Journal
+from helioc.runtime.journal.store import Store
+from helioc.runtime.places import RUN
+from journal_world import fold, the, write
+
+
+@contextmanager
+def full(store: Store) -> Iterator[None]:
+    """Of the store's disk all is taken."""
+    filler = store.directory.parent / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+def on_a_small_disk(at: Path) -> Store:
+    store = Store(at / "state")
+    journal = Journal(store, store.begin("edge", "", b"object"), 0)
+    write(journal, 10)
+    fold(journal)
+    write(journal, 5, 11)
+    journal.close()
+    return store
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_store_on_a_full_disk_is_read_and_recovers(small_disk: Path, killed: bool) -> None:
+    store = on_a_small_disk(small_disk)
+    if killed:  # it leaves what SQLite has not moved out of its log yet
+        shutil.copytree(store.directory, small_disk / "left")
+        store.close()
+        shutil.rmtree(store.directory)
+        (small_disk / "left").rename(store.directory)
+        assert (store.directory / "journal.db-wal").stat().st_size
+        (store.directory / "journal.db-shm").unlink()
+    else:
+        store.close()
+    with full(store):
+        again = Store(store.directory)
+        (found,) = again.findings
+        assert found.code == "H0780" and f"`{small_disk}` (tmpfs on none) is full" in found.help
+        kept = the(again)
+        assert kept.object == b"object" and again.snapshot(kept) == b"rules"
+        written = again.written(kept)
+        assert [e.revision for e in written.entries] == list(range(11, 16))
+        assert len(again.answers(kept.id)) == 5
+        for change in (lambda: again.begin("other", "", b""), lambda: again.remove("edge")):
+            with pytest.raises(Refused, match="H0780"):
+                change()
+    again.begin("other", "", b"")
+    assert not again.findings and the(again).object == b"object" and len(again.begun()) == 1
+    again.close()
+    assert not list((RUN).glob("tmp*"))
+
+
+def test_an_empty_directory_on_a_full_disk_will_do(small_disk: Path) -> None:
+    (small_disk / "state").mkdir()
+    store = on_a_small_disk(small_disk / "other")
+    with full(store):
+        empty = Store(small_disk / "state")
+        assert not empty.pipelines() and empty.findings
+    empty.mend()
+    assert not empty.findings
+    empty.close()
+    store.close()
+
+
+def test_a_read_only_disk_is_read_and_recovers(small_disk: Path) -> None:
+    on_a_small_disk(small_disk).close()
+    remount(small_disk, "ro")
+    store = Store(small_disk / "state")
+    (found,) = store.findings
+    assert "is read-only" in found.help and f"mount -o remount,rw {small_disk}" in found.help
+    with pytest.raises(Refused, match="H0782"):
+        Store(small_disk / "state")
+    written = store.written(the(store))
+    journal = Journal(store, the(store).id, written.number, written.entries, written.size)
+    with pytest.raises(Refused, match="H0780"):
+        write(journal, 1, 16)
+    assert journal.findings
+    remount(small_disk, "rw")
+    write(journal, 1, 16)
+    store.mend()
+    fold(journal, 16)
+    assert not journal.findings and the(store).revision == 16
+    journal.close()
+    store.close()
+
+
+def remount(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
