@@ -179,7 +179,8 @@ def _moved(value: Value, mask: int, shift: int) -> str:
     if shift < 0:  # perhaps by more bits than the type of the value has
         wide = "u128" if value.width > 64 else "u64"
         return f"(({wide}){text} >> {-shift})"
-    return f"((u64){text} << {shift})" if shift else text
+    wide = "u128" if shift + mask.bit_length() > 64 else "u64"
+    return f"(({wide}){text} << {shift})" if shift else text
 
 
 def _bits(out: HeaderOut, f: Field, end: int, payload: str) -> list[tuple[Value, int, int]]:
