@@ -6,13 +6,13 @@ from typing import get_args
 
 from .lowering.reads import walk
 from .manifest import Counter
-from .model import Counted, Event, Pipeline
+from .model import Counted, Event, Pipeline, Pop
 
 VERDICTS = ("pass", "drop", "redirect", "tx")
 MALFORMED = ("truncated", "length", "invalid")
 HOOKS: tuple[Event, ...] = get_args(Event)
 DROPS = ("ecn", "no member", "absent reference", "in the clear", "internal")
-KEPT = ("link-layer group",)
+KEPT = ("link-layer group", "link-local")  # what `forward` does not; dropped out of a tunnel
 
 
 class Events:
@@ -23,8 +23,6 @@ class Events:
         names += [("hook", h) for h in HOOKS]
         names += [("drop", d) for d in DROPS]
         names += [("kept", k) for k in KEPT]
-        if any(node.header.protocol == "ipv6" for node in pipeline.graph.nodes):
-            names.append(("kept", "link-local"))
         names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
         names += [("miss", s.name) for s in pipeline.states]
         names += [
@@ -36,6 +34,8 @@ class Events:
         names += [("count", reason) for reason in dict.fromkeys(reasons)]
         if pipeline.replies:
             names.append(("drop", "icmp limit"))
+        if any(isinstance(part, Pop) for part in walk(pipeline.stages)):
+            names += [("drop", k) for k in KEPT]
         self.counters = tuple(Counter(i, group, reason) for i, (group, reason) in enumerate(names))
         self._index = {(c.group, c.reason): c.index for c in self.counters}
 

@@ -274,13 +274,9 @@ class _Run(Scope):
         number = self._port_number(s.port)
         carried, front = packet.carried, packet.front
         if not packet.carries_frame and packet.to_group:
-            self.event("kept", "link-layer group")
-            packet.unpushed()
-            self._verdict("pass")
+            self._keep("link-layer group")
         if front is not None and is_confined(front):
-            self.event("kept", "link-local")
-            packet.unpushed()
-            self._verdict("pass")
+            self._keep("link-local")
         if front is not None and front.octets.number(TIME_TO_LIVE[front.header.protocol]) <= 1:
             self._hook("ttl_expired")
         port = self.environment.port(number)
@@ -296,6 +292,14 @@ class _Run(Scope):
         if self.clamp:
             packet.clamp_mss(port.mtu - packet.pushed)
         raise Done("redirect", packet.with_link_of(port, to), port.number)
+
+    def _keep(self, reason: str) -> NoReturn:
+        """For the host itself, if anybody: out of a tunnel it would look like a neighbour's."""
+        if self.packet.popped:
+            self._dropped(reason)
+        self.event("kept", reason)
+        self.packet.unpushed()
+        self._verdict("pass")
 
     def _bridge(self, s: Bridge) -> NoReturn:
         port = self.environment.port(self._port_number(s.port))

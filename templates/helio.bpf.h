@@ -186,6 +186,7 @@ ALWAYS u128 swap128(u128 value)
 /* Hide a value's origin from clang, so that it neither merges two maps' lookups into one indirect
  * call nor drops a bound that only the verifier needs. */
 #define OPAQUE(v) asm volatile("" : "+r"(v))
+#define USED(v) asm volatile("" : : "r"(v))
 
 /* Whether a pointer is not null: a branch of its own, which clang does not fold with others into one
  * on the bits of several pointers. The verifier takes no arithmetic on them. */
@@ -509,10 +510,25 @@ ALWAYS int is_confined_address(void *p)
 	       !(RAW64(p, 0) | (RAW64(p, 8) & ~bpf_cpu_to_be64(1)));
 }
 
-/* Must the packet whose IPv6 header is `ip` stay on its link? */
+/* Must the packet whose IPv6 header is `ip` stay on its link? Also multicast of scope 2 or less
+ * (RFC 4291 section 2.7). */
+ALWAYS int is_confined6(void *ip)
+{
+	return (RAW8(ip, 24) == 0xff && (RAW8(ip, 25) & 15) <= 2) ||
+	       is_confined_address(ip + 8) || is_confined_address(ip + 24);
+}
+
+/* The same of IPv4: 127.0.0.0/8 (RFC 1122 section 3.2.1.3), 169.254.0.0/16 (RFC 3927 section 2.7), and to
+ * 224.0.0.0/24 (RFC 5771 section 4) and 255.255.255.255 (RFC 1812 section 5.3.5.1). */
 ALWAYS int is_confined(void *ip)
 {
-	return is_confined_address(ip + 8) || is_confined_address(ip + 24);
+	u32 source = RAW32(ip, 12), target = RAW32(ip, 16);
+
+	return (source & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
+	       (source & bpf_htonl(0xffff0000)) == bpf_htonl(0xa9fe0000) ||
+	       (target & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) ||
+	       (target & bpf_htonl(0xffff0000)) == bpf_htonl(0xa9fe0000) ||
+	       (target & bpf_htonl(0xffffff00)) == bpf_htonl(0xe0000000) || target == ~0U;
 }
 
 #ifndef HELIO_CARD

@@ -104,7 +104,8 @@ def decides_reading(header: model.Header, field: model.Field) -> bool:
     flags = set(header.flags)
     if header.protocol == "ipv4":
         flags.add("more_fragments")
-    return any(_overlap(field, header.field(name)) for name in read | flags)
+    deciding = (f for f in header.fields if f.name in read | flags)
+    return any(_overlap(field, other) for other in deciding)
 
 
 def _overlap(a: model.Field, b: model.Field) -> bool:

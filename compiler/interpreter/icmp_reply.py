@@ -162,9 +162,15 @@ def _carries_error(frame: bytes, front: Layer) -> bool:
 
 
 def is_confined(front: Layer) -> bool:
-    """Whether an IPv6 packet is not for other links."""
-    addresses = (front.octets.number(name) for name in ("src", "dst"))
-    return front.header.protocol == "ipv6" and any(map(is_confined_address, addresses))
+    """Whether a packet must not leave its link: by either address, or as a multicast of no wider
+    scope or a broadcast to it (RFC 1122 section 3.2.1.3, RFC 3927 section 2.7, RFC 5771 section 4,
+    RFC 1812 section 5.3.5.1; RFC 4291 section 2.7)."""
+    source, target = (front.octets.number(name) for name in ("src", "dst"))
+    if front.header.protocol == "ipv4":
+        to_link = target >> 8 == 0xE00000 or target == 0xFFFFFFFF
+        return to_link or any(a >> 24 == 127 or a >> 16 == 0xA9FE for a in (source, target))
+    to_link = target >> 120 == 0xFF and target >> 112 & 0xF <= 2
+    return to_link or is_confined_address(source) or is_confined_address(target)
 
 
 def is_confined_address(address: int) -> bool:

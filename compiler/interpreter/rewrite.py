@@ -113,8 +113,10 @@ class Rewriting:
         assert target is not None
         self.popped += removed
         self.chain = [x for x in self.chain if x not in removed]
-        outer = next((x for x in reversed(removed) if x.header.protocol in NETWORK), None)
-        if outer and target.header.protocol in NETWORK and outer.octets.number("ecn") == CE:
+        if not removed or target.header.protocol not in NETWORK:
+            return True
+        outer = next((x for x in reversed(self.popped) if x.header.protocol in NETWORK), None)
+        if outer and outer.octets.number("ecn") == CE:
             if not target.octets.number("ecn"):
                 return False
             self.assign(node, "ecn", CE)

@@ -86,16 +86,34 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
 
 
 def _keep(site: Site, version: Version, pointer: str) -> None:
-    """What is not for others to forward goes to the kernel."""
+    """What is not for others to forward goes to the kernel; out of a tunnel it would look like a
+    neighbour's there, and is dropped."""
     w = site.writer
     first = own_link(site)
-    kept = {"link-layer group": f"RAW8({site.node(first)}, 0) & 1"}
-    if version.protocol == "ipv6":
-        kept["link-local"] = f"is_confined({pointer})"
+    family = "6" if version.protocol == "ipv6" else ""
+    kept = {
+        "link-layer group": f"RAW8({site.node(first)}, 0) & 1",
+        "link-local": f"is_confined{family}({pointer})",
+    }
+    opened = _opened(site)
     for reason, test in kept.items():
         with w.nest(f"if ({test}) {{"):
+            if opened == "1":
+                drop(site, reason)
+                continue
+            if opened:
+                with w.nest(f"if ({opened}) {{"):
+                    drop(site, reason)
             w.put(f"count_event({site.events('kept', reason)});")
             finish(_unpushed(site), "pass")
+
+
+def _opened(site: Site) -> str:
+    """C text of whether headers were popped; empty if none are, "1" if always some."""
+    shape = site.shape
+    if () not in shape.popped:
+        return "1" if shape.popped or shape.own else ""
+    return f"{site.offset(shape.fronts[0])} != {site.state('link')}"
 
 
 def bridge(site: Site, statement: Bridge) -> None:

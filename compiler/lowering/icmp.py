@@ -3,11 +3,11 @@ came."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from ..graph import writable as announcing
+from ..lowered import c_name
 from ..model import Header
 from ..sizes import reckoned_from
 from ..sums import zero_checksum
@@ -32,32 +32,45 @@ def reply(site: Site, event: str, front: str, mtu: str) -> None:
 
 def _reply(site: Site, front: str) -> None:
     """The body: `a` is ICMP type and code, `b` the next hop's MTU."""
-    w, x = site.writer, site.node(front)
-    version = VERSIONS[site.header(front).protocol]
+    w, popped = site.writer, site.shape.popped or ((),)
+    back = [way for way in popped if _leads_back(site, way)]
+    refused = f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);"
+    if not back:
+        w.put(refused)
+        return
+    x, version = site.node(front), VERSIONS[site.header(front).protocol]
     family, bits = ("", 32) if version.protocol == "ipv4" else ("6", 128)
     told = f"{x}, {site.offset(front)}, a" if family else x
-    with w.nest(f"if (!may_answer{family}(ctx, {told})) {{"):
-        w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
+    with w.nest(f"if (!may_answer{family}(ctx, {told}) || !arrival_address{family}(ctx)) {{"):
+        w.put(refused)
     w.put(
         f"u{bits} sender = RAW{bits}({x}, {version.source});",
         f"u32 quoted = quote{family}({x}), where = {site.offset(front)};",
-        f"if (!arrival_address{family}(ctx))",
-        f"\treturn verdict({site.events('verdict', 'drop')}, XDP_DROP);",
     )
-    popped = site.shape.popped or ((),)
-    back = [way for way in popped if _leads_back(site, way)]
-    if lost := _lost(site, popped, back):
-        with w.nest(f"if ({lost}) {{"):
-            w.put(f"return verdict({site.events('verdict', 'drop')}, XDP_DROP);")
+    every = list(dict.fromkeys(node for way in popped for node in way))
+    if len(popped) > 1:
+        w.put(f"u32 absent = {_absent(site, every)}; /* a bit for each that was not popped */")
+    if len(back) < len(popped):
+        with w.nest(f"if ({' && '.join(f'absent != {_lacking(every, way)}' for way in back)}) {{"):
+            w.put(refused)
     with w.nest("if (!take_answer()) {"):
         drop(site, "icmp limit")
     for way in back:
-        if len(popped) == 1:
-            _answer_by(site, version, way)
-            continue
-        with w.nest(f"if ({_came_by(site, way)}) {{"):
-            _answer_by(site.branch(set(way)), version, way)
+        with w.nest("{" if len(popped) == 1 else f"if (absent == {_lacking(every, way)}) {{"):
+            _answer_by(site.branch(), version, way)
     w.put("return internal();")
+
+
+def _absent(site: Site, nodes: list[str]) -> str:
+    """C text of a number that has a bit for each node that the packet lacks. No branches: each
+    would double the ways that the verifier follows."""
+    places = (site.state(f"{c_name(node)}_at") for node in nodes)
+    return " | ".join(f"(u32)({at} >> 15) << {i}" for i, at in enumerate(places))
+
+
+def _lacking(nodes: list[str], way: tuple[str, ...]) -> str:
+    """That number of a packet that has none but these."""
+    return f"{sum(1 << i for i, node in enumerate(nodes) if node not in way):#x}"
 
 
 def _leads_back(site: Site, way: tuple[str, ...]) -> bool:
@@ -67,23 +80,6 @@ def _leads_back(site: Site, way: tuple[str, ...]) -> bool:
         return False
     pairs = pairwise((*way, site.shape.fronts[0]))
     return all(announcing(site.pipeline.graph, node, after) for node, after in pairs)
-
-
-def _lost(site: Site, popped: Sequence[tuple[str, ...]], back: list[tuple[str, ...]]) -> str:
-    """C text of whether the packet came by a way that leads not back."""
-    others = [way for way in popped if way not in back]
-    known = {node for way in back for node in way}
-    strange = dict.fromkeys(n for way in others for n in way if n not in known)
-    tests = [f"there({site.pointer(node)})" for node in strange]
-    tests += [_came_by(site, way) for way in others if known.issuperset(way)]
-    return " || ".join(f"({test})" for test in tests)
-
-
-def _came_by(site: Site, way: tuple[str, ...]) -> str:
-    """C text of whether these nodes were popped, and not those of another way."""
-    every = dict.fromkeys(n for other in site.shape.popped for n in other)
-    tests = ((n in way, f"there({site.pointer(n)})") for n in every)
-    return " && ".join(text if there else f"!{text}" for there, text in tests)
 
 
 def _answer_by(site: Site, version: Version, way: tuple[str, ...]) -> None:

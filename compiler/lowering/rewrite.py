@@ -26,7 +26,7 @@ def pop(site: Site, statement: Pop) -> Shape:
     """Note the removal; join ECN now, while the outer header is at hand (RFC 6040 section 4.2)."""
     graph, role, shape, node = site.pipeline.graph, site.role, site.shape, statement.node
     first = shape.own or graph.entry(role).name
-    if node == first:
+    if node == first or (shape.popped and shape.fronts == (node,)):
         return shape
     if site.header(node).link:
         return replace(shape, fronts=fronts_behind(graph, role, node), popped=(), own=node)

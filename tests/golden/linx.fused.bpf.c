@@ -6,7 +6,7 @@ char _license[] SEC("license") = "GPL";
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
-PERCPU_MAP(events, u64, 40);
+PERCPU_MAP(events, u64, 43);
 
 ALWAYS void count_event(u32 event)
 {
@@ -701,72 +701,73 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 {
 	struct state state = {}, *st = &state;
 
-	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
-	OPAQUE(b);
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
 	st->scratch = scratch_of();
 	if (!st->scratch)
 		return XDP_ABORTED;
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (SELDOM(!there(st->user_h)))
 		return internal();
-	if (!may_answer(ctx, st->user_h)) {
+	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx)) {
 		return verdict(1, XDP_DROP);
 	}
 	u32 sender = RAW32(st->user_h, 12);
 	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
-	if (!arrival_address(ctx))
-		return verdict(1, XDP_DROP);
 	if (!take_answer()) {
-		count_event(39);
+		count_event(40);
 		return verdict(1, XDP_DROP);
 	}
-	u32 again = 0; /* octets of the tunnel headers that go back */
-	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
-	if (st->scratch->link == 14) {
-		void *start = (void *)(long)ctx->data;
-		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
-			return internal();
-		u64 link_1 = RAW64(start, 0);
-		u32 link_2 = RAW32(start, 8);
-		u16 link_3 = RAW16(start, 12);
-		PUT64(&st->scratch->kept[0], 0, link_1);
-		PUT32(&st->scratch->kept[1], 0, link_2);
-		PUT16(&st->scratch->kept[2], 0, link_3);
-		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
-			return internal();
-		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (SELDOM(data + 14 > end))
-			return internal();
-		PUT64(data, 0, RAW64(&st->scratch->kept[0], 0));
-		PUT32(data, 8, RAW32(&st->scratch->kept[1], 0));
-		PUT16(data, 12, RAW16(&st->scratch->kept[2], 0));
-		swap_macs(data);
-		if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
-			return internal();
-		return verdict(3, XDP_TX);
-	}
-	if (st->scratch->link == 18) {
-		void *start = (void *)(long)ctx->data;
-		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
-			return internal();
-		u64 link_4 = RAW64(start, 0);
-		u64 link_5 = RAW64(start, 8);
-		u16 link_6 = RAW16(start, 16);
-		PUT64(&st->scratch->kept[0], 0, link_4);
-		PUT64(&st->scratch->kept[1], 0, link_5);
-		PUT16(&st->scratch->kept[2], 0, link_6);
-		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
-			return internal();
-		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (SELDOM(data + 18 > end))
-			return internal();
-		PUT64(data, 0, RAW64(&st->scratch->kept[0], 0));
-		PUT64(data, 8, RAW64(&st->scratch->kept[1], 0));
-		PUT16(data, 16, RAW16(&st->scratch->kept[2], 0));
-		swap_macs(data);
-		if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
-			return internal();
-		return verdict(3, XDP_TX);
+	{
+		u32 again = 0; /* octets of the tunnel headers that go back */
+		int surplus = (int)(where + quoted) - (int)frame_length(ctx);
+		if (st->scratch->link == 14) {
+			void *start = (void *)(long)ctx->data;
+			if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
+				return internal();
+			u64 link_1 = RAW64(start, 0);
+			u32 link_2 = RAW32(start, 8);
+			u16 link_3 = RAW16(start, 12);
+			PUT64(&st->scratch->kept[0], 0, link_1);
+			PUT32(&st->scratch->kept[1], 0, link_2);
+			PUT16(&st->scratch->kept[2], 0, link_3);
+			if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+				return internal();
+			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+			if (SELDOM(data + 14 > end))
+				return internal();
+			PUT64(data, 0, RAW64(&st->scratch->kept[0], 0));
+			PUT32(data, 8, RAW32(&st->scratch->kept[1], 0));
+			PUT16(data, 12, RAW16(&st->scratch->kept[2], 0));
+			swap_macs(data);
+			if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
+				return internal();
+			return verdict(3, XDP_TX);
+		}
+		if (st->scratch->link == 18) {
+			void *start = (void *)(long)ctx->data;
+			if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
+				return internal();
+			u64 link_4 = RAW64(start, 0);
+			u64 link_5 = RAW64(start, 8);
+			u16 link_6 = RAW16(start, 16);
+			PUT64(&st->scratch->kept[0], 0, link_4);
+			PUT64(&st->scratch->kept[1], 0, link_5);
+			PUT16(&st->scratch->kept[2], 0, link_6);
+			if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+				return internal();
+			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+			if (SELDOM(data + 18 > end))
+				return internal();
+			PUT64(data, 0, RAW64(&st->scratch->kept[0], 0));
+			PUT64(data, 8, RAW64(&st->scratch->kept[1], 0));
+			PUT16(data, 16, RAW16(&st->scratch->kept[2], 0));
+			swap_macs(data);
+			if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
+				return internal();
+			return verdict(3, XDP_TX);
+		}
 	}
 	return internal();
 	return XDP_ABORTED;
@@ -787,7 +788,7 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 	st->epoch = epoch_now();
 	st->length = length;
 	if (SELDOM(p + 14 > end)) {
-		event = 18; /* ethernet: truncated */
+		event = 19; /* ethernet: truncated */
 		LEAVE(malformed);
 	}
 	size = 14;
@@ -808,7 +809,7 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 
 node_vlan:
 	if (SELDOM(p + 4 > end)) {
-		event = 21; /* vlan: truncated */
+		event = 22; /* vlan: truncated */
 		LEAVE(malformed);
 	}
 	size = 4;
@@ -824,26 +825,26 @@ node_vlan:
 
 node_user:
 	if (SELDOM(p + 20 > end)) {
-		event = 30; /* user: truncated */
+		event = 31; /* user: truncated */
 		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 31; /* user: length */
+		event = 32; /* user: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end)) {
-		event = 30; /* user: truncated */
+		event = 31; /* user: truncated */
 		LEAVE(malformed);
 	}
 	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 32; /* user: invalid */
+		event = 33; /* user: invalid */
 		LEAVE(malformed);
 	}
 	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 31; /* user: length */
+		event = 32; /* user: length */
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
@@ -866,20 +867,20 @@ node_user:
 
 node_tcp:
 	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 33; /* tcp: truncated */
+		event = 34; /* tcp: truncated */
 		LEAVE(malformed);
 	}
 	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 34; /* tcp: length */
+		event = 35; /* tcp: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 33; /* tcp: truncated */
+		event = 34; /* tcp: truncated */
 		LEAVE(malformed);
 	}
 	if (SELDOM(!(((RAW8(p, 12) >> 4) & 0xf) >= 5))) {
-		event = 35; /* tcp: invalid */
+		event = 36; /* tcp: invalid */
 		LEAVE(malformed);
 	}
 	st->tcp_h = p;
@@ -890,7 +891,7 @@ node_tcp:
 
 node_udp:
 	if (SELDOM(p + 8 > end || at + 8 > limit)) {
-		event = 36; /* udp: truncated */
+		event = 37; /* udp: truncated */
 		LEAVE(malformed);
 	}
 	size = 8;
@@ -936,7 +937,7 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 	st->pdr_slot = slot_3;
 	st->pdr_rule = slot_3 ? bpf_map_lookup_elem(&pdr_records, &slot_3) : 0;
 	if (!st->pdr_rule) {
-		count_event(16);
+		count_event(17);
 		{
 			return default_action();
 		}
@@ -987,6 +988,10 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
 						count_event(14);
+						return verdict(0, XDP_PASS);
+					}
+					if (is_confined(st->user_h)) {
+						count_event(15);
 						return verdict(0, XDP_PASS);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
@@ -1067,6 +1072,10 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						count_event(14);
 						return verdict(0, XDP_PASS);
 					}
+					if (is_confined(st->user_h)) {
+						count_event(15);
+						return verdict(0, XDP_PASS);
+					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
 						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
@@ -1138,7 +1147,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
 	if (!st->far_rule) {
-		count_event(17);
+		count_event(18);
 		{
 			return default_action();
 		}
@@ -1177,6 +1186,10 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
 					count_event(14);
+					return verdict(0, XDP_PASS);
+				}
+				if (is_confined(st->user_h)) {
+					count_event(15);
 					return verdict(0, XDP_PASS);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
@@ -1257,6 +1270,10 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					count_event(14);
 					return verdict(0, XDP_PASS);
 				}
+				if (is_confined(st->user_h)) {
+					count_event(15);
+					return verdict(0, XDP_PASS);
+				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
 					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
@@ -1303,8 +1320,9 @@ __noinline int close_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 {
 	struct state state = {}, *st = &state;
 
-	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
-	OPAQUE(b);
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
 	st->scratch = scratch_of();
 	if (!st->scratch)
 		return XDP_ABORTED;
@@ -1357,125 +1375,126 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 {
 	struct state state = {}, *st = &state;
 
-	OPAQUE(a); /* or clang would pass nothing for an argument that is not used */
-	OPAQUE(b);
+	USED(ctx); /* or clang would pass nothing for it, which the verifier takes for none */
+	USED(a);
+	USED(b);
 	st->scratch = scratch_of();
 	if (!st->scratch)
 		return XDP_ABORTED;
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (SELDOM(!there(st->user_h)))
 		return internal();
-	if (!may_answer(ctx, st->user_h)) {
+	if (!may_answer(ctx, st->user_h) || !arrival_address(ctx)) {
 		return verdict(1, XDP_DROP);
 	}
 	u32 sender = RAW32(st->user_h, 12);
 	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
-	if (!arrival_address(ctx))
-		return verdict(1, XDP_DROP);
 	if (!take_answer()) {
-		count_event(39);
+		count_event(40);
 		return verdict(1, XDP_DROP);
 	}
-	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
-	if (SELDOM(!there(st->outer_h)))
-		return internal();
-	PUT32(&st->scratch->kept[0], 0, RAW32(st->outer_h, 16));
-	PUT32(&st->scratch->kept[1], 0, RAW32(st->outer_h, 12));
-	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
-	if (SELDOM(!there(st->gre_h)))
-		return internal();
-	void *group_1 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
-	if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_1 + 4 > limit_of(ctx))
-		group_1 = 0;
-	u8 given_2 = group_1 != 0;
-	PUT32(&st->scratch->kept[2], 0, given_2 ? RAW32(group_1, 0) : 0);
-	u32 again = 20 + 4 + (given_2 ? 4 : 0); /* octets of the tunnel headers that go back */
-	int surplus = (int)(where + quoted) - (int)frame_length(ctx);
-	if (st->scratch->link == 14) {
-		void *start = (void *)(long)ctx->data;
-		if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
+	{
+		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
+		if (SELDOM(!there(st->outer_h)))
 			return internal();
-		u64 link_3 = RAW64(start, 0);
-		u32 link_4 = RAW32(start, 8);
-		u16 link_5 = RAW16(start, 12);
-		PUT64(&st->scratch->kept[3], 0, link_3);
-		PUT32(&st->scratch->kept[4], 0, link_4);
-		PUT16(&st->scratch->kept[5], 0, link_5);
-		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
+		PUT32(&st->scratch->kept[0], 0, RAW32(st->outer_h, 16));
+		PUT32(&st->scratch->kept[1], 0, RAW32(st->outer_h, 12));
+		st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
+		if (SELDOM(!there(st->gre_h)))
 			return internal();
-		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (SELDOM(data + 38 > end))
-			return internal();
-		PUT64(data, 0, RAW64(&st->scratch->kept[3], 0));
-		PUT32(data, 8, RAW32(&st->scratch->kept[4], 0));
-		PUT16(data, 12, RAW16(&st->scratch->kept[5], 0));
-		swap_macs(data);
-		void *outer_6 = data + 14;
-		PUT8(outer_6, 0, 0x45);
-		PUT8(outer_6, 1, 0x0);
-		PUT16(outer_6, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))));
-		PUT16(outer_6, 4, bpf_ntohs(0x0));
-		PUT16(outer_6, 6, bpf_ntohs(0x4000));
-		PUT8(outer_6, 8, 0x40);
-		PUT8(outer_6, 9, 0x2f);
-		PUT32(outer_6, 12, RAW32(&st->scratch->kept[0], 0));
-		PUT32(outer_6, 16, RAW32(&st->scratch->kept[1], 0));
-		PUT16(outer_6, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(RAW32(&st->scratch->kept[0], 0))) + ((u64)(u32)(RAW32(&st->scratch->kept[1], 0)))));
-		void *gre_7 = data + 14 + 20;
-		PUT16(gre_7, 0, bpf_ntohs(((u64)given_2 << 13)));
-		PUT16(gre_7, 2, bpf_ntohs(0x800));
-		if (given_2) {
-			void *group_8 = gre_7 + 4;
-			if (SELDOM(group_8 + 4 > end))
+		void *group_1 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
+		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_1 + 4 > limit_of(ctx))
+			group_1 = 0;
+		u8 given_2 = group_1 != 0;
+		PUT32(&st->scratch->kept[2], 0, given_2 ? RAW32(group_1, 0) : 0);
+		u32 again = 20 + 4 + (given_2 ? 4 : 0); /* octets of the tunnel headers that go back */
+		int surplus = (int)(where + quoted) - (int)frame_length(ctx);
+		if (st->scratch->link == 14) {
+			void *start = (void *)(long)ctx->data;
+			if (SELDOM(start + 14 > (void *)(long)ctx->data_end))
 				return internal();
-			PUT32(group_8, 0, RAW32(&st->scratch->kept[2], 0));
-		}
-		if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
-			return internal();
-		return verdict(3, XDP_TX);
-	}
-	if (st->scratch->link == 18) {
-		void *start = (void *)(long)ctx->data;
-		if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
-			return internal();
-		u64 link_9 = RAW64(start, 0);
-		u64 link_10 = RAW64(start, 8);
-		u16 link_11 = RAW16(start, 16);
-		PUT64(&st->scratch->kept[3], 0, link_9);
-		PUT64(&st->scratch->kept[4], 0, link_10);
-		PUT16(&st->scratch->kept[5], 0, link_11);
-		if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
-			return internal();
-		void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-		if (SELDOM(data + 42 > end))
-			return internal();
-		PUT64(data, 0, RAW64(&st->scratch->kept[3], 0));
-		PUT64(data, 8, RAW64(&st->scratch->kept[4], 0));
-		PUT16(data, 16, RAW16(&st->scratch->kept[5], 0));
-		swap_macs(data);
-		void *outer_12 = data + 18;
-		PUT8(outer_12, 0, 0x45);
-		PUT8(outer_12, 1, 0x0);
-		PUT16(outer_12, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))));
-		PUT16(outer_12, 4, bpf_ntohs(0x0));
-		PUT16(outer_12, 6, bpf_ntohs(0x4000));
-		PUT8(outer_12, 8, 0x40);
-		PUT8(outer_12, 9, 0x2f);
-		PUT32(outer_12, 12, RAW32(&st->scratch->kept[0], 0));
-		PUT32(outer_12, 16, RAW32(&st->scratch->kept[1], 0));
-		PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(RAW32(&st->scratch->kept[0], 0))) + ((u64)(u32)(RAW32(&st->scratch->kept[1], 0)))));
-		void *gre_13 = data + 18 + 20;
-		PUT16(gre_13, 0, bpf_ntohs(((u64)given_2 << 13)));
-		PUT16(gre_13, 2, bpf_ntohs(0x800));
-		if (given_2) {
-			void *group_14 = gre_13 + 4;
-			if (SELDOM(group_14 + 4 > end))
+			u64 link_3 = RAW64(start, 0);
+			u32 link_4 = RAW32(start, 8);
+			u16 link_5 = RAW16(start, 12);
+			PUT64(&st->scratch->kept[3], 0, link_3);
+			PUT32(&st->scratch->kept[4], 0, link_4);
+			PUT16(&st->scratch->kept[5], 0, link_5);
+			if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 42 - (int)again)))
 				return internal();
-			PUT32(group_14, 0, RAW32(&st->scratch->kept[2], 0));
+			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+			if (SELDOM(data + 38 > end))
+				return internal();
+			PUT64(data, 0, RAW64(&st->scratch->kept[3], 0));
+			PUT32(data, 8, RAW32(&st->scratch->kept[4], 0));
+			PUT16(data, 12, RAW16(&st->scratch->kept[5], 0));
+			swap_macs(data);
+			void *outer_6 = data + 14;
+			PUT8(outer_6, 0, 0x45);
+			PUT8(outer_6, 1, 0x0);
+			PUT16(outer_6, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))));
+			PUT16(outer_6, 4, bpf_ntohs(0x0));
+			PUT16(outer_6, 6, bpf_ntohs(0x4000));
+			PUT8(outer_6, 8, 0x40);
+			PUT8(outer_6, 9, 0x2f);
+			PUT32(outer_6, 12, RAW32(&st->scratch->kept[0], 0));
+			PUT32(outer_6, 16, RAW32(&st->scratch->kept[1], 0));
+			PUT16(outer_6, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(RAW32(&st->scratch->kept[0], 0))) + ((u64)(u32)(RAW32(&st->scratch->kept[1], 0)))));
+			void *gre_7 = data + 14 + 20;
+			PUT16(gre_7, 0, bpf_ntohs(((u64)given_2 << 13)));
+			PUT16(gre_7, 2, bpf_ntohs(0x800));
+			if (given_2) {
+				void *group_8 = gre_7 + 4;
+				if (SELDOM(group_8 + 4 > end))
+					return internal();
+				PUT32(group_8, 0, RAW32(&st->scratch->kept[2], 0));
+			}
+			if (SELDOM(!put_icmp(ctx, 14 + again, sender, quoted, a, b)))
+				return internal();
+			return verdict(3, XDP_TX);
 		}
-		if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
-			return internal();
-		return verdict(3, XDP_TX);
+		if (st->scratch->link == 18) {
+			void *start = (void *)(long)ctx->data;
+			if (SELDOM(start + 18 > (void *)(long)ctx->data_end))
+				return internal();
+			u64 link_9 = RAW64(start, 0);
+			u64 link_10 = RAW64(start, 8);
+			u16 link_11 = RAW16(start, 16);
+			PUT64(&st->scratch->kept[3], 0, link_9);
+			PUT64(&st->scratch->kept[4], 0, link_10);
+			PUT16(&st->scratch->kept[5], 0, link_11);
+			if (SELDOM(bpf_xdp_adjust_tail(ctx, surplus) || bpf_xdp_adjust_head(ctx, (int)where - 46 - (int)again)))
+				return internal();
+			void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+			if (SELDOM(data + 42 > end))
+				return internal();
+			PUT64(data, 0, RAW64(&st->scratch->kept[3], 0));
+			PUT64(data, 8, RAW64(&st->scratch->kept[4], 0));
+			PUT16(data, 16, RAW16(&st->scratch->kept[5], 0));
+			swap_macs(data);
+			void *outer_12 = data + 18;
+			PUT8(outer_12, 0, 0x45);
+			PUT8(outer_12, 1, 0x0);
+			PUT16(outer_12, 2, bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))));
+			PUT16(outer_12, 4, bpf_ntohs(0x0));
+			PUT16(outer_12, 6, bpf_ntohs(0x4000));
+			PUT8(outer_12, 8, 0x40);
+			PUT8(outer_12, 9, 0x2f);
+			PUT32(outer_12, 12, RAW32(&st->scratch->kept[0], 0));
+			PUT32(outer_12, 16, RAW32(&st->scratch->kept[1], 0));
+			PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(0x0) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + 28 + quoted + 4 + (given_2 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(RAW32(&st->scratch->kept[0], 0))) + ((u64)(u32)(RAW32(&st->scratch->kept[1], 0)))));
+			void *gre_13 = data + 18 + 20;
+			PUT16(gre_13, 0, bpf_ntohs(((u64)given_2 << 13)));
+			PUT16(gre_13, 2, bpf_ntohs(0x800));
+			if (given_2) {
+				void *group_14 = gre_13 + 4;
+				if (SELDOM(group_14 + 4 > end))
+					return internal();
+				PUT32(group_14, 0, RAW32(&st->scratch->kept[2], 0));
+			}
+			if (SELDOM(!put_icmp(ctx, 18 + again, sender, quoted, a, b)))
+				return internal();
+			return verdict(3, XDP_TX);
+		}
 	}
 	return internal();
 	return XDP_ABORTED;
@@ -1498,7 +1517,7 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 	st->epoch = epoch_now();
 	st->length = length;
 	if (SELDOM(p + 14 > end)) {
-		event = 18; /* ethernet: truncated */
+		event = 19; /* ethernet: truncated */
 		LEAVE(malformed);
 	}
 	size = 14;
@@ -1519,7 +1538,7 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 
 node_vlan:
 	if (SELDOM(p + 4 > end)) {
-		event = 21; /* vlan: truncated */
+		event = 22; /* vlan: truncated */
 		LEAVE(malformed);
 	}
 	size = 4;
@@ -1535,26 +1554,26 @@ node_vlan:
 
 node_outer:
 	if (SELDOM(p + 20 > end)) {
-		event = 24; /* outer: truncated */
+		event = 25; /* outer: truncated */
 		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 25; /* outer: length */
+		event = 26; /* outer: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end)) {
-		event = 24; /* outer: truncated */
+		event = 25; /* outer: truncated */
 		LEAVE(malformed);
 	}
 	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 26; /* outer: invalid */
+		event = 27; /* outer: invalid */
 		LEAVE(malformed);
 	}
 	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 25; /* outer: length */
+		event = 26; /* outer: length */
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
@@ -1572,14 +1591,14 @@ node_outer:
 
 node_gre:
 	if (SELDOM(p + 4 > end || at + 4 > limit)) {
-		event = 27; /* gre: truncated */
+		event = 28; /* gre: truncated */
 		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)))
 		LEAVE(done);
 	size = 4 + (((RAW8(p, 0) >> 7) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 5) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 4) & 0x1) ? 4 : 0);
 	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 27; /* gre: truncated */
+		event = 28; /* gre: truncated */
 		LEAVE(malformed);
 	}
 	st->gre_h = p;
@@ -1593,26 +1612,26 @@ node_gre:
 
 node_user:
 	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 30; /* user: truncated */
+		event = 31; /* user: truncated */
 		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 31; /* user: length */
+		event = 32; /* user: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 30; /* user: truncated */
+		event = 31; /* user: truncated */
 		LEAVE(malformed);
 	}
 	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 32; /* user: invalid */
+		event = 33; /* user: invalid */
 		LEAVE(malformed);
 	}
 	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 31; /* user: length */
+		event = 32; /* user: length */
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
@@ -1635,20 +1654,20 @@ node_user:
 
 node_tcp:
 	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 33; /* tcp: truncated */
+		event = 34; /* tcp: truncated */
 		LEAVE(malformed);
 	}
 	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 34; /* tcp: length */
+		event = 35; /* tcp: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 33; /* tcp: truncated */
+		event = 34; /* tcp: truncated */
 		LEAVE(malformed);
 	}
 	if (SELDOM(!(((RAW8(p, 12) >> 4) & 0xf) >= 5))) {
-		event = 35; /* tcp: invalid */
+		event = 36; /* tcp: invalid */
 		LEAVE(malformed);
 	}
 	st->tcp_h = p;
@@ -1659,7 +1678,7 @@ node_tcp:
 
 node_udp:
 	if (SELDOM(p + 8 > end || at + 8 > limit)) {
-		event = 36; /* udp: truncated */
+		event = 37; /* udp: truncated */
 		LEAVE(malformed);
 	}
 	size = 8;
@@ -1700,7 +1719,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	st->overlay_slot = slot_3;
 	st->overlay_rule = slot_3 ? bpf_map_lookup_elem(&overlay_records, &slot_3) : 0;
 	if (!st->overlay_rule) {
-		count_event(15);
+		count_event(16);
 		{
 			return verdict(0, XDP_PASS);
 		}
@@ -1742,7 +1761,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 	st->pdr_slot = slot_7;
 	st->pdr_rule = slot_7 ? bpf_map_lookup_elem(&pdr_records, &slot_7) : 0;
 	if (!st->pdr_rule) {
-		count_event(16);
+		count_event(17);
 		{
 			return default_action();
 		}
@@ -1804,11 +1823,12 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(14);
-						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-							return verdict(1, XDP_DROP);
-						}
-						return verdict(0, XDP_PASS);
+						count_event(41);
+						return verdict(1, XDP_DROP);
+					}
+					if (is_confined(st->user_h)) {
+						count_event(42);
+						return verdict(1, XDP_DROP);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
@@ -1883,11 +1903,12 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(14);
-						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-							return verdict(1, XDP_DROP);
-						}
-						return verdict(0, XDP_PASS);
+						count_event(41);
+						return verdict(1, XDP_DROP);
+					}
+					if (is_confined(st->user_h)) {
+						count_event(42);
+						return verdict(1, XDP_DROP);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
 						count_event(6);
@@ -1963,7 +1984,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		st->far_rule = slot_7 ? bpf_map_lookup_elem(&far_records, &slot_7) : 0;
 	}
 	if (!st->far_rule) {
-		count_event(17);
+		count_event(18);
 		{
 			if (default_verdict() == XDP_DROP) {
 				return verdict(1, XDP_DROP);
@@ -2010,11 +2031,12 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(14);
-					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-						return verdict(1, XDP_DROP);
-					}
-					return verdict(0, XDP_PASS);
+					count_event(41);
+					return verdict(1, XDP_DROP);
+				}
+				if (is_confined(st->user_h)) {
+					count_event(42);
+					return verdict(1, XDP_DROP);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
@@ -2091,11 +2113,12 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(14);
-					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
-						return verdict(1, XDP_DROP);
-					}
-					return verdict(0, XDP_PASS);
+					count_event(41);
+					return verdict(1, XDP_DROP);
+				}
+				if (is_confined(st->user_h)) {
+					count_event(42);
+					return verdict(1, XDP_DROP);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
 					count_event(6);
