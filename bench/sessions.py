@@ -105,7 +105,7 @@ def _downlink(sessions: int) -> Iterator[Rule]:
 
 
 def _vxlan(sessions: int) -> Iterator[Rule]:
-    """A tenant, and as many stations."""
+    """A tenant, and as many named stations: 02:00:00:…; senders, 02:00:01:…, are learnt."""
     segment = (("vni", 7), ("local_ip", OURS), ("flood", PEER))
     match = (("port", Matcher("value", ACCESS)),)
     yield Rule("SEGMENT", 1, 1, match=match, values=segment, references=_port(CORE))
@@ -153,7 +153,7 @@ _UP = ETHERNET / IP(src="192.0.2.2", dst="192.0.2.1") / UDP(sport=2152, dport=21
 _UP /= GTP_U_Header(teid=0) / GTPPDUSessionContainer(type=1, QFI=9)
 _UP /= IP(src="10.64.0.0", dst="198.51.100.9") / UDP(sport=4000, dport=53) / bytes(40)
 _CARRIED = ETHERNET / IP(src="192.0.2.2", dst="192.0.2.1") / UDP(sport=50000, dport=4789, chksum=0)
-_CARRIED /= VXLAN(vni=7) / Ether(dst="02:00:00:00:00:0a", src="02:00:00:00:00:00") / USER
+_CARRIED /= VXLAN(vni=7) / Ether(dst="02:00:02:00:00:0a", src="02:00:01:00:00:00") / USER
 _OUTER = IPv6(src="fc00:b::", dst="fc00:b::46")
 _SRH = IPv6ExtHdrSegmentRouting(addresses=["fc00:b::46", "fc00:c::1"], segleft=0)
 _IN, _KERNEL = len(ETHERNET / USER), "the kernel"
@@ -167,9 +167,10 @@ ROWS = (
         {"eUPF": ("84", "97-109", "458-791"), "Ella": ("118", "141", "930"),
          "reference": ("28", "28", "75")}),
     Row("vxlan_gateway", "encap", _VXLAN, ACCESS, _vxlan,
-        Ether(dst="02:00:00:00:00:00", src="02:00:00:00:00:0b") / USER, _IN + 50, ((2, 0),),
+        Ether(dst="02:00:00:00:00:00", src="02:00:01:00:00:0b") / USER, _IN + 50, ((2, 0),),
         {_KERNEL: _VTEP}),
-    Row("vxlan_gateway", "decap, learning", _VXLAN, CORE, _vxlan, _CARRIED, _IN, ((58, 0),)),
+    Row("vxlan_gateway", "decap, learning", _VXLAN, CORE, _vxlan, _CARRIED, _IN,
+        ((58, 0x01000000),)),
     Row("srv6_edge", "encap, no SRH", _SRV6, ACCESS, _srv6(2, 1), ETHERNET / USER, _IN + 40,
         ((30, FIRST),), {_KERNEL: _SEG6}),
     Row("srv6_edge", "encap, 3 segments", _SRV6, ACCESS, _srv6(1, 3), ETHERNET / USER, _IN + 96,

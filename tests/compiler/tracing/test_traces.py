@@ -18,6 +18,7 @@ from helioc.compiler.tracing.schema import WORDS, SchemaError, from_json
 from helioc.compiler.tracing.steps import Step, Told, Trace
 from helioc.compiler.tracing.text import TraceText
 from helioc.lang.parser import read
+from helioc.lang.request import Request
 from helioc.runtime.kernel.figures import figures
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
@@ -38,10 +39,14 @@ def traces(path: Path) -> Iterator[tuple[Case, Trace]]:
     """As the interpreter says them, of the packets of a pipeline's packet tests."""
     pipeline = check_file(path)
     for case in cases(path):
-        interpreter = Interpreter(pipeline, case.environment)
-        for frame, port in (*case.packets_before, (case.frame, case.port)):
-            o = interpreter.run(case.book, frame, port)
-        yield case, Trace(port, len(frame), o.parsed, o.trace, o.verdict, o.egress)
+        interpreter, book = Interpreter(pipeline, case.environment), case.opening()
+        for step in case.before:
+            if isinstance(step, Request):
+                book.commit(book.plan(step))
+            else:
+                interpreter.run(book, *step)
+        o = interpreter.run(book, case.frame, case.port)
+        yield case, Trace(case.port, len(case.frame), o.parsed, o.trace, o.verdict, o.egress)
 
 
 @pytest.mark.usefixtures("compiled_anew")
