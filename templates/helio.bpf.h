@@ -333,16 +333,33 @@ ALWAYS u64 sum_octets(struct xdp_md *ctx, u32 at, u32 length)
 
 #define OF_IPV6 0x8000
 
+/* By how much the sum of an IPv6 header's addresses changes where its last destination is the first
+ * segment of the routing header so many times 8 octets behind its start (RFC 8754 section 2). */
+__noinline u64 other_destination(struct xdp_md *ctx, u32 ip, u32 routed)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	void *p = packet_at(data, ip), *q = packet_at(data, (ip & MAX_OFFSET) + routed * 8);
+	u64 sum = 0;
+
+	if (!routed || p + 40 > end || q + 24 > end || !RAW8(q, 3) || RAW8(q, 1) < 2)
+		return 0;
+#pragma clang loop unroll(full)
+	for (int i = 0; i < 16; i += 4)
+		sum += (u64)(u32)~RAW32(p, 24 + i) + RAW32(q, 8 + i);
+	return sum;
+}
+
 /* Write the checksum over `length` octets from octet `at` on into octets `field` and on, which are 0
  * so far. `pseudo`: in its lower half the octet at which the IP header starts whose addresses are
- * covered too (0: none), with OF_IPV6 if it is one of IPv6, whatever version it says; in its upper
- * half the protocol that its pseudo header names (0: as the IP header says). RFC 1071, RFC 9293
- * section 3.1, RFC 8200 section 8.1. */
+ * covered too (0: none), with OF_IPV6 if it is one of IPv6, whatever version it says; in the octet above
+ * that the protocol that its pseudo header names (0: as the IP header says), in the last one how many
+ * times 8 octets behind the IP header a segment routing header starts (0: there is none), whose first
+ * segment is the last destination. RFC 1071, RFC 9293 section 3.1, RFC 8200 section 8.1. */
 __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 field)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *p;
 	u64 sum = sum_octets(ctx, at, length);
-	u32 protocol = pseudo >> 16;
+	u32 protocol = pseudo >> 16 & 0xff, routed = pseudo >> 24;
 	u16 checksum;
 
 	if (pseudo & 0xffff) {
@@ -361,7 +378,7 @@ __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 fiel
 #pragma clang loop unroll(full)
 			for (int i = 8; i < 40; i += 4)
 				sum += RAW32(p, i);
-			sum += bpf_htonl(length);
+			sum += bpf_htonl(length) + other_destination(ctx, pseudo, routed);
 		}
 		sum += bpf_htons(protocol);
 	}

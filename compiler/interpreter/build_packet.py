@@ -93,15 +93,21 @@ def total_of(header: Header, covered: bytes) -> int:
 
 def pseudo_header(outer: Sequence[Octets], covered: Header, length: int) -> bytes:
     """The pseudo header of the nearest IP header in front (RFC 9293 section 3.1, RFC 8200 section
-    8.1). It names the upper layer, whatever extension headers lie between."""
+    8.1). It names the upper layer, whatever extension headers lie between, and the last of the
+    destinations where a segment routing header tells of further ones."""
+    last = None
     for ip in reversed(outer):
         upper = UPPER_LAYER.get(covered.protocol)
+        if ip.header.protocol == "srh" and ip.number("segments_left"):
+            segments = ip.get("segments")
+            last = segments[0] if isinstance(segments, tuple) and segments else last
         if ip.header.protocol == "ipv4":
             addresses = ip.number("src") << 32 | ip.number("dst")
             tail = (upper or ip.number("protocol")) << 16 | length & 0xFFFF
             return addresses.to_bytes(8, "big") + tail.to_bytes(4, "big")
         if ip.header.protocol == "ipv6":
-            addresses = ip.number("src") << 128 | ip.number("dst")
+            target = ip.number("dst") if last is None else last
+            addresses = ip.number("src") << 128 | target
             tail = length << 32 | (upper or ip.number("next_header"))
             return addresses.to_bytes(32, "big") + tail.to_bytes(8, "big")
     return b""

@@ -200,10 +200,13 @@ def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
 
 def _network(outer: list[_Front]) -> str:
     """C text of where the nearest IP header in front is that the packet has, as `seal` asks."""
-    text = ""
+    text, routing = "", list[_Front]()
     for front in outer:
+        if front.header.protocol == "srh":
+            routing.append(front)
         if front.header.protocol in NETWORK:
-            at = told_network(front.header, front.at)
+            routed = "".join(f"{each.at} ? {each.at} - {front.at} : " for each in routing)
+            at = told_network(front.header, front.at, f"{routed}0" if routed else "")
             text += at if front.sure else f"{front.at} ? {at} : "
             if front.sure:
                 return text

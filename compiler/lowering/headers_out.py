@@ -335,9 +335,12 @@ def _put_header(w: Writer, out: HeaderOut, pointer: str, payload: str) -> None:
         put_padding(w, out, pointer, at)
 
 
-def told_network(header: Header, at: str) -> str:
-    """C text of where an IP header starts, as `seal` asks."""
-    return f"(({at}) | OF_IPV6)" if header.protocol == "ipv6" else f"({at})"
+def told_network(header: Header, at: str, routed: str = "") -> str:
+    """C text of where an IP header starts, as `seal` asks. `routed`: of how many octets behind that
+    a segment routing header does."""
+    if header.protocol != "ipv6":
+        return f"({at})"
+    return f"(({at}) | OF_IPV6 | ({routed}) >> 3 << 24)" if routed else f"(({at}) | OF_IPV6)"
 
 
 def seal_headers(
@@ -363,7 +366,11 @@ def seal_headers(
             pseudo = "0"
             if "pseudo" in over and network is not None:
                 upper = UPPER_LAYER.get(out.header.protocol, 0)
-                pseudo = f"{told_network(headers[network].header, places[network])} | {upper} << 16"
+                between = [h.header.protocol for h in headers[network:i]]
+                routing = between.index("srh") if "srh" in between else 0
+                routed = " + ".join(sizes[network : network + routing])
+                told = told_network(headers[network].header, places[network], routed)
+                pseudo = f"{told} | {upper} << 16"
             field = f"{places[i]} + {out.octet_of(f)}"
             call = f"seal(ctx, {pseudo}, {at}, {' + '.join(covered)}, {field})"
             present = "1" if f.group is None else out.condition(f.group)

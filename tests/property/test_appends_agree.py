@@ -71,7 +71,12 @@ def frames(draw: st.DrawFn) -> bytes:
         ip6,
         lambda: ip4() / ip4(),
         lambda: ip6() / ip4(),
-        lambda: ip6() / IPv6ExtHdrSegmentRouting(addresses=["fd00::3", "fd00::2"], segleft=0),
+        lambda: (
+            ip6()
+            / IPv6ExtHdrSegmentRouting(
+                addresses=["fd00::3", "fd00::2"], segleft=draw(st.integers(0, 1))
+            )
+        ),
     )
     uppers = (
         lambda: UDP(sport=draw(ports), dport=draw(ports)),
