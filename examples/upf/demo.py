@@ -27,7 +27,7 @@ from scapy.contrib.gtp import (
     GTPPDUSessionContainer,
 )
 from scapy.layers.inet import ICMP, IP, TCP
-from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6
+from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6, IPv6ExtHdrDestOpt
 from showing import Demo, run
 from traffic import drain, ping, udp_socket
 
@@ -142,6 +142,18 @@ def filters(say: Account, gnb: Gnb, edge: Edge) -> None:
     )
 
 
+def confined(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("Where it does not lead: to the host, to groups, past a filter")
+    telnet = TCP(sport=4000, dport=23, flags="S")
+    gnb.send(IP(src=UE, dst=UPF) / ICMP(type=8))
+    gnb.send(IPv6(src=UE6, dst="2001:db8:6::1") / ICMPv6EchoRequest())
+    gnb.send(IPv6(src=UE6, dst="ff02::1") / ICMPv6EchoRequest())
+    gnb.send(IPv6(src=UE6, dst=SERVER6) / IPv6ExtHdrDestOpt() / IPv6ExtHdrDestOpt() / telnet)
+    say.fact(not gnb.received(1, 0.3), "the UPF itself does not answer, nor does a link")
+    dropped = [edge.event("count", n) for n in ("local_address", "multicast", "extension_chain6")]
+    say.fact(dropped == [2, 1, 1], "dropped and counted, as is telnet behind options upon options")
+
+
 def alive(say: Account, gnb: Gnb, edge: Edge) -> None:
     say.step("Is the UPF alive? Echo requests (TS 29.281 clause 7.2)")
     for number in range(3):
@@ -177,6 +189,7 @@ def show(demo: Demo) -> None:
     session6(say, gnb, edge)
     variants(say, gnb)
     filters(say, gnb, edge)
+    confined(say, gnb, edge)
     alive(say, gnb, edge)
     handover(say, gnb, edge)
 
