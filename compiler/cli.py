@@ -16,6 +16,7 @@ import click
 from ..lang.command import complain, run
 
 if TYPE_CHECKING:
+    from .decoding.replay import Replayed
     from .lower import Join, Target
     from .model import Pipeline
 
@@ -146,6 +147,7 @@ def fmt(files: tuple[Path, ...], only_check: bool) -> None:
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="File: .dot or .svg.")
 def graph(file: Path, out: Path | None) -> None:
     """Draw the parse graph and the stages: DOT, or SVG where graphviz is there."""
+    from ..lang.writing import refuse_over
     from .graph import to_dot
     from .report import to_svg, write
 
@@ -155,6 +157,7 @@ def graph(file: Path, out: Path | None) -> None:
     if out is None:
         click.echo(dot, nl=False)
         return
+    refuse_over(out, (file,))
     write(out, to_svg(dot) if out.suffix == ".svg" else dot)
     click.echo(f"wrote {out}")
 
@@ -170,8 +173,11 @@ def doc(file: Path, out: Path | None) -> None:
 
     The parse graph is drawn where graphviz is there: in a page of HTML, or as NAME.svg beside
     NAME.md. Without --out, Markdown is printed."""
+    from ..lang.writing import refuse_over
     from .report import write_page
 
+    if out is not None:
+        refuse_over(out, (file,))
     text, written = write_page(checked(file), out)
     click.echo(text if out is None else f"wrote {', '.join(map(str, written))}", nl=out is not None)
 
@@ -233,7 +239,11 @@ def decode(file: Path, capture: Path, role: str | None, kernel: bool, as_tree: b
 @click.option("--edge", type=click.Path(path_type=Path), help="The edge's YAML: ports, rules.")
 @click.option("--port", help="Port that the packets come by; default: the first.")
 @click.option("--local", multiple=True, metavar="ADDRESS", help="An address of the host.")
-@click.option("--write", type=click.Path(path_type=Path), help="Pcap of what leaves or passes.")
+@click.option(
+    "--write",
+    type=click.Path(path_type=Path),
+    help="Pcap of what leaves or passes; put there when whole.",
+)
 @click.option("--trace", is_flag=True, help="Tell what each packet meets on its way.")
 @click.option("--json", "as_json", is_flag=True, help="An object a line.")
 def replay(
@@ -252,25 +262,23 @@ def replay(
     Without --edge there is a port of each role, of that name. Where a pcapng file names the
     interface of a port, packets come by that one. Next hops are taken to be known, each with the
     MAC address 02:00 and the last four octets of its address."""
-    from contextlib import ExitStack
+    from ..lang.writing import refuse_over
+    from .replaying import prepare_replay, replay_capture
 
-    from .captures.pcap import PcapWriter
-    from .captures.reading import read_capture
-    from .report import prepare_replay
-
+    if write is not None:
+        refuse_over(write, (capture, file, rules, edge))
     prepared = prepare_replay(checked(file), rules, edge, port, local)
-    with ExitStack() as stack:
-        writer = PcapWriter(stack.enter_context(write.open("wb"))) if write else None
-        for packet in read_capture(capture):
-            replayed = prepared.run(packet)
-            if trace and (way := replayed.trace):
-                text = prepared.traces(sys.stdout.isatty() and not as_json)
-                title, number = f"packet {packet.number}", packet.number
-                click.echo(text.to_json(way, number=number) if as_json else text.text(way, title))
-            else:
-                click.echo(replayed.to_json() if as_json else replayed.to_text())
-            if writer and replayed.frame is not None:
-                writer.write(replayed.frame, packet.time)
+
+    def say(replayed: Replayed) -> None:
+        if trace and (way := replayed.trace):
+            text = prepared.traces(sys.stdout.isatty() and not as_json)
+            number = replayed.packet.number
+            title = f"packet {number}"
+            click.echo(text.to_json(way, number=number) if as_json else text.text(way, title))
+        else:
+            click.echo(replayed.to_json() if as_json else replayed.to_text())
+
+    replay_capture(prepared, capture, write, say)
 
 
 # ---- fuzz -----------------------------------------------------------------------------------

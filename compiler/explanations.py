@@ -98,6 +98,12 @@ BUILD: dict[str, Explanation] = {
         "an address of the host that is none",
         "`helioc replay --local` takes an IPv4 or IPv6 address as text: 10.1.0.1, 2001:db8::1.",
     ),
+    "H0815": Explanation(
+        "a file that is read and would be written",
+        "What is written would take the place of what is read: the capture, the pipeline, its "
+        "rules. That is refused before anything is opened, also where the one name is a link to "
+        "the other.",
+    ),
     "H0812": Explanation(
         "hypothesis is missing",
         "`helioc fuzz` draws packets and rules by the Python package hypothesis, which the rest of "

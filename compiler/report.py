@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.ending import cannot_write
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..runtime.kernel.figures import Measured
     from .captures.packets import Captured
     from .decoding.decoded import Decoded
-    from .decoding.replay import Replay
     from .lower import Join
     from .packettests.cases import Case
     from .packettests.runs import Backend
@@ -296,67 +295,3 @@ def fuzz_pipeline(
     lines = [f"interpreter and kernel disagree (seed {seed}, {found.packets:,} packets):"]
     lines += [f"  {line}" for line in differences]
     return False, "\n".join([*lines, "", "# as a packet test:", text])
-
-
-# ---- replays --------------------------------------------------------------------------------
-
-
-def prepare_replay(
-    pipeline: Pipeline,
-    rules: Path | None,
-    edge: Path | None,
-    port: str | None,
-    local: Sequence[str],
-) -> Replay:
-    """The pipeline under the edge's rules and those of a file; without an edge there is a port of
-    each role, by its name. `local`: the host's addresses. Raises `Refused`."""
-    from ..lang.request import Request
-    from ..runtime.edge.offline import MTU, ports_of, read_anywhere
-    from ..runtime.edge.reading import read_source
-    from ..runtime.requests import read_request
-    from .decoding.replay import Replay, surroundings
-    from .interpreter.environment import Port
-    from .phases import lower_pipeline, manifest_of
-    from .requests.rulebook import RuleBook
-
-    manifest = manifest_of(pipeline, lower_pipeline(pipeline))
-    default, asked = None, list[Any]()
-    if edge is not None:
-        config = read_anywhere(read_source(edge), manifest)
-        ports, interfaces = ports_of(config, manifest)
-        default, asked = config.default, list(config.requests)
-    else:
-        ports = tuple(
-            Port(n, role, role, n, MTU, bytes((2, 0, 0, 0, 0, n)))
-            for n, role in enumerate(pipeline.roles, start=1)
-        )
-        interfaces = {}
-    numbers = {p.name: p.number for p in ports}
-    book = RuleBook(manifest, numbers, {p.number: p.ifindex for p in ports})
-    for request in asked:
-        book.commit(book.plan(request))
-    if rules is not None:
-        wanted = read_request(rules, manifest, book.kinds, "")
-        if isinstance(wanted, Request):
-            book.commit(book.plan(wanted))
-        else:
-            book.commit(book.plan_columns(wanted))
-    arriving = next((p for p in ports if p.name == port), ports[0] if port is None else None)
-    if arriving is None:
-        help_ = did_you_mean(port or "", numbers) or f"its ports: {', '.join(numbers)}"
-        raise Refused([Diagnostic("H0813", f"there is no port `{port}`", (), help_)])
-    ip4, ip6 = _addresses(local)
-    environment = surroundings(ports, ip4, ip6, default)
-    return Replay(pipeline, environment, book, arriving, interfaces)
-
-
-def _addresses(texts: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
-    from ..lang import literals
-
-    known = [(text, literals.address(text)) for text in texts]
-    for text, found in known:
-        if found is None or found[0] == "mac":
-            raise Refused([Diagnostic("H0814", f"`{text}` is not an IPv4 or IPv6 address", ())])
-    pairs = [found for _, found in known if found is not None]
-    ip4, ip6 = (frozenset(a for kind, a in pairs if kind == k) for k in ("ip4", "ip6"))
-    return ip4, ip6

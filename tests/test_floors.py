@@ -26,6 +26,7 @@ ROOMS = [
     ("lang/*", ("lang",)),
     ("compiler/cli.py", COMMANDS),
     ("compiler/report.py", COMMANDS),
+    ("compiler/replaying.py", COMMANDS),
     ("compiler/explanations.py", COMMANDS),
     ("compiler/*", ("lang", "compiler")),
     ("runtime/*", ("runtime", "compiler.manifest", "compiler.requests", "compiler.explanations",

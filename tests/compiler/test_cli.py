@@ -75,3 +75,10 @@ def test_pictures_are_dot_or_svg(at: Path) -> None:
     assert "wrote x.dot" in helioc(at, "graph", "linx.hp", "-o", "x.dot")
     assert (at / "x.dot").read_text() == helioc(at, "graph", "linx.hp")
     assert "error[H0309]" in helioc(at, "graph", "linx.hp", "-o", "no/x.dot", status=1)
+
+
+@pytest.mark.parametrize(("command", "name"), [("doc", "p.md"), ("graph", "p.dot")])
+def test_pages_and_pictures_do_not_replace_the_pipeline(at: Path, command: str, name: str) -> None:
+    (at / name).write_text((at / "linx.hp").read_text())
+    assert "error[H0815]" in helioc(at, command, name, "-o", f"./{name}", status=1)
+    assert (at / name).read_text() == (at / "linx.hp").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -137,6 +138,77 @@ def test_refusals(
     with pytest.raises(Refused) as refused:
         run(LINX, capture, *make(tmp_path))
     assert refused.value.diagnostics[0].code[:3] == code[:3]
+
+
+def refused_code(*arguments: object) -> str:
+    with pytest.raises(Refused) as refused:
+        run(*arguments)
+    (found,) = refused.value.diagnostics
+    assert found.help
+    return found.code
+
+
+@pytest.mark.parametrize("link", [None, Path.symlink_to, Path.hardlink_to])
+def test_what_is_read_is_not_written(
+    link: Callable[[Path, Path], None] | None, capture: Path, rules: Path
+) -> None:
+    whole = capture.read_bytes()
+    for read in (capture, rules):
+        out = read
+        if link:
+            out = read.with_name(f"link to {read.name}")
+            link(out, read)
+        before = read.read_bytes()
+        assert refused_code(LINX, capture, "--rules", rules, "--write", out) == "H0815"
+        assert read.read_bytes() == before and out.exists()
+    assert capture.read_bytes() == whole
+    assert refused_code(LINX, capture, "--write", LINX) == "H0815"
+
+
+def test_what_stood_there_stays_until_all_is_written(capture: Path, tmp_path: Path) -> None:
+    """A capture that ends too early, and one that is none."""
+    out, link, cut = tmp_path / "good.pcap", tmp_path / "link", tmp_path / "cut.pcap"
+    out.write_bytes(b"good")
+    out.chmod(0o640)
+    link.symlink_to(out)
+    cut.write_bytes(capture.read_bytes()[:-5])
+    assert refused_code(LINX, cut, "--write", link) == "H0803"
+    cut.write_bytes(b"")
+    assert refused_code(LINX, cut, "--write", link) == "H0801"
+    assert out.read_bytes() == b"good"
+    run(LINX, capture, "--write", link)
+    assert len(list(read_capture(out))) == 3
+    assert link.is_symlink() and out.stat().st_mode & 0o777 == 0o640
+    cut.write_bytes(capture.read_bytes()[:-5])
+    assert refused_code(LINX, cut, "--write", tmp_path / "new") == "H0803"
+    (tmp_path / "new").unlink()  # nothing stood there: what could be read is
+    assert {path.name for path in tmp_path.iterdir()} == {p.name for p in (out, link, cut, capture)}
+
+
+def test_where_nothing_can_be_written(capture: Path, tmp_path: Path) -> None:
+    assert refused_code(LINX, capture, "--write", tmp_path / "none" / "x") == "H0309"
+    assert refused_code(LINX, capture, "--write", tmp_path) == "H0309"
+
+
+@pytest.mark.parametrize("out", ["/dev/stdout", "FIFO", "-> /dev/stdout"])
+def test_pipes_are_written_as_they_are(out: str, capture: Path, tmp_path: Path) -> None:
+    """Also where standard output is a file."""
+    at, said = tmp_path / "out", tmp_path / "said"
+    command = [sys.executable, "-m", "helioc.compiler.cli", "replay", LINX, str(capture),
+               "--write"]  # fmt: skip
+    if out == "FIFO":
+        os.mkfifo(at)
+        done = subprocess.Popen([*command, str(at)], stdout=subprocess.DEVNULL)
+        written = at.read_bytes()
+        assert done.wait(60) == 0 and at.is_fifo()
+    else:
+        if out != "/dev/stdout":
+            at.symlink_to("/dev/stdout")
+            out = str(at)
+        with said.open("ab") as file:
+            subprocess.run([*command, out], stdout=file, check=True, timeout=60)
+        written = said.read_bytes()
+    assert b"\x4d\x3c\xb2\xa1" in written and PACKET[20:] in written
 
 
 def test_nobody_need_read_to_the_end(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""`helioc replay`: a capture's packets through a pipeline, told and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from ..lang.diagnostics import Diagnostic, Refused, did_you_mean
+from ..lang.writing import written_whole
+from .captures.pcap import PcapWriter
+from .captures.reading import read_capture
+from .decoding.replay import Replay, Replayed, surroundings
+from .model import Pipeline
+
+
+def replay_capture(
+    prepared: Replay, capture: Path, out: Path | None, say: Callable[[Replayed], None]
+) -> None:
+    """Say of each packet what became of it; what leaves or passes is written to `out`. Raises
+    `Refused`."""
+    with ExitStack() as stack:
+        writer = PcapWriter(stack.enter_context(written_whole(out))) if out else None
+        for packet in read_capture(capture):
+            replayed = prepared.run(packet)
+            say(replayed)
+            if writer and replayed.frame is not None:
+                writer.write(replayed.frame, packet.time)
+
+
+def prepare_replay(
+    pipeline: Pipeline,
+    rules: Path | None,
+    edge: Path | None,
+    port: str | None,
+    local: Sequence[str],
+) -> Replay:
+    """The pipeline under the edge's rules and those of a file; without an edge there is a port of
+    each role, by its name. `local`: the host's addresses. Raises `Refused`."""
+    from ..lang.request import Request
+    from ..runtime.edge.offline import MTU, ports_of, read_anywhere
+    from ..runtime.edge.reading import read_source
+    from ..runtime.requests import read_request
+    from .decoding.replay import Replay
+    from .interpreter.environment import Port
+    from .phases import lower_pipeline, manifest_of
+    from .requests.rulebook import RuleBook
+
+    manifest = manifest_of(pipeline, lower_pipeline(pipeline))
+    default, asked = None, list[Any]()
+    if edge is not None:
+        config = read_anywhere(read_source(edge), manifest)
+        ports, interfaces = ports_of(config, manifest)
+        default, asked = config.default, list(config.requests)
+    else:
+        ports = tuple(
+            Port(n, role, role, n, MTU, bytes((2, 0, 0, 0, 0, n)))
+            for n, role in enumerate(pipeline.roles, start=1)
+        )
+        interfaces = {}
+    numbers = {p.name: p.number for p in ports}
+    book = RuleBook(manifest, numbers, {p.number: p.ifindex for p in ports})
+    for request in asked:
+        book.commit(book.plan(request))
+    if rules is not None:
+        wanted = read_request(rules, manifest, book.kinds, "")
+        if isinstance(wanted, Request):
+            book.commit(book.plan(wanted))
+        else:
+            book.commit(book.plan_columns(wanted))
+    arriving = next((p for p in ports if p.name == port), ports[0] if port is None else None)
+    if arriving is None:
+        help_ = did_you_mean(port or "", numbers) or f"its ports: {', '.join(numbers)}"
+        raise Refused([Diagnostic("H0813", f"there is no port `{port}`", (), help_)])
+    ip4, ip6 = _addresses(local)
+    environment = surroundings(ports, ip4, ip6, default)
+    return Replay(pipeline, environment, book, arriving, interfaces)
+
+
+def _addresses(texts: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:
+    from ..lang import literals
+
+    known = [(text, literals.address(text)) for text in texts]
+    for text, found in known:
+        if found is None or found[0] == "mac":
+            raise Refused([Diagnostic("H0814", f"`{text}` is not an IPv4 or IPv6 address", ())])
+    pairs = [found for _, found in known if found is not None]
+    ip4, ip6 = (frozenset(a for kind, a in pairs if kind == k) for k in ("ip4", "ip6"))
+    return ip4, ip6
