@@ -338,7 +338,7 @@ class _Run(Scope):
         self._verdict(what)
 
     def _reply(self, event: str, mtu: int, answer: bool = True) -> NoReturn:
-        frame = reply(self.packet, self.arrival, event, mtu) if answer else None
+        frame = reply(self.packet, self.arrival, event, mtu, self.environment) if answer else None
         if frame is None:
             raise Done("drop")
         limit = self.environment.icmp

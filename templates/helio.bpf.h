@@ -716,10 +716,12 @@ ALWAYS int may_answer(struct xdp_md *ctx, void *ip)
 {
 	void *frame = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end, *icmp;
 	u32 from = RAW32(ip, 12), to = RAW32(ip, 16), size = (RAW8(ip, 0) & 15) * 4;
+	u8 network = RAW8(ip, 12);
 
 	if (frame + 14 > end || RAW8(frame, 0) & 1) /* a link-layer broadcast or multicast */
 		return 0;
-	if (!from || is_multicast(from) || is_broadcast(from) || is_multicast(to) ||
+	/* what is no single host: this network, loopback, classes D and E, a broadcast; or the host itself */
+	if (!network || network == 127 || network >= 224 || is_local(from) || is_multicast(to) ||
 	    is_broadcast(to) || RAW16(ip, 6) & bpf_htons(0x1fff))
 		return 0;
 	icmp = ip + size;
@@ -823,9 +825,12 @@ __noinline u64 extension_step(struct xdp_md *ctx, u32 at, u32 next)
 		return 0;
 	if (next == 44) /* behind a later fragment's comes mid-payload */
 		return RAW16(p, 2) & bpf_htons(0xfff8) ? 0 : (u64)RAW8(p, 0) << 32 | (at + 8);
-	if (next != 0 && next != 43 && next != 60)
+	if (next == 51) /* RFC 4302 section 2.2 */
+		size = (RAW8(p, 1) + 2) * 4;
+	else if (next == 0 || next == 43 || next == 60)
+		size = (RAW8(p, 1) + 1) * 8;
+	else
 		return 0;
-	size = (RAW8(p, 1) + 1) * 8;
 	return (u64)RAW8(p, 0) << 32 | (at + size);
 }
 
@@ -867,7 +872,7 @@ ALWAYS int may_answer6(struct xdp_md *ctx, void *ip, u32 at, u32 type_code)
 
 	if (frame + 14 > end || RAW8(frame, 0) & 1)
 		return 0;
-	if ((is_multicast6(RAW128(ip, 24)) && !grouped) || is_multicast6(RAW128(ip, 8)) ||
+	if ((is_multicast6(RAW128(ip, 24)) && !grouped) || is_local6(RAW128(ip, 8)) ||
 	    is_confined_address(ip + 8))
 		return 0;
 	return !carries_icmp6_error(ctx, at);

@@ -12,7 +12,7 @@ from ..model import Header
 from ..sizes import reckoned_from
 from ..sums import zero_checksum
 from .build_packet import Heading, build
-from .environment import Port, is_broadcast, is_group, is_multicast
+from .environment import Environment, Port, is_broadcast, is_group, is_multicast
 from .octets import Value, checksum
 from .parse_packet import Layer
 from .rewrite import Rewriting
@@ -29,7 +29,7 @@ _MIN_MTU6 = 1280
 _HEADERS6 = 40 + 8  # IPv6 and ICMPv6
 _MOST_EXTENSIONS = 8
 _SKIPPED = (0, 43, 60)  # hop-by-hop, routing, destination options
-_FRAGMENT = 44
+_FRAGMENT, _AUTHENTICATION = 44, 51
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,15 @@ class _Answer:
     content: bytes
 
 
-def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | None:
+def reply(
+    packet: Rewriting, arrival: Port, event: str, mtu: int, environment: Environment
+) -> bytes | None:
     """The frame that answers `packet` (without its pushes), or None if it must not be answered or
     there is no way back: behind a pop of a link header, or to one, or where a popped header has an
     array (segments say where a packet goes, not where it came from) or announced the next by an
     edge that cannot be written. `mtu`: for `too_big` (RFC 1191, 8201)."""
     front = packet.front
-    if front is None or event not in KINDS or packet.links[0].offset or packet.untagged:
+    if front is None or _is_from_here(front, environment) or event not in KINDS or packet.links[0].offset or packet.untagged:
         return None
     if packet.frame[0] & 1:  # a link-layer broadcast or multicast
         return None
@@ -65,6 +67,12 @@ def reply(packet: Rewriting, arrival: Port, event: str, mtu: int) -> bytes | Non
     ]
     headers = build([*back, answer.network], answer.content)
     return _link_back(packet) + headers + answer.content
+
+
+def _is_from_here(front: Layer, environment: Environment) -> bool:
+    """Whether the sender poses as this host, or as a broadcast to one of its networks."""
+    kind = "ip4" if front.header.protocol == "ipv4" else "ip6"
+    return environment.is_local(front.octets.number("src"), kind)
 
 
 # ---- IPv4 -----------------------------------------------------------------------------------
@@ -98,9 +106,11 @@ def _answerable(packet: Rewriting, front: Layer, arrival: Port) -> bool:
     if packet.links[0].offset:
         return False
     source, target = ip.number("src"), ip.number("dst")
-    if not source or not arrival.address or ip.number("fragment_offset"):
+    if not arrival.address or ip.number("fragment_offset"):
         return False
-    if any(is_multicast(a) or is_broadcast(a) for a in (source, target)):
+    if source >> 24 in (0, 127) or source >> 29 == 7:  # this network, loopback, classes D and E
+        return False
+    if is_multicast(target) or is_broadcast(target):
         return False
     carried = packet.frame[front.behind : front.end]
     return not (ip.number("protocol") == _ICMP and carried and carried[0] in _ERRORS)
@@ -153,6 +163,8 @@ def _carries_error(frame: bytes, front: Layer) -> bool:
             at += 8
         elif next_header in _SKIPPED:
             at += (header[1] + 1) * 8
+        elif next_header == _AUTHENTICATION:  # RFC 4302 section 2.2
+            at += (header[1] + 2) * 4
         else:
             break
         next_header = header[0]
