@@ -686,10 +686,10 @@ ALWAYS void decrement_ttl(void *ip)
 	PUT16(ip, 10, checksum + (checksum >= 0xffff));
 }
 
-/* ECN becomes CE, the checksum kept. */
-ALWAYS void set_ecn_ce(void *ip)
+/* ECN becomes another, the checksum kept. */
+ALWAYS void set_ecn(void *ip, u8 ecn)
 {
-	u16 old = RAW16(ip, 0), new = old | bpf_htons(0x0003);
+	u16 old = RAW16(ip, 0), new = (old & ~bpf_htons(0x0003)) | bpf_htons(ecn);
 
 	PUT16(ip, 0, new);
 	PUT16(ip, 10, checksum_update(RAW16(ip, 10), old, new));
@@ -702,10 +702,10 @@ ALWAYS void decrement_hop_limit(void *ip)
 	PUT8(ip, 7, RAW8(ip, 7) - 1);
 }
 
-/* ECN, the low two bits of the traffic class, becomes CE. */
-ALWAYS void set_ecn_ce6(void *ip)
+/* ECN, the low two bits of the traffic class, becomes another. */
+ALWAYS void set_ecn6(void *ip, u8 ecn)
 {
-	PUT8(ip, 1, RAW8(ip, 1) | 0x30);
+	PUT8(ip, 1, (RAW8(ip, 1) & 0xcf) | ecn << 4);
 }
 
 #ifndef HELIO_CARD

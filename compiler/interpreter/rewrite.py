@@ -30,7 +30,7 @@ from .parse_packet import Layer, Parsed
 HEADER_SIZE = {"ipv4": 20, "ipv6": 40, "tcp": 20}
 #: What counts how far a packet may still go (RFC 791, RFC 8200).
 TIME_TO_LIVE = {"ipv4": "ttl", "ipv6": "hop_limit"}
-CE = 3  # Congestion Experienced (RFC 3168 section 5)
+ECT_1, ECT_0, CE = 1, 2, 3  # RFC 3168 section 5
 
 
 class Rewriting:
@@ -116,10 +116,12 @@ class Rewriting:
         if not removed or target.header.protocol not in NETWORK:
             return True
         outer = next((x for x in reversed(self.popped) if x.header.protocol in NETWORK), None)
-        if outer and outer.octets.number("ecn") == CE:
-            if not target.octets.number("ecn"):
-                return False
-            self.assign(node, "ecn", CE)
+        met = outer.octets.number("ecn") if outer else 0
+        had = target.octets.number("ecn")
+        if met == CE and not had:
+            return False
+        if met == CE or (met, had) == (ECT_1, ECT_0):
+            self.assign(node, "ecn", met)
         return True
 
     def pop_link(self, node: str) -> None:

@@ -9,7 +9,7 @@ from .site import Site
 class Version(Frozen):
     """`size`: octets of the header without options. `ttl`: the octet of the time to live, `left`
     that field's name. `source`: the octet where the source address starts, `address` its octets.
-    `spends`, `congested`: C functions that lower the time to live and set ECN to CE. `errors`: ICMP
+    `spends`, `marks`: C functions that lower the time to live and set ECN. `errors`: ICMP
     type and code by event; `added`: octets in front of what an error quotes. `parts`: fields that
     say what ECN is."""
 
@@ -20,7 +20,7 @@ class Version(Frozen):
     source: int
     address: int
     spends: str
-    congested: str
+    marks: str
     errors: dict[str, tuple[int, int]]
     added: int
     parts: frozenset[str]
@@ -39,11 +39,11 @@ class Version(Frozen):
 
 VERSIONS = {
     "ipv4": Version(
-        "ipv4", 20, 8, "ttl", 12, 4, "decrement_ttl", "set_ecn_ce",
+        "ipv4", 20, 8, "ttl", 12, 4, "decrement_ttl", "set_ecn",
         {"ttl_expired": (11, 0), "too_big": (3, 4)}, 20 + 8, frozenset({"tos", "dscp", "ecn"}),
     ),
     "ipv6": Version(
-        "ipv6", 40, 7, "hop_limit", 8, 16, "decrement_hop_limit", "set_ecn_ce6",
+        "ipv6", 40, 7, "hop_limit", 8, 16, "decrement_hop_limit", "set_ecn6",
         {"ttl_expired": (3, 0), "too_big": (2, 0)}, 40 + 8,
         frozenset({"traffic_class", "dscp", "ecn"}),
     ),

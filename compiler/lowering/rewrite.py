@@ -19,7 +19,7 @@ from .stores import is_known
 from .values import value
 from .verdicts import drop
 
-ECN_CE = 3
+ECT_0, ECN_CE = 2, 3
 
 
 def pop(site: Site, statement: Pop) -> Shape:
@@ -63,11 +63,13 @@ def _take_ecn(site: Site, inner: str, outer: str) -> None:
     w, pointer = site.writer, site.node(inner)
     own, version = VERSIONS[site.header(inner).protocol], version_of(site, outer)
     assert version is not None
-    with w.nest(f"if ({version.ecn(site.node(outer))} == {ECN_CE}) {{"):
-        with w.nest(f"if (!{own.ecn(pointer)}) {{"):
+    met = w.local("u8", "met", version.ecn(site.node(outer)))
+    with w.nest(f"if ({met} & 1) {{"):  # CE, or ECT(1)
+        with w.nest(f"if ({met} == {ECN_CE} && !{own.ecn(pointer)}) {{"):
             drop(site, "ecn")
-        trace.change(site, inner, "ecn", pointer, Value(str(ECN_CE), 2))
-        w.put(f"{own.congested}({pointer});")
+        with w.nest(f"if ({met} == {ECN_CE} || {own.ecn(pointer)} == {ECT_0}) {{"):
+            trace.change(site, inner, "ecn", pointer, Value(met, 2))
+            w.put(f"{own.marks}({pointer}, {met});")
 
 
 def push(site: Site, statement: Push) -> Shape:

@@ -1594,7 +1594,7 @@ node_gre:
 		event = 28; /* gre: truncated */
 		LEAVE(malformed);
 	}
-	if (!(((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)))
+	if (!((((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)) && (((RAW8(p, 0) >> 2) & 0x3) == 0)))
 		LEAVE(done);
 	size = 4 + (((RAW8(p, 0) >> 7) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 5) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 4) & 0x1) ? 4 : 0);
 	if (SELDOM(p + size > end || at + size > limit)) {
@@ -1728,12 +1728,15 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		count_rule(&overlay_counts, found_2 >> 32, st->length);
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
-		if ((RAW8(st->outer_h, 1) & 3) == 3) {
-			if (!(RAW8(st->user_h, 1) & 3)) {
+		u8 met_5 = (RAW8(st->outer_h, 1) & 3);
+		if (met_5 & 1) {
+			if (met_5 == 3 && !(RAW8(st->user_h, 1) & 3)) {
 				count_event(9);
 				return verdict(1, XDP_DROP);
 			}
-			set_ecn_ce(st->user_h);
+			if (met_5 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
+				set_ecn(st->user_h, met_5);
+			}
 		}
 		{
 			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
@@ -1742,24 +1745,24 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_5[4] = {};
-	key_5[0] |= (u64)RAW64(st->user_h, 12);
-	key_5[2] |= (u64)RAW8(st->user_h, 1) << 32;
-	key_5[2] |= (u64)RAW8(st->user_h, 9) << 40;
+	u64 key_6[4] = {};
+	key_6[0] |= (u64)RAW64(st->user_h, 12);
+	key_6[2] |= (u64)RAW8(st->user_h, 1) << 32;
+	key_6[2] |= (u64)RAW8(st->user_h, 9) << 40;
 	if (SELDOM(!there(st->ethernet_h)))
 		return internal();
-	key_5[1] |= (u64)RAW32(st->ethernet_h, 6);
-	key_5[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-	key_5[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-	key_5[2] |= (u64)(u16)(st->l4 >> 16);
+	key_6[1] |= (u64)RAW32(st->ethernet_h, 6);
+	key_6[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+	key_6[1] |= (u64)(u16)(st->l4 >> 0) << 48;
+	key_6[2] |= (u64)(u16)(st->l4 >> 16);
 	if (there(st->vlan_h)) {
-		key_5[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-		key_5[2] |= 0x1000000000000ULL;
+		key_6[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+		key_6[2] |= 0x1000000000000ULL;
 	}
-	u64 found_6 = pdr_find(st->epoch, key_5[0], key_5[1], key_5[2], key_5[3]);
-	u32 slot_7 = found_6;
-	st->pdr_slot = slot_7;
-	st->pdr_rule = slot_7 ? bpf_map_lookup_elem(&pdr_records, &slot_7) : 0;
+	u64 found_7 = pdr_find(st->epoch, key_6[0], key_6[1], key_6[2], key_6[3]);
+	u32 slot_8 = found_7;
+	st->pdr_slot = slot_8;
+	st->pdr_rule = slot_8 ? bpf_map_lookup_elem(&pdr_records, &slot_8) : 0;
 	if (!st->pdr_rule) {
 		count_event(17);
 		{
@@ -1767,7 +1770,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&pdr_counts, found_6 >> 32, st->length);
+		count_rule(&pdr_counts, found_7 >> 32, st->length);
 	}
 	return CONTINUE;
 }
@@ -1777,28 +1780,31 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 		return internal();
 	if (SELDOM(!there(st->outer_h)))
 		return internal();
-	if ((RAW8(st->outer_h, 1) & 3) == 3) {
-		if (!(RAW8(st->user_h, 1) & 3)) {
+	u8 met_1 = (RAW8(st->outer_h, 1) & 3);
+	if (met_1 & 1) {
+		if (met_1 == 3 && !(RAW8(st->user_h, 1) & 3)) {
 			count_event(9);
 			return verdict(1, XDP_DROP);
 		}
-		set_ecn_ce(st->user_h);
+		if (met_1 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
+			set_ecn(st->user_h, met_1);
+		}
 	}
 	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
-		u32 cell_1 = st->pdr_rule->target;
-		struct far_record *far_2 = far_at(cell_1, st->epoch);
-		if (SELDOM(!far_2))
+		u32 cell_2 = st->pdr_rule->target;
+		struct far_record *far_3 = far_at(cell_2, st->epoch);
+		if (SELDOM(!far_3))
 			return internal();
-		count_rule(&far_counts, cell_1, st->length);
-		u64 value_3 = far_2->action;
-		if (value_3 == 3) {
+		count_rule(&far_counts, cell_2, st->length);
+		u64 value_4 = far_3->action;
+		if (value_4 == 3) {
 			{
 				return verdict(1, XDP_DROP);
 			}
 		}
-		else if (value_3 == 2) {
+		else if (value_4 == 2) {
 			{
 				if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 					return verdict(1, XDP_DROP);
@@ -1806,20 +1812,20 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				return verdict(0, XDP_PASS);
 			}
 		}
-		else if (value_3 == 1) {
-			if (far_2->interface_tag == 1) {
-				u32 referred_4 = far_2->interface;
-				struct overlay_record *overlay_5 = overlay_at(referred_4, st->epoch);
-				if (SELDOM(!overlay_5))
+		else if (value_4 == 1) {
+			if (far_3->interface_tag == 1) {
+				u32 referred_5 = far_3->interface;
+				struct overlay_record *overlay_6 = overlay_at(referred_5, st->epoch);
+				if (SELDOM(!overlay_6))
 					return internal();
-				count_rule(&overlay_counts, referred_4, st->length);
-				u32 value_6 = overlay_5->local_ip;
-				u32 value_7 = overlay_5->remote_ip;
-				u8 value_8 = RAW8(st->user_h, 1);
-				u32 value_9 = overlay_5->key;
-				u8 given_10 = overlay_5->has_key;
+				count_rule(&overlay_counts, referred_5, st->length);
+				u32 value_7 = overlay_6->local_ip;
+				u32 value_8 = overlay_6->remote_ip;
+				u8 value_9 = RAW8(st->user_h, 1);
+				u32 value_10 = overlay_6->key;
+				u8 given_11 = overlay_6->has_key;
 				{
-					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_10 ? 4 : 0);
+					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_11 ? 4 : 0);
 					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
@@ -1835,10 +1841,10 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					struct next_hop own = overlay_5->next_hop;
+					struct next_hop own = overlay_6->next_hop;
 					hop = &own;
 					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_5->interface, overlay_5->remote_ip, &st->scratch->hop);
+						hop = next_hop_of(ctx, overlay_6->interface, overlay_6->remote_ip, &st->scratch->hop);
 						if (!hop) {
 							count_event(8);
 							count_event(12);
@@ -1852,9 +1858,9 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->user_at;
-					u32 tcp_11 = 0, tcp_11_headers = 20 + 20;
+					u32 tcp_12 = 0, tcp_12_headers = 20 + 20;
 					if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-						tcp_11 = 14 + pushed + (st->tcp_at - from);
+						tcp_12 = 14 + pushed + (st->tcp_at - from);
 					}
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
@@ -1865,39 +1871,39 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return internal();
 					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *outer_12 = data + 14;
-					PUT8(outer_12, 0, 0x45);
-					PUT8(outer_12, 1, value_8);
-					PUT16(outer_12, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))));
-					PUT16(outer_12, 4, bpf_ntohs(0x0));
-					PUT16(outer_12, 6, bpf_ntohs(0x4000));
-					PUT8(outer_12, 8, 0x40);
-					PUT8(outer_12, 9, 0x2f);
-					PUT32(outer_12, 12, value_6);
-					PUT32(outer_12, 16, value_7);
-					PUT16(outer_12, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_8) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_10 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_6)) + ((u64)(u32)(value_7))));
-					void *gre_13 = data + 14 + 20;
-					PUT16(gre_13, 0, bpf_ntohs(((u64)given_10 << 13)));
-					PUT16(gre_13, 2, bpf_ntohs(0x800));
-					if (given_10) {
-						void *group_14 = gre_13 + 4;
-						if (SELDOM(group_14 + 4 > end))
+					void *outer_13 = data + 14;
+					PUT8(outer_13, 0, 0x45);
+					PUT8(outer_13, 1, value_9);
+					PUT16(outer_13, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))));
+					PUT16(outer_13, 4, bpf_ntohs(0x0));
+					PUT16(outer_13, 6, bpf_ntohs(0x4000));
+					PUT8(outer_13, 8, 0x40);
+					PUT8(outer_13, 9, 0x2f);
+					PUT32(outer_13, 12, value_7);
+					PUT32(outer_13, 16, value_8);
+					PUT16(outer_13, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_9) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_7)) + ((u64)(u32)(value_8))));
+					void *gre_14 = data + 14 + 20;
+					PUT16(gre_14, 0, bpf_ntohs(((u64)given_11 << 13)));
+					PUT16(gre_14, 2, bpf_ntohs(0x800));
+					if (given_11) {
+						void *group_15 = gre_14 + 4;
+						if (SELDOM(group_15 + 4 > end))
 							return internal();
-						PUT32(group_14, 0, value_9);
+						PUT32(group_15, 0, value_10);
 					}
 					void *front = packet_at(data, 14 + pushed);
 					if (SELDOM(front + 20 > end))
 						return internal();
 					decrement_ttl(front);
-					if (tcp_11)
-						clamp_mss(ctx, tcp_11, hop->mtu - pushed - tcp_11_headers);
+					if (tcp_12)
+						clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
 					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
 					return redirect(st, hop->port, 2);
 				}
 			}
-			else if (far_2->interface_tag == 2) {
-				u32 referred_15 = far_2->interface;
+			else if (far_3->interface_tag == 2) {
+				u32 referred_16 = far_3->interface;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 					if (SELDOM(!there(st->ethernet_h)))
@@ -1915,7 +1921,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_15, RAW32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_16, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
 						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {

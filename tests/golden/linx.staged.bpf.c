@@ -1608,7 +1608,7 @@ node_gre:
 		event = 28; /* gre: truncated */
 		LEAVE(malformed);
 	}
-	if (!(((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)))
+	if (!((((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)) && (((RAW8(p, 0) >> 2) & 0x3) == 0)))
 		LEAVE(done);
 	size = 4 + (((RAW8(p, 0) >> 7) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 5) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 4) & 0x1) ? 4 : 0);
 	if (SELDOM(p + size > end || at + size > limit)) {
@@ -1743,12 +1743,15 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		count_rule(&overlay_counts, found_2 >> 32, st->scratch->length);
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
-		if ((RAW8(st->outer_h, 1) & 3) == 3) {
-			if (!(RAW8(st->user_h, 1) & 3)) {
+		u8 met_5 = (RAW8(st->outer_h, 1) & 3);
+		if (met_5 & 1) {
+			if (met_5 == 3 && !(RAW8(st->user_h, 1) & 3)) {
 				count_event(9);
 				return verdict(1, XDP_DROP);
 			}
-			set_ecn_ce(st->user_h);
+			if (met_5 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
+				set_ecn(st->user_h, met_5);
+			}
 		}
 		{
 			if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
@@ -1757,26 +1760,26 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_5[4] = {};
-	key_5[0] |= (u64)RAW64(st->user_h, 12);
-	key_5[2] |= (u64)RAW8(st->user_h, 1) << 32;
-	key_5[2] |= (u64)RAW8(st->user_h, 9) << 40;
+	u64 key_6[4] = {};
+	key_6[0] |= (u64)RAW64(st->user_h, 12);
+	key_6[2] |= (u64)RAW8(st->user_h, 1) << 32;
+	key_6[2] |= (u64)RAW8(st->user_h, 9) << 40;
 	st->ethernet_h = header_at(ctx, 0, 14);
 	if (SELDOM(!there(st->ethernet_h)))
 		return internal();
-	key_5[1] |= (u64)RAW32(st->ethernet_h, 6);
-	key_5[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-	key_5[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
-	key_5[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+	key_6[1] |= (u64)RAW32(st->ethernet_h, 6);
+	key_6[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+	key_6[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
+	key_6[2] |= (u64)(u16)(st->scratch->l4 >> 16);
 	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
 	if (there(st->vlan_h)) {
-		key_5[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-		key_5[2] |= 0x1000000000000ULL;
+		key_6[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+		key_6[2] |= 0x1000000000000ULL;
 	}
-	u64 found_6 = pdr_find(st->scratch->epoch, key_5[0], key_5[1], key_5[2], key_5[3]);
-	u32 slot_7 = found_6;
-	st->scratch->pdr_slot = slot_7;
-	st->pdr_rule = slot_7 ? bpf_map_lookup_elem(&pdr_records, &slot_7) : 0;
+	u64 found_7 = pdr_find(st->scratch->epoch, key_6[0], key_6[1], key_6[2], key_6[3]);
+	u32 slot_8 = found_7;
+	st->scratch->pdr_slot = slot_8;
+	st->pdr_rule = slot_8 ? bpf_map_lookup_elem(&pdr_records, &slot_8) : 0;
 	if (!st->pdr_rule) {
 		count_event(17);
 		{
@@ -1784,7 +1787,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&pdr_counts, found_6 >> 32, st->scratch->length);
+		count_rule(&pdr_counts, found_7 >> 32, st->scratch->length);
 	}
 	return CONTINUE;
 }
@@ -1796,30 +1799,33 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 		return internal();
 	if (SELDOM(!there(st->outer_h)))
 		return internal();
-	if ((RAW8(st->outer_h, 1) & 3) == 3) {
-		if (!(RAW8(st->user_h, 1) & 3)) {
+	u8 met_1 = (RAW8(st->outer_h, 1) & 3);
+	if (met_1 & 1) {
+		if (met_1 == 3 && !(RAW8(st->user_h, 1) & 3)) {
 			count_event(9);
 			return verdict(1, XDP_DROP);
 		}
-		set_ecn_ce(st->user_h);
+		if (met_1 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
+			set_ecn(st->user_h, met_1);
+		}
 	}
-	u32 slot_1 = st->scratch->pdr_slot;
-	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_1);
+	u32 slot_2 = st->scratch->pdr_slot;
+	st->pdr_rule = bpf_map_lookup_elem(&pdr_records, &slot_2);
 	if (SELDOM(!there(st->pdr_rule)))
 		return internal();
 	if (st->pdr_rule->target_tag == 1) {
-		u32 cell_2 = st->pdr_rule->target;
-		struct far_record *far_3 = far_at(cell_2, st->scratch->epoch);
-		if (SELDOM(!far_3))
+		u32 cell_3 = st->pdr_rule->target;
+		struct far_record *far_4 = far_at(cell_3, st->scratch->epoch);
+		if (SELDOM(!far_4))
 			return internal();
-		count_rule(&far_counts, cell_2, st->scratch->length);
-		u64 value_4 = far_3->action;
-		if (value_4 == 3) {
+		count_rule(&far_counts, cell_3, st->scratch->length);
+		u64 value_5 = far_4->action;
+		if (value_5 == 3) {
 			{
 				return verdict(1, XDP_DROP);
 			}
 		}
-		else if (value_4 == 2) {
+		else if (value_5 == 2) {
 			{
 				if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 					return verdict(1, XDP_DROP);
@@ -1827,20 +1833,20 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				return verdict(0, XDP_PASS);
 			}
 		}
-		else if (value_4 == 1) {
-			if (far_3->interface_tag == 1) {
-				u32 referred_5 = far_3->interface;
-				struct overlay_record *overlay_6 = overlay_at(referred_5, st->scratch->epoch);
-				if (SELDOM(!overlay_6))
+		else if (value_5 == 1) {
+			if (far_4->interface_tag == 1) {
+				u32 referred_6 = far_4->interface;
+				struct overlay_record *overlay_7 = overlay_at(referred_6, st->scratch->epoch);
+				if (SELDOM(!overlay_7))
 					return internal();
-				count_rule(&overlay_counts, referred_5, st->scratch->length);
-				u32 value_7 = overlay_6->local_ip;
-				u32 value_8 = overlay_6->remote_ip;
-				u8 value_9 = RAW8(st->user_h, 1);
-				u32 value_10 = overlay_6->key;
-				u8 given_11 = overlay_6->has_key;
+				count_rule(&overlay_counts, referred_6, st->scratch->length);
+				u32 value_8 = overlay_7->local_ip;
+				u32 value_9 = overlay_7->remote_ip;
+				u8 value_10 = RAW8(st->user_h, 1);
+				u32 value_11 = overlay_7->key;
+				u8 given_12 = overlay_7->has_key;
 				{
-					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_11 ? 4 : 0);
+					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 20 + 4 + (given_12 ? 4 : 0);
 					st->ethernet_h = header_at(ctx, 0, 14);
 					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
@@ -1857,10 +1863,10 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					struct next_hop own = overlay_6->next_hop;
+					struct next_hop own = overlay_7->next_hop;
 					hop = &own;
 					if (!own.resolved) {
-						hop = next_hop_of(ctx, overlay_6->interface, overlay_6->remote_ip, &st->scratch->hop);
+						hop = next_hop_of(ctx, overlay_7->interface, overlay_7->remote_ip, &st->scratch->hop);
 						if (!hop) {
 							count_event(8);
 							count_event(12);
@@ -1874,10 +1880,10 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->scratch->user_at;
-					u32 tcp_12 = 0, tcp_12_headers = 20 + 20;
+					u32 tcp_13 = 0, tcp_13_headers = 20 + 20;
 					st->tcp_h = header_at(ctx, st->scratch->tcp_at, 20);
 					if (st->tcp_h && !(RAW16(st->user_h, 6) & bpf_htons(0x3fff))) {
-						tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
+						tcp_13 = 14 + pushed + (st->scratch->tcp_at - from);
 					}
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
 						count_event(7);
@@ -1888,39 +1894,39 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return internal();
 					put_macs(data, hop);
 					PUT16(data, 12, bpf_htons(0x800));
-					void *outer_13 = data + 14;
-					PUT8(outer_13, 0, 0x45);
-					PUT8(outer_13, 1, value_9);
-					PUT16(outer_13, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))));
-					PUT16(outer_13, 4, bpf_ntohs(0x0));
-					PUT16(outer_13, 6, bpf_ntohs(0x4000));
-					PUT8(outer_13, 8, 0x40);
-					PUT8(outer_13, 9, 0x2f);
-					PUT32(outer_13, 12, value_7);
-					PUT32(outer_13, 16, value_8);
-					PUT16(outer_13, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_9) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_11 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_7)) + ((u64)(u32)(value_8))));
-					void *gre_14 = data + 14 + 20;
-					PUT16(gre_14, 0, bpf_ntohs(((u64)given_11 << 13)));
-					PUT16(gre_14, 2, bpf_ntohs(0x800));
-					if (given_11) {
-						void *group_15 = gre_14 + 4;
-						if (SELDOM(group_15 + 4 > end))
+					void *outer_14 = data + 14;
+					PUT8(outer_14, 0, 0x45);
+					PUT8(outer_14, 1, value_10);
+					PUT16(outer_14, 2, bpf_ntohs((u16)(20 + extent + 4 + (given_12 ? 4 : 0))));
+					PUT16(outer_14, 4, bpf_ntohs(0x0));
+					PUT16(outer_14, 6, bpf_ntohs(0x4000));
+					PUT8(outer_14, 8, 0x40);
+					PUT8(outer_14, 9, 0x2f);
+					PUT32(outer_14, 12, value_8);
+					PUT32(outer_14, 16, value_9);
+					PUT16(outer_14, 10, fold(((u64)(u8)(0x45)) + ((u64)(u8)(value_10) << 8) + ((u64)(u16)(bpf_ntohs((u16)(20 + extent + 4 + (given_12 ? 4 : 0))))) + ((u64)(u16)(bpf_ntohs(0x0))) + ((u64)(u16)(bpf_ntohs(0x4000))) + ((u64)(u8)(0x40)) + ((u64)(u8)(0x2f) << 8) + ((u64)(u32)(value_8)) + ((u64)(u32)(value_9))));
+					void *gre_15 = data + 14 + 20;
+					PUT16(gre_15, 0, bpf_ntohs(((u64)given_12 << 13)));
+					PUT16(gre_15, 2, bpf_ntohs(0x800));
+					if (given_12) {
+						void *group_16 = gre_15 + 4;
+						if (SELDOM(group_16 + 4 > end))
 							return internal();
-						PUT32(group_15, 0, value_10);
+						PUT32(group_16, 0, value_11);
 					}
 					void *front = packet_at(data, 14 + pushed);
 					if (SELDOM(front + 20 > end))
 						return internal();
 					decrement_ttl(front);
-					if (tcp_12)
-						clamp_mss(ctx, tcp_12, hop->mtu - pushed - tcp_12_headers);
+					if (tcp_13)
+						clamp_mss(ctx, tcp_13, hop->mtu - pushed - tcp_13_headers);
 					if (SELDOM(hop->vlan && !insert_vlan(ctx, hop->vlan)))
 						return internal();
 					return redirect(st, hop->port, 2);
 				}
 			}
-			else if (far_3->interface_tag == 2) {
-				u32 referred_16 = far_3->interface;
+			else if (far_4->interface_tag == 2) {
+				u32 referred_17 = far_4->interface;
 				{
 					u32 extent = bpf_ntohs(RAW16(st->user_h, 2)), pushed = 0;
 					st->ethernet_h = header_at(ctx, 0, 14);
@@ -1939,7 +1945,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
-					hop = next_hop_of(ctx, referred_16, RAW32(st->user_h, 16), &st->scratch->hop);
+					hop = next_hop_of(ctx, referred_17, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
 						count_event(8);
 						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
