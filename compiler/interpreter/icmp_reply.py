@@ -48,7 +48,9 @@ def reply(
     array (segments say where a packet goes, not where it came from) or announced the next by an
     edge that cannot be written. `mtu`: for `too_big` (RFC 1191, 8201)."""
     front = packet.front
-    if front is None or _is_from_here(front, environment) or event not in KINDS or packet.links[0].offset or packet.untagged:
+    if event not in KINDS or packet.links[0].offset or packet.untagged:
+        return None
+    if front is None or _is_from_here(front, environment):
         return None
     if packet.frame[0] & 1:  # a link-layer broadcast or multicast
         return None
