@@ -1,18 +1,26 @@
 """For tests of pipelines with pytest and hypothesis: packets and rules out of a pipeline's own
 parse graph and rule kinds, and whether interpreter and kernel agree on them.
 
+    from hypothesis import given, settings
     from helioc.testing import Tested
 
-    with Tested("guard.hp") as guard:                 # loads it, for this process alone; as root
-        @given(guard.scenarios())
-        def test(scenario):
-            guard.agree(scenario)
+    guard = Tested("guard.hp")
 
-`examples/fuzz/test_guard.py` is a whole one. Needs hypothesis: `pip install 'helioc[fuzz]'`.
+    @settings(deadline=None)
+    @given(guard.scenarios())
+    def test_guard(scenario):
+        guard.agree(scenario)
+
+The pipeline is loaded when `agree` is first called, for this process alone and until it ends; that
+needs root. Within `with Tested("guard.hp") as guard:` it is loaded at once, and unloaded at the
+end: what pytest calls later belongs into a fixture, as in `examples/fuzz/test_guard.py`. Needs
+hypothesis: `pip install 'helioc[fuzz]'`.
 """
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -31,7 +39,8 @@ __all__ = ["Drawn", "Environment", "Meeting", "Outcome", "Scenario", "Tested"]
 
 
 class Tested:
-    """A pipeline, checked and (from `with` on) loaded for test runs. Nothing is attached."""
+    """A pipeline, checked and (from `with`, or the first `agree`, on) loaded for test runs. Nothing
+    is attached."""
 
     __test__ = False  # its name is no test's
 
@@ -41,6 +50,7 @@ class Tested:
         self._fuzzed = Fuzzed(self.pipeline)
         self._join: Join = join
         self._run: PrivateRun | None = None
+        self._unload: Callable[[], object] = lambda: None
 
     @property
     def environment(self) -> Environment:
@@ -61,9 +71,8 @@ class Tested:
     def agree(self, scenario: Scenario) -> list[Outcome]:
         """What becomes of the scenario's packets (those of 14 octets and more). Raises
         `AssertionError` where interpreter and kernel differ, with a packet test that shows it."""
-        assert self._run is not None, "only within `with`"
         outcomes = []
-        for meeting in self._fuzzed.meetings(scenario, self._run):
+        for meeting in self._fuzzed.meetings(scenario, self._loaded()):
             if not meeting.agree:
                 lines, text = disagreement(self._fuzzed, scenario, meeting)
                 raise AssertionError("\n".join([*lines, "", text]))
@@ -71,15 +80,20 @@ class Tested:
         return outcomes
 
     def __enter__(self) -> Tested:
-        bundle = compile_pipeline(self.pipeline, self._join)
-        self._run = PrivateRun(Bundle(bundle.manifest, bundle.object))
-        self._run.set_environment(self.environment)
+        self._loaded()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        if self._run is not None:
-            self._run.close()
-            self._run = None
+        self._unload()
+        self._run = None
+
+    def _loaded(self) -> PrivateRun:
+        if self._run is None:
+            bundle = compile_pipeline(self.pipeline, self._join)
+            self._run = PrivateRun(Bundle(bundle.manifest, bundle.object))
+            self._unload = weakref.finalize(self, self._run.close)
+            self._run.set_environment(self.environment)
+        return self._run

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
@@ -14,6 +15,9 @@ from ..interpreter.octets import Value
 from ..lowering.reads import walk
 from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Node, Own, Pipeline, Test
 from .world import World
+
+if TYPE_CHECKING:
+    from hypothesis.vendor.pretty import RepresentationPrinter
 
 LONGEST = 1600  # octets: beyond every MTU, and less than a page with its headroom
 _TAILS = (0, 0, 1, 7, 8, 20, 46, 120, 1360, 1420, 1460)
@@ -47,6 +51,10 @@ class Drawn:
         octets = self.frame.hex()
         shown = octets if len(octets) <= 300 else f"{octets[:300]}… ({len(octets) // 2} octets)"
         return f"port {self.port}: {shown}"
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
+        """As hypothesis shows it: without the graph that it was drawn from."""
+        printer.text(repr(self))
 
     @property
     def frame(self) -> bytes:

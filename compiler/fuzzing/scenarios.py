@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from hypothesis import strategies as st
 
@@ -22,6 +22,9 @@ from ..requests.rulebook import RuleBook
 from .packets import Drawn, packets, variations
 from .rules import RuleMaker, ask, new_book
 from .world import World, world_of
+
+if TYPE_CHECKING:
+    from hypothesis.vendor.pretty import RepresentationPrinter
 
 SHORTEST = 14  # octets: the kernel test-runs nothing shorter
 PACKETS_MOST = 10
@@ -60,6 +63,10 @@ class Scenario:
             request_text(step).strip() if isinstance(step, Request) else repr(step)
             for step in self.steps
         )
+
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
+        """As hypothesis shows it: without the graph that it was drawn from."""
+        printer.text(repr(self))
 
 
 @dataclass(frozen=True)

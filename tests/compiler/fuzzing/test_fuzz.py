@@ -301,15 +301,49 @@ def test_without_hypothesis_it_says_what_is_missing(monkeypatch: pytest.MonkeyPa
     assert (diagnostic.code, diagnostic.help) == ("H0812", "pip install 'helioc[fuzz]'")
 
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "fuzz" / "test_guard.py"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TOUR = EXAMPLES / "tour" / "guard.hp"
+
+
+def pytest_on(file: Path, at: Path) -> tuple[int, str]:
+    """Status and output of pytest on that file, far from this suite's settings."""
+    import subprocess
+
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+    done = subprocess.run([*command, "-c", "/dev/null"], cwd=at, capture_output=True, text=True,
+                          timeout=120)  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.usefixtures("kernel")
 def test_the_example_for_pytest_holds(tmp_path: Path) -> None:
-    import subprocess
+    status, said = pytest_on(EXAMPLES / "fuzz" / "test_guard.py", tmp_path)
+    assert status == 0 and "2 passed" in said, said
 
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE)]
-    done = subprocess.run([*command, "-c", "/dev/null"], cwd=tmp_path, capture_output=True,
-                          text=True, timeout=120)  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 passed" in done.stdout
+
+def documented() -> str:
+    """The example in the docstring of `helioc.testing`."""
+    import textwrap
+
+    from helioc import testing
+
+    assert testing.__doc__ is not None
+    lines = testing.__doc__.splitlines()
+    return textwrap.dedent("\n".join(n for n in lines if n.startswith("    ") or not n)).strip()
+
+
+@pytest.mark.usefixtures("kernel")
+def test_the_documented_example_holds(tmp_path: Path) -> None:
+    (tmp_path / "guard.hp").write_bytes(TOUR.read_bytes())
+    (tmp_path / "test_doc.py").write_text(documented())
+    status, said = pytest_on(tmp_path / "test_doc.py", tmp_path)
+    assert status == 0 and "1 passed" in said, said
+
+
+def test_a_failure_is_told_in_few_words(tmp_path: Path) -> None:
+    (tmp_path / "guard.hp").write_bytes(TOUR.read_bytes())
+    failing = documented().replace("guard.agree(scenario)", "assert not scenario.packets")
+    (tmp_path / "test_doc.py").write_text(failing)
+    status, said = pytest_on(tmp_path / "test_doc.py", tmp_path)
+    assert status == 1 and "assert not" in said and "port 1: " in said
+    assert len(said) < 6000 and "overly large" not in said, said
