@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ..lang.command import complain, run
+from ..lang.command import Finite, complain, run
 
 if TYPE_CHECKING:
     from .decoding.replay import Replayed
@@ -288,7 +288,9 @@ def replay(
 @FILE
 @click.option("--packets", type=click.IntRange(1), default=5000, show_default=True)
 @click.option("--seed", type=int, default=0, help="The same seed gives the same packets.")
-@click.option("--time", "seconds", type=click.FloatRange(0), help="Stop after so many seconds.")
+@click.option(
+    "--time", "seconds", type=Finite(0, min_open=True), help="Stop after so many seconds."
+)
 @click.option("--fuse", is_flag=True, help="Run what `compile --fuse` makes.")
 def fuzz(file: Path, packets: int, seed: int, seconds: float | None, fuse: bool) -> None:
     """Hold interpreter and kernel against each other, on packets and rules that nobody wrote.

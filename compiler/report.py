@@ -172,7 +172,7 @@ def run_packet_tests(
     verbose: bool,
     say: Callable[[str], None],
 ) -> bool:
-    """Run the cases and say how it went. True if all hold."""
+    """Run the cases and say how it went. True if all hold, and there were any."""
     from .packettests.runs import Interpreted, run_tests
 
     with ExitStack() as stack:
@@ -186,22 +186,26 @@ def run_packet_tests(
                 backends.append(kernel)
             elif on is not None:
                 raise Refused([_no_kernel("run the tests", why_not, pipeline.span)])
-        failed = short = 0
+        failed = short = untried = 0
         for result in run_tests(pipeline, cases, backends):
             failed += not result.ok
             short += len(result.backends) < len(backends)
+            untried += not result.backends
             if verbose or not result.ok:
-                say(f"{'ok  ' if result.ok else 'FAIL'} {result.case.name}")
+                held = "ok  " if result.backends else "--  "
+                say(f"{held if result.ok else 'FAIL'} {result.case.name}")
             for problem in result.problems:
                 say(f"     {problem}")
     ran = " and ".join(b.name for b in backends)
-    say(f"{len(cases) - failed} passed, {failed} failed (on the {ran})")
+    say(f"{len(cases) - failed - untried} passed, {failed} failed (on the {ran})")
     if short:
-        said = "shorter or longer than the kernel test-runs"
-        say(f"{short} on the interpreter alone: their frames are {said}")
+        where = "not run" if untried else "on the interpreter alone"
+        say(f"{short} {where}: their frames are shorter or longer than the kernel test-runs")
     if why_not:
         say(f"the kernel was not asked: {why_not}")
-    return not failed
+    if untried == len(cases):
+        say("nothing was tested")
+    return not failed and untried < len(cases)
 
 
 def _kernel(pipeline: Pipeline, stack: ExitStack) -> tuple[Backend | None, str]:
@@ -289,6 +293,8 @@ def fuzz_pipeline(
     bundle = compile_pipeline(pipeline, join)
     with PrivateRun(Loadable(bundle.manifest, bundle.object)) as run:
         found = search(fuzzed, run, packets, seed, seconds)
+    if not found.packets:
+        return False, "nothing was tried: the time was over before the first packet"
     if found.scenario is None or found.meeting is None:
         return True, summary(found)
     differences, text = disagreement(fuzzed, found.scenario, found.meeting)

@@ -3,12 +3,25 @@ traceback. What an error ends it with is in `ending`, which is read only then.""
 
 from __future__ import annotations
 
+import math
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from .diagnostics import Diagnostic
+
+
+class Finite(click.FloatRange):
+    """A number within a range; neither nan, which compares with nothing, nor infinite."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def run(command: click.Command, program: str) -> NoReturn:

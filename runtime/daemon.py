@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ..lang.command import run
+from ..lang.command import Finite, run
 from .agent.privileges import AGENT, CARDS, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
 from .places import SOCKET, STATE
 
@@ -56,7 +56,7 @@ def main() -> NoReturn:
               help="Also listen here WITHOUT TLS: whoever reaches it may do everything.")
 @click.option("--metrics", "scraped", default="", metavar="HOST:PORT",
               help="Serve Prometheus' /metrics here, over HTTP: whoever reaches it may read them.")
-@click.option("--rate", default=10_000.0, type=click.FloatRange(1), show_default=True,
+@click.option("--rate", default=10_000.0, type=Finite(1), show_default=True,
               help="Requests a second of one client; whoever asks faster waits.")
 @click.option("--program-times", "times", is_flag=True, help="Keep CAP_SYS_ADMIN, which the kernel "
               "wants for timing programs: reports of intents then tell CPU time.")

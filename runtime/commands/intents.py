@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...lang.command import Finite
 from .saying import PATH, say_json
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def intent_remove(target: Target, name: str) -> None:
 
 @intent.command(name="report")
 @click.argument("names", nargs=-1)
-@click.option("--period", default=10.0, type=click.FloatRange(0.1, 3600), help="Seconds.")
+@click.option("--period", default=10.0, type=Finite(0.1, 3600), help="Seconds.")
 @click.option("--count", type=click.IntRange(1), help="End after so many reports.")
 @click.option("--json", "as_json", is_flag=True, help="An object a line.")
 @click.pass_obj

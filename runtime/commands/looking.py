@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...lang.command import Finite
 from .saying import say_json
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
 
 @click.command()
 @click.option("--watch", is_flag=True, help="Again and again, with rates, until interrupted.")
-@click.option("--interval", default=1.0, type=click.FloatRange(0.1, 3600), help="Seconds.")
+@click.option("--interval", default=1.0, type=Finite(0.1, 3600), help="Seconds.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def stats(target: Target, watch: bool, interval: float, as_json: bool) -> None:
@@ -138,7 +139,7 @@ def metrics(target: Target, kinds: tuple[str, ...]) -> None:
 
 
 @click.command()
-@click.option("--interval", default=1.0, type=click.FloatRange(0.1, 60), help="Seconds.")
+@click.option("--interval", default=1.0, type=Finite(0.1, 60), help="Seconds.")
 @click.option("--once", is_flag=True, help="One look over an interval, and no more.")
 @click.option("--rules", default=10, type=click.IntRange(0, 1000), help="So many of the busiest.")
 @click.pass_obj

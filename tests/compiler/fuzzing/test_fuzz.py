@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from helioc.compiler.cli import cli
 from helioc.compiler.fuzzing.packets import Drawn
 from helioc.compiler.fuzzing.report import disagreement
 from helioc.compiler.fuzzing.rules import ask, new_book
@@ -37,6 +39,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx
 
 SRV6 = Path(__file__).parents[3] / "pipelines" / "srv6_edge.hp"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TOUR = EXAMPLES / "tour" / "guard.hp"
 
 drawing = settings(
     max_examples=60, deadline=None, database=None, phases=[Phase.generate],
@@ -289,7 +293,24 @@ def test_what_was_met_is_told() -> None:
     assert said.splitlines()[0].endswith("interpreter and kernel agree")
     assert " %  pass" in said
     assert fuzz_pipeline(linx(), 100, 5, None, "fused") == (True, said)
-    assert fuzz_pipeline(linx(), 10**9, 5, 0.0, "fused")[1].startswith("0 packets")
+    assert fuzz_pipeline(linx(), 10**9, 5, 1e-9, "fused")[1].startswith("nothing was tried")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [f"--time={n}" for n in ("nan", "inf", "-inf", "0", "-1", "1e999")]
+    + ["--packets=0", "--packets=-1"],
+)
+def test_of_no_packets_nothing_can_be_said(words: str) -> None:
+    done = CliRunner().invoke(cli, ["fuzz", str(TOUR), words])
+    assert done.exit_code == 2 and "agree" not in done.output, done.output
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_time_too_short_for_any_packet() -> None:
+    done = CliRunner().invoke(cli, ["fuzz", str(TOUR), "--time=1e-9"])
+    assert (done.exit_code, done.output) == (
+        1, "nothing was tried: the time was over before the first packet\n")  # fmt: skip
 
 
 @pytest.mark.usefixtures("kernel")
@@ -299,10 +320,6 @@ def test_without_hypothesis_it_says_what_is_missing(monkeypatch: pytest.MonkeyPa
         fuzz_pipeline(linx(), 1, 0, None, "staged")
     (diagnostic,) = refused.value.diagnostics
     assert (diagnostic.code, diagnostic.help) == ("H0812", "pip install 'helioc[fuzz]'")
-
-
-EXAMPLES = Path(__file__).parents[3] / "examples"
-TOUR = EXAMPLES / "tour" / "guard.hp"
 
 
 def pytest_on(file: Path, at: Path) -> tuple[int, str]:

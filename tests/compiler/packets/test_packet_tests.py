@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from helioc.compiler.cli import cli
 from helioc.compiler.interpreter.environment import Outcome
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.faults import EXPLANATIONS
@@ -56,6 +59,36 @@ def problems(case: str) -> tuple[str, ...]:
 
 def test_a_case_that_holds() -> None:
     assert problems(CASE) == ()
+
+
+def helioc_test(at: Path, text: str, on: str) -> tuple[int, list[str]]:
+    """Status and lines of `helioc test` on a pipeline that passes all."""
+    (at / "p.hp").write_text("""import std.ethernet
+pipeline p { ports lan  parser { start -> ethernet on lan }
+  stage s { pass }  run parser -> s }""")
+    (at / "p.test.yaml").write_text(text)
+    done = CliRunner().invoke(cli, ["test", str(at / "p.hp"), "--on", on], catch_exceptions=False)
+    return done.exit_code, done.output.splitlines()
+
+
+def test_no_case_is_no_success(tmp_path: Path) -> None:
+    assert helioc_test(tmp_path, "cases: []\n", "interpreter") == (
+        1, ["0 passed, 0 failed (on the interpreter)", "nothing was tested"])  # fmt: skip
+
+
+SHORT = """ports: {LAN: {role: lan}}
+cases:
+  - {name: short, port: LAN, packet: {hex: "0102"}, expect: {verdict: drop}}
+"""
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_no_kernel_ran_did_not_pass(tmp_path: Path) -> None:
+    status, said = helioc_test(tmp_path, SHORT, "kernel")
+    assert (status, said[0], said[-1]) == (
+        1, "0 passed, 0 failed (on the kernel)", "nothing was tested")  # fmt: skip
+    assert said[1].startswith("1 not run: ")
+    assert helioc_test(tmp_path, SHORT, "both")[0] == 0
 
 
 # ---- what is wrong with a file --------------------------------------------------------------

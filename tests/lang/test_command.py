@@ -1,0 +1,39 @@
+"""Command lines: numbers that are none are refused wherever a number is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import pytest
+from helioc.compiler.cli import cli as helioc
+from helioc.lang.command import Finite
+from helioc.runtime.cli import cli as helioctl
+from helioc.runtime.daemon import serve as heliod
+
+
+def options(command: click.Command) -> Iterator[click.Parameter]:
+    yield from command.params
+    for inner in getattr(command, "commands", {}).values():
+        yield from options(inner)
+
+
+def test_numbers_are_finite_everywhere() -> None:
+    floats = [
+        option
+        for command in (helioc, helioctl, heliod)
+        for option in options(command)
+        if isinstance(option.type, click.types.FloatParamType)
+    ]
+    assert len(floats) >= 5
+    assert all(isinstance(option.type, Finite) for option in floats), floats
+
+
+@pytest.mark.parametrize("text", ["nan", "-nan", "inf", "-inf", "1e999", "-1", "x", ""])
+def test_what_is_no_number_in_the_range(text: str) -> None:
+    with pytest.raises(click.BadParameter):
+        Finite(0).convert(text, None, None)
+
+
+def test_what_is_one() -> None:
+    assert Finite(0).convert("1.5", None, None) == 1.5
