@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -76,13 +77,15 @@ def _protocols(packet: ElementTree.Element) -> Iterator[Dissected]:
 
 
 def differences(decoded: Decoded, found: Sequence[Dissected], whole: bool) -> Iterator[str]:
-    """`whole`: no header may be missing that tshark has."""
-    ours = [(NAMES[n.header.name]["proto"], n.offset) for n in decoded.nodes]
+    """`whole`: no header may be missing that tshark has. A pipeline's own headers are not known
+    there, but how often they are met is counted."""
+    nodes = list(takewhile(lambda node: node.header.name in NAMES, decoded.nodes))
+    ours = [(NAMES[n.header.name]["proto"], n.offset) for n in nodes]
     theirs = [(d.proto, d.offset) for d in found]
     if ours != (theirs if whole else theirs[: len(ours)]):
         yield f"headers: {ours} and {theirs}"
         return
-    for node, dissection in zip(decoded.nodes, found, strict=False):
+    for node, dissection in zip(nodes, found, strict=False):
         yield from _fields(node, dissection)
 
 
