@@ -237,6 +237,8 @@ def decode(file: Path, capture: Path, role: str | None, kernel: bool, as_tree: b
 @CAPTURE
 @click.option("--rules", type=click.Path(path_type=Path), help="Requests: text, YAML or CSV.")
 @click.option("--edge", type=click.Path(path_type=Path), help="The edge's YAML: ports, rules.")
+@click.option("--ports", "around", type=click.Path(path_type=Path),
+              help="YAML as of packet tests: ports, neighbours, local, default.")  # fmt: skip
 @click.option("--port", help="Port that the packets come by; default: the first.")
 @click.option("--local", multiple=True, metavar="ADDRESS", help="An address of the host.")
 @click.option(
@@ -251,6 +253,7 @@ def replay(
     capture: Path,
     rules: Path | None,
     edge: Path | None,
+    around: Path | None,
     port: str | None,
     local: tuple[str, ...],
     write: Path | None,
@@ -259,15 +262,17 @@ def replay(
 ) -> None:
     """Tell what becomes of each packet of a capture, on the interpreter.
 
-    Without --edge there is a port of each role, of that name. Where a pcapng file names the
-    interface of a port, packets come by that one. Next hops are taken to be known, each with the
-    MAC address 02:00 and the last four octets of its address."""
+    Without --edge and --ports there is a port of each role, of that name. Where a pcapng file names
+    the interface of a port, packets come by that one. Assumed, where --ports does not say: next
+    hops are all known, each with the MAC address 02:00 and the last four octets of its address;
+    ports have an MTU of 1500, the MAC address 02:00:00:00:00:N, and answer by ICMP from 192.0.0.8
+    (RFC 7600) and 2001:db8::N, N their number. States age by the capture's clock."""
     from ..lang.writing import refuse_over
     from .replaying import prepare_replay, replay_capture
 
     if write is not None:
-        refuse_over(write, (capture, file, rules, edge))
-    prepared = prepare_replay(checked(file), rules, edge, port, local)
+        refuse_over(write, (capture, file, rules, edge, around))
+    prepared = prepare_replay(checked(file), rules, edge, around, port, local)
 
     def say(replayed: Replayed) -> None:
         if trace and (way := replayed.trace):

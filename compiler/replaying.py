@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from ..lang.writing import written_whole
 from .captures.pcap import PcapWriter
 from .captures.reading import read_capture
 from .decoding.replay import Replay, Replayed, surroundings
+from .interpreter.environment import Environment, Port
 from .model import Pipeline
+
+MTU = 1500  # of ports of which nothing is said
 
 
 def replay_capture(
@@ -33,32 +37,36 @@ def prepare_replay(
     pipeline: Pipeline,
     rules: Path | None,
     edge: Path | None,
+    around: Path | None,
     port: str | None,
     local: Sequence[str],
 ) -> Replay:
-    """The pipeline under the edge's rules and those of a file; without an edge there is a port of
-    each role, by its name. `local`: the host's addresses. Raises `Refused`."""
+    """The pipeline under the edge's rules and those of a file. `around`: what a packet test file
+    says of ports, addresses and neighbours, laid over the edge's. Without either there is a port
+    of each role, by its name. `local`: the host's addresses. Raises `Refused`."""
+    from ..lang.parser import read
     from ..lang.request import Request
-    from ..runtime.edge.offline import MTU, ports_of, read_anywhere
+    from ..runtime.edge.offline import ports_of, read_anywhere
     from ..runtime.edge.reading import read_source
     from ..runtime.requests import read_request
-    from .decoding.replay import Replay
-    from .interpreter.environment import Port
+    from .packettests.cases import read_surroundings
     from .phases import lower_pipeline, manifest_of
     from .requests.rulebook import RuleBook
 
     manifest = manifest_of(pipeline, lower_pipeline(pipeline))
-    default, asked = None, list[Any]()
+    said, keys, asked = Environment(()), frozenset[str](), list[Any]()
+    interfaces: dict[str, Port] = {}
     if edge is not None:
         config = read_anywhere(read_source(edge), manifest)
         ports, interfaces = ports_of(config, manifest)
-        default, asked = config.default, list(config.requests)
-    else:
-        ports = tuple(
-            Port(n, role, role, n, MTU, bytes((2, 0, 0, 0, 0, n)))
-            for n, role in enumerate(pipeline.roles, start=1)
-        )
-        interfaces = {}
+        asked = list(config.requests)
+        said = Environment(ports, default=config.default, icmp=config.icmp)
+    if around is not None:
+        over, keys = read_surroundings(pipeline, read(around), said.ports)
+        said = replace(over, default=over.default or said.default, icmp=said.icmp)
+    if not said.ports:
+        said = replace(said, ports=_a_port_of_each_role(pipeline))
+    ports = said.ports
     numbers = {p.name: p.number for p in ports}
     book = RuleBook(manifest, numbers, {p.number: p.ifindex for p in ports})
     for request in asked:
@@ -74,8 +82,22 @@ def prepare_replay(
         help_ = did_you_mean(port or "", numbers) or f"its ports: {', '.join(numbers)}"
         raise Refused([Diagnostic("H0813", f"there is no port `{port}`", (), help_)])
     ip4, ip6 = _addresses(local)
-    environment = surroundings(ports, ip4, ip6, default)
-    return Replay(pipeline, environment, book, arriving, interfaces)
+    said = replace(said, local=said.local | ip4, local6=said.local6 | ip6)
+    named = {p.name: p for p in ports}
+    return Replay(
+        pipeline,
+        surroundings(said, "neighbours" in keys),
+        book,
+        arriving,
+        {interface: named[p.name] for interface, p in interfaces.items()},
+    )
+
+
+def _a_port_of_each_role(pipeline: Pipeline) -> tuple[Port, ...]:
+    return tuple(
+        Port(n, role, role, n, MTU, bytes((2, 0, 0, 0, 0, n)))
+        for n, role in enumerate(pipeline.roles, start=1)
+    )
 
 
 def _addresses(texts: Sequence[str]) -> tuple[frozenset[int], frozenset[int]]:

@@ -1,11 +1,12 @@
-"""A capture's packets through a whole pipeline, on the reference interpreter."""
+"""A capture's packets through a whole pipeline, on the reference interpreter, which lives by the
+capture's own clock."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv6Address
 
 from ..captures.faults import link_name
 from ..captures.packets import ETHERNET, Captured
@@ -30,14 +31,25 @@ class EveryNeighbour(Mapping[tuple[int, int], bytes]):
         return 0
 
 
-def surroundings(
-    ports: tuple[Port, ...],
-    local: frozenset[int],
-    local6: frozenset[int],
-    default: Literal["pass", "drop"] | None,
-) -> Environment:
-    """Those ports, and next hops that are all known."""
-    return Environment(ports, local, EveryNeighbour(), default, local6, EveryNeighbour())
+#: The IPv4 dummy address (RFC 7600), which is no host's.
+DUMMY = int(IPv4Address("192.0.0.8"))
+DUMMY6 = int(IPv6Address("2001:db8::"))
+
+
+def with_addresses(port: Port) -> Port:
+    """The port, with addresses to answer from where it has none: 192.0.0.8 and 2001:db8::N, N its
+    number. No packet is taken to be for them."""
+    address6 = port.address6 or DUMMY6 | port.number
+    return replace(port, address=port.address or DUMMY, address6=address6)
+
+
+def surroundings(said: Environment, neighbours: bool) -> Environment:
+    """What was said, and what has to be assumed beside it: addresses of ports, and unless
+    `neighbours` says which are known, all next hops."""
+    assumed = replace(said, ports=tuple(with_addresses(port) for port in said.ports))
+    if neighbours:
+        return assumed
+    return replace(assumed, neighbours=EveryNeighbour(), neighbours6=EveryNeighbour())
 
 
 @dataclass(frozen=True)
@@ -133,6 +145,9 @@ class Replay:
         port = self._interfaces.get(packet.interface, self._port)
         if packet.link != ETHERNET:
             return Replayed(packet, port, None, "", ())
+        if packet.time is not None:  # of packets out of order, the latest: clocks do not go back
+            states = self._interpreter.states
+            states.now = max(states.now, packet.time / 1_000_000_000)
         outcome = self._interpreter.run(self._book, packet.octets, port.number)
         out = self._environment.port(outcome.egress) if outcome.egress is not None else None
         counted = tuple(self._rules[rule] for rule in outcome.counted)

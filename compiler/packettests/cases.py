@@ -5,6 +5,7 @@ Reading a file checks all of it: names, values, packets, requests. `packet_runs`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import yaml
@@ -15,7 +16,7 @@ from ...lang.request_parser import parse_request
 from ...lang.source import Source, Span
 from ...lang.yaml_reader import Entry
 from ..events import VERDICTS, Events
-from ..interpreter.environment import Environment, Outcome
+from ..interpreter.environment import Environment, Outcome, Port
 from ..manifest import Manifest
 from ..model import Pipeline
 from ..requests.rulebook import RuleBook
@@ -81,6 +82,18 @@ def read_tests(pipeline: Pipeline, manifest: Manifest, source: Source) -> tuple[
     cases = _Reader(pipeline, manifest, Yaml(source, found)).cases()
     found.stop_if_errors()
     return cases
+
+
+def read_surroundings(
+    pipeline: Pipeline, source: Source, ports: Iterable[Port] = ()
+) -> tuple[Environment, frozenset[str]]:
+    """The `ports`, `local`, `neighbours` and `default` at the top of a packet test file, which may
+    end there, laid over `ports`; and which of these keys it has. Raises `Refused`."""
+    text = Yaml(source, Diagnostics())
+    top = text.mapping(text.compose(), "a packet test file", _TOP)
+    environment = Surroundings(text, pipeline, ports).with_entries(top).environment()
+    text.found.stop_if_errors()
+    return environment, frozenset(top)
 
 
 class _Reader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Literal
 
@@ -24,10 +24,10 @@ _PORT = ("role", "number", "ifindex", "mtu", "mac", "address", "address6", "vlan
 class Surroundings:
     """What a file says, overlaid by what a case says."""
 
-    def __init__(self, text: Yaml, pipeline: Pipeline) -> None:
+    def __init__(self, text: Yaml, pipeline: Pipeline, ports: Iterable[Port] = ()) -> None:
         self._yaml = text
         self._roles = pipeline.roles
-        self._ports: dict[str, Port] = {}
+        self._ports = {port.name: port for port in ports}
         self._local: frozenset[Address] = frozenset()
         self._neighbours: dict[tuple[str, Address], bytes] = {}
         self._default: Literal["pass", "drop"] | None = None

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from helioc.compiler.cli import cli
 from helioc.lang.diagnostics import Refused
 from linx_world import PIPELINES
 from scapy.layers.inet import GRE, IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcapng
@@ -129,6 +131,8 @@ def test_packets_of_an_interface_come_by_its_port(tmp_path: Path) -> None:
         (lambda p: ["--local", "02:00:00:00:00:01"], "H0814"),
         (lambda p: ["--rules", p / "rules.csv.txt"], "H0401"),
         (lambda p: ["--edge", p / "none.yaml"], "H0711"),
+        (lambda p: ["--ports", p / "none.yaml"], "H0109"),
+        (lambda p: ["--ports", p / "rules.csv.txt"], "H0504"),
     ],
 )  # fmt: skip
 def test_refusals(
@@ -138,6 +142,94 @@ def test_refusals(
     with pytest.raises(Refused) as refused:
         run(LINX, capture, *make(tmp_path))
     assert refused.value.diagnostics[0].code[:3] == code[:3]
+
+
+UPF, VXLAN = str(PIPELINES / "upf.hp"), str(PIPELINES / "vxlan_gateway.hp")
+SESSION = """
+create FAR 2 [(action, u8, TUNNEL), (interface, u32, n3), (local_ip, u32, 192.0.2.1),
+              (peer_ip, u32, 192.0.2.2), (peer_teid, u32, 200), (qfi, u8, 9)];
+create DOWNLINK 1 [(ue_ip, u32, 10.45.0.2), (precedence, u32, 255), FAR 2];
+create DOWNLINK6 1 [(ue_ip6, u128, 2001:db8:45:2::/64), (precedence, u32, 255), FAR 2]
+"""
+MACS = Ether(dst="02:00:00:00:06:01", src="02:00:00:00:06:02")
+
+
+def downlink(at: Path, *words: object, source: str = "ip") -> list[dict[str, Any]]:
+    """What becomes of two packets to a UE: one whose TTL ends here, one of 1,480 octets."""
+    with (at / "down.pcap").open("wb") as file:
+        writer = PcapWriter(file)
+        for ttl, size in ((1, 0), (64, 1452)):
+            ip = IP(src="198.51.100.9", dst="10.45.0.2", ttl=ttl, flags="DF")
+            ip6 = IPv6(src="2001:db8:9::9", dst="2001:db8:45:2::7", hlim=ttl)
+            packet = MACS / (ip if source == "ip" else ip6) / UDP(sport=53, dport=4000)
+            writer.write(bytes(packet / Raw(bytes(size))))
+    (at / "rules.req").write_text(SESSION)
+    told = run(UPF, at / "down.pcap", "--rules", at / "rules.req", "--json", *words)
+    return [json.loads(line) for line in told.splitlines()]
+
+
+def test_errors_are_answered_from_addresses_that_are_assumed(tmp_path: Path) -> None:
+    for source, layer, own in (("ip", IP, "192.0.0.8"), ("ip6", IPv6, "2001:db8::2")):
+        told = downlink(tmp_path, "--port", "n6", source=source)
+        assert [t["verdict"] for t in told] == ["tx", "tx"], told
+        for each in told:
+            sent = Ether(bytes.fromhex(each["packet"]))
+            assert sent[layer].src == own and sent.src == MACS.dst
+
+
+PORTS = """
+ports:
+  n3: {role: n3, mtu: 9000}
+  n6: {role: n6, number: 7, address: 203.0.113.1, mac: 02:00:00:00:06:01}
+neighbours: {n6: {203.0.113.2: 02:00:00:00:06:02}}
+"""
+
+
+def test_ports_and_neighbours_that_are_said(tmp_path: Path) -> None:
+    """As in packet tests: a larger MTU takes the packet, and no neighbour is known but that one."""
+    (tmp_path / "ports.yaml").write_text(PORTS)
+    ended, large = downlink(tmp_path, "--port", "n6", "--ports", tmp_path / "ports.yaml")
+    assert Ether(bytes.fromhex(ended["packet"]))[IP].src == "203.0.113.1"
+    assert "hook: unresolved" in large["events"]
+    (tmp_path / "ports.yaml").write_text(PORTS.replace("neighbours", "default: pass #"))
+    _, large = downlink(tmp_path, "--port", "n6", "--ports", tmp_path / "ports.yaml")
+    assert (large["verdict"], large["egress"]) == ("redirect", "n3")
+
+
+def test_ports_are_laid_over_the_edge(tmp_path: Path) -> None:
+    edge = tmp_path / "edge.yaml"
+    edge.write_text("icmp: {rate: 1, burst: 1}\nports: {n3: {role: n3, interface: a}, "
+                    "n6: {role: n6, interface: b}}\n")  # fmt: skip
+    (tmp_path / "ports.yaml").write_text("ports: {n6: {address: 203.0.113.1}}\n")
+    words = ["--edge", edge, "--port", "n6", "--ports", tmp_path / "ports.yaml"]
+    ended, large = downlink(tmp_path, *words)
+    assert Ether(bytes.fromhex(ended["packet"]))[IP].src == "203.0.113.1"
+    assert "drop: icmp limit" in large["events"]
+
+
+def test_a_packet_test_file_says_it_too(tmp_path: Path) -> None:
+    words = ["--ports", PIPELINES / "upf.test.yaml", "--port", "N6"]
+    ended, _ = downlink(tmp_path, *words)
+    sent = Ether(bytes.fromhex(ended["packet"]))
+    assert (ended["port"], sent[IP].src) == ("N6", "203.0.113.1")
+
+
+def test_states_age_by_the_clock_of_the_capture(tmp_path: Path) -> None:
+    """FDB ages 300 s: what was learnt is known 300 s later, not after 301; where times go back
+    nothing ages."""
+    (tmp_path / "rules.req").write_text(
+        "create SEGMENT 1 north [(port, u32, access), (vni, u32, 77), (local_ip, u32, 192.0.2.1), "
+        "(flood, u32, 192.0.2.9), (interface, u32, underlay)]"
+    )
+    learnt = bytes(Ether(src="02:00:00:00:07:11", dst="02:00:00:00:07:02") / IP() / UDP())
+    asked = bytes(Ether(src="02:00:00:00:07:22", dst="02:00:00:00:07:11") / IP() / UDP())
+    for second, known in ((1300, True), (1301, False), (1, True)):
+        with (tmp_path / "a.pcap").open("wb") as file:
+            writer = PcapWriter(file)
+            writer.write(learnt, 1000 * 10**9)
+            writer.write(asked, second * 10**9)
+        said = run(VXLAN, tmp_path / "a.pcap", "--rules", tmp_path / "rules.req", "--trace")
+        assert ("recalled FDB" in said.split("packet 2")[1]) == known, said
 
 
 def refused_code(*arguments: object) -> str:
