@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from chance import Chance
 from compare import Both, Tally, checked, loaded, world
 from helioc.compiler.lower import Join
 from helioc.compiler.model import Pipeline
+from helioc.compiler.phases import lower_pipeline
+from helioc.lang.diagnostics import Refused
 from random_packets import PacketMaker
 from random_pipeline import pipeline_text
 from random_requests import RequestMaker
+from random_tunnels import tunnels_text
+
+JOINS: tuple[Join, ...] = ("staged", "fused")
 
 
 def try_text(text: str, seed: int | str, tally: Tally, packets: int = 80) -> Pipeline:
@@ -16,7 +23,7 @@ def try_text(text: str, seed: int | str, tally: Tally, packets: int = 80) -> Pip
     chance = Chance(f"run {seed}")
     pipeline = checked(text)
     environment = world(chance, pipeline)
-    join: Join = chance.one(("staged", "fused"))
+    join = chance.one(JOINS)
     traced = Chance(f"traced {seed}").maybe(0.4)
     with loaded(pipeline, join, traced) as run:
         both = Both(pipeline, environment, run)
@@ -38,3 +45,19 @@ def _request(both: Both, texts: object, tally: Tally) -> None:
 
 def try_seed(seed: int | str, tally: Tally) -> Pipeline:
     return try_text(pipeline_text(seed), seed, tally)
+
+
+def try_tunnels(seed: int, tally: Tally) -> Pipeline:
+    """The first that is not too long for a program: where answers have many ways back, some are."""
+    for attempt in count():
+        text = tunnels_text(f"{seed}.{attempt}")
+        pipeline = checked(text)
+        try:
+            for join in JOINS:
+                lower_pipeline(pipeline, join)
+        except Refused as refused:
+            if {d.code for d in refused.diagnostics} != {"H0335"}:
+                raise
+            continue
+        return try_text(text, f"tunnels {seed}", tally)
+    raise AssertionError

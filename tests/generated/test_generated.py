@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 import pytest
-from campaign import try_seed, try_text
+from campaign import try_seed, try_text, try_tunnels
 from compare import Disagreement, Tally
 from shrink_seed import shrunk
 
@@ -20,6 +20,7 @@ FIRST = int(os.environ.get("HELIO_SEED", "0"))
 SUITE = 120
 SEEDS = range(FIRST, FIRST + int(os.environ.get("HELIO_PIPELINES", SUITE)))
 AT_ONCE = 6  # pipelines a test
+TUNNELS = range(FIRST, FIRST + len(SEEDS) // 5)
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -32,6 +33,12 @@ def test_pipelines_that_nobody_wrote(first: int) -> None:
         except Disagreement as error:
             small, why = shrunk(seed, most=40)
             pytest.fail(f"seed {seed}: {error}\n\nsmaller:\n{small}\n{why}", pytrace=False)
+
+
+@pytest.mark.parametrize("first", TUNNELS[::AT_ONCE])
+def test_tunnels_as_people_nest_them(first: int) -> None:
+    for seed in range(first, min(first + AT_ONCE, TUNNELS.stop)):
+        try_tunnels(seed, Tally())
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda p: p.stem)
