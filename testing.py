@@ -1,12 +1,12 @@
 """For tests of pipelines with pytest and hypothesis: packets and rules out of a pipeline's own
 parse graph and rule kinds, and whether interpreter and kernel agree on them.
 
-    from hypothesis import given, settings
+    from hypothesis import HealthCheck, given, settings
     from helioc.testing import Tested
 
     guard = Tested("guard.hp")
 
-    @settings(deadline=None)
+    @settings(deadline=None, suppress_health_check=list(HealthCheck))
     @given(guard.scenarios())
     def test_guard(scenario):
         guard.agree(scenario)

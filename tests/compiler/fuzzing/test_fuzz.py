@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -360,7 +361,9 @@ def test_the_documented_example_holds(tmp_path: Path) -> None:
 def test_a_failure_is_told_in_few_words(tmp_path: Path) -> None:
     (tmp_path / "guard.hp").write_bytes(TOUR.read_bytes())
     failing = documented().replace("guard.agree(scenario)", "assert not scenario.packets")
+    quick = "deadline=None, derandomize=True, phases=[Phase.generate]"
+    failing = "from hypothesis import Phase\n" + failing.replace("deadline=None", quick)
     (tmp_path / "test_doc.py").write_text(failing)
     status, said = pytest_on(tmp_path / "test_doc.py", tmp_path)
-    assert status == 1 and "assert not" in said and "port 1: " in said
-    assert len(said) < 6000 and "overly large" not in said, said
+    assert status == 1 and "assert not" in said and re.search(r"port \d: [0-9a-f]{28}", said)
+    assert len(said) < 15_000 and "overly large" not in said, said
