@@ -28,7 +28,7 @@ static const struct {
 } shown[] = {
 	{ 0, "verdict: pass" },	   { 1, "verdict: drop" }, { 2, "verdict: redirect" },
 	{ 3, "verdict: tx" },	   { 4, "hook: malformed" }, { 6, "hook: ttl_expired" },
-	{ 15, "miss: OVERLAY" },   { 16, "miss: PDR" },
+	{ 16, "miss: OVERLAY" },   { 17, "miss: PDR" },
 };
 
 /* struct control of helio.bpf.h; the control plane keeps its notes in `writer`. */
