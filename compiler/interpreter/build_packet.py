@@ -194,11 +194,14 @@ def _rest(heading: Heading) -> bytes:
 
 
 def _counted(heading: Heading, group: Group, values: Mapping[str, int]) -> dict[str, int]:
-    """The field that says how many elements an array has, as it is for those that are given."""
+    """The field that says how many elements an array has, as it is for those that are given; 0
+    where it cannot say so."""
     given = _array(heading, group)
     if group.count is None or given is None:
         return {}
-    return _solved(heading, group.count, values, lambda count: count == len(given))
+    name = first_field(group.count)
+    unsaid = {name: 0} if name and name not in heading.values else {}
+    return _solved(heading, group.count, values, lambda count: count == len(given)) or unsaid
 
 
 def _size(heading: Heading, values: Mapping[str, int], plain: int) -> tuple[dict[str, int], int]:
