@@ -25,7 +25,7 @@ def write_files(files: Mapping[Path, bytes]) -> None:
             if home.exists() and not home.is_file():
                 home.write_bytes(content)  # a device, a pipe: nothing to keep whole
                 continue
-            beside.append((home.with_name(f"{home.name}~{os.getpid()}"), home))
+            beside.append((_beside(home), home))
             beside[-1][0].write_bytes(content)
             if home.exists():
                 shutil.copymode(home, beside[-1][0])
@@ -61,7 +61,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     home = Path(os.path.realpath(path))  # a link goes on leading to it
     there = _status(home)
     direct = there is not None and (not stat.S_ISREG(there.st_mode) or _is_open(there))
-    new = path if direct else home.with_name(f"{home.name}~{os.getpid()}")
+    new = path if direct else _beside(home)
     try:
         with _or_refused(path):
             if there is not None and not os.access(home, os.W_OK):
@@ -83,6 +83,11 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         if not direct:
             with suppress(OSError):
                 new.unlink()
+
+
+def _beside(home: Path) -> Path:
+    """Where that is written which is to take a file's place."""
+    return home.with_name(f"{home.name}~{os.getpid()}")
 
 
 def _replace(home: Path, new: Path, there: os.stat_result | None) -> None:

@@ -186,6 +186,8 @@ ALWAYS u128 swap128(u128 value)
 /* Hide a value's origin from clang, so that it neither merges two maps' lookups into one indirect
  * call nor drops a bound that only the verifier needs. */
 #define OPAQUE(v) asm volatile("" : "+r"(v))
+
+/* Let clang think that a value is needed here. */
 #define USED(v) asm volatile("" : : "r"(v))
 
 /* Whether a pointer is not null: a branch of its own, which clang does not fold with others into one
@@ -341,7 +343,7 @@ __noinline u64 other_destination(struct xdp_md *ctx, u32 ip, u32 routed)
 	void *p = packet_at(data, ip), *q = packet_at(data, (ip & MAX_OFFSET) + routed * 8);
 	u64 sum = 0;
 
-	if (!routed || p + 40 > end || q + 24 > end || !RAW8(q, 3) || RAW8(q, 1) < 2)
+	if (p + 40 > end || q + 24 > end || !RAW8(q, 3) || RAW8(q, 1) < 2)
 		return 0;
 #pragma clang loop unroll(full)
 	for (int i = 0; i < 16; i += 4)
@@ -378,7 +380,9 @@ __noinline int seal(struct xdp_md *ctx, u32 pseudo, u32 at, u32 length, u32 fiel
 #pragma clang loop unroll(full)
 			for (int i = 8; i < 40; i += 4)
 				sum += RAW32(p, i);
-			sum += bpf_htonl(length) + other_destination(ctx, pseudo, routed);
+			sum += bpf_htonl(length);
+			if (routed)
+				sum += other_destination(ctx, pseudo, routed);
 		}
 		sum += bpf_htons(protocol);
 	}

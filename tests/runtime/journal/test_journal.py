@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from errno import ENOSPC
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helioc.lang.diagnostics import Refused
@@ -140,10 +141,11 @@ def test_a_note_that_is_owed_comes_before_the_next_request(
     """It says what numbers interfaces have, by which that would be read."""
     journal = Journal(store, store.begin("edge", "", b""), 0)
     fold(journal, 0)
+    pipeline: Any = object()  # of which the journal asks no more than this
     monkeypatch.setattr("helioc.runtime.journal.journal.ifindexes_of", lambda _: {"1": 7})
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(ENOSPC, "full")))
-        journal.note(1, None)  # type: ignore[arg-type]
+        journal.note(1, pipeline)
         assert [found.code for found in journal.findings] == ["H0780"]
         with pytest.raises(Refused, match="H0780"):
             write(journal, 1, 2)
