@@ -2,7 +2,7 @@
 parse graph and rule kinds, and whether interpreter and kernel agree on them.
 
     from hypothesis import HealthCheck, given, settings
-    from helioc.testing import Tested
+    from helioc.testing import Scenario, Tested
 
     guard = Tested("guard.hp")
 
@@ -10,6 +10,18 @@ parse graph and rule kinds, and whether interpreter and kernel agree on them.
     @given(guard.scenarios())
     def test_guard(scenario):
         guard.agree(scenario)
+
+A frame and rules of one's own are steps of a scenario as well:
+
+    def test_dns_from_a_blocked_prefix():
+        frame = guard.packet(bytes.fromhex(
+            "0200000000010200000000020800"  # Ethernet, from the destination address on
+            "4500001c000000004011b6cfc00002070a000001"  # IPv4: 192.0.2.7 to 10.0.0.1
+            "3039003500080000"  # UDP: port 12345 to 53
+        ))
+        rule = guard.request("create BLOCK 1 [(src_ip, u32, 192.0.2.0/24), (dst_port, u16, 53)]")
+        before, after = guard.agree(Scenario((frame, rule, frame)))
+        assert (before.verdict, after.verdict) == ("pass", "drop")
 
 The pipeline is loaded when `agree` is first called, for this process alone and until it ends; that
 needs root. Within `with Tested("guard.hp") as guard:` it is loaded at once, and unloaded at the
@@ -32,8 +44,11 @@ from .compiler.fuzzing.scenarios import Fuzzed, Meeting, Scenario
 from .compiler.interpreter.environment import Environment, Outcome
 from .compiler.lower import Join
 from .compiler.phases import check_file, compile_pipeline
+from .lang.request import Request
+from .lang.request_parser import parse_request
+from .lang.source import Source
 from .runtime.loading.bundle import Bundle
-from .runtime.testrun import PrivateRun
+from .runtime.testrun import KernelBackend, PrivateRun
 
 __all__ = ["Drawn", "Environment", "Meeting", "Outcome", "Scenario", "Tested"]
 
@@ -68,6 +83,27 @@ class Tested:
         `packets`."""
         return self._fuzzed.scenarios()
 
+    def packet(self, frame: bytes, port: str | int | None = None) -> Drawn:
+        """A packet of these bytes, from the Ethernet destination address on and without a frame
+        check sequence (`bytes(...)` of a scapy packet, `bytes.fromhex(...)`). `port`: the name or
+        number of one of `environment.ports`; None is the first. Raises `ValueError` for another
+        port, and for fewer than 14 or more than 3,400 bytes, which the kernel cannot test-run."""
+        known = self.environment.ports
+        found = next((p for p in known if port in (None, p.name, p.number)), None)
+        if found is None:
+            raise ValueError(f"no port {port!r}: there are {', '.join(p.name for p in known)}")
+        shortest, longest = KernelBackend.shortest, KernelBackend.longest
+        if not shortest <= len(frame) <= longest:
+            raise ValueError(
+                f"{len(frame):,} bytes: the kernel test-runs {shortest} to {longest:,}"
+            )
+        return Drawn(found.number, (), frame)
+
+    def request(self, text: str) -> Request:
+        """A request as text, as a controller writes it. Raises `Refused` for what is none. One that
+        the rules at its place of a scenario do not allow changes nothing there."""
+        return parse_request(Source("request", text))
+
     def agree(self, scenario: Scenario) -> list[Outcome]:
         """What becomes of the scenario's packets (those of 14 octets and more). Raises
         `AssertionError` where interpreter and kernel differ, with a packet test that shows it."""
@@ -78,6 +114,12 @@ class Tested:
                 raise AssertionError("\n".join([*lines, "", text]))
             outcomes.append(meeting.expected)
         return outcomes
+
+    def unreached(self) -> list[str]:
+        """What no packet of `agree` has reached so far: edges of the parse graph, statements, the
+        hit or the miss of a look-up (each with its file and line), hooks. Of statements one after
+        the other, the first. As `helioc fuzz` reports it."""
+        return self._fuzzed.coverage.unreached()
 
     def __enter__(self) -> Tested:
         self._loaded()

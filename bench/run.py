@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
 import steering
+import steering_cores
 from control import bulk, commands, requests
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import Bundle, check_file, compile_pipeline
@@ -141,6 +142,7 @@ def main() -> None:
     parser.add_argument("--rules", nargs="+", type=int, default=list(RULES))
     parser.add_argument("--requests", type=int, default=5000, help="to the agent, for each row")
     parser.add_argument("--cdf", type=Path, help="a CSV of the agent's distributions, to plot")
+    parser.add_argument("--json", type=Path, help="steering's CPU by load and queues, to plot")
     given = parser.parse_args()
     parts = given.parts or PARTS
     if unknown := set(parts) - set(PARTS):
@@ -159,6 +161,10 @@ def main() -> None:
             say(line)
         for line in steering.shape():
             say(line)
+        say()
+        cores = steering_cores.table(steering_cores.rows(), say)
+        if given.json:
+            given.json.write_text(steering_cores.as_json(cores))
         say()
     if "agent" in parts:
         agent.print_rows(staged, given.requests, say, given.cdf)

@@ -106,10 +106,11 @@ def _downlink(sessions: int) -> Iterator[Rule]:
 
 def _vxlan(sessions: int) -> Iterator[Rule]:
     """A tenant, and as many named stations: 02:00:00:…; senders, 02:00:01:…, are learnt."""
-    segment = (("vni", 7), ("local_ip", OURS), ("flood", PEER))
+    segment = (("vni", 7), ("local_ip", OURS))
     match = (("port", Matcher("value", ACCESS)),)
-    yield Rule("SEGMENT", 1, 1, match=match, values=segment, references=_port(CORE))
-    yield Rule("VTEP", 1, 1, match=_value(local_ip=OURS, remote_ip=PEER))
+    yield Rule("SEGMENT", 1, 1, match=match, values=segment)
+    out, one = _value(local_ip=OURS), (("remote_ip", PEER),)
+    yield Rule("VTEP", 1, 1, match=out, values=one, references=_port(CORE))
     to = (("port", Reference("port", ACCESS)),)
     yield Rule("TENANT", 1, 1, match=_value(vni=7), references=to)
     for i in range(sessions):

@@ -13,7 +13,7 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -44,14 +44,19 @@ SERVICES, PRIORITY = 16, 8
 SMALLEST = 128
 USER, SERVER = IPv4Address("10.45.0.2"), IPv4Address("198.51.100.9")
 _LIVE, _BATCH = 2, 64  # BPF_F_TEST_XDP_LIVE_FRAMES
-_SECONDS, _GENERATOR, _OTHER = 0.2, 0, 1
-_SETTING, _FASTEST = struct.Struct("<IIQQQQ"), 14  # ns that a frame takes at the least
+_SECONDS, GENERATOR, _OTHER = 0.2, 0, 1
+_SETTING = struct.Struct("<IIQQQQ")
+_FASTEST, _USUAL = 14, 100  # ns that the program takes at the least, and at first
 _SERVICE = (
     "SERVICE [(tunnel, u16, VXLAN), (tenant, u32, 7), (teid, u32, {}), (src_ip, u32, 10.45.0.2), "
     "(dst_ip, u32, 198.51.100.9), (protocol, u8, UDP), (src_port, u16, 4000), "
     "(dst_port, u16, 5004), (queue, u8, {}), (overloaded, u8, NO)]"
 )
 _ELSEWHERE = "SERVER [(slot, u8, {}), (mac, u48, 02:00:00:00:0a:0a), (address, u32, 10.9.0.77)]"
+
+
+def pipeline_name() -> str:
+    return f"hb{os.getpid()}"
 
 
 def frame(to: str, size: int) -> bytes:
@@ -89,6 +94,7 @@ class Range:
         self.far, self.host = lab.namespace("far"), lab.namespace("host")
         lab.wire(self.far, "eth0", self.host, "nic0")
         self.host.address("nic0", "10.9.0.1/24")
+        self._pace = float(_USUAL)
         made = owned.enter_context(Object.open(build(HERE / "steering.bpf.c"), name="steering"))
         made.load()
         self._generate, self._counts = made.programs()["generate"], made.maps()["counts"]
@@ -117,7 +123,7 @@ class Range:
 
     @contextmanager
     def slice(self, bundle: loadable.Bundle, queues: int, congested: bool) -> Iterator[None]:
-        name = f"hb{os.getpid()}"
+        name = pipeline_name()
         rules = [_SERVICE.format(teid, teid % queues + 1) for teid in range(PRIORITY)]
         rules += [_ELSEWHERE.format(slot) for slot in range(16)]
         rules += ["CONGESTION [(congested, u8, YES)]"] if congested else []
@@ -135,10 +141,10 @@ class Range:
 
     @contextmanager
     def watcher(self) -> Iterator[Callable[[], Verdict]]:
-        """The agent's, for the pipeline that is loaded: looks, marks, says what it decided. What
-        queues drop makes a CPU hot; how busy it is does not, since one of them sends."""
+        """The agent's, for the pipeline that is loaded: looks, marks, says what it decided, by what
+        its queues drop."""
         settings = Congestion(cpu=2.0, calm=-1.0, drops=1, hold=1e-3)
-        with closing(self.host.inside_thread(lambda: Loaded.open(f"hb{os.getpid()}"))) as loaded:
+        with closing(self.host.inside_thread(lambda: Loaded.open(pipeline_name()))) as loaded:
             shape = shape_of(loaded.manifest)
             assert shape is not None
             watcher = Watcher(lambda: ())  # no thread of its own: it looks when it is told to
@@ -153,7 +159,7 @@ class Range:
                 yield turn
             finally:
                 watcher.settle(watched, Verdict())
-                watched.drops.close()
+                watched.observer.close()
 
     def relieved(self, size: int, kpps: int) -> Fate:
         """What becomes of them when the watcher has no more to mark: three times in a row."""
@@ -175,12 +181,16 @@ class Range:
         finally:
             command(*words, f"echo 0 > {where}")
 
-    def fate(self, size: int, kpps: int) -> Fate:
-        """Send so many thousand frames a second for a while."""
+    def fate(
+        self, size: int, kpps: int, seconds: float = _SECONDS,
+        meter: AbstractContextManager[object] | None = None,
+    ) -> Fate:  # fmt: skip
+        """Send so many thousand frames a second for a while, inside of `meter`."""
         octets = frame(self.host.mac("nic0"), size)
         self.far.inside_thread(lambda: self._send(octets, kpps, 0.02))  # caches, neighbours
         before = self._settled()
-        sent, rate = self.far.inside_thread(lambda: self._send(octets, kpps, _SECONDS))
+        with meter or nullcontext():
+            sent, rate = self.far.inside_thread(lambda: self._send(octets, kpps, seconds))
         now = self._settled() - before
         return Fate(
             rate, now[:PRIORITY].sum() / sent, now[PRIORITY:SERVICES].sum() / sent,
@@ -188,18 +198,24 @@ class Range:
         )  # fmt: skip
 
     def _send(self, octets: bytes, kpps: int, seconds: float) -> tuple[int, float]:
-        """How many were sent, and how many that is a second. Making live frames takes some 20 ms,
-        so all is one call; the program waits for the clock by dropping frames."""
-        os.sched_setaffinity(0, {_GENERATOR})
+        """How many were sent, and how many that is a second. The program waits for the clock by
+        dropping frames. Making live frames takes some 20 ms, so that all is one call, or few: how
+        often the program runs in so many seconds is known only by what it took before."""
+        os.sched_setaffinity(0, {GENERATOR})
         interface = socket.if_nametoindex("eth0")
         head = _SETTING.pack(interface, 0, 0, 1_000_000 // kpps, int(seconds * 1e9), 0)
         self._setting[: _SETTING.size + SMALLEST] = head + octets[:SMALLEST]
-        options = libbpf.RunOpts(
-            sz=ctypes.sizeof(libbpf.RunOpts), data_in=octets, data_size_in=len(octets),
-            repeat=int(seconds * 1e9 / _FASTEST), flags=_LIVE, batch_size=_BATCH,
-        )  # fmt: skip
-        run = libbpf.lib().bpf_prog_test_run_opts
-        libbpf.check(run(self._generate.fileno(), ctypes.byref(options)), "send frames")
+        begun, end = time.monotonic_ns(), time.monotonic_ns() + int(seconds * 1e9)
+        while begun < end:
+            repeat = max(_BATCH, int((end - begun) / self._pace))
+            options = libbpf.RunOpts(
+                sz=ctypes.sizeof(libbpf.RunOpts), data_in=octets, data_size_in=len(octets),
+                repeat=repeat, flags=_LIVE, batch_size=_BATCH,
+            )  # fmt: skip
+            run = libbpf.lib().bpf_prog_test_run_opts
+            libbpf.check(run(self._generate.fileno(), ctypes.byref(options)), "send frames")
+            now = time.monotonic_ns()
+            self._pace, begun = max(_FASTEST, (now - begun) / repeat), now
         _, sent, due, interval, wanted, until = _SETTING.unpack(self._setting[: _SETTING.size])
         return sent, sent * 1e9 / max(due - interval - (until - wanted), 1)
 

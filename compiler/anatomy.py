@@ -63,7 +63,9 @@ def _read(match: Match, given: dict[str, Expr]) -> _Fields | None:
         case Packet(node, field):
             return ((node, field),)
         case First(options):
-            return tuple((option.node, option.field) for option in options)
+            fields = [o for o in options if isinstance(o, Packet)]
+            all_fields = len(fields) == len(options)
+            return tuple((f.node, f.field) for f in fields) if all_fields else None
         case Layer4(which):
             return (("l4", which),)
         case Given() | _:

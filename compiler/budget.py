@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..lang.diagnostics import Diagnostic, Label
 from ..lang.source import Span
@@ -69,7 +70,7 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
         says = f"of {len(used)} kinds of rules, {maps} maps; at most {MAPS} for a program"
         title = f"{what} asks too many tables for the kernel"
         yield _refused(title, stage.span, says, f"ask a part of them elsewhere: {help_}")
-    walked = sum(_walked(t) for t in used)
+    walked = looked_up(unit, program)
     if walked > WALKED:
         says = f"some {walked:,} instructions; at most {WALKED:,} of a million are for look-ups"
         title = f"the look-ups of {what} take the verifier too many instructions"
@@ -78,8 +79,10 @@ def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagn
 
 
 def looked_up(unit: Unit, program: Program) -> int:
-    """How many instructions the verifier follows in a program's look-ups, about."""
-    return sum(map(_walked, _used(unit, _text(unit, program))))
+    """How many instructions the verifier follows in a program's look-ups, at most: it follows the
+    function of each table once."""
+    text = _text(unit, program)
+    return sum(_walked(t) for t in unit.tables if f"{t.manifest.prefix}_find(" in text)
 
 
 def _used(unit: Unit, text: str) -> list[Table]:
@@ -116,8 +119,11 @@ def _maps(table: Table) -> int:
 
 
 def _walked(table: Table) -> int:
-    """Two loops over the tuples, each with its mask."""
-    return 0 if table.key is None else table.manifest.tuples * (250 + 20 * table.key.words)
+    """Two loops over the tuples, each with its mask: as measured, rounded up."""
+    if table.key is None:
+        return 0
+    each = 250 + 25 * table.key.words + 120 * bool(table.manifest.priority)
+    return table.manifest.tuples * each
 
 
 # ---- the stack ------------------------------------------------------------------------------
@@ -154,3 +160,10 @@ def _refused(title: str, span: Span, says: str, help_: str) -> Diagnostic:
     """At what is named in the span's first line."""
     end = span.start + len(span.text.split("\n")[0].split(" {")[0])
     return Diagnostic("H0335", title, (Label(span.source.span(span.start, end), says),), help_)
+
+
+def untraced(found: Diagnostic) -> Diagnostic:
+    """A warning in place of what only the traced build is refused for."""
+    help_ = f"`--no-trace` says that none is wanted; to have one, {found.help}"
+    title = f"no traced build: with tracing, {found.title}"
+    return replace(found, title=title, help=help_, severity="warning")

@@ -8,7 +8,7 @@ from ..lang import tree
 from ..lang.diagnostics import Diagnostics
 from ..lang.source import Span
 from . import model
-from .checking import faults_files, faults_stages
+from .checking import faults_files, faults_stages, faults_states
 from .checking.edges import CheckedGraph, check_graph
 from .checking.elements import Elements
 from .checking.flow import Scope, State, at_arrival, unbind
@@ -17,19 +17,26 @@ from .checking.kinds import Rules, collect_kinds
 from .checking.requirements import finish_rules
 from .checking.stage_names import Program
 from .checking.statements import block
-from .checking.states import collect_states
+from .checking.states import collect_states, updates
 from .resolve import Known, Load, load_file, visible_headers
 from .sums import NETWORK
 
-Hook = Literal["pass", "drop", "reply icmp"]
-HOOKS: dict[model.Event, Hook] = {
+HOOKS: dict[model.Event, model.Hook] = {
     "malformed": "drop",
+    "tiny_fragment": "drop",
     "too_big": "drop",
     "ttl_expired": "drop",
     "no_headroom": "drop",
     "unresolved": "pass",
 }
-_ANSWERED = ("too_big", "ttl_expired")
+#: What a hook may say of its event; of the others, pass or drop. A tiny fragment never passes: what
+#: filters look for is not in it.
+_ALLOWED: dict[model.Event, tuple[model.Hook, ...]] = {
+    "malformed": ("pass", "drop", "continue"),
+    "tiny_fragment": ("drop", "continue"),
+    "too_big": ("pass", "drop", "reply icmp"),
+    "ttl_expired": ("pass", "drop", "reply icmp"),
+}
 D = TypeVar("D", bound=tree.Declaration)
 
 
@@ -212,7 +219,7 @@ class _PipelineChecker:
                 self.found.add(
                     faults_files.twice_in_pipeline(f"`on {event}`", hook.event.span, first[event])
                 )
-            allowed = ("pass", "drop", "reply icmp") if event in _ANSWERED else ("pass", "drop")
+            allowed = _ALLOWED.get(event, ("pass", "drop"))
             verdict = hook.verdict
             if verdict.verdict not in allowed:
                 self.found.add(
@@ -278,6 +285,8 @@ class _PipelineChecker:
             if i == len(order) - 1 and not body.ends:
                 self.end(program, stage, state)
         self.unused(program, declared, order)
+        for _, written in updates(made):
+            self.found.add(faults_states.lost_update(written.span, written.state))
         return tuple(made)
 
     def order(self, declared: dict[str, tree.Stage]) -> list[tree.Stage]:

@@ -60,8 +60,7 @@ def checked(file: Path) -> Pipeline:
 
     found = Diagnostics()
     pipeline = check_file(file, found)
-    if found.found:
-        complain(found.found, "helioc")
+    complain(found.found, "helioc")
     return pipeline
 
 
@@ -85,9 +84,9 @@ def checked(file: Path) -> Pipeline:
 def compile(
     file: Path, out: Path | None, fuse: bool, skeleton: bool, traced: bool, target: Target
 ) -> None:
-    """Write C, object and manifest; print what each stage costs."""
+    """Write C, object and manifest; print what each stage costs, and each table's memory."""
     from .phases import building, compile_for_card, compile_pipeline, write_bundle
-    from .report import card_table, make_directory, program_table, write_skeleton
+    from .report import card_table, make_directory, memory_table, program_table, write_skeleton
 
     pipeline = checked(file)
     directory = out or Path(f"{pipeline.name}.bundle")
@@ -96,6 +95,7 @@ def compile(
         if fuse or skeleton:
             raise click.UsageError("--fuse and --skeleton are for programs of the host")
         card, twin = compile_for_card(pipeline), compile_pipeline(pipeline, traced=traced)
+        complain(twin.warnings, "helioc")
         written = write_bundle(card, directory) + write_bundle(twin, directory / TWIN)
         click.echo(card_table(card, pipeline))
         click.echo(f"wrote {', '.join(str(path) for path in written)}")
@@ -105,10 +105,12 @@ def compile(
 
         measured = figures(build.object())
         bundle = build.bundle()
+    complain(bundle.warnings, "helioc")
     written = write_bundle(bundle, directory)
     if skeleton:
         written.append(write_skeleton(bundle, directory))
     click.echo(program_table(bundle, measured, pipeline.span))
+    click.echo(memory_table(bundle, measured), nl=bool(measured.maps))
     click.echo(f"wrote {', '.join(str(path) for path in written)}")
 
 
@@ -218,7 +220,8 @@ def test(file: Path, tests: Path | None, on: str | None, verbose: bool) -> None:
 @click.option("--kernel", is_flag=True, help="Ask the generated parser, in place of the reference.")
 @click.option("--tree/--json", "as_tree", help="For people, or (the default) an object a line.")
 def decode(file: Path, capture: Path, role: str | None, kernel: bool, as_tree: bool) -> None:
-    """Tell what the pipeline's parser makes of each packet of a pcap or pcapng file."""
+    """Tell what the pipeline's parser makes of each packet of a pcap or pcapng file, gzip or not;
+    `-` is standard input. Linux cooked and raw IP packets get an Ethernet header."""
     from .captures.reading import read_capture
     from .report import decoder
 
@@ -247,6 +250,7 @@ def decode(file: Path, capture: Path, role: str | None, kernel: bool, as_tree: b
     help="Pcap of what leaves or passes; put there when whole.",
 )
 @click.option("--trace", is_flag=True, help="Tell what each packet meets on its way.")
+@click.option("--kernel", is_flag=True, help="Run each packet on the kernel, too, and compare.")
 @click.option("--json", "as_json", is_flag=True, help="An object a line.")
 def replay(
     file: Path,
@@ -258,21 +262,29 @@ def replay(
     local: tuple[str, ...],
     write: Path | None,
     trace: bool,
+    kernel: bool,
     as_json: bool,
 ) -> None:
-    """Tell what becomes of each packet of a capture, on the interpreter.
+    """Tell what becomes of each packet of a capture, on the interpreter, and by --kernel on both.
 
     Without --edge and --ports there is a port of each role, of that name. Where a pcapng file names
     the interface of a port, packets come by that one. Assumed, where --ports does not say: next
     hops are all known, each with the MAC address 02:00 and the last four octets of its address;
     ports have an MTU of 1500, the MAC address 02:00:00:00:00:N, and answer by ICMP from 192.0.0.8
-    (RFC 7600) and 2001:db8::N, N their number. States age by the capture's clock."""
+    (RFC 7600) and 2001:db8::N, N their number. States age by the capture's clock. Captures are read
+    as by `decode`.
+
+    --kernel runs the compiled programs on the same frames (14 to 3,400 bytes), under the same
+    rules, and fails where verdict, egress, queue, packet or counters differ. Nothing is attached.
+    Then states age by the kernel's clock, and ICMP errors have no limit."""
     from ..lang.writing import refuse_over
-    from .replaying import prepare_replay, replay_capture
+    from .captures.reading import STANDARD_INPUT
+    from .replaying import beside_kernel, prepare_replay, replay_capture
 
     if write is not None:
-        refuse_over(write, (capture, file, rules, edge, around))
-    prepared = prepare_replay(checked(file), rules, edge, around, port, local)
+        read = None if capture == STANDARD_INPUT else capture
+        refuse_over(write, (read, file, rules, edge, around))
+    prepared = prepare_replay(checked(file), rules, edge, around, port, local, kernel)
 
     def say(replayed: Replayed) -> None:
         if trace and (way := replayed.trace):
@@ -280,10 +292,19 @@ def replay(
             number = replayed.packet.number
             title = f"packet {number}"
             click.echo(text.to_json(way, number=number) if as_json else text.text(way, title))
+            if not as_json:
+                click.echo("".join(f"{line}\n" for line in replayed.kernel_lines), nl=False)
         else:
             click.echo(replayed.to_json() if as_json else replayed.to_text())
 
-    replay_capture(prepared, capture, write, say)
+    if not kernel:
+        replay_capture(prepared, capture, write, say)
+        return
+    with beside_kernel(prepared) as comparison:
+        replay_capture(prepared, capture, write, say, comparison)
+    click.echo(comparison.summary(), err=as_json)
+    if not comparison.agree:
+        raise click.exceptions.Exit(1)
 
 
 # ---- fuzz -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from html import escape
 
 from . import model as m
 from .checking import guards
+from .checking.states import updates
 from .events import MALFORMED, Events
 from .graph import to_dot
 from .lowered import Unit
@@ -68,6 +69,7 @@ def _page(p: m.Pipeline, unit: Unit) -> Iterator[Piece]:
         yield Heading(2, "State tables")
         columns = ("name", "capacity", "key", "holds", "ages", "")
         yield Grid(columns, tuple(map(_state, p.states)))
+        yield from _updated(p)
     yield Heading(2, "Stages")
     yield Grid(("stage", ""), (("parser", ""), *((s.name, s.doc) for s in p.stages)))
     yield Heading(2, "Hooks")
@@ -114,9 +116,11 @@ def _node(node: m.Node) -> tuple[str, ...]:
 
 
 def _element(e: m.Element) -> tuple[str, ...]:
-    values = ", ".join(f"{name} = {value}" for name, value in e.symbols)
+    reserved = [f"{each.name} = {each.value} (reserved)" for each in e.reserved]
+    values = ", ".join([*(f"{name} = {value}" for name, value in e.symbols), *reserved])
     type_ = " or ".join(e.references) or e.type
-    return str(e.number), e.name, type_, values, e.doc
+    reasons = [f"{each.name} is reserved: {each.reason}" for each in e.reserved if each.reason]
+    return str(e.number), e.name, type_, values, " ".join([*filter(None, [e.doc]), *reasons])
 
 
 def _rule(rule: m.RuleKind, names: Mapping[str, Mapping[int, str]]) -> Iterator[Piece]:
@@ -174,6 +178,16 @@ def _about(rule: m.RuleKind) -> Iterator[str]:
 def _state(s: m.State) -> tuple[str, ...]:
     key, holds = (", ".join(x.name for x in slots) for slots in (s.match, s.gives))
     return s.name, f"{s.capacity:,}", key, holds, f"{s.ages} s" if s.ages else "", s.doc
+
+
+def _updated(p: m.Pipeline) -> Iterator[Piece]:
+    """Which states lose updates where packets are on several CPUs at once."""
+    found = dict.fromkeys((written.state, stage.name) for stage, written in updates(p.stages))
+    for state, stage in found:
+        yield Paragraph(
+            f"`{stage}` remembers in `{state}` what follows from the value before: where two CPUs "
+            "have packets of one entry at once, one of the two updates may be lost."
+        )
 
 
 def _limits(unit: Unit) -> Iterator[Piece]:

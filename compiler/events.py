@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from .lowering.reads import walk
+from .lowering.reads import limits_errors, walk
 from .manifest import Counter
 from .model import Counted, Event, Pipeline, Pop
 
@@ -32,7 +32,7 @@ class Events:
         ]
         reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
         names += [("count", reason) for reason in dict.fromkeys(reasons)]
-        if pipeline.replies:
+        if limits_errors(pipeline):
             names.append(("drop", "icmp limit"))
         if any(isinstance(part, Pop) for part in walk(pipeline.stages)):
             names += [("drop", k) for k in KEPT]

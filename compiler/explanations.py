@@ -52,9 +52,9 @@ BUILD: dict[str, Explanation] = {
     "H0306": Explanation("a tool failed", "The last line that the tool printed is shown."),
     "H0307": Explanation(
         "the kernel cannot be asked",
-        "`helioc test --on kernel`, `helioc decode --kernel` and `helioc fuzz` load the pipeline "
-        "and run its programs on packets, which needs root (CAP_BPF, CAP_NET_ADMIN) and libbpf. "
-        "`helioc test` without `--on` and `helioc decode` without `--kernel` ask the interpreter.",
+        "`helioc test --on kernel`, `helioc fuzz`, and `helioc decode` and `helioc replay` with "
+        "`--kernel` load the pipeline and run its programs on packets, which needs root (CAP_BPF, "
+        "CAP_NET_ADMIN) and libbpf. Without these options the interpreter is asked alone.",
     ),
     "H0315": Explanation(
         "an instruction set that is not known",
@@ -65,7 +65,15 @@ BUILD: dict[str, Explanation] = {
     "H0330": Explanation(
         "there is not enough memory",
         "The machine, or a limit (`ulimit -v`, a control group), gives this process no more. Rules "
-        "in force are as they were. Rules in bulk may come in several files, one after the other.",
+        "in force are as they were. Rules in bulk may come in several files, one after the other. "
+        "`load`, `upgrade`, `helioc test` and `helioc fuzz` create a pipeline's tables: the kernel "
+        "takes most of their memory at once, for as many rules as each rule kind declares and for "
+        "each CPU that the machine may have. They begin only where there is room. Keys of rules "
+        "take memory when these come: `load` warns where there is none for as many rules as are "
+        "declared. `helioc compile` shows what each table takes; it needs no such memory itself, "
+        "nor does `helioc test --on interpreter`.",
+        "rule PDR [4M] { match src exact ipv4.src }",
+        "rule PDR [64k] { match src exact ipv4.src }",
     ),
     "H0335": Explanation(
         "more than the kernel takes of a program",
@@ -73,7 +81,8 @@ BUILD: dict[str, Explanation] = {
         "(a rule kind has three to seven), a million instructions that its verifier walks (a "
         "look-up by `range` is some 70,000 to 120,000, others a quarter), jumps of 32,767 "
         "instructions, 512 octets of stack; and 32 programs in a row. With `--fuse` all stages of "
-        "a port role are one program.",
+        "a port role are one program. A traced build is longer and has more maps: where only that "
+        "is too much, `helioc compile` warns and leaves it out.",
     ),
     "H0336": Explanation(
         "more stack than the kernel has",
@@ -103,6 +112,13 @@ BUILD: dict[str, Explanation] = {
         "What is written would take the place of what is read: the capture, the pipeline, its "
         "rules. That is refused before anything is opened, also where the one name is a link to "
         "the other.",
+    ),
+    "H0816": Explanation(
+        "packets that reached nothing",
+        "`helioc fuzz` ran packets, and interpreter and kernel agree on them, but none came to a "
+        "`find`, `choose` or `recall` of the pipeline, or none was parsed beyond its link-layer "
+        "headers. That says nothing about the pipeline. Draw more packets, or look for a condition "
+        "that lets nothing through: one that contradicts an edge of the parse graph, say.",
     ),
     "H0812": Explanation(
         "hypothesis is missing",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from . import model
 from .checking import guards
-from .sums import NETWORK
+from .sums import LAYER4, NETWORK
 
 
 def reachable(graph: model.Graph, role: str) -> frozenset[str]:
@@ -30,11 +32,14 @@ def ways(graph: model.Graph, role: str) -> frozenset[int]:
     return frozenset(way for at in arriving for way in at)
 
 
-def count_ways(graph: model.Graph, role: str) -> int:
-    """The number of ways, counted without making them."""
+def count_ways(
+    graph: model.Graph, role: str, each: Callable[[model.Header], int] = lambda _: 1
+) -> int:
+    """The number of ways, counted without making them; `each` header counts as so many."""
     counts = dict.fromkeys((n.name for n in graph.nodes), 0)
     counts[graph.entry(role).name] = 1
     for node in graph.nodes:
+        counts[node.name] *= each(node.header)
         for target in {e.target for e in graph.leaving(node.name, role)}:
             counts[target] += counts[node.name]
     return sum(counts.values())
@@ -89,6 +94,15 @@ def _behind(graph: model.Graph, role: str, node: str) -> set[str]:
     return found - {node}
 
 
+def tunnels(graph: model.Graph, role: str) -> frozenset[str]:
+    """Nodes behind a TCP or UDP header from which an IP header can be reached on that role: the
+    ports in front of them are a tunnel's."""
+    ports = [node.name for node in graph.nodes if node.header.protocol in LAYER4]
+    after = {edge.target for name in ports for edge in graph.leaving(name, role)}
+    networks = {node.name for node in graph.nodes if node.header.protocol in NETWORK}
+    return frozenset(name for name in after if networks & {name, *_behind(graph, role, name)})
+
+
 def leading(graph: model.Graph, role: str, first: str | None = None) -> list[str]:
     """The link nodes that may be at the front of a packet of that role, in order; with `first`, of
     one whose first header is that."""
@@ -98,6 +112,17 @@ def leading(graph: model.Graph, role: str, first: str | None = None) -> list[str
         if node.header.link and sources & set(found) and node.name not in found:
             found.append(node.name)
     return found
+
+
+def sometimes_leading(graph: model.Graph, role: str) -> frozenset[str]:
+    """The link nodes that are at the front of some packets of that role and behind other headers in
+    others, as a VLAN tag of the frame and of the frame that a tunnel carries."""
+    links, inside = leading(graph, role), reachable(graph, role)
+    inside -= set(links)
+    for node in graph.nodes:
+        if node.name in links and inside & {e.source for e in graph.entering(node.name, role)}:
+            inside |= {node.name}
+    return inside & set(links)
 
 
 def ethertypes(graph: model.Graph, node: str) -> dict[int, model.Edge]:

@@ -13,6 +13,7 @@ from .interpreter.build_packet import Heading
 from .interpreter.environment import Environment, Outcome, Port, Rules, States
 from .interpreter.icmp_reply import is_confined, reply
 from .interpreter.parse_packet import PacketParser
+from .interpreter.reached import HIT, MISS, Reached
 from .interpreter.rewrite import TIME_TO_LIVE
 from .interpreter.scope import Done, Scope, cut
 from .model import (
@@ -54,13 +55,16 @@ LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Etherne
 
 class Interpreter:
     """Runs one pipeline in one environment. Between packets it keeps what they leave in state
-    tables: `states`."""
+    tables (`states`), and notes what they reach in `reached`."""
 
-    def __init__(self, pipeline: Pipeline, environment: Environment) -> None:
+    def __init__(
+        self, pipeline: Pipeline, environment: Environment, reached: Reached | None = None
+    ) -> None:
         self.pipeline = pipeline
         self.environment = environment
         self.states = States()
-        self._parser = PacketParser(pipeline.graph)
+        self.reached = reached or Reached()
+        self._parser = PacketParser(pipeline.graph, self.reached)
 
     def run(self, rules: Rules, frame: bytes, port: int) -> Outcome:
         """What becomes of a frame (from its Ethernet header on) that arrives by port number
@@ -69,7 +73,17 @@ class Interpreter:
         if arrival is None:
             raise LookupError(f"no port {port}")
         parsed = self._parser.parse(arrival.role, frame)
-        run = _Run(self.pipeline, self.environment, rules, arrival, frame, parsed, self.states)
+        run = _Run(
+            self.pipeline,
+            self.environment,
+            rules,
+            arrival,
+            frame,
+            parsed,
+            self.states,
+            self.reached,
+            self._parser.tunnels(arrival.role),
+        )
         return run.outcome()
 
 
@@ -95,17 +109,26 @@ class _Run(Scope):
     def _go(self) -> NoReturn:
         if self.parsed.result == "malformed":
             self.event("malformed", self.parsed.reason)
-            self._hook("malformed")
+            self._parsing_stopped("malformed")
+        if self.parsed.tiny:
+            self._parsing_stopped("tiny_fragment")
         for stage in self.pipeline.stages:
             self.step("stage", stage.name)
             self._block(stage.body)
         self._verdict("default")
+
+    def _parsing_stopped(self, event: Event) -> None:
+        if self.pipeline.hooks[event] != "continue":
+            self._hook(event)
+        self.event("hook", event)
+        self.reached.hooks.add(event)
 
     def _block(self, block: Block) -> None:
         for statement in block.statements:
             self._statement(statement)
 
     def _statement(self, s: Statement) -> None:
+        self.reached.statement(s.span)
         match s:
             case If():
                 self._block(s.then if self.holds(s.condition) else s.otherwise)
@@ -180,6 +203,7 @@ class _Run(Scope):
 
     def _find(self, s: Find) -> None:
         rule = self.best(s.rule, None, s.given)
+        self.reached.statement(s.span, HIT if rule else MISS)
         if rule is None:
             self.unbind(s.rule)
             self.event("miss", s.rule)
@@ -211,6 +235,7 @@ class _Run(Scope):
             self.matched(s.group, group)
             self.step("slot", s.group, Told("slot", picked))
             member = self.by_id(s.rule, spread_slots(group.members)[picked])
+        self.reached.statement(s.span, HIT if member else MISS)
         if member is not None:
             self.bind(s.rule, member)
             return
@@ -258,6 +283,7 @@ class _Run(Scope):
         key = tuple(self.value(expr) for expr in s.key)
         self.step("recall", s.state, *told_slots(table.match, key))
         values = self.states.recall(s.state, key, table.ages)
+        self.reached.statement(s.span, MISS if values is None else HIT)
         if values is None:
             self.recalled.pop(s.state, None)
             self.event("miss", s.state)
@@ -327,6 +353,7 @@ class _Run(Scope):
 
     def _hook(self, event: Event, mtu: int = 0, answer: bool = True) -> NoReturn:
         self.event("hook", event)
+        self.reached.hooks.add(event)
         tunnelled = self.packet.pushed > 0
         answer = answer and not self.packet.carries_frame
         self.packet.unpushed()

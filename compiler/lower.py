@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .events import Events
-from .graph import count_ways, reachable
+from .graph import count_ways, reachable, sometimes_leading
 from .layout import Table, states, tables
 from .lowered import (
     Function,
@@ -22,14 +22,14 @@ from .lowered import (
 )
 from .lowering import trace
 from .lowering.parser import lower_parser
-from .lowering.reads import asks_local, reads, steers, walk
+from .lowering.reads import asks_local, limits_errors, reads, steers, walk
 from .lowering.rewrite import carried_over
 from .lowering.shape import Shape, Unsupported, fronts_behind
 from .lowering.site import Binding, Kept, Site
 from .lowering.stages import lower_block
 from .lowering.tell import places
 from .manifest import State
-from .model import Choose, Find, Pipeline, Stage, Tell
+from .model import Choose, Find, Header, Pipeline, Stage, Tell
 from .targets.tables import offloaded
 
 Join = Literal["staged", "fused"]
@@ -53,10 +53,12 @@ def lower(
     traced: bool = False,
     target: Target = "host",
     frugal: bool = False,
+    in_memory: bool = False,
 ) -> Unit:
     """`source` is the name of the `.hp` file. `traced`: the programs tell what happens to each
-    packet that is asked for. A card's programs are fused. `frugal`: with as little on the stack as
-    there can be, at the price of time."""
+    packet that is asked for. A card's programs are fused. `in_memory`: with nothing that the parser
+    found in registers, `frugal`: with as little on the stack as there can be, at the price of
+    time."""
     laid_out = tables(pipeline, reads(pipeline))
     if target == "nfp":
         join, laid_out = "fused", offloaded(laid_out)
@@ -66,11 +68,14 @@ def lower(
     events, points = Events(pipeline), trace.Points(traced)
     functions: list[Function] = []
     used: set[str] = set()
+    ways: dict[str, int | None] = {}
     kept = Kept()
     for role in pipeline.roles:
         laid = {s.name: s for s in remembered}
+        in_registers = not (in_memory or frugal or _in_memory(pipeline, role, join, target))
+        ways[role] = _sized_ways(pipeline, role) if in_registers else None
         more, words, members = _role(
-            pipeline, role, join, by_name, laid, events, points, target, frugal
+            pipeline, role, not in_registers, by_name, laid, events, points, target, frugal
         )
         functions += more
         used |= members
@@ -91,11 +96,11 @@ def lower(
         ),
         bound=tuple(t.manifest.prefix for t in _bound(pipeline, by_name)),
         functions=tuple(functions),
-        programs=tuple(_programs(pipeline, functions, join)),
+        programs=tuple(_programs(pipeline, functions, join, ways)),
         counters=events.counters,
         kept=kept.words,
         aside=kept.aside,
-        replies=pipeline.replies,
+        replies=limits_errors(pipeline),
         steers=steers(pipeline),
         sized=any("sizes" in rule.counts for rule in pipeline.rules),
         kept_plain=tuple(sorted(used & {"length", "l4", "link", "queue"})),
@@ -129,7 +134,7 @@ def _bound(pipeline: Pipeline, by_name: dict[str, Table]) -> list[Table]:
 def _role(
     pipeline: Pipeline,
     role: str,
-    join: Join,
+    in_memory: bool,
     by_name: dict[str, Table],
     remembered: dict[str, State],
     events: Events,
@@ -165,7 +170,7 @@ def _role(
         kept=kept,
         steers=steers(pipeline),
         card=target == "nfp",
-        in_memory=frugal or _in_memory(pipeline, role, join, target),
+        in_memory=in_memory,
         frugal=frugal,
     )
     for stage in pipeline.stages:
@@ -191,22 +196,40 @@ def _role(
 
 
 def _in_memory(pipeline: Pipeline, role: str, join: Join, target: Target) -> bool:
-    """Whether what the parser finds goes into the scratch record."""
+    """Whether what the parser finds goes into the scratch record. There a header that a pop removes
+    from some packets only is found by its place."""
     many = count_ways(pipeline.graph, role) > MANY_WAYS
     few = len(reachable(pipeline.graph, role)) <= FEW_NODES
-    return target == "host" and (join == "staged" or many or not few)
+    mixed = bool(sometimes_leading(pipeline.graph, role))
+    return target == "host" and (join == "staged" or many or not few or mixed)
+
+
+def _sized_ways(pipeline: Pipeline, role: str) -> int:
+    """Ways through the parser, each as often as the headers on it have sizes that C finds by a
+    branch: not by a multiplication or, for one bit and a power of two, by a shift."""
+
+    def sizes(header: Header) -> int:
+        return 1 << sum(
+            len(g.flags) > 1 or g.count is not None or (g.width & (g.width - 1)) > 0
+            for g in header.groups
+            if g.flags
+        )
+
+    return count_ways(pipeline.graph, role, sizes)
 
 
 # ---- programs -------------------------------------------------------------------------------
 
 
-def _programs(pipeline: Pipeline, functions: list[Function], join: Join) -> list[Program]:
+def _programs(
+    pipeline: Pipeline, functions: list[Function], join: Join, ways: dict[str, int | None]
+) -> list[Program]:
     programs = []
     for role in pipeline.roles:
         mine = tuple(f for f in functions if f.role == role and f.stage)
         if join == "fused":
             name = function_name(f"{pipeline.name}_{role}")
-            programs.append(Program(name, role, "all", mine, None, None))
+            programs.append(Program(name, role, "all", mine, None, None, ways[role]))
             continue
         # the first stage goes on where the parser ends: every packet that is parsed gets there
         joined = (mine[:2], *((f,) for f in mine[2:]))

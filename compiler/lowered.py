@@ -85,7 +85,8 @@ class Record(Frozen):
 
 class Program(Frozen):
     """An XDP program: the functions it runs one after the other. `slot` is its index in the
-    PROG_ARRAY of its role (None: the entry); `next` the slot it tail-calls (None: none)."""
+    PROG_ARRAY of its role (None: the entry); `next` the slot it tail-calls (None: none). `ways`:
+    those through the parser, where it leaves pointers in registers (None: in memory)."""
 
     name: str
     role: str
@@ -93,6 +94,7 @@ class Program(Frozen):
     functions: tuple[Function, ...]
     slot: int | None
     next: int | None
+    ways: int | None = None
 
 
 class Traced(Frozen):
@@ -125,7 +127,7 @@ class Unit(Frozen):
     asks_local: tuple[
         str, ...
     ] = ()  # kinds of addresses that are asked whether they are the host's
-    replies: bool = False  # a hook answers with ICMP errors
+    replies: bool = False  # it sends errors, ICMP or others
     steers: bool = False  # a stage says which receive queue packets go to
     sized: bool = False  # some rules count packets by size
     kept: int = 0  # words of the scratch record for what pushes took in an earlier stage

@@ -31,10 +31,19 @@ ICMP_RATE, ICMP_BURST = 1000, 50
 FILTER_FACTOR = 0x9E3779B97F4A7C15
 
 
+class Reserved(Frozen):
+    """A value of an enumeration that no rule may have, and why."""
+
+    name: str
+    value: int
+    reason: str
+
+
 class Element(Frozen):
     """An information element. `width` in bits; `kind` is uint, mac, ip4 or ip6. `references`:
     rule kinds and/or "port" if the value refers to one of those. `most`: it holds one to so many
-    values (`requests/lists.py` says how); 0: it holds one."""
+    values (`requests/lists.py` says how); 0: it holds one. `reserved`: values with a name that are
+    none of `symbols`."""
 
     name: str
     number: int
@@ -45,6 +54,7 @@ class Element(Frozen):
     references: tuple[str, ...]
     doc: str = ""
     most: int = 0
+    reserved: tuple[Reserved, ...] = ()
 
 
 class Match(Frozen):
@@ -98,7 +108,7 @@ class Spread(Frozen):
     weight: str | None
 
 
-Way = Literal["hash", "hashed", "array", "none"]
+Way = Literal["hash", "hashed", "masked", "array", "none"]
 
 
 class Offload(Frozen):
@@ -108,6 +118,9 @@ class Offload(Frozen):
 
     hash    HASH by the key under one of the masks `fixed`
     hashed  HASH by the jhash of the key (u32, host order); the key in the value must be the same
+    masked  HASH by the key under one of the masks in use; these lie in the ARRAY NAME_masks of
+            `tuples` elements: the mask and the last u64 of an empty key under it (which ends with
+            the number of the mask, from 1 on), both padded as a key is. A u64 of 0 ends the array
     array   ARRAY by the value of the only match element (u32, host order)
     none    not at all
 
@@ -278,9 +291,11 @@ class Manifest(Frozen):
     Where `scratch` says that packets are steered, the ARRAY `queues` has the CPU (u32) of each of
     QUEUES receive queues, and the CPUMAP `cpus` leads there.
     `forwards`: packets leave by other ports than they came in by: those must take redirected
-    frames. `atomic`: what takes effect as a whole. Of a card's program (`target` "nfp") the kinds'
-    maps are those that their `offload` describes, `events` is an ARRAY, `control` an ARRAY of one
-    u64, the default verdict; `local` and `local6` are there if a stage asks."""
+    frames. `answers`: roles on whose ports packets may leave by the port that they came in by
+    (`send back`, `reply icmp`). `atomic`: what takes effect as a whole. Of a card's program
+    (`target` "nfp") the kinds' maps are those that their `offload` describes, `events` is an ARRAY,
+    `control` an ARRAY of one u64, the default verdict; `local` and `local6` are there if a stage
+    asks."""
 
     format: int
     pipeline: str
@@ -296,6 +311,7 @@ class Manifest(Frozen):
     scratch: Scratch
     max_ports: int
     forwards: bool = True
+    answers: tuple[str, ...] = ()
     target: Literal["host", "nfp"] = "host"
     atomic: Literal["request", "rule"] = "request"
     states: tuple[State, ...] = ()

@@ -10,7 +10,7 @@ from .manifest import NEXT_HOP_SIZE, SPREAD_SLOTS
 from .requests.lists import octets_of
 
 if TYPE_CHECKING:
-    from .manifest import Manifest, Match, Member, RuleKind
+    from .manifest import Element, Manifest, Match, Member, RuleKind
 
 #: u32, as the kernel counts a map's entries and as ids are.
 _U32 = (1 << 32) - 1
@@ -56,10 +56,14 @@ def _elements(manifest: Manifest) -> Iterator[str]:
             yield f"{name} cannot have {element.width} bits"
         elif not 0 <= element.most <= MOST_LISTED:
             yield f"{name} cannot hold {element.most} values"
-        elif any(value >> element.width for value in element.symbols.values()):
+        elif any(value >> element.width for value in _values(element)):
             yield f"a value of {name} does not fit its {element.width} bits"
         if not element.name or not set(element.references) <= kinds:
             yield f"{name} refers to what the pipeline does not have"
+
+
+def _values(element: Element) -> list[int]:
+    return [*element.symbols.values(), *(each.value for each in element.reserved)]
 
 
 def _programs(manifest: Manifest) -> Iterator[str]:
@@ -118,9 +122,7 @@ def _counts(rule: RuleKind) -> Iterator[str]:
         yield f"`key_size` is {rule.key_size}, not a multiple of 4, up to {_KEY}"
     if rule.filter and not (looked_up and rule.filter in (1 << n for n in range(7, 33))):
         yield f"`filter` is {rule.filter}, not a power of two that a kind looked up may have"
-    masks = {
-        mask for mask in rule.fixed if re.fullmatch(f"([0-9a-f]{{2}}){{{rule.key_size}}}", mask)
-    }
+    masks = {m for m in rule.fixed if len(m) == 2 * rule.key_size and re.fullmatch("[0-9a-f]+", m)}
     if len(masks) != len(rule.fixed) or len(masks) > rule.tuples:
         yield f"`fixed` are not different masks of {rule.key_size} octets, {rule.tuples} at most"
     if rule.grouped != (rule.group_position is not None):
@@ -172,6 +174,8 @@ def _key(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
     for match in rule.match:
         if match.width != manifest.element(match.element).width:
             yield f"`{match.element}` is matched by {match.width} bits, which it does not have"
+        if manifest.element(match.element).most:
+            yield f"`{match.element}` is matched, and holds several values"
         if not _within(match, bits):
             yield f"`{match.element}` lies outside of the key of {rule.key_size} octets"
     at = rule.group_position

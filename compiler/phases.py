@@ -14,13 +14,13 @@ from ..lang.parser import parse, read
 from ..lang.writing import write_files
 from . import manifest as m
 from .anatomy import anatomy_of
-from .budget import over_budget
+from .budget import over_budget, untraced
 from .check import check
 from .effort import too_much
 from .layout import MAX_PORTS
 from .lower import Join, Target, lower
 from .lowered import Unit
-from .lowering.reads import walk
+from .lowering.reads import answers, walk
 from .lowering.shape import Unsupported
 from .model import Bridge, Forward, Pipeline
 from .tracing.schema import FORMAT, Schema, TracedBuild
@@ -46,10 +46,30 @@ def lower_pipeline(
     target: Target = "host",
     frugal: bool = False,
 ) -> Unit:
-    """What the templates turn into C. It is frugal by itself where the verifier would have too much
-    to follow. Raises `Refused`."""
+    """What the templates turn into C. Where the verifier would have too much to follow, it keeps in
+    memory what the parser found; where that is still too much, it is frugal. Raises `Refused`."""
+    lowered = partial(_lowered, pipeline, join, traced, target)
+    unit = lowered(frugal)
+    if frugal:  # it was held against the budget as it was: it has the same maps and loops
+        return unit
+    if found := over_budget(pipeline, unit):
+        raise Refused(found)
+    if too_much(unit) and any(program.ways is not None for program in unit.programs):
+        unit = lowered(in_memory=True)
+    return lowered(frugal=True) if too_much(unit) else unit
+
+
+def _lowered(
+    pipeline: Pipeline,
+    join: Join,
+    traced: bool,
+    target: Target,
+    frugal: bool = False,
+    in_memory: bool = False,
+) -> Unit:
     try:
-        unit = lower(pipeline, pipeline.span.source.file, join, traced, target, frugal)
+        source = pipeline.span.source.file
+        return lower(pipeline, source, join, traced, target, frugal, in_memory)
     except Unsupported as error:
         if target != "host":
             from .targets.faults import not_on_a_card
@@ -58,28 +78,25 @@ def lower_pipeline(
         label = Label(error.span or pipeline.span, "not compiled yet")
         help_ = "all else is sound: leave this out, or say it another way"
         raise Refused([Diagnostic("H0303", str(error), (label,), help_)]) from error
-    if frugal:  # it was held against the budget as it was: it has the same maps and loops
-        return unit
-    if found := over_budget(pipeline, unit):
-        raise Refused(found)
-    return lower_pipeline(pipeline, join, traced, target, True) if too_much(unit) else unit
 
 
 @dataclass(frozen=True)
 class Bundle:
     """What a compilation gives: `c` is for people, `object` was built from it with `#line`s. Of a
-    card's programs `reports` says how they fare there."""
+    card's programs `reports` says how they fare there. `warnings`: why it is not traced, where only
+    the traced build is more than the kernel takes."""
 
     manifest: m.Manifest
     c: str
     object: bytes
     traced: TracedBuild | None = None
     reports: tuple[Report, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = False) -> Bundle:
-    """Lower, emit, build; with `traced`, a traced build as well, at the same time. Raises
-    `Refused`."""
+    """Lower, emit, build; with `traced`, a traced build as well, at the same time, unless it is
+    more than the kernel takes. Raises `Refused`."""
     with building(pipeline, join, traced) as build:
         return build.bundle()
 
@@ -96,7 +113,13 @@ class Build:
             return pool.submit(built, pipeline, unit, frugal)
 
         self._pipeline = pipeline
-        units = [lower_pipeline(pipeline, join, each) for each in (False, True)[: 1 + traced]]
+        self._warnings: tuple[Diagnostic, ...] = ()
+        units = [lower_pipeline(pipeline, join)]
+        if traced:
+            try:
+                units.append(lower_pipeline(pipeline, join, traced=True))
+            except Refused as error:
+                self._warnings = tuple(map(untraced, error.diagnostics))
         # the traced one takes clang longest
         self._built = [start(unit) for unit in reversed(units)][::-1]
         self._unit, self._c = units[0], emit(units[0], lines=False)
@@ -120,7 +143,7 @@ class Build:
             )
             tracing = TracedBuild(octets, of)
         c = self._c if unit is self._unit else emit(unit, lines=False)
-        return Bundle(manifest, c, plain, tracing)
+        return Bundle(manifest, c, plain, tracing, warnings=self._warnings)
 
 
 @contextmanager
@@ -183,6 +206,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
                 e.references,
                 e.doc,
                 e.most,
+                tuple(m.Reserved(r.name, r.value, r.reason) for r in e.reserved),
             )
             for e in pipeline.elements
         ),
@@ -195,6 +219,7 @@ def manifest_of(pipeline: Pipeline, unit: Unit, digest: str = "") -> m.Manifest:
         target=unit.target,
         atomic="request" if unit.target == "host" else "rule",
         forwards=any(isinstance(part, Forward | Bridge) for part in walk(pipeline.stages)),
+        answers=answers(pipeline),
         doc=pipeline.doc,
         anatomy=anatomy_of(pipeline),
     )

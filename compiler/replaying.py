@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ from ..lang.diagnostics import Diagnostic, Refused, did_you_mean
 from ..lang.writing import written_whole
 from .captures.pcap import PcapWriter
 from .captures.reading import read_capture
-from .decoding.replay import Replay, Replayed, surroundings
+from .decoding.replay import Beside, Replay, Replayed, surroundings
 from .interpreter.environment import Environment, Port
 from .model import Pipeline
 
@@ -20,17 +23,74 @@ MTU = 1500  # of ports of which nothing is said
 
 
 def replay_capture(
-    prepared: Replay, capture: Path, out: Path | None, say: Callable[[Replayed], None]
+    prepared: Replay,
+    capture: Path,
+    out: Path | None,
+    say: Callable[[Replayed], None],
+    comparison: Comparison | None = None,
 ) -> None:
-    """Say of each packet what became of it; what leaves or passes is written to `out`. Raises
-    `Refused`."""
+    """Say of each packet what became of it; what leaves or passes is written to `out`, and
+    `comparison` counts. Raises `Refused`."""
     with ExitStack() as stack:
         writer = PcapWriter(stack.enter_context(written_whole(out))) if out else None
         for packet in read_capture(capture):
             replayed = prepared.run(packet)
             say(replayed)
-            if writer and replayed.frame is not None:
-                writer.write(replayed.frame, packet.time)
+            if comparison:
+                comparison.add(replayed)
+            if writer and replayed.frame is not None and replayed.whole is not None:
+                writer.write(replayed.frame, packet.time, len(replayed.whole))
+
+
+@contextmanager
+def beside_kernel(prepared: Replay) -> Iterator[Comparison]:
+    """Also run its packets on the kernel, and count in how many the two differ. Both live by the
+    kernel's clock, and send any number of ICMP errors. Raises `Refused`."""
+    from ..runtime.loading.bundle import Bundle
+    from ..runtime.testrun import KernelBackend, PrivateRun
+    from .phases import compile_pipeline
+    from .report import require_kernel
+
+    require_kernel("run packets", prepared.pipeline.span)
+    bundle = compile_pipeline(prepared.pipeline)
+    with PrivateRun(Bundle(bundle.manifest, bundle.object)) as run:
+        run.set_environment(prepared.environment)
+        run.set_rules(prepared.book)
+        clock = partial(time.clock_gettime, time.CLOCK_MONOTONIC)  # bpf_ktime_get_ns
+        prepared.beside = Beside(run, KernelBackend.shortest, KernelBackend.longest, clock)
+        yield Comparison()
+
+
+class Comparison:
+    """What came of packets that interpreter and kernel ran."""
+
+    def __init__(self) -> None:
+        self._left_out: Counter[str] = Counter()
+        self._compared = self._differ = 0
+
+    def add(self, replayed: Replayed) -> None:
+        if replayed.differences is None:
+            reason = f" ({replayed.reason})" if replayed.left_out == "refused" else ""
+            self._left_out[f"{replayed.left_out}{reason}"] += 1
+        else:
+            self._compared += 1
+            self._differ += bool(replayed.differences)
+
+    @property
+    def agree(self) -> bool:
+        """On all packets that were run, if any was."""
+        return self._compared > 0 and not self._differ
+
+    def summary(self) -> str:
+        """For people: a line, and one where packets were not run."""
+        number = f"{self._compared:,} packet{'s' * (self._compared != 1)}"
+        first = f"{number}: interpreter and kernel agree"
+        if self._differ:
+            first = f"interpreter and kernel disagree on {self._differ:,} of {number}"
+        elif not self._compared:
+            first = "nothing was compared"
+        left_out = ", ".join(f"{count:,} {why}" for why, count in sorted(self._left_out.items()))
+        return f"{first}\nnot run: {left_out}" if left_out else first
 
 
 def prepare_replay(
@@ -40,10 +100,12 @@ def prepare_replay(
     around: Path | None,
     port: str | None,
     local: Sequence[str],
+    kernel: bool = False,
 ) -> Replay:
     """The pipeline under the edge's rules and those of a file. `around`: what a packet test file
     says of ports, addresses and neighbours, laid over the edge's. Without either there is a port
-    of each role, by its name. `local`: the host's addresses. Raises `Refused`."""
+    of each role, by its name. `local`: the host's addresses. `kernel`: to be compared with it,
+    whose clock is not the capture's: ICMP errors are not limited. Raises `Refused`."""
     from ..lang.parser import read
     from ..lang.request import Request
     from ..runtime.edge.offline import ports_of, read_anywhere
@@ -83,6 +145,7 @@ def prepare_replay(
         raise Refused([Diagnostic("H0813", f"there is no port `{port}`", (), help_)])
     ip4, ip6 = _addresses(local)
     said = replace(said, local=said.local | ip4, local6=said.local6 | ip6)
+    said = replace(said, icmp=None) if kernel else said
     named = {p.name: p for p in ports}
     return Replay(
         pipeline,

@@ -48,6 +48,28 @@ def program_table(bundle: Bundle, measured: Measured, span: Span) -> str:
     return "\n".join(lines)
 
 
+def memory_table(bundle: Bundle, measured: Measured) -> str:
+    """A line a rule kind and state: the kernel memory of its maps on this machine. Empty where
+    libbpf cannot be asked."""
+    from ..runtime.faults import mebibytes
+    from ..runtime.kernel.libbpf import possible_cpus
+    from ..runtime.loading.room import memory_of_tables
+
+    if not measured.maps:
+        return ""
+    cpus = possible_cpus()
+    rows: list[tuple[str, ...]] = [("table", "", "capacity", "at load", "full", "bytes each")]
+    tables = memory_of_tables(bundle.manifest, measured.maps, cpus)
+    for t in tables:
+        sizes = mebibytes(t.at_load), mebibytes(t.full)
+        each = (f"{t.capacity:,}", *sizes, f"{t.each:,}") if t.what else ("", *sizes, "")
+        rows.append((t.name, t.what, *each))
+    at_load, full = sum(t.at_load for t in tables), sum(t.full for t in tables)
+    rows.append(("all", "", "", mebibytes(at_load), mebibytes(full), ""))
+    machine = f"(kernel memory on a machine of {cpus} CPUs; full: with a key for each rule)"
+    return "\n".join(["", *_columns(rows), machine])
+
+
 def card_table(bundle: Bundle, pipeline: Pipeline) -> str:
     """A line a stage and role: card instructions as the kernel's driver will make them, or a few
     more; then what there is of each."""
@@ -241,8 +263,7 @@ def decoder(pipeline: Pipeline, role: str | None, by_kernel: bool) -> Iterator[D
     if not by_kernel:
         yield Decoder(pipeline.graph, role)
         return
-    if os.geteuid():
-        raise Refused([_no_kernel("decode packets", "that needs root", pipeline.span)])
+    require_kernel("decode packets", pipeline.span)
     from ..runtime.decode import ParserRun
     from ..runtime.loading.bundle import Bundle as Loadable
     from .decoding.by_kernel import KernelDecoder
@@ -262,6 +283,12 @@ def known_role(pipeline: Pipeline, role: str | None) -> str:
     raise Refused([Diagnostic("H0811", title, (Label(pipeline.span),), help_)])
 
 
+def require_kernel(what: str, span: Span) -> None:
+    """Raises `Refused` where this process may not do that in the kernel."""
+    if os.geteuid():
+        raise Refused([_no_kernel(what, "that needs root", span)])
+
+
 def _no_kernel(what: str, why: str, span: Span) -> Diagnostic:
     title = f"the kernel cannot {what}: {why}"
     return Diagnostic("H0307", title, (Label(span),))
@@ -275,8 +302,7 @@ def fuzz_pipeline(
 ) -> tuple[bool, str]:
     """Run packets that nobody wrote on interpreter and kernel. Whether they agree, and what is to
     be said. Raises `Refused`."""
-    if os.geteuid():
-        raise Refused([_no_kernel("run packets", "that needs root", pipeline.span)])
+    require_kernel("run packets", pipeline.span)
     try:
         import hypothesis  # noqa: F401
     except ModuleNotFoundError:
@@ -296,7 +322,9 @@ def fuzz_pipeline(
     if not found.packets:
         return False, "nothing was tried: the time was over before the first packet"
     if found.scenario is None or found.meeting is None:
-        return True, summary(found)
+        if idle := fuzzed.coverage.idle():
+            raise Refused([idle])
+        return True, summary(found, fuzzed.coverage)
     differences, text = disagreement(fuzzed, found.scenario, found.meeting)
     lines = [f"interpreter and kernel disagree (seed {seed}, {found.packets:,} packets):"]
     lines += [f"  {line}" for line in differences]

@@ -40,6 +40,8 @@ HOMES = {
     "geneve": "std.geneve",
     "gtpu": "std.gtpu",
     "gtpu_recovery": "std.gtpu",
+    "gtpu_teid_data": "std.gtpu",
+    "gtpu_peer_address": "std.gtpu",
     "gtpu_extension": "std.gtpu",
     "pdu_session": "std.gtpu",
     "mpls": "std.mpls",

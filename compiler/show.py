@@ -79,7 +79,8 @@ def _edge(edge: m.Edge, pipeline: m.Pipeline) -> str:
 
 
 def _element(element: m.Element) -> str:
-    symbols = ", ".join(f"{n} = {v}" for n, v in element.symbols)
+    reserved = [f"{r.name} = {r.value} reserved" for r in element.reserved]
+    symbols = ", ".join([*(f"{n} = {v}" for n, v in element.symbols), *reserved])
     braces = f" {{{symbols}}}" if symbols else ""
     return f"ie {element.name} = {element.number}, {element.type} ({element.width}){braces}"
 
@@ -167,6 +168,8 @@ def condition(c: m.Condition) -> str:
             return f"{node} is fragment"
         case m.PortIs(role):
             return f"port is {role}"
+        case m.IsLimited():
+            return "error is limited"
         case m.Not(operand):
             return f"not ({condition(operand)})"
         case m.And(operands):

@@ -9,6 +9,7 @@ from .model import Derived, Field, Header
 #: Protocol numbers of headers whose checksum covers a pseudo header (RFC 9293, 768, 4443).
 UPPER_LAYER = {"tcp": 6, "udp": 17, "icmpv6": 58}
 NETWORK = ("ipv4", "ipv6")
+FRAGMENTED = ("ipv4", "ipv6_fragment")  # which say that a packet is a part of one
 LAYER4 = ("tcp", "udp")  # whose ports are `l4`
 
 

@@ -55,7 +55,7 @@ element
       ('{' symbol (',' symbol)* '}')?
     ;
 
-symbol : name '=' number ;
+symbol : name '=' number 'reserved'? ;
 
 rule_ : 'rule' name '[' number ']' 'named'? ('by' name)? '{' clause* '}' ;
 
@@ -81,7 +81,7 @@ action : 'action' name '(' name ')' block ;
 
 stage : 'stage' name block ;
 
-hook : 'on' name '{' verdict '}' ;
+hook : 'on' name '{' (verdict | 'continue') '}' ;
 
 run : 'run' name ('->' name)* ;
 
@@ -170,37 +170,37 @@ literal : NUMBER | ADDRESS ;
 // Where a name begins a line, the words that may continue the line before it are left out.
 
 name
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 memberName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via' | 'write' | 'before' | 'behind'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via' | 'write' | 'before' | 'behind'
     ;
 
 edgeName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'before' | 'behind'
     ;
 
 matchName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'queue' | 'state' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'ports' | 'queue' | 'reserved' | 'state' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 
 statementName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'to' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'ports' | 'state' | 'precedence' | 'priority' | 'reserved' | 'to' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write'
     ;
 
 poppedName
-    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named' | 'over'
-    | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'via'
+    : IDENT | 'action' | 'ages' | 'back' | 'by' | 'continue' | 'count' | 'from' | 'header' | 'icmp' | 'link' | 'max' | 'named'
+    | 'over' | 'parser' | 'ports' | 'queue' | 'state' | 'precedence' | 'priority' | 'reserved' | 'via'
     | 'accept' | 'extent' | 'payload' | 'require' | 'size' | 'write' | 'before' | 'behind'
     ;
 

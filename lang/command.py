@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
@@ -37,7 +38,8 @@ def run(command: click.Command, program: str) -> NoReturn:
 
 def _status(command: click.Command, program: str) -> int:
     try:
-        command.main(prog_name=program, standalone_mode=False)
+        # Click returns the status of an `Exit`; what commands return is None.
+        returned = command.main(prog_name=program, standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
@@ -51,11 +53,13 @@ def _status(command: click.Command, program: str) -> int:
         said, status = ending(error, program)
         click.echo(said, err=True, nl=False)
         return status
-    return 0
+    return returned if isinstance(returned, int) else 0
 
 
-def complain(diagnostics: list[Diagnostic], program: str) -> None:
-    """Print diagnostics to standard error."""
+def complain(diagnostics: Sequence[Diagnostic], program: str) -> None:
+    """Print diagnostics, if there are any, to standard error."""
+    if not diagnostics:
+        return
     from .ending import account
 
     click.echo(account(diagnostics, program), err=True, nl=False)

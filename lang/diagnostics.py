@@ -41,8 +41,12 @@ class Diagnostics:
 
     found: list[Diagnostic] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self._known = set(self.found)
+
     def add(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self.found:
+        if diagnostic not in self._known:
+            self._known.add(diagnostic)
             self.found.append(diagnostic)
 
     def extend(self, more: Iterable[Diagnostic]) -> None:

@@ -6,7 +6,8 @@ from . import faults
 from .diagnostics import Diagnostic
 from .frozen import Frozen
 from .lexer import Token, span
-from .source import Source
+from .planned import planned
+from .source import Source, Span
 
 HARD = frozenset(
     "and append as bridge choose clamp counts default drop else find forward gives ie if import is"
@@ -30,18 +31,19 @@ _WHOLE = {
     "block": ("find", "a statement or a `}`"),
     "statement": ("find", "a statement"),
     "matchOn": ("}", "a case such as `DROP => drop`, or a `}`"),
+    "hook": ("continue", "`pass`, `drop`, `reply icmp` or `continue`"),
     "verdict": ("pass", "`pass`, `drop`, `default`, `send back` or `reply icmp`"),
 }
 
 
 class Place(Frozen):
-    """Where the grammar does not go on: the token, the rule being read, what it wants, and the
-    words that it would have taken at this and earlier tokens."""
+    """Where the grammar does not go on: the token, the rules being read (innermost first), what it
+    wants, and the words that it would have taken at this and earlier tokens."""
 
     source: Source
     tokens: list[Token]
     index: int
-    rule: str
+    rules: tuple[str, ...]
     wanted: set[str]
     seen: dict[int, set[str]]
 
@@ -49,10 +51,34 @@ class Place(Frozen):
     def token(self) -> Token:
         return self.tokens[self.index]
 
+    @property
+    def rule(self) -> str:
+        return self.rules[0]
+
+    def span(self, index: int, count: int = 1) -> Span:
+        """The place of so many tokens from that one on."""
+        last = self.tokens[min(index + count, len(self.tokens)) - 1]
+        return self.source.span(self.tokens[index].start, last.stop)
+
 
 def explain(place: Place) -> Diagnostic:
     """The one diagnostic for what stands at `place`."""
-    return _misspelt(place) or _reserved(place) or _plain(place)
+    return _planned(place) or _misspelt(place) or _reserved(place) or _plain(place)
+
+
+def _planned(place: Place) -> Diagnostic | None:
+    """A word of a later release: at the place, or read as a name in front of it."""
+    at = place.index
+    if place.rule == "pipeline":
+        return planned(place.span(at), "declaration")
+    if "rule_" in place.rules:  # read as an element that is matched, and the kind of match
+        near = (place.span(i) for i in range(at - 2, at + 1))
+        return next(filter(None, (planned(where, "clause") for where in near)), None)
+    if place.rule == "statement":
+        return planned(place.span(at - 1), "statement") or planned(place.span(at, 2), "statement")
+    if place.rule == "block":
+        return planned(place.span(at - 1), "condition") or planned(place.span(at), "condition")
+    return None
 
 
 def _misspelt(place: Place) -> Diagnostic | None:

@@ -117,6 +117,12 @@ def too_deep(where: Span, limit: int) -> Diagnostic:
     )
 
 
+def too_many_branches(where: Span, limit: int) -> Diagnostic:
+    labels = (Label(where, f"this is branch {limit + 1}"),)
+    hint = f"at most {limit} are read: rules of a table may say which case it is"
+    return Diagnostic("H0108", "this has too many `else if`", labels, hint)
+
+
 def unreadable(source: Source, why: str, hint: str = "") -> Diagnostic:
     return Diagnostic("H0109", f"cannot read {source.name}: {why}", (), hint)
 
@@ -191,10 +197,18 @@ def not_next(where: Span) -> Diagnostic:
     )
 
 
+def not_in_this_release(where: Span, label: str, instead: str) -> Diagnostic:
+    """See planned.py."""
+    title = f"`{where.text}` is not in this release"
+    return Diagnostic("H0119", title, (Label(where, label),), instead)
+
+
 def nearest(word: str, candidates: list[str]) -> str:
     """`did you mean …?`, more careful with short words than `did_you_mean` alone."""
     if len(word) < 2:
         return ""
+    if word in ("elif", "elseif"):
+        return "did you mean `else if`?"
     return did_you_mean(word, [c for c in candidates if abs(len(c) - len(word)) <= 2])
 
 
@@ -254,9 +268,9 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "H0108": Explanation(
         "the text is nested too deeply",
-        "Brackets and `else if` chains may nest 32 levels deep, and an expression may have 64 "
-        "operators. No network function needs more, and the limit keeps every tool that reads the "
-        "file safe.",
+        "Brackets may nest 32 levels deep, a chain of `else if` may have 512 branches, with those "
+        "of the chains around it, and an expression may have 64 operators. No network function "
+        "needs more, and the limit keeps every tool that reads the file safe.",
     ),
     "H0109": Explanation(
         "a file cannot be read",
@@ -313,6 +327,15 @@ EXPLANATIONS: dict[str, Explanation] = {
         "some are made of two.",
         f"stage {'forward_what_comes_from_the_lan_' * 3} {{ pass }}",
         "stage forward_what_comes_from_the_lan { pass }",
+    ),
+    "H0119": Explanation(
+        "a word of a later release",
+        "This release has no meters, no rules that age, no copies of packets (`mirror`, `flood`), "
+        "no events that packets raise (`event`, `emit`), no names for values (`const`, `let`), no "
+        "sets (`in`), no clock (`now`), and no `+=`. The help line says what there is in place of "
+        "it. Where they would mean nothing else these words may be names.",
+        "rule PDR [64k] {\n  counts packets\n  meters mbr, burst\n}",
+        "rule PDR [64k] {\n  counts packets, bytes\n}",
     ),
     "H0115": Explanation(
         "something follows the last branch of an `if`",

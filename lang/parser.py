@@ -6,6 +6,7 @@ strategy that says what would fit and finds a place to go on, so that one run sh
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -228,14 +229,10 @@ class _Careful(ErrorStrategy):
         looping = state.stateType in _LOOPS
         if not looping or recognizer._ctx.getRuleIndex() not in _LIST_RULES or stream.LA(1) == -1:
             raise InputMismatchException(recognizer)
-        self._report(recognizer, wanted)
-        self._skip(stream, stream.tokens[stream.index])
         fits = {-1, *wanted}
         while stream.LA(1) not in fits:
-            depth = stream.tokens[stream.index].depth
-            stream.consume()
-            while stream.tokens[stream.index].depth > depth and stream.LA(1) != -1:
-                stream.consume()
+            self._report(recognizer, wanted)
+            self._skip(stream, stream.tokens[stream.index])
 
     def recoverInline(self, recognizer: Any) -> Token:
         raise InputMismatchException(recognizer)
@@ -283,6 +280,14 @@ class _Careful(ErrorStrategy):
         if any(self.source.position(token.start)[0] in self.silent for token in near):
             return
         texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
-        rule = HelioParser.ruleNames[recognizer._ctx.getRuleIndex()]
-        place = expected.Place(self.source, self.lexed.tokens, stream.index, rule, texts, self.seen)
+        rules = tuple(_rules(recognizer._ctx))
+        tokens = self.lexed.tokens
+        place = expected.Place(self.source, tokens, stream.index, rules, texts, self.seen)
         self.faults.append(expected.explain(place))
+
+
+def _rules(context: Any) -> Iterator[str]:
+    """The grammar's rules that are being read, innermost first."""
+    while context is not None:
+        yield HelioParser.ruleNames[context.getRuleIndex()]
+        context = context.parentCtx

@@ -135,14 +135,16 @@ class _Printer(Statements):
             return
         head += " " * (types - len(_types(node))) + "  {"
         if not self.broken(end, node.span.end):
-            symbols = ", ".join(f"{s.name.text} = {s.value.text}" for s in node.symbols)
+            symbols = ", ".join(f"{s.name.text} = {_value(s)}" for s in node.symbols)
             self.write(f"{head} {symbols} }}", node.span.end)
             return
         self.write(head, end)
         longest = width(s.name.text for s in node.symbols)
         for symbol in node.symbols:
             comma = "" if symbol is node.symbols[-1] else ","
-            self.line(symbol, 2, f"{symbol.name.text:<{longest}} = {symbol.value.text}{comma}")
+            self.item(symbol, 2, symbol.doc)
+            text = f"{symbol.name.text:<{longest}} = {_value(symbol)}{comma}"
+            self.write(text, symbol.span.end)
         self.close(node, 1)
 
     def declaration(self, node: tree.Declaration) -> None:
@@ -247,6 +249,10 @@ def _clause(node: tree.Member) -> str:
 
 def _enumerates(node: tree.Declaration) -> bool:
     return isinstance(node, tree.InformationElement) and bool(node.symbols)
+
+
+def _value(symbol: tree.Symbol) -> str:
+    return symbol.value.text + (" reserved" if symbol.reserved else "")
 
 
 def _types(node: tree.Declaration) -> str:

@@ -103,5 +103,10 @@ def quoted(name: str) -> str:
     return name if is_word(name) else f'"{name}"'
 
 
+def is_name(text: str) -> bool:
+    """Whether a request can spell it as a name."""
+    return text.isprintable() and '"' not in text
+
+
 def unquoted(text: str) -> str:
     return text[1:-1] if text[:1] == '"' and text[-1:] == '"' and len(text) > 1 else text

@@ -179,8 +179,11 @@ class _Builder(StatementBuilder):
         )
 
     def symbol(self, context: Context) -> tree.Symbol:
-        name, _, number = context.children
-        return tree.Symbol(self.span(context), self.name(name), self.number(number))
+        doc = self.doc(context)
+        name, _, number, *reserved = context.children
+        return tree.Symbol(
+            self.span(context), self.name(name), self.number(number), bool(reserved), doc
+        )
 
     def decl_rule(self, context: Context, children: list[Any], span: Span) -> tree.Rule:
         doc = self.doc(context)
@@ -244,7 +247,10 @@ class _Builder(StatementBuilder):
         return tree.Stage(span, self.name(children[1]), self.block(children[2]), doc)
 
     def decl_on(self, context: Context, children: list[Any], span: Span) -> tree.Hook:
-        return tree.Hook(span, self.name(children[1]), self.verdict(children[3]))
+        said = children[3]
+        if type(said) is Token:
+            return tree.Hook(span, self.name(children[1]), tree.Verdict(self.at(said), "continue"))
+        return tree.Hook(span, self.name(children[1]), self.verdict(said))
 
     def decl_run(self, context: Context, children: list[Any], span: Span) -> tree.Run:
         return tree.Run(span, self.names(children[1:]))

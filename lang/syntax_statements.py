@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,10 @@ from .source import Source, Span
 Context = Any  # of the generated parser
 MOST_OPERATORS = 2 * DEEPEST
 """In one expression, however nested."""
+MOST_BRANCHES = 512
+"""`if` and `else if`, of a chain and those that it stands in."""
+_FRAMES = 10_000
+"""Of Python, for each branch is within the one before: all that goes through a tree takes some."""
 
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _OPERATORS = {*_COMPARISONS, "+", "-", "*", "&", "<<", ">>", "and", "or", "not"}
@@ -27,6 +32,7 @@ class StatementBuilder:
         self.source = source
         self.lexed = lexed
         self.faults: list[Diagnostic] = []
+        self.branches = 0  # of the chains that are being built
 
     # ---- helpers -----------------------------------------------------------------------------
 
@@ -124,9 +130,14 @@ class StatementBuilder:
                 last = branch
             else:
                 branches.append((branch, branch.children[2], branch.children[3]))
-        if len(branches) > DEEPEST:
-            self.faults.append(faults.too_deep(self.at(branches[DEEPEST][0].start), DEEPEST))
-            branches = branches[:DEEPEST]
+        left = max(0, MOST_BRANCHES - self.branches)
+        if len(branches) > left:
+            where = self.at(branches[left][0].start)
+            self.faults.append(faults.too_many_branches(where, MOST_BRANCHES))
+            branches = branches[: max(1, left)]
+        self.branches += len(branches)
+        if self.branches > DEEPEST:
+            sys.setrecursionlimit(max(_FRAMES, sys.getrecursionlimit()))
         otherwise = self.block(last.children[1]) if last is not None else None
         end = self.span(context).end
         for branch, condition, then in reversed(branches):
@@ -135,6 +146,7 @@ class StatementBuilder:
             span = Span(self.source, opening.start, end)
             result = tree.If(span, self.expr(condition), self.block(then), otherwise)
             otherwise = tree.Block(span, (result,))
+        self.branches -= len(branches)
         return result
 
     def match_on(self, context: Context) -> tree.MatchOn:

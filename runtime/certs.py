@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from .agent import faults
 from .faults import refused
@@ -69,6 +69,31 @@ def _check(found: Identity, path: Path) -> None:
     if certificate.not_valid_after_utc < datetime.now(UTC):
         when = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
         raise refused(faults.bad_identity(str(path), f"the certificate expired on {when}"))
+
+
+class Ending(NamedTuple):
+    """A certificate: what it is (`agent`, `authority`), of whom (RFC 4514), and when it ends, in
+    seconds of the Unix epoch."""
+
+    name: str
+    subject: str
+    ends: float
+
+
+def endings(path: Path) -> list[Ending]:
+    """Of an identity's certificates (see `read_identity`), also of those that have ended. Raises
+    `Refused`."""
+    from cryptography import x509
+
+    found = []
+    for name, file in (("agent", f"{path}.pem"), ("authority", path.parent / "ca.pem")):
+        try:
+            read = x509.load_pem_x509_certificate(read_octets(Path(file), _LARGEST))
+        except ValueError as error:
+            raise refused(faults.bad_identity(str(file), f"it cannot be read: {error}")) from None
+        subject = read.subject.rfc4514_string()
+        found.append(Ending(name, subject, read.not_valid_after_utc.timestamp()))
+    return found
 
 
 def role_of(names: list[bytes]) -> Role | None:

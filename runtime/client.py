@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -145,8 +145,10 @@ class Client:
     def bulk(
         self, columns: Columns | bytes, *, if_revision: int | None = None, key: str = ""
     ) -> Outcome:
-        """Many new rules of a kind, packed (as in a `.hpr` file), in one transaction."""
+        """Many new rules of a kind, packed (as in a `.hpr` file), in one transaction. The warnings
+        are those about the columns and the agent's."""
         octets = columns if isinstance(columns, bytes) else _packed(columns)
+        warnings = () if isinstance(columns, bytes) else columns.warnings
         begin = pb.BulkBegin(pipeline=self.pipeline, if_revision=if_revision, idempotency_key=key)
 
         def parts() -> Iterator[pb.BulkPart]:
@@ -154,7 +156,8 @@ class Client:
                 piece = octets[at : at + _PART]
                 yield pb.BulkPart(columns=piece) if at else pb.BulkPart(begin=begin, columns=piece)
 
-        return messages.outcome(self._call("BulkApply", parts()))
+        done = messages.outcome(self._call("BulkApply", parts()))
+        return replace(done, warnings=(*warnings, *done.warnings))
 
     def message(
         self, request: str | Request | bytes, *, if_revision: int | None = None, key: str = ""

@@ -7,7 +7,7 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .loading.bundle import Bundle
     from .loading.either import AnyLoaded
     from .looking.reader import Reader
+    from .looking.status import Overlay, StatusView
 
 
 class LoadedNow(NamedTuple):
@@ -65,6 +66,13 @@ class Control(Protocol):
     def push(self, file: Path, kind: str) -> Outcome: ...
     def rules(self, which: Meant) -> list[Shown]: ...
     def entries(self, state: str) -> list[Entry]: ...
+
+    def overlays(self) -> list[Overlay]:
+        """With what is known of them."""
+
+    def status(self) -> StatusView:
+        """Of the pipeline that is named, or of all."""
+
     def statistics(self) -> Statistics: ...
     def refresh(self) -> RefreshedNow: ...
 
@@ -95,15 +103,11 @@ class Local:
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow:
         from .edge.reading import read_here, read_source
-        from .loading.attach import not_routing
         from .loading.either import load
 
         wanted, warnings = read_here(read_source(config), bundle.manifest)
         with load(bundle, wanted, self.name) as loaded:
-            found = list(warnings.found)
-            if bundle.manifest.forwards:
-                found += not_routing(loaded.ports, wanted.spans)
-            return _loaded_now(loaded, found)
+            return _loaded_now(loaded, [*warnings.found, *loaded.warnings])
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
         from .card.loaded import LoadedCard
@@ -163,6 +167,17 @@ class Local:
 
     def entries(self, state: str) -> list[Entry]:
         return self._reader.entries(next(s for s in self.manifest().states if s.name == state))
+
+    def overlays(self) -> list[Overlay]:
+        from .looking.status import overlays_of
+
+        return overlays_of(self._reader)
+
+    def status(self) -> StatusView:
+        from .loading.releases import pick
+        from .looking.status import local_status
+
+        return local_status([pick(self.name)] if self.name else self.names()[0])
 
     def statistics(self) -> Statistics:
         from .looking.report import shown
@@ -238,6 +253,24 @@ class Remote:
 
     def entries(self, state: str) -> list[Entry]:
         return list(self.client.entries(state))
+
+    def overlays(self) -> list[Overlay]:
+        from .rpc.viewing import overlays_of
+
+        name = self.client.schema().pipeline
+        found = (p for p in self.client.status().pipelines if p.pipeline == name)
+        return [overlay for pipeline in found for overlay in overlays_of(pipeline)]
+
+    def status(self) -> StatusView:
+        from .faults import not_loaded, refused
+        from .rpc.viewing import view_of
+
+        reply, name = self.client.status(), self.client.pipeline
+        names = [pipeline.pipeline for pipeline in reply.pipelines]
+        if name and name not in names:
+            raise refused(not_loaded(name, names))
+        view = view_of(reply, self.client.intents())
+        return replace(view, pipelines=[p for p in view.pipelines if name in ("", p.name)])
 
     def statistics(self) -> Statistics:
         found = self.client.stats()

@@ -87,6 +87,7 @@ def serve(
     sys.setswitchinterval(0.0005)
     from ..lang.render import render
     from .agent.agent import Agent
+    from .intents.pusher import Pusher
     from .journal.store import Store
     from .kernel.handles import Object
     from .rpc.guard import Limits
@@ -115,8 +116,11 @@ def serve(
         tell_manager("READY=1")
         service.readers.start()
         herald = _herald(home, agent)
+        pusher = Pusher(agent.owners, agent.intents.told, service.counts)
+        pusher.start()
         stop.wait()
         tell_manager("STOPPING=1")
+        pusher.stop()
         if herald is not None:
             herald.stop()
         server.stop(GRACE)

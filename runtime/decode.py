@@ -33,14 +33,16 @@ class ParserRun:
             self._owned = loading.pop_all()
 
     def parse(self, frame: bytes) -> tuple[list[int], str]:
-        """The words that the programs left (`lowering/tell.py`), and why the frame is malformed
-        (empty if it is not). Raises BpfError."""
+        """The words that the programs left (`lowering/tell.py`), and why the frame is malformed, or
+        "tiny_fragment" of one (empty if neither). Raises BpfError."""
         told: list[int] = []
         reason = ""
         for run, words in self._runs:
             words.cast("B")[:] = bytes(words.nbytes)
             outcome = run.run(frame, _PORT)
             reason = next((what for group, what in outcome.events if group == "malformed"), "")
+            if ("hook", "tiny_fragment") in outcome.events:
+                reason = "tiny_fragment"
             told = [a | b for a, b in zip(told, words, strict=True)] if told else words.tolist()
         return told, reason
 

@@ -37,7 +37,7 @@ EDGE: dict[str, Explanation] = {
     ),
     "H0604": Explanation(
         "a key is unknown",
-        "The keys are `bundle`, `ports`, `rules`, `default`, `control`, `mode`, `icmp`, "
+        "The keys are `bundle`, `ports`, `rules`, `default`, `control`, `mode`, `reports`, `icmp`, "
         "`liveness` and `congestion` where the pipeline has a use for them, and for each "
         "named rule kind its plural: `overlays` for OVERLAY. A port has `role`, `interface`, "
         "`vlan` and `number`; a rule its own elements and `id`.",
@@ -119,11 +119,20 @@ EDGE: dict[str, Explanation] = {
 
 LOADING: dict[str, Explanation] = {
     "H0620": Explanation(
-        "a CPU could be calm and hot at once",
-        "Between `calm` and `cpu`, both in per cent, nothing changes: without that gap traffic "
-        "would be sent on and taken back in turn.",
+        "congestion would begin and end at once",
+        "Between `backlog_calm` and `backlog`, in per cent of a queue, and between `calm` and "
+        "`cpu`, in per cent of a CPU, nothing changes: without that gap traffic would be diverted "
+        "and taken back in turn.",
         "congestion: {cpu: 80, calm: 80}",
         "congestion: {cpu: 80, calm: 60}",
+    ),
+    "H0621": Explanation(
+        "reports cannot be sent where the file says",
+        "`otlp` is the URL at which a collector takes OTLP over HTTP, with its path; who may send "
+        "there says a token in a file, `token_file`, not the URL. `ca` and `token_file` are read "
+        "by the agent, wherever it runs: their paths begin with a slash.",
+        "reports: {otlp: collector.example.net}",
+        "reports: {otlp: https://collector.example.net:4318/v1/metrics}",
     ),
     "H0617": Explanation(
         "a time that cannot be used",
@@ -237,14 +246,22 @@ LOADING: dict[str, Explanation] = {
         "an interface takes no redirected frames",
         "Forwarding hands frames to the driver of the port they leave by. A veth takes them "
         "only while its other end polls: with GRO on, or with a native XDP program. Otherwise "
-        "they would be lost without a trace, so the load is refused. ICMP answers, which leave by "
-        "the port the packet came in by, are seen at once only where that port's other end runs "
-        "a native XDP program; with GRO alone they may wait for the next frame.",
+        "they would be lost without a trace, so the load is refused. A veth learns of its other "
+        "end's GRO when that is switched while the other end is up, and when it is itself set up: "
+        "GRO that was on before the other end came up does not count. Switched off and on it does.",
     ),
     "H0727": Explanation(
         "a program cannot be attached",
         "The kernel's reason is in the message; for most drivers the MTU must leave room for a "
         "packet in one page.",
+    ),
+    "H0729": Explanation(
+        "a veth does not deliver what is sent back by it",
+        "A warning: `send back` and `reply icmp` send a packet out by the port that it came in by. "
+        "A veth hands such frames (XDP_TX) to its other end only where a native XDP program is "
+        "attached there. With GRO alone they wait until another frame goes that way; without it "
+        "they are lost. A program that passes everything will do: examples/pass.bpf.c. Physical "
+        "interfaces and `mode: generic` need nothing.",
     ),
 }
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from errno import E2BIG, EACCES, EINVAL, ENOMEM, ENOTDIR, EPERM
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..compiler.manifest import RuleKind
 from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.source import Span
 from .kernel.faults import too_old
 
+if TYPE_CHECKING:
+    from .kernel.netlink import Link
+    from .loading.room import TableMemory
+
 #: What libxdp calls the program by which several share an interface.
 DISPATCHER = "xdp_dispatcher"
+MORE_MEMORY = "free some memory, or raise the memory limit of the control group"
+_SHOWN = 5  # tables whose memory a message lists
 REPORT = "please report this: what you did, and the bundle's directory"
 
 
@@ -96,7 +103,8 @@ def several_loaded(have: Iterable[str]) -> Diagnostic:
 def busy(name: str, by: str) -> Diagnostic:
     who = f" (process {by})" if by else ""
     return Diagnostic("H0709", f"another program{who} is changing the pipeline `{name}`", (),
-                      "one writer works at a time: try again when it has ended")  # fmt: skip
+                      "one writer works at a time: try again when it has ended; if that is an "
+                      "agent (`heliod`), leave out `--local`")  # fmt: skip
 
 
 def damaged(name: str, why: str) -> Diagnostic:
@@ -185,15 +193,37 @@ def no_native(interface: str, span: Span | None, why: str) -> Diagnostic:
                       "`mode: generic` works on every interface, slower")  # fmt: skip
 
 
-def no_redirect(interface: str, span: Span | None, kind: str) -> Diagnostic:
+def no_redirect(
+    interface: str, span: Span | None, kind: str, other: Link | None = None
+) -> Diagnostic:
+    """`other`: of a veth, its other end, where that is known."""
     help_ = "`mode: generic` does without"
     if kind == "veth":
+        peer = other.name if other is not None else "PEER"
+        first = "" if other is None or other.up else f"`ip link set {peer} up`, then "
         help_ = (
-            "a veth takes them while its other end has GRO or a native XDP program: "
-            "`ethtool -K PEER gro on`; or `mode: generic`"
+            f"a veth takes them while its other end, {peer}, polls: {first}`ethtool -K {peer} gro "
+            f"off` and `ethtool -K {peer} gro on`{_within(other)} (the veth only sees GRO change "
+            "while that is up); or `mode: generic`"
         )
     return Diagnostic("H0726", f"`{interface}` would lose the packets that are forwarded to it",
                       _at(span, "this interface takes no redirected frames"), help_)  # fmt: skip
+
+
+def not_answering(interface: str, span: Span | None, other: Link) -> Diagnostic:
+    return Diagnostic(
+        "H0729",
+        f"what the pipeline sends back by `{interface}` is lost, or waits for the next frame",
+        (Label(span, f"its other end, {other.name}, has no XDP program"),) if span else (),
+        f"a veth delivers it to a native XDP program, which may pass everything: `ip link set "
+        f"{other.name} xdpdrv object pass.o section xdp`{_within(other)} (examples/pass.bpf.c)",
+        "warning",
+    )
+
+
+def _within(other: Link | None) -> str:
+    """Where the other end of a veth is."""
+    return " in its network namespace" if other is not None and other.other_in is not None else ""
 
 
 def not_attached(interface: str, span: Span | None, why: str, mend: str) -> Diagnostic:
@@ -212,9 +242,40 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
     if error.errno == ENOTDIR or "bpf file system" in str(error):
         return no_bpffs(error.mend)
     if error.errno == ENOMEM:
-        return kernel_lacks(f"let us {doing}", "out of memory", "free some memory, or raise the "
-                            "memory limit of the control group")  # fmt: skip
+        return Diagnostic("H0330", f"there is not enough memory to {doing}", (), MORE_MEMORY)
     return kernel_lacks(f"let us {doing}", f"{error.operation}: {error.reason}", error.mend)
+
+
+def no_room(pipeline: str, tables: Sequence[TableMemory], free: int) -> Diagnostic:
+    """`free`: bytes on this machine."""
+    needed = f"{mebibytes(sum(t.at_load for t in tables))} of memory"
+    return _too_large(pipeline, {t: t.at_load for t in tables}, needed, free)
+
+
+def may_run_out(pipeline: str, tables: Sequence[TableMemory], free: int) -> Diagnostic:
+    """`free`: bytes on this machine."""
+    full = f"{mebibytes(sum(t.full for t in tables))} of memory when they are full"
+    found = _too_large(pipeline, {t: t.full for t in tables}, full, free)
+    return replace(found, severity="warning")
+
+
+def _too_large(
+    pipeline: str, sizes: Mapping[TableMemory, int], needed: str, free: int
+) -> Diagnostic:
+    largest = sorted((t for t in sizes if t.what), key=lambda t: -sizes[t])
+    shown = [f"{t.name} [{t.capacity}] {mebibytes(sizes[t])}" for t in largest[:_SHOWN]]
+    if others := largest[_SHOWN:]:
+        shown.append(f"{len(others)} others {mebibytes(sum(sizes[t] for t in others))}")
+    return Diagnostic(
+        "H0330",
+        f"the tables of `{pipeline}` take {needed}, {mebibytes(free)} are available", (),
+        f"{', '.join(shown)}: declare fewer rules, {MORE_MEMORY}",
+    )  # fmt: skip
+
+
+def mebibytes(size: int) -> str:
+    """A number of bytes as people read it."""
+    return f"{size / (1 << 20):,.1f} MiB"
 
 
 # ---- tables ---------------------------------------------------------------------------------
@@ -271,7 +332,7 @@ def of_tables(error: Exception, kinds: Mapping[str, RuleKind]) -> Diagnostic:
     named = re.search(r"`(\w+)_entries?`?|`(\w+)`", getattr(error, "operation", ""))
     name = (named[1] or named[2] or "") if named else ""
     kind = next((k for k in kinds.values() if name and k.prefix.startswith(name[:8])), None)
-    if kind is not None and getattr(error, "errno", 0) in (E2BIG, ENOMEM):
+    if kind is not None and getattr(error, "errno", 0) == E2BIG:
         return table_full(kind)
     return of_kernel(error, "change a table")
 
@@ -294,6 +355,17 @@ def too_large(path: str, most: int, piped: bool) -> Diagnostic:
 
 def unknown_file(path: str, help_: str) -> Diagnostic:
     return Diagnostic("H0741", f"what is in `{path}`?", (), help_)
+
+
+def not_one_rule(words: str) -> Diagnostic:
+    return Diagnostic("H0743", f"`{words}` is no one rule", (),
+                      "say a kind, a kind and one id or name, or a name")  # fmt: skip
+
+
+def no_such_kind(kind: str, have: Iterable[str]) -> Diagnostic:
+    known = sorted(have)
+    help_ = did_you_mean(kind, known) or f"the kinds are {', '.join(known)}"
+    return unknown_kind(f"`{kind}` is no kind of rule", help_)
 
 
 def unknown_kind(title: str, help_: str) -> Diagnostic:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..lang.diagnostics import did_you_mean
+from ..lang.diagnostics import Diagnostic, did_you_mean
 from ..lang.request import Request
 from ..lang.source import Source
 from ..lang.writing import write_files
@@ -52,6 +53,7 @@ def read_request(
 
 def pack(path: Path, out: Path, manifest: Manifest, kind: str) -> Columns:
     """Write the rules of a CSV to the `.hpr` file `out`. Raises `Refused`."""
+    from ..compiler.requests import identical
     from ..compiler.requests.columns import dump
     from ..compiler.requests.rulekinds import Kind
 
@@ -60,11 +62,14 @@ def pack(path: Path, out: Path, manifest: Manifest, kind: str) -> Columns:
     if out.suffix.lower() != ".hpr":
         help_ = "packed rules are known by the ending .hpr: give such a name with -o"
         raise faults.refused(faults.unknown_file(str(out), help_))
-    columns = _csv(
-        path, _text(path, "csv"), {r.name: Kind(manifest, r) for r in manifest.rules}, kind
-    )
+    kinds = {r.name: Kind(manifest, r) for r in manifest.rules}
+    columns = _csv(path, _text(path, "csv"), kinds, kind)
+    rule = kinds[columns.kind].rule
+    if rule.spread is not None or rule.grouped:
+        raise faults.refused(Diagnostic("H0470", f"{rule.name} has members: use a request", ()))
+    found = identical.check(columns, kinds[columns.kind])
     write_files({out: dump(columns)})
-    return columns
+    return replace(columns, warnings=(*columns.warnings, *found))
 
 
 def _csv(path: Path, source: Source, kinds: Mapping[str, Kind], kind: str) -> Columns:

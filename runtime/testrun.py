@@ -6,7 +6,7 @@ addresses, routes or neighbours is seen: all that comes from the given environme
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -36,6 +36,7 @@ from .loading.ports import (
     write_queues,
 )
 from .loading.releases import join_stages, prepare_object
+from .loading.room import load_object
 from .rules.plans import Changes, Plan
 from .rules.recovery import recover
 from .rules.sums import read_sums
@@ -76,7 +77,9 @@ class PrivateRun:
             join_stages(self.manifest, self.maps, programs)
             self._entries = {r: programs[self.manifest.entry(r).name] for r in self.manifest.roles}
             # No packet is ever on its way while rules change here: there is nothing to wait for.
-            self.writer = Writer(self.manifest, self.maps, _Given({}, {}), grace=lambda: None)
+            self.writer = Writer(
+                self.manifest, self.maps, _Given((), Environment(())), grace=lambda: None
+            )
             self._owned.callback(self.writer.close)
             recover(self.writer)
             write_queues(self.maps)
@@ -91,6 +94,8 @@ class PrivateRun:
         self._ports: dict[int, EnvironmentPort] = {}
         self._arrival = 0
         self._scratch = self.maps["scratch"]
+        self._slots = self.maps["port_slots"].mmap().cast("Q")
+        self._owned.callback(self._slots.release)
 
     def close(self) -> None:
         """May be called again."""
@@ -109,7 +114,7 @@ class PrivateRun:
         before: set the rules afterwards."""
         self._ports = {port.number: port for port in environment.ports}
         roles = self.manifest.roles
-        ports = [
+        self._known_ports = [
             Port(
                 p.number, p.name, roles.index(p.role), "", _NO_INTERFACE + p.number, p.mtu, p.mac,
                 p.address, p.address6, p.vlan, 0,
@@ -117,16 +122,18 @@ class PrivateRun:
             for p in environment.ports
         ]  # fmt: skip
         # Loopback takes no redirected frame, but the devmap has to have something.
-        write_ports(self.maps, ports, egress=_LOOPBACK)
-        neighbours = _in_octets(environment)
+        write_ports(self.maps, self._known_ports, egress=_LOOPBACK)
         local4 = {a.to_bytes(4, "big") for a in environment.local}
         write_local(self.maps, local4 | {a.to_bytes(16, "big") for a in environment.local6})
-        write_neighbours(self.maps, ports, neighbours)
+        self.set_neighbours(environment)
         write_icmp_limit(self.maps, environment.icmp)
         self.writer.control[1] = DEFAULT_VERDICTS[environment.default or self.manifest.default]
-        by_number = {port.number: port for port in ports}
-        self.writer.next_hops = _Given(by_number, neighbours)
+        self.writer.next_hops = _Given(self._known_ports, environment)
         self._arrival = 0
+
+    def set_neighbours(self, environment: Environment) -> None:
+        """Those that are looked up by what packets say. Rules keep their next hops."""
+        write_neighbours(self.maps, self._known_ports, _in_octets(environment))
 
     def set_rules(self, rules: Rules) -> None:
         """Exactly these rules. Raises `Refused`. Those of before go first: another rule book counts
@@ -196,6 +203,7 @@ class PrivateRun:
         if port != self._arrival:
             number = port.to_bytes(4, "little")
             self.maps["port_numbers"].update(_LOOPBACK.to_bytes(4, "little"), number)
+            self._slots[_LOOPBACK] = _LOOPBACK | port << 32
             self._arrival = port
         return self._entries[self._ports[port].role]
 
@@ -289,6 +297,11 @@ class KernelBackend:
         """As they are loaded; this closes them."""
         return self._run.programs
 
+    @property
+    def maps(self) -> dict[str, Map]:
+        """By name; this closes them."""
+        return self._run.maps
+
     @contextmanager
     def prepare(self, case: Any) -> Iterator[Prepared]:
         """`case` has an environment and an opening book."""
@@ -319,14 +332,17 @@ def _in_octets(environment: Environment) -> dict[tuple[int, bytes], bytes]:
 class _Given:
     """Next hops out of an environment's neighbours."""
 
-    def __init__(self, ports: Mapping[int, Port], known: Mapping[tuple[int, bytes], bytes]) -> None:
-        self._ports, self._known = ports, known
+    def __init__(self, ports: Iterable[Port], environment: Environment) -> None:
+        self._ports = {port.number: port for port in ports}
+        self._environment = environment
 
     def next_hop(self, port: int, address: bytes) -> bytes:
         found = self._ports.get(port)
         if found is None:
             return bytes(24)
-        return next_hop_octets(found, self._known.get((port, address)))
+        kind = "ip4" if len(address) == 4 else "ip6"
+        mac = self._environment.neighbour(port, int.from_bytes(address, "big"), kind)
+        return next_hop_octets(found, mac)
 
 
 class _Sums:
@@ -346,7 +362,7 @@ def _loaded(manifest: Manifest, build: bytes) -> Object:
     loaded = Object.open(build, name=manifest.pipeline)
     try:
         prepare_object(manifest, loaded)
-        loaded.load()
+        load_object(manifest, loaded)
     except BaseException:
         loaded.close()
         raise

@@ -89,7 +89,8 @@ def build_all(builds: Iterable[Build], pipelines: Iterable[str], out: Path) -> I
             for pipeline in checked:
                 write_bundle(compile_pipeline(pipeline), out / name_of(pipeline.name, build))
         except Refused as refused:
-            yield Verdict(pipeline.name, build, refused=refused.diagnostics[0].title)
+            found = refused.diagnostics[0]
+            yield Verdict(pipeline.name, build, refused=f"{found.code}: {found.title}")
         finally:
             del os.environ["HELIOC_CLANG"], os.environ["HELIOC_CPU"]
 

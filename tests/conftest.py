@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -127,6 +128,15 @@ def kernel() -> None:
         if CI:
             pytest.fail(f"CI must run every test, but {reason}", pytrace=False)
         pytest.skip(f"needs root and bpf: {reason}")
+
+
+@pytest.fixture(scope="session")
+def tshark() -> None:
+    """The test needs tshark. Without: skipped with the reason, or failed when CI=true."""
+    if shutil.which("tshark") is None:
+        if CI:
+            pytest.fail("CI must run every test, but there is no tshark", pytrace=False)
+        pytest.skip("there is no tshark")
 
 
 @pytest.fixture

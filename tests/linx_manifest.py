@@ -11,6 +11,7 @@ from helioc.compiler.manifest import (
     Manifest,
     Match,
     Requirement,
+    Reserved,
     RuleKind,
     Scratch,
     Spread,
@@ -20,8 +21,20 @@ PORTS = {"lan": 1, "wan1": 2, "wan2": 3}
 IFINDEXES = {1: 11, 2: 12, 3: 13}
 
 _IP4 = ("ip4", 32, "ip4")
+RESERVED = {
+    "action": (
+        Reserved(
+            "BUFFER", 4,
+            "XDP has no queue that holds packets. PASS leaves them to the kernel, whose queues do.",
+        ),
+        Reserved(
+            "DUPLICATE", 5,
+            "XDP cannot copy a packet. Mirror the port outside, on the switch for example.",
+        ),
+    )
+}  # fmt: skip
 ELEMENTS = tuple(
-    Element(name, number, type_, width, kind, symbols, references)
+    Element(name, number, type_, width, kind, symbols, references, reserved=RESERVED.get(name, ()))
     for name, number, (type_, width, kind), symbols, references in (
         ("src_ip", 1, _IP4, {}, ()),
         ("dst_ip", 2, _IP4, {}, ()),
@@ -39,6 +52,7 @@ ELEMENTS = tuple(
         ("vlan_id", 14, ("u12", 12, "uint"), {}, ()),
         ("dscp", 15, ("u6", 6, "uint"), {}, ()),
         ("src_mac", 16, ("mac", 48, "mac"), {}, ()),
+        ("priority", 18, ("u16", 16, "uint"), {}, ()),
     )
 )
 
@@ -79,7 +93,7 @@ OVERLAY = kind(
 )  # fmt: skip
 
 PDR = kind(
-    "PDR", 2, 65536, alternatives=("FAR", "LBR"), key_size=28,
+    "PDR", 2, 65536, alternatives=("FAR", "LBR"), key_size=28, priority=("priority", "priority"),
     match=(
         _match("src_ip", "lpm", 32, 128, None),
         _match("dst_ip", "lpm", 32, 96, None),

@@ -62,7 +62,13 @@ def user(draw: st.DrawFn) -> Packet:
         frag=draw(st.sampled_from([0, 0, 0, 1, 100])),
         options=draw(st.sampled_from(OPTIONS)),
     )
-    return packet / draw(layer4())
+    behind = draw(layer4())
+    if draw(st.integers(0, 4)):
+        return packet / behind
+    part = packet / Raw(bytes(behind)[: draw(st.integers(0, 30))])  # a fragment may end anywhere
+    part.proto = {TCP: 6, UDP: 17}.get(type(behind), 1)
+    part.flags, part.frag = draw(st.sampled_from([(1, 0), (1, 0), (0, 1), (0, 2), (0, 3)]))
+    return part
 
 
 @st.composite

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from helioc.compiler.lower import Join
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
 from helioc.compiler.phases import check_file, compile_pipeline
 from helioc.lang.parser import read
+from helioc.runtime.kernel.handles import Map
+from helioc.runtime.kernel.libbpf import possible_cpus
+from helioc.runtime.kernel.memory import map_memory
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import KernelBackend
 
@@ -20,6 +26,24 @@ def packet_cases_hold(path: Path, join: Join) -> int:
     bundle = compile_pipeline(pipeline, join)
     cases = read_tests(pipeline, bundle.manifest, read(path.with_suffix(".test.yaml")))
     with KernelBackend(Bundle(bundle.manifest, bundle.object)) as kernel:
+        memory_is_as_computed(kernel.maps)
         for result in run_tests(pipeline, cases, (Interpreted(pipeline), kernel)):
             assert result.ok, "\n".join((result.case.name, *result.problems))
     return len(cases)
+
+
+def memory_is_as_computed(maps: Mapping[str, Map]) -> None:
+    """What the kernel accounts to maps that are nearly empty, within 0.1 % of all and 512 bytes of
+    each."""
+    taken = {name: memlock(table) for name, table in maps.items()}
+    expected = {n: map_memory(t.spec, possible_cpus()).accounted for n, t in maps.items()}
+    assert {n: (taken[n], e) for n, e in expected.items() if abs(taken[n] - e) > 512} == {}
+    assert sum(expected.values()) == pytest.approx(sum(taken.values()), rel=0.001)
+
+
+def memlock(table: Map) -> int:
+    """Bytes that the kernel accounts to a map."""
+    said = Path(f"/proc/self/fdinfo/{table.fileno()}").read_text()
+    found = re.search(r"^memlock:\s+(\d+)$", said, re.MULTILINE)
+    assert found
+    return int(found[1])

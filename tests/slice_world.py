@@ -94,3 +94,21 @@ def slice_world(lab: Lab, directory: Path) -> Iterator[tuple[World, Wire, str]]:
         wire.close()
         if (ROOT / made.name).exists():
             unload(made.name)
+
+
+@contextmanager
+def slice_pair(lab: Lab, directory: Path) -> Iterator[tuple[World, World]]:
+    """Two edges, 10.9.0.1 and 10.9.0.3, whose ports are the ends of one wire; nothing is loaded."""
+    rooms = lab.namespace("one"), lab.namespace("two")
+    lab.wire(rooms[0], "nic0", rooms[1], "nic0")
+    phases.write_bundle(compiled(), directory / "bundle")
+    (directory / "edge.yaml").write_text(EDGE)
+    one, two = (World(room, f"ht{os.getpid()}-s{next(_numbers)}", directory) for room in rooms)
+    for room, address in zip(rooms, ("10.9.0.1/24", "10.9.0.3/24"), strict=True):
+        room.address("nic0", address)
+    try:
+        yield one, two
+    finally:
+        for made in (one, two):
+            if (ROOT / made.name).exists():
+                unload(made.name)

@@ -6,9 +6,18 @@ from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.explain import Explanation
 
 LINK_TYPES = {
-    0: "BSD loopback", 101: "raw IP", 105: "IEEE 802.11", 113: "Linux cooked", 127: "radiotap",
-    220: "USB", 228: "raw IPv4", 229: "raw IPv6", 276: "Linux cooked, version 2",
-}  # fmt: skip
+    0: "BSD loopback",
+    12: "raw IP",
+    14: "raw IP",
+    101: "raw IP",
+    105: "IEEE 802.11",
+    113: "Linux cooked",
+    127: "radiotap",
+    220: "USB",
+    228: "raw IPv4",
+    229: "raw IPv6",
+    276: "Linux cooked, version 2",
+}
 
 
 def refused(diagnostic: Diagnostic) -> Refused:
@@ -22,7 +31,7 @@ def no_capture(name: str, start: bytes) -> Diagnostic:
 
 
 def compressed(name: str, how: str, tool: str) -> Diagnostic:
-    help_ = f"unpack it first: {tool} {name}"
+    help_ = f"unpack it before: {tool} -c CAPTURE | helioc decode PIPELINE.hp -"
     return Diagnostic("H0802", f"{name} is compressed by {how}", (), help_)
 
 
@@ -36,9 +45,14 @@ def damaged(name: str, at: int, what: str) -> Diagnostic:
     return Diagnostic("H0804", title, (), "what stands in front of it was read")
 
 
+def not_unpacked(name: str, at: int, why: str) -> Diagnostic:
+    title = f"{name} is damaged in front of byte {at:,}: gzip cannot unpack it ({why})"
+    return Diagnostic("H0804", title, (), "what stands in front of it was read")
+
+
 def foreign_link(name: str, link: int) -> Diagnostic:
-    title = f"the packets of {name} are no Ethernet frames: {link_name(link)}"
-    help_ = "a pipeline's parser begins with Ethernet: capture on an Ethernet interface"
+    title = f"the packets of {name} are neither Ethernet frames nor IP packets: {link_name(link)}"
+    help_ = "capture on an Ethernet or tun interface, or on `any`"
     return Diagnostic("H0805", title, (), help_)
 
 
@@ -55,8 +69,8 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "H0802": Explanation(
         "a capture that is compressed",
-        "Captures are read as they are, without unpacking: a few octets can unpack to more than a "
-        "disk holds.",
+        "gzip is unpacked while it is read, whatever the file is called. Other compressions are "
+        "not: let their own tool write to a pipe, and read that as `-`.",
     ),
     "H0803": Explanation(
         "a capture that ends too early",
@@ -67,13 +81,14 @@ EXPLANATIONS: dict[str, Explanation] = {
         "a capture that is damaged",
         "The octets at this place of the file cannot be what they should be there: a length beyond "
         "all measure (over 262,144 octets for a packet, 16 MiB for a block), a block whose two "
-        "lengths differ, a packet of an interface that was not described. What follows cannot be "
-        "found any more. All packets in front of it were read.",
+        "lengths differ, a packet of an interface that was not described, gzip data whose check "
+        "fails. What follows cannot be found any more. All packets in front of it were read.",
     ),
     "H0805": Explanation(
-        "a capture of something else than Ethernet",
-        "What a pipeline parses begins with an Ethernet header. Captures on `any`, on tun devices, "
-        "or of Wi-Fi in monitor mode have other link types. In a pcapng file only the packets of "
-        "such interfaces are left out, each with the result `foreign`.",
+        "a capture of something else than Ethernet or IP",
+        "What a pipeline parses begins with an Ethernet header. For packets of Linux cooked "
+        "captures (on `any`; link types 113 and 276) and of raw IP (12, 14, 101, 228, 229) one is "
+        "made; of others, as of Wi-Fi in monitor mode, nothing could be said. In a pcapng file "
+        "only the packets of such interfaces are left out, each with the result `foreign`.",
     ),
 }

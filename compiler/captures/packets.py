@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from . import faults
 
 Order = Literal["<", ">"]
 ETHERNET = 1  # LINKTYPE_ETHERNET
 LARGEST_PACKET = 1 << 18  # MAXIMUM_SNAPLEN of libpcap
-_AT_ONCE = 1 << 16
+AT_ONCE = 1 << 16  # bytes that are read at once
 
 
 class Captured(NamedTuple):
     """A packet of a capture. `number` counts from 1. `length`: octets that it had on the wire,
     more than `octets` where the capture kept only its beginning. `link`: LINKTYPE_…; `interface`:
-    its name, where the file tells. `time`: nanoseconds since 1970, None where it is not told."""
+    its name, where the file tells. `time`: nanoseconds since 1970, None where it is not told.
+    `notes`: in what it is not as the file has it, and why."""
 
     number: int
     octets: bytes
@@ -23,12 +24,34 @@ class Captured(NamedTuple):
     link: int = ETHERNET
     interface: str = ""
     time: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether only its beginning was captured."""
+        return len(self.octets) < self.length
+
+    @property
+    def whole(self) -> bytes:
+        """As long as it was on the wire, zeros in place of what was not captured."""
+        return self.octets.ljust(min(self.length, LARGEST_PACKET), b"\0")
+
+    @property
+    def missing(self) -> int:
+        """How many bytes of `whole` were not captured."""
+        return len(self.whole) - len(self.octets)
+
+
+class Readable(Protocol):
+    """As much of a file as reading a capture needs."""
+
+    def read(self, size: int, /) -> bytes: ...
 
 
 class Stream:
     """A file from one octet to the next. `at`: octets read so far."""
 
-    def __init__(self, name: str, file: BinaryIO) -> None:
+    def __init__(self, name: str, file: Readable) -> None:
         self.name, self.at = name, 0
         self._file = file
 
@@ -44,7 +67,7 @@ class Stream:
     def maybe(self, count: int) -> bytes:
         """That many octets, or fewer where the file ends."""
         parts, left = [], count  # a length that lies must not take the memory it promises
-        while left and (part := self._file.read(min(left, _AT_ONCE))):
+        while left and (part := self._file.read(min(left, AT_ONCE))):
             parts.append(part)
             left -= len(part)
         self.at += count - left

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from . import faults
+from .links import READABLE
 from .packets import ETHERNET, LARGEST_PACKET, Captured, Order, Stream
 
 #: The first four octets: byte order, and nanoseconds in a unit of a time's fraction.
@@ -20,13 +21,14 @@ _SECOND = 1_000_000_000
 
 
 def read_pcap(stream: Stream, magic: bytes) -> Iterator[Captured]:
-    """The packets behind the magic number. Raises `Refused` at damage, and of what is no
-    Ethernet."""
+    """The packets behind the magic number. Raises `Refused` at damage, and of a link type of which
+    no packet can be read as an Ethernet frame."""
     order, unit = MAGIC[magic]
     head = stream.take(20, "the file's header", since=0)
     (link,) = struct.unpack_from(order + "I", head, 16)
-    if link & 0xFFFF != ETHERNET:  # above it is what is known of a frame check sequence
-        raise faults.refused(faults.foreign_link(stream.name, link & 0xFFFF))
+    link &= 0xFFFF  # above it is what is known of a frame check sequence
+    if link not in READABLE:
+        raise faults.refused(faults.foreign_link(stream.name, link))
     record = struct.Struct(order + "4I")
     number = 0
     while True:
@@ -43,7 +45,7 @@ def read_pcap(stream: Stream, magic: bytes) -> Iterator[Captured]:
             raise faults.refused(faults.damaged(stream.name, start, words))
         octets = stream.take(kept, what, since=start)
         time = seconds * _SECOND + fraction * unit
-        yield Captured(number, octets, max(length, kept), time=time)
+        yield Captured(number, octets, max(length, kept), link, time=time)
 
 
 class PcapWriter:
@@ -53,7 +55,9 @@ class PcapWriter:
         self._file = file
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, LARGEST_PACKET, ETHERNET))
 
-    def write(self, frame: bytes, time: int | None = None) -> None:
+    def write(self, frame: bytes, time: int | None = None, length: int | None = None) -> None:
+        """`length`: bytes that it has on the wire, where `frame` is only its beginning."""
         seconds, rest = divmod(time or 0, _SECOND)
-        head = struct.pack("<4I", seconds & 0xFFFFFFFF, rest, len(frame), len(frame))
+        on_wire = len(frame) if length is None else length
+        head = struct.pack("<4I", seconds & 0xFFFFFFFF, rest, len(frame), on_wire)
         self._file.write(head + frame)

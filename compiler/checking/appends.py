@@ -12,7 +12,8 @@ from .assigns import decides_reading
 from .changes import Changed
 from .flow import Scope, State, World
 from .packets import PacketNames
-from .pushes import can_be_pushed, element_of, needs_edge
+from .pushes import can_be_pushed, element_of, needs_edge, read_back
+from .read_back import goes_on
 from .stage_names import Program, StageNames
 
 
@@ -31,6 +32,8 @@ def append(program: Program, statement: tree.Append, state: State, scope: Scope)
     if link is not None:
         program.report(faults_files.unsupported(link.node.span, "appending a link header"))
         return Changed(None, state)
+    if any(w.chain[-1:] == (program.position(behind.name),) for w in state):
+        goes_on(program, behind, statement.behind.span, scope)
     cut = frozenset(_cut(program, behind, w) for w in state)
     if _changed_before(program, span, state) or not can_be_pushed(
         program, statement.path, path, cut
@@ -41,10 +44,12 @@ def append(program: Program, statement: tree.Append, state: State, scope: Scope)
     if not (_announces(program, behind, path[0], span) and _sums_alone(program, path, span)):
         return Changed(None, state)
     targets = [*path[1:], None]
-    elements = tuple(
-        element_of(program, e, path[i], targets[i], path[:i], state, scope)
+    written = [
+        element_of(program, e, path[i], targets[i], path[:i], state, scope, [found[i].name])
         for i, e in enumerate(statement.path)
-    )
+    ]
+    read_back(program, written, [behind.name], None, scope, span)
+    elements = tuple(w.element for w in written)
     for each in path:
         program.pushes[each.name] = span
     worlds = frozenset(_appended(program, behind, path, w) for w in cut)

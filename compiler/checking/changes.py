@@ -13,6 +13,7 @@ from . import faults_changes, faults_files, faults_headers
 from . import faults_stages as faults
 from .flow import Debt, Scope, State, World, roles_of
 from .packets import PacketNames
+from .read_back import read_behind
 from .stage_names import Program, StageNames
 from .values import KINDS, fits
 
@@ -44,7 +45,7 @@ def pop(program: Program, statement: tree.Pop, state: State, scope: Scope) -> Ch
         return Changed(None, state)
     if not _can_be_popped(program, node, state, statement):
         return Changed(None, state)
-    worlds = frozenset(_popped(program, node, w, statement.span) for w in state)
+    worlds = frozenset(_popped(program, node, w, statement.span, scope) for w in state)
     return Changed(model.Pop(node.name, statement.span), worlds)
 
 
@@ -59,7 +60,7 @@ def _can_be_popped(program: Program, node: model.Node, state: State, statement: 
     return False
 
 
-def _popped(program: Program, node: model.Node, world: World, span: Span) -> World:
+def _popped(program: Program, node: model.Node, world: World, span: Span, scope: Scope) -> World:
     """The packet without what lies between its leading link nodes and `node`."""
     at = world.chain.index(program.position(node.name))
     keep = 0 if node.header.link else min(program.leading(world), at)
@@ -72,6 +73,7 @@ def _popped(program: Program, node: model.Node, world: World, span: Span) -> Wor
     if not keep or not gone:
         return left
     last = program.checked.graph.nodes[world.chain[keep - 1]].name
+    read_behind(program, last, node, span, scope)
     return announced(program, left, last, node.name, span, popped=True)
 
 

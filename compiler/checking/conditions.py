@@ -116,12 +116,15 @@ def _is(program: Program, expr: tree.Is, state: State, scope: Scope) -> Narrowed
         return Narrowed(_multicast(program, value, subject.span), state, state)
     if what.text == "fragment":
         return _fragment(program, subject, state, scope)
+    if what.text == "limited":
+        return Narrowed(_limited(program, expr), state, state)
     program.report(
         faults_files.unknown(
             "test",
             what,
-            ("local", "multicast", "fragment"),
-            "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, `port is ROLE`",
+            ("local", "multicast", "fragment", "limited"),
+            "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, `port is ROLE`, "
+            "`error is limited`",
         )
     )
     return Narrowed(None, state, state)
@@ -156,6 +159,13 @@ def _multicast(program: Program, value: Value | None, span: Span) -> model.Condi
         program.report(faults.has_no(span, "multicast", "an address of the packet"))
         return None
     return model.IsMulticast(value.expr)
+
+
+def _limited(program: Program, expr: tree.Is) -> model.Condition | None:
+    if expr.subject.text != "error":
+        program.report(faults.has_no(expr.subject.span, "limited", "`error`"))
+        return None
+    return model.IsLimited(expr.span)
 
 
 def _fragment(program: Program, subject: tree.Path, state: State, scope: Scope) -> Narrowed:

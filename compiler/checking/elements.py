@@ -87,7 +87,7 @@ class Elements:
                 )
         written = " | ".join(t.text for t in ie.types)
         kind, width = (scalar(ie.types[0].text) or ("uint", 32)) if plain else ("uint", 32)
-        symbols = self.symbols(ie, kind, width, written) if ie.symbols else ()
+        symbols = self.symbols(ie, kind, width, written) if ie.symbols else []
         most = self.most(ie, bool(plain)) if ie.most else 0
         written += f"[{most}]" if most else ""
         return model.Element(
@@ -96,11 +96,16 @@ class Elements:
             written,
             width,
             kind,
-            symbols,
+            tuple((s.name.text, s.value.value) for s in symbols if not s.reserved),
             tuple(dict.fromkeys(r.text for r in references)),
             ie.doc,
             ie.name.span,
             most,
+            tuple(
+                model.Reserved(s.name.text, s.value.value, " ".join(s.doc.split()))
+                for s in symbols
+                if s.reserved
+            ),
         )
 
     def most(self, ie: tree.InformationElement, plain: bool) -> int:
@@ -116,10 +121,15 @@ class Elements:
 
     def symbols(
         self, ie: tree.InformationElement, kind: model.Kind, width: int, written: str
-    ) -> tuple[tuple[str, int], ...]:
+    ) -> list[tree.Symbol]:
+        """Those with a name and a value of their own."""
         if kind != "uint" or not scalar(written):
             self.found.add(faults.symbols_of(ie.symbols[0].span.to(ie.symbols[-1].span), written))
-            return ()
+            return []
+        if all(symbol.reserved for symbol in ie.symbols):
+            help = "declare a value that a rule may have, or leave the braces out"
+            what = "an element all of whose values are reserved"
+            self.found.add(faults_files.unsupported(ie.name.span, what, help))
         names: dict[str, tree.Symbol] = {}
         values: dict[int, tree.Symbol] = {}
         for symbol in ie.symbols:
@@ -140,7 +150,7 @@ class Elements:
                         ie.types[0].span,
                     )
                 )
-        return tuple((s.name.text, s.value.value) for s in names.values())
+        return list(names.values())
 
     def find(self, name: tree.Name) -> model.Element | None:
         """The element of that name; None if it has been reported."""

@@ -336,4 +336,26 @@ CHANGES: dict[str, Explanation] = {
         _TAGS + "  pop vlan\n  push service { id = 2 } before user\n"
         "  forward NEXT.way via NEXT.hop\n}",
     ),
+    "H0332": Explanation(
+        "a push that would be read as something else",
+        "What a push writes, the pipeline's own parser must read back as what was pushed: the "
+        "tests of the edges between its headers must hold, and so must what its headers `accept`, "
+        "`require` and say by `payload when`. A value that comes from a packet or a rule must be "
+        "known to be right: leave it out, so that the push writes what the edge asks for, write a "
+        "number, or test it further up. An edge that is there to be written only says `on push`.",
+        "header note { class : u8 }\n"
+        "parser {\n"
+        "  ethernet -> note when type = 0x9000 and next u8 = 5\n"
+        "  ethernet -> ipv4 as user when type = 0x0800\n"
+        "  note -> user\n"
+        "}\n"
+        "stage main {\n  if note or not user { drop }\n  push note { class = 9 }\n  pass\n}",
+        "header note { class : u8 }\n"
+        "parser {\n"
+        "  ethernet -> note when type = 0x9000 and next u8 = 5\n"
+        "  ethernet -> ipv4 as user when type = 0x0800\n"
+        "  note -> user\n"
+        "}\n"
+        "stage main {\n  if note or not user { drop }\n  push note\n  pass\n}",
+    ),
 }

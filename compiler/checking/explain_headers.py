@@ -47,7 +47,9 @@ HEADERS: dict[str, Explanation] = {
     "H0236": Explanation(
         "this cannot be a default",
         "A default is a number or an address of the field's type, `length(…)` over `header` "
-        "and `payload`, or `checksum(…)` over these and `pseudo`, in a field of 16 bits.",
+        "and `payload`, or `checksum(…)` over these and `pseudo`, in a field of 16 bits. No "
+        "checksum may cover another one of its header: of two that cover each other none would "
+        "be right. Only groups of different flags may each have one over `header`.",
         "header mark {\n  check : u8 = checksum(header)\n}",
         "header mark {\n  check : u16 = checksum(header)\n}",
     ),
@@ -255,9 +257,10 @@ HEADERS: dict[str, Explanation] = {
         "header mark {\n  words : u8\n  options : bytes[rest]\n  size words * 4\n}",
     ),
     "H0327": Explanation(
-        "`first` is asked for what is no field",
-        "`first(a, b, …)` is the first of some fields that the packet has, and 0 if it has none of "
-        "them. They are fields of headers, of up to 64 bits, and all of one kind.",
+        "`first` is asked for what cannot be absent",
+        "`first(a, b, …)` is the first of these that is there: a field that the packet has, or an "
+        "element that a rule says. It is 0 if none is. They have up to 64 bits, and are all of one "
+        "kind.",
         "stage s {\n  if first(tcp.src, 5) = 53 { drop }\n  pass\n}",
         "stage s {\n  if first(tcp.src, user.id) = 53 { drop }\n  pass\n}",
     ),

@@ -262,7 +262,9 @@ STAGES: dict[str, Explanation] = {
     "H0294": Explanation(
         "a verdict cannot be said here",
         "Hooks pass or drop; `too_big` and `ttl_expired` may also `reply icmp`, which nothing "
-        "else may. The default of a miss is `pass` or `drop`.",
+        "else may. `malformed` and `tiny_fragment` may also `continue`: the stages get the packet "
+        "without the header at which parsing stopped. What rules look for is not in a tiny "
+        "fragment, so it never passes them. The default of a miss is `pass` or `drop`.",
         "on malformed { reply icmp }",
         "on ttl_expired { reply icmp }",
     ),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from ...lang.explain import Explanation
 
+_COUNTED = (
+    "state FLOWS [1k] {\n  match flow : u32\n  gives packets : u32\n}\n"
+    "stage main {\n  if not user { pass }\n"
+)
 _FLOWS = "state FLOWS [1k] {\n  match flow : u32\n  gives seen : ip4\n}\n"
 
 STATES: dict[str, Explanation] = {
@@ -74,5 +78,19 @@ STATES: dict[str, Explanation] = {
         "  if FLOWS.seen = user.src { drop }\n"
         "  pass\n"
         "}",
+    ),
+    "H0316": Explanation(
+        "an update of a state may be lost",
+        "The entry is recalled, and a value that follows from it is remembered under the same key. "
+        "Packets of one entry may be on several CPUs at once: two that read the same value write "
+        "the same new one, and one of the two updates is lost (1 to 4 of 100, where two CPUs do "
+        "nothing else). A value that does not depend on the one before loses nothing: an address, "
+        "a port of arrival. Packets and bytes that rules count (`counts`) are exact, each CPU "
+        "counts by itself. This is a warning: where the value is an estimate it may do.",
+        _COUNTED + "  recall FLOWS(flow = hash(user.src)) else { pass }\n"
+        "  remember FLOWS(flow = hash(user.src), packets = (FLOWS.packets + 1) & 0xffffffff)\n"
+        "  pass\n"
+        "}",
+        _COUNTED + "  remember FLOWS(flow = hash(user.src), packets = 1)\n  pass\n}",
     ),
 }

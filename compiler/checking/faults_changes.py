@@ -1,10 +1,12 @@
-"""Errors of what changes packets in place or carries them whole: H0321 to H0326, H0331."""
+"""Errors of what changes packets in place or carries them whole: H0321 to H0326, H0331,
+H0332."""
 
 from __future__ import annotations
 
 from ...lang.diagnostics import Diagnostic
 from ...lang.source import Span
-from .faults_files import error
+from ..model import Field
+from .faults_files import error, listed
 
 
 def no_link(span: Span, push: str) -> Diagnostic:
@@ -74,4 +76,91 @@ def tag_behind(span: Span, node: str, push: str) -> Diagnostic:
         f"`{node}` would stay behind what was pushed",
         (span, f"the egress port's link header replaces what stands in front of `{push}` only"),
         help=f"`pop {node}` before the push, or send the packet on with `bridge`",
+    )
+
+
+def begins_otherwise(span: Span, node: str, where: tuple[Span, str], never: bool) -> Diagnostic:
+    return error(
+        "H0332",
+        f"the parser {'does' if never else 'may'} not read `{node}` back as it is pushed",
+        (span, f"`{node}` begins with no field that a push may give"),
+        where,
+        help="let the edge test a field of the header in front",
+    )
+
+
+def not_read_back(
+    span: Span,
+    node: str,
+    field: str,
+    says: str,
+    where: tuple[Span, str],
+    never: bool,
+    unsaid: str | None,
+) -> Diagnostic:
+    """`never`: surely. `unsaid`: what the push writes if it leaves the field out, where it does not
+    do that yet."""
+    leave = "" if unsaid is None else f"leave `{field}` out, which writes {unsaid}, or "
+    known = f"give `{field}` a number that is read"
+    test = "" if never else ", or test further up what it is given: `if … = … {…}`"
+    return error(
+        "H0332",
+        f"the parser {'does' if never else 'may'} not read `{node}` back as it is pushed",
+        (span, says),
+        where,
+        help=f"{leave}{known}{test}",
+    )
+
+
+def no_role_reads(
+    span: Span, node: str, first: tuple[Span, str], second: tuple[Span, str]
+) -> Diagnostic:
+    """The edges in front of `node` and behind it, with the roles that each is read on."""
+    return error(
+        "H0332",
+        "the parser does not read this push back on any port",
+        (span, f"no role reads the edges in front of `{node}` and behind it"),
+        first,
+        second,
+        help="read the edges of the path on one role, or write one of them only: `on push`",
+    )
+
+
+def may_stop(span: Span, node: str, field: Field) -> Diagnostic:
+    return error(
+        "H0332",
+        f"the parser may not read what is appended behind `{node}`",
+        (span, "`payload when` may say that nothing is read behind it"),
+        (field.span, "by this field"),
+        help=f"test it further up: `if {node}.{field.name} = … {{…}}`",
+    )
+
+
+def not_counted(
+    span: Span, array: str, given: int, counter: Field, source: str, skip: int
+) -> Diagnostic:
+    """`given`: as many elements as it may be given. `skip`: so many of the values are left out."""
+    return error(
+        "H0332",
+        f"the parser does not read `{array}` back as it is pushed",
+        (span, f"may have {given} elements"),
+        (counter.span, f"`{counter.name}` cannot say that"),
+        help=f"push it only where it has others: `if count({source}) > {given + skip} {{…}}`",
+    )
+
+
+def not_followed(
+    span: Span, node: str, fields: list[str], where: tuple[Span, str], never: bool
+) -> Diagnostic:
+    """`fields`: those that the node begins with; none where a push may not give them either."""
+    help_ = f"`{node}` begins with no field that may be tested or given: read it by another edge"
+    if fields:
+        begin = listed(f"{node}.{field}" for field in fields)
+        help_ = f"test further up how it begins, by {begin}: `if {node}.{fields[0]} = … {{…}}`"
+    return error(
+        "H0332",
+        f"the parser {'does' if never else 'may'} not read `{node}` behind what then announces it",
+        (span, f"`{node}` stands behind that as it came"),
+        where,
+        help=help_,
     )

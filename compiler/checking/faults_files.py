@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostic, Label, Severity, did_you_mean
+from ...lang.planned import planned
 from ...lang.source import Span
 
 
@@ -50,12 +51,15 @@ def import_cycle(path: tree.Path, chain: Sequence[str]) -> Diagnostic:
 
 def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: str) -> Diagnostic:
     """`what` in the user's terms: "header", "node", "field of `user`" …"""
+    near = did_you_mean(name.text, candidates)
+    if not near and (later := planned(name.span)):
+        return later
     sort, _, owner = what.partition(" of ")
     return error(
         "H0203",
         f"there is no {sort} `{name.text}`" + (f" of {owner}" if owner else ""),
         (name.span, "not declared"),
-        help=either(did_you_mean(name.text, candidates), otherwise),
+        help=either(near, otherwise),
     )
 
 

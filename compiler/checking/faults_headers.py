@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostic, did_you_mean
+from ...lang.planned import planned
 from ...lang.source import Span
 from .faults_files import either, error, listed
 
@@ -115,7 +116,7 @@ def no_value(span: Span) -> Diagnostic:
 
 
 def no_such_function(name: tree.Name, candidates: list[str]) -> Diagnostic:
-    return error(
+    return planned(name.span) or error(
         "H0242",
         f"there is no function `{name.text}` here",
         (name.span, f"known here: {', '.join(candidates)}" if candidates else "no functions here"),
@@ -126,8 +127,8 @@ def no_such_function(name: tree.Name, candidates: list[str]) -> Diagnostic:
 def no_option(span: Span) -> Diagnostic:
     return error(
         "H0327",
-        "`first` takes fields of the packet",
-        (span, "no field, or one of more than 64 bits"),
+        "`first` takes fields of the packet and elements of rules",
+        (span, "neither, or one of more than 64 bits"),
         help="name fields of headers that the packet may have: `first(vxlan.vni, gre.key)`",
     )
 

@@ -53,6 +53,16 @@ def not_of_port(span: Span, slot: str, port: bool, where: Span) -> Diagnostic:
     )
 
 
+def lost_update(written: Span, state: str) -> Diagnostic:
+    return error(
+        "H0316",
+        f"of two packets at once, one may lose its update of `{state}`",
+        (written, "another CPU may have remembered something since the `recall`"),
+        help="remember values that do not depend on the one before; count by `counts` of a rule",
+        severity="warning",
+    )
+
+
 def not_recalled(span: Span, state: str, ever: Span | None) -> Diagnostic:
     labels = [(span, "nothing was recalled on some way that leads here")]
     if ever is not None:

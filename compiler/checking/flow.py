@@ -94,7 +94,7 @@ class Scope:
     names: dict[str, Bound] = field(default_factory=dict)
     facts: tuple[Fact, ...] = ()
     taken: frozenset[str] = frozenset()
-    tested: Facts = ()
+    tested: Facts = field(default_factory=Facts)
     applied: tuple[tree.Action, ...] = ()
 
     def fresh(self, name: str) -> str:

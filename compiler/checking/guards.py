@@ -80,11 +80,12 @@ def shown(test: Test) -> str:
 
 def shown_ranges(ranges: Ranges) -> str:
     return " | ".join(
-        _number(low) if low == high else f"{_number(low)}..{_number(high)}" for low, high in ranges
+        shown_number(low) if low == high else f"{shown_number(low)}..{shown_number(high)}"
+        for low, high in ranges
     )
 
 
-def _number(value: int) -> str:
+def shown_number(value: int) -> str:
     """Small numbers decimal, as protocols are written; types and the like hexadecimal."""
     return f"{value:#06x}" if value > 0xFF else str(value)
 

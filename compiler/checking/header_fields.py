@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics, did_you_mean
 from .. import model
+from ..sums import is_checksum
 from . import faults_files
 from . import faults_headers as faults
 from .values import WIDEST, fits, literal
@@ -153,3 +156,29 @@ def derived(
         )
         return None
     return model.Derived("length" if name == "length" else "checksum", frozenset(over))
+
+
+def check_sums(
+    found: Diagnostics, fields: Sequence[model.Field], groups: Sequence[model.Group]
+) -> None:
+    """A checksum that covers another of its header is wrong as soon as that changes, and of two
+    that cover each other none is ever right; only groups of other flags may be alternatives."""
+    optional = {g.name for g in groups if g.flags}
+    sums = [f for f in fields if is_checksum(f)]
+    for first, second in combinations(sums, 2):
+        alternatives = first.group != second.group and {first.group, second.group} <= optional
+        if not alternatives and (_covers_header(first) or _covers_header(second)):
+            covering, other = (first, second) if _covers_header(first) else (second, first)
+            found.add(
+                faults.bad_default(
+                    second.span,
+                    f"the checksum `{covering.name}` covers the checksum `{other.name}`",
+                    f"`{first.name}` is a checksum of this header as well",
+                    "a header has one checksum over itself; alternatives stand in groups of "
+                    "different flags",
+                )
+            )
+
+
+def _covers_header(field: model.Field) -> bool:
+    return isinstance(field.default, model.Derived) and "header" in field.default.over

@@ -13,7 +13,7 @@ from ..resolve import Known
 from . import faults_files
 from . import faults_headers as faults
 from .header_clauses import HeaderClauses
-from .header_fields import default, type_of
+from .header_fields import check_sums, default, type_of
 from .values import WIDEST
 
 LARGEST = 32_767
@@ -85,6 +85,7 @@ class _HeaderChecker:
             )
         fixed = self.layouts[0].at
         self.lengths(fields, fixed // 8)
+        check_sums(self.found, fields, groups)
         least = (fixed + sum(g.width for g in groups if not g.flags and g.count is None)) // 8
         most = (fixed + sum(g.width * g.most for g in groups)) // 8
         most = max(size.high, least) if size else most

@@ -10,6 +10,7 @@ from . import faults_changes, faults_files
 from .changes import Changed, announced, pushed_before
 from .flow import Scope, State, World
 from .packets import PacketNames
+from .read_back import read_behind
 from .stage_names import Program, StageNames
 
 
@@ -25,7 +26,7 @@ def pop_link(program: Program, statement: tree.PopLink, state: State, scope: Sco
     if not present or not all(_stands_alone(program, node, w, statement.node.span) for w in state):
         program.unsure = True
         return Changed(None, state)
-    worlds = frozenset(_without(program, node, w, span) for w in state)
+    worlds = frozenset(_without(program, node, w, span, scope) for w in state)
     return Changed(model.PopLink(node.name, span), worlds)
 
 
@@ -54,7 +55,7 @@ def told_alike(
     return not name
 
 
-def _without(program: Program, node: model.Node, world: World, span: Span) -> World:
+def _without(program: Program, node: model.Node, world: World, span: Span, scope: Scope) -> World:
     """The packet without a link node; where it was the last of them and headers behind it were
     popped, the one in front of it has to announce what is left."""
     at = world.chain.index(program.position(node.name))
@@ -68,6 +69,7 @@ def _without(program: Program, node: model.Node, world: World, span: Span) -> Wo
     if not opened(program, world) or at + 1 < program.leading(world) or last:
         return left
     source, target = program.order(left)[at - 1 : at + 1]
+    read_behind(program, source.name, target, span, scope)
     return announced(program, left, source.name, target.name, span, popped=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from ...lang import tree
@@ -61,7 +61,12 @@ def _ends_as_written(written: tree.Block) -> bool:
 
 
 def _covered(
-    program: Program, written: tree.MatchOn, known: list[str], what: str, declared: Span
+    program: Program,
+    written: tree.MatchOn,
+    known: list[str],
+    what: str,
+    declared: Span,
+    reserved: Collection[str] = (),
 ) -> Iterator[tuple[tree.Arm, list[str]]]:
     """Each good arm and what it covers; reports what is unknown, covered twice or missing."""
     taken: dict[str, Span] = {}
@@ -74,11 +79,10 @@ def _covered(
                 program.report(faults.duplicate_arm(name.span, written.arms[0].pattern.span))
                 continue
         elif name.text not in known:
-            program.report(
-                faults_files.unknown(
-                    f"arm of `{what}`", name, known, f"its arms are {', '.join(known)}"
-                )
-            )
+            near, help = known, f"its arms are {', '.join(known)}"
+            if name.text in reserved:
+                near, help = [], f"the element declares it reserved; {help}"
+            program.report(faults_files.unknown(f"arm of `{what}`", name, near, help))
             misspelt = True
             continue
         elif name.text in taken:
@@ -108,7 +112,9 @@ def _match_value(
     values = dict(element.symbols)
     arms: list[tuple[tuple[int, ...], model.Block]] = []
     after: State = frozenset()
-    for arm, covers in _covered(program, written, list(values), written.subject.text, element.span):
+    reserved = [each.name for each in element.reserved]
+    known, what = list(values), written.subject.text
+    for arm, covers in _covered(program, written, known, what, element.span, reserved):
         if arm.binding is not None:
             program.report(faults.arm_binding(arm.binding, arm.pattern.text))
         chosen = tuple(values[c] for c in covers)

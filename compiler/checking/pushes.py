@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from ...lang import tree
@@ -16,11 +17,14 @@ from ..sums import is_checksum, zero_checksum
 from . import faults_files, faults_headers
 from . import faults_stages as faults
 from .changes import Changed, announced, appended_before
+from .contents import Contents
 from .flow import Scope, State, World, roles_of
 from .packets import PacketNames
 from .push_places import Place, place_of
+from .ranges import narrowed
+from .read_back import ReadBack, Written, asked_for, came
 from .stage_names import Program, SaidItems, StageNames
-from .values import KINDS, fits
+from .values import KINDS, Value, fits, of_width
 
 
 def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> Changed:
@@ -45,15 +49,55 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
     for source, target, element in zip(path, following, statement.path, strict=False):
         needs_edge(program, source.name, target.name, element.node.span)
     told = _told(program, behind) if behind else {}
-    elements = tuple(
-        element_of(program, e, path[i], after, path[:i], state, scope, {} if after else told)
+    sources = _in_front(program, place, state)
+    fronts = [sources, *([node.name] for node in path)]
+    written = [
+        element_of(
+            program, e, path[i], after, path[:i], state, scope, fronts[i], {} if after else told
+        )
         for i, (e, after) in enumerate(zip_longest(statement.path, following))
-    )
+    ]
+    read_back(program, written, sources, before, scope, span)
+    elements = tuple(w.element for w in written)
     worlds = frozenset(_pushed(program, path, place, w, span) for w in state)
     for each in path:
         program.pushes[each.name] = span
     names = (node.name if node else "" for node in place)
     return Changed(model.Push(elements, next(names), span, next(names)), worlds)
+
+
+def _in_front(program: Program, place: Place, state: State) -> list[str]:
+    """Link headers that may stand in front of a push: those of the packet, and the Ethernet header
+    that it is forwarded with."""
+    nodes = program.checked.graph.nodes
+    found = {world.chain[at - 1] for world in state if (at := place.of(program, world))}
+    found |= {i for i, n in enumerate(nodes) if n.header.protocol == "ethernet"}
+    return [nodes[i].name for i in sorted(found)]
+
+
+def read_back(
+    program: Program,
+    written: Sequence[Written],
+    sources: Sequence[str],
+    target: model.Node | None,
+    scope: Scope,
+    span: Span,
+) -> None:
+    """The parser reads what was written back, in front of `target` and behind one of `sources`. Not
+    asked of a statement (at `span`) that is wrong anyway."""
+    wrong = (d.span for d in program.found.errors if d.span and d.span.source == span.source)
+    if any(span.start <= each.start < span.end for each in wrong):
+        return
+    if program.unsure or not program.checked.sound:
+        return
+    behind: tuple[Contents, ...] = ()
+    if target is not None:
+        behind = tuple(program.pushed.get(target.name, ())) or (came(program, target, scope),)
+    name = target.name if target else ""
+    ways = ReadBack(program, tuple(written), tuple(sources), name, behind, scope.tested).check()
+    for way in ways:
+        for w, contents in zip(written, way, strict=True):
+            program.pushed.setdefault(w.element.node, []).append(contents)
 
 
 def _told(program: Program, front: model.Node) -> dict[str, model.Expr]:
@@ -145,11 +189,13 @@ def element_of(
     outer: list[model.Node],
     state: State,
     scope: Scope,
+    sources: Sequence[str],
     told: Mapping[str, model.Expr] | None = None,
-) -> model.PushElement:
-    """What is written of one header, in front of `target` (None: of nothing) and behind `outer`.
-    `told`: values of fields of which the push says nothing."""
-    values: list[tuple[str, model.Expr]] = []
+) -> Written:
+    """What is written of one header, in front of `target` (None: of nothing) and behind `outer`;
+    by one of `sources` the parser comes to it. `told`: values of fields of which the push says
+    nothing."""
+    values: dict[str, Value] = {}
     lists: list[tuple[str, model.Items]] = []
     given: dict[str, Span] = {}
     computed: list[str] = []
@@ -167,19 +213,28 @@ def element_of(
             continue
         made = _assign(program, assign, node, given, state, scope)
         if made is not None:
-            values.append(made)
-    for name, value in (told or {}).items():
-        if name not in given:
-            values.append((name, value))
-            given[name] = element.node.span
-    edges = writable(program.checked.graph, node.name, target.name) if target else []
+            values[made[0]] = made[1]
+    graph, spans = program.checked.graph, dict(given)
+    edges = writable(graph, node.name, target.name) if target else []
+    writes = dict(edges[0].writes or ()) if edges else {}
+    asked = asked_for(graph, sources, node)
+    unsaid: dict[str, model.Expr] = dict(told or {})
+    unsaid |= {n: model.Const(v, node.header.field(n).width) for n, v in asked.items()}
+    for name, expr in unsaid.items():
+        field = node.header.field(name)
+        same = isinstance(expr, model.Const) and expr.value == field.default
+        if name not in given and name not in writes and field.part_of not in given and not same:
+            span = element.node.span
+            values[name] = of_width(expr, field.width, field.kind, span, f"`{name}`", None)
+            given[name] = span
+    exprs = {name: value.expr for name, value in values.items()}
     if edges or target is None:
-        writes = dict(edges[0].writes or ()) if edges else {}
-        there = _groups_written(node.header, dict(values), set(given), writes)
+        there = _groups_written(node.header, exprs, set(given), writes)
         _check_complete(program, element, node, set(given) | writes.keys(), there)
     if not computed and zero_checksum(node.header, [n.header for n in outer]):
-        values.append(("checksum", model.Const(0, 16)))
-    return model.PushElement(node.name, tuple(values), tuple(computed), tuple(lists))
+        exprs["checksum"] = model.Const(0, 16)
+    made_of = model.PushElement(node.name, tuple(exprs.items()), tuple(computed), tuple(lists))
+    return Written(made_of, node.header, element.node.span, values, spans, writes, asked)
 
 
 def _note(program: Program, name: tree.Name, given: dict[str, Span]) -> None:
@@ -231,7 +286,7 @@ def _assign(
     given: dict[str, Span],
     state: State,
     scope: Scope,
-) -> tuple[str, model.Expr] | None:
+) -> tuple[str, Value] | None:
     if len(assign.target.parts) != 1:
         program.report(
             faults_headers.wrong_kind(
@@ -255,7 +310,8 @@ def _assign(
         return None
     if not fits(value, field.width, field.kind, f"`{field.name}`", field.span, program.found):
         return None
-    return field.name, value.expr
+    low, high = narrowed(scope.tested, value.expr, value.low, value.high)
+    return field.name, replace(value, low=low, high=high)
 
 
 def _kept_right(program: Program, name: tree.Name, node: model.Node, field: model.Field) -> bool:

@@ -12,6 +12,7 @@ from ...lang.source import Span
 from .. import model
 from . import faults_files, faults_headers, faults_states
 from . import faults_stages as faults
+from .contents import Contents
 from .edges import CheckedGraph
 from .elements import Elements
 from .flow import Bound, Scope, State, World, roles_of
@@ -20,7 +21,7 @@ from .packets import PacketNames, hash_call
 from .values import KINDS, WIDEST, Expressions, Value, of_width
 
 #: How a name is read: as a value, as one that may be left out, to match on, as a port, to hash, as
-#: all the values that an element holds, as what the packet may lack.
+#: all the values that an element holds, as what the packet or a rule may lack.
 Use = Literal["value", "group", "match", "port", "hash", "list", "option", "target"]
 
 
@@ -42,6 +43,7 @@ class Program:
     chosen: dict[str, Span] = field(default_factory=dict)  # kinds reached by `choose`
     missed: dict[str, Span] = field(default_factory=dict)  # where a kind was looked up
     pushes: dict[str, Span] = field(default_factory=dict)  # where a node was pushed
+    pushed: dict[str, list[Contents]] = field(default_factory=dict)  # what pushes wrote of a node
     applied: set[str] = field(default_factory=set)
     steps: int = 0  # statements of inlined actions
     unsure: bool = False  # something was left out: do not hold what is missing against the user
@@ -101,15 +103,17 @@ class StageNames(Frozen):
         return hash_call(call, within, self.program.found)
 
     def first(self, call: tree.Call) -> Value | None:
-        """`first(vxlan.vni, gre.key)`: whichever the packet has."""
+        """`first(vxlan.vni, gre.key)`: whichever is there, of the packet or of a rule."""
         within = replace(self, use="option").expressions
-        options: list[model.Packet] = []
+        options: list[model.Packet | model.Attribute] = []
         for value in [within.value(a) for a in call.arguments]:
             if value is None:
                 return None
-            if not isinstance(value.expr, model.Packet) or value.width > WIDEST:
+            there = isinstance(value.expr, model.Packet | model.Attribute)
+            if not there or value.width > WIDEST:
                 self.program.report(faults_headers.no_option(value.span))
                 return None
+            assert isinstance(value.expr, model.Packet | model.Attribute)
             options.append(value.expr)
             wanted = options[0].kind
             if value.kind != wanted:
@@ -263,15 +267,16 @@ class StageNames(Frozen):
         if element is None:
             self.no_element(name, kind)
             return None
-        if element.references and self.use in ("value", "group"):
+        if element.references and self.use in ("value", "group", "option"):
             self.program.report(_reference_read(path.span, element))
             return None
         if element.most and self.use != "list":
             self.program.report(faults_headers.whole_array(path.span, path.text, element.span))
             return None
-        if self.use != "group":
+        optional = self.use in ("group", "option")
+        if not optional:
             self.require(bound, element)
-        return self.made(path, bound, element, self.use == "group")
+        return self.made(path, bound, element, optional)
 
     def no_element(self, name: tree.Name, kind: model.RuleKind) -> None:
         if name.text in self.program.elements.broken:

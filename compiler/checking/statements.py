@@ -14,7 +14,7 @@ from .conditions import narrow
 from .flow import Bound, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .matches import match
-from .ranges import Facts, kept, told
+from .ranges import Facts, told
 from .stage_names import Program, StageNames
 from .states import recall, remember
 
@@ -31,6 +31,7 @@ def block(
     """The block, and the packets that fall out of its end."""
     made: list[model.Statement] = []
     ending: Span | None = None
+    scope = replace(scope, tested=Facts(scope.tested))
     for each in written.statements if written else ():
         if ending is not None:
             program.report(faults.unreachable(each.span, ending))
@@ -44,14 +45,15 @@ def block(
             continue
         _check_join(program, each, state)
         made.append(changed.statement)
-        tested = kept((*scope.tested, *_passed(changed.statement)), changed.statement)
-        scope = replace(scope, tested=tested)
+        if written and each is not written.statements[-1]:  # behind the last nothing is asked
+            scope.tested.learn(_passed(changed.statement))
+            scope.tested.pass_by(changed.statement, program.checked.graph.nodes)
         if ends(changed.statement):
             ending = each.span
     return model.Block(tuple(made), ending is not None), state
 
 
-def _passed(statement: model.Statement) -> Facts:
+def _passed(statement: model.Statement) -> tuple[model.Compare, ...]:
     """What holds of the packets that come out of an `if` because the others do not."""
     if not isinstance(statement, model.If) or statement.then.ends == statement.otherwise.ends:
         return ()
@@ -154,7 +156,7 @@ def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Chang
     condition, yes, no = narrow(program, written.condition, state, scope)
     if state and not scope.applied and not program.unsure and condition and not (yes and no):
         program.report(faults.never_holds(written.condition.span, bool(yes)))
-    met, unmet = ((*scope.tested, *told(condition, holds)) for holds in (True, False))
+    met, unmet = (Facts(scope.tested, told(condition, holds)) for holds in (True, False))
     then, after_then = block(program, written.then, yes, replace(scope, tested=met))
     otherwise, after_otherwise = block(program, written.otherwise, no, replace(scope, tested=unmet))
     if condition is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics
 from .. import model
+from ..lowering.reads import walk
 from . import faults_files, faults_headers, faults_rules
 from . import faults_states as faults
 from .changes import Changed
@@ -121,6 +122,21 @@ def recall(
     if key is None:
         return Changed(None, after)
     return Changed(model.Recall(table.name, key, body, written.span), after)
+
+
+def updates(stages: Sequence[model.Stage]) -> Iterator[tuple[model.Stage, model.Remember]]:
+    """Where an entry is remembered from what was recalled of it, in the same stage: read, modify,
+    write, of which the kernel makes no single step."""
+    for stage in stages:
+        parts = list(walk(stage.body))
+        recalled = {(part.state, part.key) for part in parts if isinstance(part, model.Recall)}
+        sizes = {state: len(key) for state, key in recalled}
+        for part in parts:
+            if isinstance(part, model.Remember) and part.state in sizes:
+                key, values = part.values[: sizes[part.state]], part.values[sizes[part.state] :]
+                used = {value.state for value in walk(values) if isinstance(value, model.Recalled)}
+                if part.state in used and (part.state, key) in recalled:
+                    yield stage, part
 
 
 def _named(program: Program, name: tree.Name) -> model.State | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostics
@@ -76,6 +77,10 @@ Lookup = Callable[[tree.Path], Value | None]
 CallLookup = Callable[[tree.Call], Value | None]
 
 
+_NOTHING = Facts()
+_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
 class Expressions(Frozen):
     """Checks expressions; `name` and `call` say what paths and calls mean here. Every method gives
     None where it has reported an error. `tested`: comparisons that hold here."""
@@ -83,7 +88,7 @@ class Expressions(Frozen):
     name: Lookup
     call: CallLookup
     found: Diagnostics
-    tested: Facts = ()
+    tested: Facts = _NOTHING
 
     def value(self, expr: tree.Expr) -> Value | None:
         match expr:
@@ -189,4 +194,9 @@ class Expressions(Frozen):
                 faults.never_differs(known.span, known.what, other.what, other.low, other.high)
             )
             return None
+        turned = expr.operator if known is right else _TURNED.get(expr.operator, expr.operator)
+        bound = {">": other.high, "<=": other.high, "<": other.low, ">=": other.low}.get(turned)
+        if known.literal and known.low == bound:  # sound, if of no use
+            never = faults.never_differs(known.span, known.what, other.what, other.low, other.high)
+            self.found.add(replace(never, severity="warning"))
         return model.Compare(expr.operator, left.expr, right.expr)  # type: ignore[arg-type]

@@ -4,38 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..captures.faults import link_name
 from ..captures.packets import ETHERNET, Captured
 from ..interpreter.octets import Value
 from ..interpreter.parse_packet import header_at
 from ..lowering.tell import places
 from ..model import Graph, Node
-from .decoded import Decoded, DecodedNode, told
+from .decoded import TINY, Decoded, DecodedNode, Decoder, told
 
-#: The words that a decoding program left for a frame, and why it is malformed.
+#: The words that a decoding program left for a frame, and why it is malformed, or the event's name
+#: of a tiny fragment.
 Parse = Callable[[bytes], tuple[list[int], str]]
 
 
 class KernelDecoder:
-    """`parse` runs frames of `shortest` to `longest` octets; others are `refused`."""
+    """`parse` runs frames of `shortest` to `longest` octets; others are `refused`. Whether a packet
+    is cut is the reference's to say: the kernel gets zeros in place of what was not captured."""
 
     def __init__(self, graph: Graph, role: str, parse: Parse, shortest: int, longest: int) -> None:
         self._nodes, self._role, self._parse = graph.nodes, role, parse
+        self._reference = Decoder(graph, role)
         self._sizes = shortest, longest
         self._places = places(graph)
 
     def decode(self, packet: Captured) -> Decoded:
-        if packet.link != ETHERNET:
-            return Decoded(packet, self._role, "foreign", link_name(packet.link))
+        if packet.link != ETHERNET or packet.is_cut:
+            said = self._reference.decode(packet)
+            if said.result in ("foreign", "cut"):
+                return said
         shortest, longest = self._sizes
-        if not shortest <= len(packet.octets) <= longest:
+        frame = packet.whole
+        if not shortest <= len(frame) <= longest:
             reason = f"the kernel test-runs frames of {shortest} to {longest} octets"
             return Decoded(packet, self._role, "refused", reason)
-        words, reason = self._parse(packet.octets)
-        nodes = [self._node(node, packet.octets, words) for node in self._nodes]
+        words, reason = self._parse(frame)
+        nodes = [self._node(node, frame, words) for node in self._nodes]
         there = sorted((n for n in nodes if n is not None), key=lambda n: n.offset)
-        result = "malformed" if reason else "ok"
-        return Decoded(packet, self._role, result, reason, tuple(there))  # type: ignore[arg-type]
+        if reason in ("", "tiny_fragment"):
+            return Decoded(packet, self._role, "ok", reason and TINY, tuple(there))
+        return Decoded(packet, self._role, "malformed", reason, tuple(there))
 
     def _node(self, node: Node, frame: bytes, words: list[int]) -> DecodedNode | None:
         offset = words[self._places[node.name, ""]] - 1

@@ -14,9 +14,11 @@ from ..interpreter.octets import Value
 from ..interpreter.parse_packet import PacketParser
 from ..model import Field, Graph, Header
 
-#: `foreign`: no Ethernet frame; `refused`: the kernel cannot be asked.
-Result = Literal["ok", "malformed", "foreign", "refused"]
+#: `cut`: a header that the parser asks for was not captured; `foreign`: no Ethernet frame;
+#: `refused`: the kernel cannot be asked.
+Result = Literal["ok", "malformed", "cut", "foreign", "refused"]
 Told = int | str | list[int | str]
+TINY = "tiny fragment"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class DecodedNode:
 
 @dataclass(frozen=True)
 class Decoded:
-    """What the parser made of a packet. `reason` says of a malformed one which node and why."""
+    """What the parser made of a packet. `reason` says of a malformed one which node and why, of one
+    that is cut which node was not captured whole, of one that is `ok` whether it is a `TINY`."""
 
     packet: Captured
     role: str
@@ -50,6 +53,7 @@ class Decoded:
             "role": self.role,
             "result": self.result,
             "reason": self.reason,
+            "notes": list(packet.notes),
             "nodes": [
                 {"name": n.name, "header": n.header.name, "offset": n.offset, "fields": n.fields}
                 for n in self.nodes
@@ -63,7 +67,8 @@ class Decoded:
         kept = len(packet.octets)
         octets = f"{kept} octets" if kept == packet.length else f"{kept} of {packet.length} octets"
         why = f" ({self.reason})" if self.reason else ""
-        lines = [f"packet {packet.number}: {octets}, {self.result}{why}"]
+        notes = "".join(f"; {note}" for note in packet.notes)
+        lines = [f"packet {packet.number}: {octets}, {self.result}{why}{notes}"]
         for node in self.nodes:
             of = "" if node.name == node.header.name else f": {node.header.name}"
             lines.append(f"  {node.name}{of} at {node.offset}")
@@ -119,7 +124,7 @@ class Decoder:
     def decode(self, packet: Captured) -> Decoded:
         if packet.link != ETHERNET:
             return Decoded(packet, self._role, "foreign", link_name(packet.link))
-        parsed = self._parser.parse(self._role, packet.octets)
+        parsed = self._parser.parse(self._role, packet.whole, len(packet.octets))
         nodes = [
             DecodedNode(
                 layer.name,
@@ -132,4 +137,5 @@ class Decoder:
             )
             for layer in parsed.layers
         ]
-        return Decoded(packet, self._role, parsed.result, parsed.reason, tuple(nodes))
+        reason = TINY if parsed.tiny else parsed.reason
+        return Decoded(packet, self._role, parsed.result, reason, tuple(nodes))

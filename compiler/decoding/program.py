@@ -13,7 +13,7 @@ _AT_ONCE = 12  # nodes whose places fit a program's stack of 512 octets with all
 
 def decodings(pipeline: Pipeline) -> Iterator[Pipeline]:
     """Pipelines that parse as this one does, change nothing and look nothing up. Malformed packets
-    reach their stage, too. Each tells of some of the nodes."""
+    and tiny fragments reach their stage, too. Each tells of some of the nodes."""
     names = tuple(node.name for node in pipeline.graph.nodes)
     for i in range(0, len(names), _AT_ONCE):
         told = Tell(names[i : i + _AT_ONCE], pipeline.span)
@@ -25,5 +25,5 @@ def decodings(pipeline: Pipeline) -> Iterator[Pipeline]:
             states=(),
             stages=(Stage("tell", body, span=pipeline.span),),
             default="pass",
-            hooks={event: hook for event, hook in pipeline.hooks.items() if event != "malformed"},
+            hooks={"tiny_fragment": "continue"},
         )

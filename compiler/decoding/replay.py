@@ -4,31 +4,39 @@ capture's own clock."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
+from typing import Literal, Protocol
 
 from ..captures.faults import link_name
 from ..captures.packets import ETHERNET, Captured
 from ..interpret import Interpreter
 from ..interpreter.environment import Environment, Outcome, Port
+from ..interpreter.parse_packet import PacketParser
 from ..model import Pipeline
+from ..packettests.runs import disagreements
 from ..requests.rulebook import RuleBook
 from ..tracing.steps import Trace
 from ..tracing.text import TraceText
 
 
 class EveryNeighbour(Mapping[tuple[int, int], bytes]):
-    """A MAC address for every next hop: 02:00 and the last four octets of its address."""
+    """A MAC address for every next hop: 02:00 and the last four octets of its address. It holds
+    those that were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: dict[tuple[int, int], bytes] = {}
 
     def __getitem__(self, key: tuple[int, int]) -> bytes:
-        return b"\x02\x00" + (key[1] & 0xFFFFFFFF).to_bytes(4, "big")
+        self.asked[key] = b"\x02\x00" + (key[1] & 0xFFFFFFFF).to_bytes(4, "big")
+        return self.asked[key]
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        return iter(())
+        return iter(self.asked)
 
     def __len__(self) -> int:
-        return 0
+        return len(self.asked)
 
 
 #: The IPv4 dummy address (RFC 7600), which is no host's.
@@ -54,36 +62,53 @@ def surroundings(said: Environment, neighbours: bool) -> Environment:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What became of a packet. `outcome` is None of one that is no Ethernet frame."""
+    """What became of a packet. `outcome` is None of one that was not run, `left_out` says why:
+    `foreign` is no Ethernet frame; of one that is `cut` a header was not captured that the parser
+    asks for (`reason` says which); `refused` cannot be run by the kernel that is compared with.
+    `differences`: of the kernel; None where it was not asked."""
 
     packet: Captured
     port: Port
-    outcome: Outcome | None
-    egress: str
-    counted: tuple[str, ...]
+    outcome: Outcome | None = None
+    egress: str = ""
+    counted: tuple[str, ...] = ()
+    left_out: Literal["", "foreign", "cut", "refused"] = ""
+    reason: str = ""
+    differences: tuple[str, ...] | None = None
 
     @property
     def verdict(self) -> str:
-        return self.outcome.verdict if self.outcome else "foreign"
+        return self.outcome.verdict if self.outcome else self.left_out
+
+    @property
+    def whole(self) -> bytes | None:
+        """The packet as it leaves, or is handed to the kernel, zeros at the end in place of what
+        was not captured."""
+        return self.outcome.frame if self.outcome and self.verdict != "drop" else None
 
     @property
     def frame(self) -> bytes | None:
-        """The packet as it leaves, or is handed to the kernel."""
-        return self.outcome.frame if self.outcome and self.verdict != "drop" else None
+        """The same without these zeros."""
+        frame = self.whole
+        if frame is None:
+            return None
+        zeros = len(frame) - len(frame.rstrip(b"\0"))  # an ICMP error ends elsewhere
+        return frame[: len(frame) - min(zeros, self.packet.missing)]
 
     @property
     def events(self) -> list[str]:
         """What was counted of it, but for the verdict."""
         if self.outcome is None:
-            return [link_name(self.packet.link)]
+            foreign = self.left_out == "foreign"
+            return [self.reason if foreign else f"{self.left_out}: {self.reason}"]
         return [f"{group}: {what}" for group, what in self.outcome.events if group != "verdict"]
 
     @property
     def trace(self) -> Trace | None:
-        """Its way, step by step; None of one that is no Ethernet frame."""
+        """Its way, step by step; None of one that was not run."""
         if self.outcome is None:
             return None
-        o, length = self.outcome, len(self.packet.octets)
+        o, length = self.outcome, len(self.packet.whole)
         return Trace(self.port.number, length, o.parsed, o.trace, o.verdict, o.egress)
 
     def to_json(self) -> str:
@@ -97,7 +122,10 @@ class Replayed:
                 "queue": self.outcome.queue if self.outcome else None,
                 "events": self.events,
                 "counted": list(self.counted),
-                "packet": self.frame.hex() if self.frame is not None else None,
+                "packet": None if self.frame is None else self.frame.hex(),
+                "length": None if self.whole is None else len(self.whole),
+                "notes": list(self.packet.notes),
+                "differences": None if self.differences is None else list(self.differences),
             }
         )
 
@@ -106,19 +134,49 @@ class Replayed:
         by = f" by {self.egress}" if self.egress else ""
         if self.outcome and self.outcome.queue is not None:
             by = f" to queue {self.outcome.queue}"
-        told = "".join(f"; {event}" for event in self.events)
+        told = "".join(f"; {event}" for event in (*self.events, *self.packet.notes))
         counted = f"; counted {', '.join(self.counted)}" if self.counted else ""
         first = (
             f"packet {self.packet.number} on {self.port.name}: {self.verdict}{by}{told}{counted}"
         )
         if self.frame is None or self.frame == self.packet.octets:
-            return first
-        return f"{first}\n  {self.frame.hex()}"
+            return "\n".join([first, *self.kernel_lines])
+        return "\n".join([first, f"  {self.frame.hex()}", *self.kernel_lines])
+
+    @property
+    def kernel_lines(self) -> list[str]:
+        """In what the kernel differs, for people."""
+        return [f"  interpreter and kernel: {line}" for line in self.differences or ()]
+
+
+class Kernel(Protocol):
+    """What runs packets through compiled programs: `runtime.testrun.PrivateRun`."""
+
+    def set_neighbours(self, environment: Environment) -> None: ...
+
+    def run(self, frame: bytes, port: int) -> Outcome: ...
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The kernel, set up as the interpreter is; it runs frames of `shortest` to `longest` bytes.
+    `clock`: its own, in seconds."""
+
+    kernel: Kernel
+    shortest: int
+    longest: int
+    clock: Callable[[], float]
+
+
+@dataclass(frozen=True)
+class _Arrived:
+    environment: Environment
+    port: int
 
 
 class Replay:
     """One pipeline under rules. Packets come by `port`, unless the capture names the interface of
-    another: `interfaces` are ports by those names."""
+    another: `interfaces` are ports by those names. With `beside` the kernel runs them as well."""
 
     def __init__(
         self,
@@ -129,26 +187,62 @@ class Replay:
         interfaces: Mapping[str, Port],
     ) -> None:
         self._interpreter = Interpreter(pipeline, environment)
-        self._environment, self._book = environment, book
+        self._parser = PacketParser(pipeline.graph)
+        self.pipeline, self.environment, self.book = pipeline, environment, book
         self._port, self._interfaces = port, interfaces
         self._rules = {
             (rule.kind, rule.sequence): f"{rule.kind} {rule.name or rule.id}"
             for kind in book.kinds
             for rule in book.rules(kind)
         }
+        self.beside: Beside | None = None
 
     def traces(self, colour: bool = False) -> TraceText:
         """What says the traces of its packets."""
-        return TraceText({p.number: p.name for p in self._environment.ports}, colour)
+        return TraceText({p.number: p.name for p in self.environment.ports}, colour)
 
     def run(self, packet: Captured) -> Replayed:
         port = self._interfaces.get(packet.interface, self._port)
-        if packet.link != ETHERNET:
-            return Replayed(packet, port, None, "", ())
-        if packet.time is not None:  # of packets out of order, the latest: clocks do not go back
-            states = self._interpreter.states
-            states.now = max(states.now, packet.time / 1_000_000_000)
-        outcome = self._interpreter.run(self._book, packet.octets, port.number)
-        out = self._environment.port(outcome.egress) if outcome.egress is not None else None
+        if left_out := self._left_out(packet, port):
+            return left_out
+        self._set_clock(packet)
+        known = [n for n in self._neighbours() if isinstance(n, EveryNeighbour)]
+        for each in known:
+            each.asked.clear()
+        frame = packet.whole
+        outcome = self._interpreter.run(self.book, frame, port.number)
+        out = self.environment.port(outcome.egress) if outcome.egress is not None else None
         counted = tuple(self._rules[rule] for rule in outcome.counted)
-        return Replayed(packet, port, outcome, out.name if out else "", counted)
+        differences = None
+        if self.beside is not None:
+            if any(each.asked for each in known):
+                self.beside.kernel.set_neighbours(self.environment)
+            got = self.beside.kernel.run(frame, port.number)
+            arrived = _Arrived(self.environment, port.number)
+            differences = tuple(disagreements(self.pipeline, arrived, outcome, got))
+        egress = out.name if out else ""
+        return Replayed(packet, port, outcome, egress, counted, differences=differences)
+
+    def _left_out(self, packet: Captured, port: Port) -> Replayed | None:
+        """What is not run, neither here nor there: or states would hold other entries."""
+        if packet.link != ETHERNET:
+            return Replayed(packet, port, left_out="foreign", reason=link_name(packet.link))
+        if packet.is_cut:
+            parsed = self._parser.parse(port.role, packet.whole, len(packet.octets))
+            if parsed.result == "cut":
+                return Replayed(packet, port, left_out="cut", reason=parsed.reason)
+        beside = self.beside
+        if beside and not beside.shortest <= len(packet.whole) <= beside.longest:
+            reason = f"the kernel test-runs frames of {beside.shortest} to {beside.longest:,} bytes"
+            return Replayed(packet, port, left_out="refused", reason=reason)
+        return None
+
+    def _set_clock(self, packet: Captured) -> None:
+        states = self._interpreter.states
+        if self.beside is not None:
+            states.now = self.beside.clock()
+        elif packet.time is not None:  # of packets out of order, the latest: clocks do not go back
+            states.now = max(states.now, packet.time / 1_000_000_000)
+
+    def _neighbours(self) -> tuple[Mapping[tuple[int, int], bytes], ...]:
+        return self.environment.neighbours, self.environment.neighbours6

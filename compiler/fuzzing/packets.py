@@ -3,17 +3,17 @@ and the next edge ask for; then perhaps cut off, damaged or padded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
 from ..interpreter.build_packet import Heading, build
-from ..interpreter.evaluate import holds
 from ..interpreter.octets import Value
-from ..lowering.reads import walk
-from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Node, Own, Pipeline, Test
+from ..model import Edge, Field, Node, Packet, Pipeline
+from ..sums import FRAGMENTED
+from .headers import field_value, header_values
 from .world import World
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 LONGEST = 1600  # octets: beyond every MTU, and less than a page with its headroom
 _TAILS = (0, 0, 1, 7, 8, 20, 46, 120, 1360, 1420, 1460)
-_OPTIONS = {
-    "tcp": (b"\x02\x04\x05\xb4", b"\x01\x02\x04\x23\x28", b"\0\x02\x04\x05\xb4", b"\x02\x03\x05"),
-    "ipv4": (b"\x94\x04\0\0", b"\x07\x0b\x04" + bytes(9), b"\x01" * 40),
-}
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,8 @@ class Given:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A packet on its way in. `cut`: octets that are left of it (None: all); `damage`: octets that
+    """A packet on its way in: its headers, then `payload`, or a whole frame as the payload of no
+    headers. `cut`: octets that are left of it (None: all); `damage`: octets that
     are others than they were, by place."""
 
     port: int
@@ -63,26 +60,48 @@ class Drawn:
         for at, octet in self.damage:
             if at < len(whole):
                 whole[at] = octet
-        return bytes(whole[:LONGEST][: self.cut])
+        drawn = LONGEST if self.headers else None  # what a test hands over stays as it is
+        return bytes(whole[:drawn][: self.cut])
 
 
-def packets(pipeline: Pipeline, world: World) -> st.SearchStrategy[Drawn]:
-    """Packets of which most are whole, arriving on the ports of the world."""
-    return _packet(pipeline, world)
+def packets(pipeline: Pipeline, world: World, edge: Edge | None = None) -> st.SearchStrategy[Drawn]:
+    """Packets of which most are whole, arriving on the ports of the world. `edge`: on their way
+    through the parse graph."""
+    return _packet(pipeline, world, edge)
 
 
 @st.composite
-def _packet(draw: st.DrawFn, pipeline: Pipeline, world: World) -> Drawn:
-    port = draw(st.sampled_from(world.environment.ports))
-    nodes, edges = draw(_way(pipeline, port.role))
-    headers = [
-        Given(node, draw(_values(node.header, edge, world)))
+def _packet(draw: st.DrawFn, pipeline: Pipeline, world: World, edge: Edge | None) -> Drawn:
+    ports = world.environment.ports
+    port = draw(st.sampled_from([p for p in ports if edge is None or p.role in edge.roles]))
+    headers = draw(_headers(pipeline, world, port.role, (), edge))
+    whole = Drawn(port.number, headers, draw(_payload()))
+    return whole if edge else draw(_spoilt(whole))
+
+
+@st.composite
+def _headers(
+    draw: st.DrawFn,
+    pipeline: Pipeline,
+    world: World,
+    role: str,
+    kept: tuple[Given, ...],
+    goal: Edge | None = None,
+) -> tuple[Given, ...]:
+    """`kept`, and headers behind the last of them, which is drawn again."""
+    start = kept[-1].node if kept else pipeline.graph.entry(role)
+    nodes, edges = draw(_way(pipeline, role, start, goal))
+    drawn = (
+        Given(node, draw(header_values(node.header, edge, world)))
         for node, edge in zip(nodes, [*edges, None], strict=True)
-    ]
+    )
+    return (*kept[:-1], *drawn)
+
+
+@st.composite
+def _payload(draw: st.DrawFn) -> bytes:
     size = draw(st.sampled_from(_TAILS))
-    payload = bytes(size) if size > 20 else draw(st.binary(min_size=size, max_size=size))
-    whole = Drawn(port.number, tuple(headers), payload)
-    return draw(_spoilt(whole))
+    return bytes(size) if size > 20 else draw(st.binary(min_size=size, max_size=size))
 
 
 @st.composite
@@ -95,31 +114,103 @@ def variations(draw: st.DrawFn, base: Drawn, world: World) -> Drawn:
     named = [f for f in header.node.header.fields if f.name in header.values]
     if not named:
         return base
-    field = draw(st.sampled_from(named))
-    values = {**header.values, field.name: draw(_value(header.node.header, field, world))}
-    headers = list(base.headers)
-    headers[which] = Given(header.node, values)
-    return Drawn(base.port, tuple(headers), base.payload)
+    return draw(_with_value(base, which, draw(st.sampled_from(named)), world))
 
 
 @st.composite
-def _way(draw: st.DrawFn, pipeline: Pipeline, role: str) -> tuple[list[Node], list[Edge]]:
-    """Nodes from the entry on, and the edges between them: to a leaf nearly always."""
+def changed(
+    draw: st.DrawFn,
+    base: Drawn,
+    pipeline: Pipeline,
+    world: World,
+    fields: Sequence[tuple[str, str]],
+) -> Drawn:
+    """The packet with one thing changed: most often one of these fields (of node and name), if it
+    has any; any other; the port; the payload; the headers from one of them on."""
+    if not base.headers:
+        return base
+    here = [
+        (i, field)
+        for i, given in enumerate(base.headers)
+        for field in given.node.header.fields
+        if (given.node.name, field.name) in fields
+    ]
+    ways = ["field"] * 6 * bool(here) + ["other", "other", "port", "payload", "headers", "headers"]
+    match draw(st.sampled_from(ways)):
+        case "field":
+            at, field = draw(st.sampled_from(here))
+            return draw(_with_value(base, at, field, world))
+        case "port":
+            port = draw(st.sampled_from(world.environment.ports))
+            return replace(base, port=port.number)
+        case "payload":
+            return replace(base, payload=draw(_payload()))
+        case "headers":
+            port = next(p for p in world.environment.ports if p.number == base.port)
+            kept = base.headers[: draw(st.integers(1, len(base.headers)))]
+            headers = draw(_headers(pipeline, world, port.role, kept))
+            return Drawn(base.port, headers, base.payload)
+    return draw(variations(base, world))
+
+
+@st.composite
+def _with_value(draw: st.DrawFn, base: Drawn, at: int, field: Field, world: World) -> Drawn:
+    """Of the whole packet."""
+    given = base.headers[at]
+    value = draw(field_value(given.node.header, field, world))
+    headers = list(base.headers)
+    headers[at] = Given(given.node, {**given.values, field.name: value})
+    return Drawn(base.port, tuple(headers), base.payload)
+
+
+def with_same(packet: Drawn, other: Drawn, fields: Sequence[tuple[Packet, Packet]]) -> Drawn:
+    """The packet with values of the other: of each first field, for the second."""
+    said = {given.node.name: given.values for given in other.headers}
+    new: dict[str, dict[str, Value]] = {}
+    for source, target in fields:
+        if source.field in (values := said.get(source.node, {})):
+            new.setdefault(target.node, {})[target.field] = values[source.field]
+    headers = (
+        Given(given.node, {**given.values, **new.get(given.node.name, {})})
+        for given in packet.headers
+    )
+    return replace(packet, headers=tuple(headers))
+
+
+@st.composite
+def _way(
+    draw: st.DrawFn, pipeline: Pipeline, role: str, start: Node, goal: Edge | None
+) -> tuple[list[Node], list[Edge]]:
+    """Nodes from `start` on, and the edges between them: by way of the goal, to a leaf nearly
+    always."""
     graph = pipeline.graph
-    nodes, edges = [graph.entry(role)], list[Edge]()
+    nodes, edges = [start], list[Edge]()
+    before = _in_front(pipeline, role, goal)
     while leaving := graph.leaving(nodes[-1].name, role):
-        if len(nodes) > 1 and draw(st.integers(0, 15)) == 15:
+        towards = [e for e in leaving if e == goal or e.target in before]
+        if goal not in edges and towards:
+            leaving = tuple(towards)
+        elif len(nodes) > 1 and draw(st.integers(0, 15)) == 15:
             break
         edges.append(draw(st.sampled_from(leaving)))
         nodes.append(graph.node(edges[-1].target))
     return nodes, edges
 
 
+def _in_front(pipeline: Pipeline, role: str, goal: Edge | None) -> set[str]:
+    """Nodes from which a way leads to the edge."""
+    found, new = set[str](), {goal.source} if goal else set[str]()
+    while new:
+        found |= new
+        new = {e.source for n in new for e in pipeline.graph.entering(n, role)} - found
+    return found
+
+
 @st.composite
 def _spoilt(draw: st.DrawFn, whole: Drawn) -> Drawn:
     """The packet as it is, more often than not."""
     frame = whole.frame
-    match draw(st.sampled_from(["", "", "", "", "padding", "cut", "damage"])):
+    match draw(st.sampled_from(["", "", "", "", "padding", "cut", "damage", "fragment"])):
         case "padding":
             padding = draw(st.binary(min_size=1, max_size=18))
             return Drawn(whole.port, whole.headers, whole.payload, padding)
@@ -130,140 +221,21 @@ def _spoilt(draw: st.DrawFn, whole: Drawn) -> Drawn:
             place = st.tuples(st.integers(0, min(len(frame), 150) - 1), st.integers(0, 255))
             damage = draw(st.lists(place, min_size=1, max_size=3))
             return Drawn(whole.port, whole.headers, whole.payload, damage=tuple(damage))
+        case "fragment":
+            return draw(_fragment(whole))
     return whole
 
 
-# ---- one header -----------------------------------------------------------------------------
-
-
 @st.composite
-def _values(draw: st.DrawFn, header: Header, edge: Edge | None, world: World) -> dict[str, Value]:
-    """Values by field: what has no default always, of the rest a few; then what the edge and the
-    header's clauses ask for."""
-    tests = [test for test in edge.tests if not test.ahead] if edge else []
-    tested = {test.field for test in tests}
-    kept = _read_by_clauses(header) if draw(st.integers(0, 11)) else frozenset[str]()
-    derived = {
-        p.field for p in walk((header.size, header.extent, header.reach)) if isinstance(p, Own)
-    }
-    derived |= {p.field for g in header.groups for p in walk(g.count) if isinstance(p, Own)}
-    flags = draw(_flags(header, tested))
-    there = {g.name for g in header.groups if not g.flags or flags & set(g.flags)}
-    free = [
-        f for f in header.fields
-        if not f.name.startswith("_") and f.name not in kept | tested | derived | _all_flags(header)
-        and not isinstance(f.default, Derived) and (f.group is None or f.group in there)
-    ]  # fmt: skip
-    plain = [f.name for f in free if f.default is not None or f.part_of or not f.width]
-    chosen = set(draw(st.lists(st.sampled_from(plain), max_size=3))) if plain else set()
-    values: dict[str, Value] = {
-        f.name: draw(_value(header, f, world))
-        for f in free
-        if f.name in chosen or f.name not in plain
-    }
-    values |= dict.fromkeys(sorted(flags), 1)
-    for test in tests:
-        values = _without_parts(header, test.field, values)
-        values[test.field] = draw(_passing(test, header.field(test.field)))
-    _mend(header, values, bool(edge), kept | tested)
-    return values
-
-
-@st.composite
-def _flags(draw: st.DrawFn, header: Header, tested: set[str]) -> frozenset[str]:
-    """Flags that are set: of half of the groups, and of those whose fields the edge asks for."""
-    asked = {header.field(name).group for name in tested}
-    found: set[str] = set()
-    for group in header.groups:
-        free = [flag for flag in group.flags if flag not in tested]
-        if free and (group.name in asked or draw(st.booleans())):
-            found |= set(draw(st.lists(st.sampled_from(free), min_size=1, unique=True)))
-    return frozenset(found)
-
-
-def _all_flags(header: Header) -> set[str]:
-    return {flag for group in header.groups for flag in group.flags}
-
-
-def _read_by_clauses(header: Header) -> frozenset[str]:
-    clauses = (header.accept, header.require, header.payload)
-    return frozenset(part.field for part in walk(clauses) if isinstance(part, Own))
-
-
-def _without_parts(header: Header, name: str, values: dict[str, Value]) -> dict[str, Value]:
-    """A part is written over the whole that it belongs to: the tested one must have the word."""
-    parts = {f.name for f in header.fields if f.part_of == name}
-    return {field: value for field, value in values.items() if field not in parts}
-
-
-def _value(header: Header, field: Field, world: World) -> st.SearchStrategy[Value]:
-    array = header.array(field)
-    if array is not None:
-        one = st.sampled_from(world.values(field.kind, field.width))
-        return st.lists(one, min_size=1, max_size=array.most).map(tuple)
-    if not field.width:
-        known = _OPTIONS.get(header.protocol, ())
-        return st.sampled_from((b"", *known)) | st.binary(max_size=12)
-    anything = st.integers(0, (1 << field.width) - 1)
-    known_values = world.values(field.kind, field.width)
-    if field.kind == "bytes":
-        return anything
-    near = world.of(header.name, field)
-    choices = [st.sampled_from(known_values), st.sampled_from(known_values), anything]
-    return st.one_of(*([st.sampled_from(near)] if near else []), *choices)
-
-
-def _passing(test: Test, field: Field) -> st.SearchStrategy[int]:
-    """Values that the test lets through, at the ends of its ranges or within; the bits that it
-    ignores as they come."""
-    ranges = st.sampled_from(test.ranges)
-    inside = ranges.flatmap(lambda r: st.sampled_from(r) | st.integers(*r))
-    if test.mask is None:
-        return inside
-    others = (1 << field.width) - 1 & ~test.mask
-    return st.tuples(inside, st.integers(0, (1 << field.width) - 1)).map(
-        lambda pair: pair[0] | pair[1] & others
-    )
-
-
-# ---- what clauses ask for -------------------------------------------------------------------
-
-
-def _mend(header: Header, values: dict[str, Value], goes_on: bool, fields: frozenset[str]) -> None:
-    """Give the fields that clauses read, and that were not drawn, values for which they hold."""
-    wanted = (*header.accept, *header.require, *(header.payload if goes_on else ()))
-    for condition in wanted:
-        if _true(condition, header, values):
-            continue
-        for name in sorted({p.field for p in walk(condition) if isinstance(p, Own)} & fields):
-            tried = _candidates(condition, header.field(name))
-            before = values.get(name)
-            for value in tried:
-                values[name] = value
-                if _true(condition, header, values):
-                    break
-            else:
-                values.pop(name)
-                if before is not None:
-                    values[name] = before
-                continue
-            break
-
-
-def _candidates(condition: Condition, field: Field) -> list[int]:
-    named = [part.value for part in walk(condition) if isinstance(part, Const)]
-    near = [value + by for value in named for by in (0, 1, -1)]
-    most = (1 << field.width) - 1
-    return [value for value in (*near, 0, 1, most) if 0 <= value <= most]
-
-
-def _true(condition: Condition, header: Header, values: Mapping[str, Value]) -> bool:
-    def read(expr: Expr) -> int:
-        name = getattr(expr, "field", "")
-        value = values.get(name)
-        if isinstance(value, int):
-            return value
-        default = next((f.default for f in header.fields if f.name == name), None)
-        return default if isinstance(default, int) else 0
-
-    return holds(condition, read, lambda _: True)
+def _fragment(draw: st.DrawFn, whole: Drawn) -> Drawn:
+    """A fragment of the packet that ends, or begins, in one of the next headers or near them."""
+    places = [i for i, h in enumerate(whole.headers) if h.node.header.protocol in FRAGMENTED]
+    if not places:
+        return whole
+    at = draw(st.sampled_from(places))
+    offset = draw(st.sampled_from([0, 0, 0, 1, 2, 3]))
+    more = 1 if not offset else draw(st.integers(0, 1))
+    said = {**whole.headers[at].values, "fragment_offset": offset, "more_fragments": more}
+    front = (*whole.headers[:at], Given(whole.headers[at].node, said))
+    size = len(Drawn(whole.port, front).frame) + offset * 8
+    return Drawn(whole.port, front, whole.frame[size : size + draw(st.integers(0, 64))])

@@ -7,6 +7,7 @@ from ...lang.source import Source
 from ..interpreter.environment import Outcome
 from ..packettests.cases import Case, read_tests
 from ..packettests.runs import disagreements
+from .coverage import Coverage
 from .scenarios import Fuzzed, Meeting, Scenario
 from .search import Found
 from .writing import packet_test
@@ -14,14 +15,14 @@ from .writing import packet_test
 NAME = "found by fuzzing"
 
 
-def summary(found: Found) -> str:
-    """What was met, the most frequent first."""
+def summary(found: Found, coverage: Coverage) -> str:
+    """What was met, the most frequent first; and what was not."""
     asked = f"{found.requests:,} requests with {found.rules:,} rules"
     counts = f"{found.packets:,} packets under {asked}, {found.scenarios:,} scenarios"
     total = max(found.packets, 1)
     lines = [f"{counts}: interpreter and kernel agree"]
     lines += [f"  {count * 100 / total:5.1f} %  {what}" for what, count in found.seen.most_common()]
-    return "\n".join(lines)
+    return "\n".join([*lines, *coverage.summary()])
 
 
 def disagreement(fuzzed: Fuzzed, scenario: Scenario, meeting: Meeting) -> tuple[list[str], str]:

@@ -3,72 +3,28 @@ that create, update, replace and delete them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping
+from copy import copy
 
 from hypothesis import strategies as st
 
-from ...lang.diagnostics import Refused
-from ...lang.request import IE, Change, Operation, Request, RuleItem, request_text
-from ...lang.request_parser import parse_request
-from ...lang.source import Source
-from ..interpreter.environment import Environment
-from ..interpreter.octets import Value
-from ..interpreter.parse_packet import PacketParser
+from ...lang.request import IE, RuleItem
 from ..lowering.reads import reads
 from ..manifest import Manifest
-from ..model import Element, Given, Layer4, Match, Packet, Pipeline, RuleKind
+from ..model import Element, Given, Match, Pipeline, RuleKind
 from ..requests.ie_values import Codec, Fault
 from ..requests.lists import packed
-from ..requests.plan import Plan
-from ..requests.rulebook import RuleBook
 from ..requests.rulekinds import Kind
-from ..sums import LAYER4
-from .packets import Drawn
-from .world import World
+from .sample import Sample
+from .world import FEW, World
 
-_MOST = 4  # rules of a kind
-_FEW = (
-    0,
-    1,
-)  # of what one rule gives and another is looked up by: so that they meet; fits any width
 There = Mapping[str, list[int]]  # ids by kind
 
 
-class Applying(Protocol):
-    """Where a plan is carried out; refuses what there is no room for."""
-
-    def apply(self, plan: Plan) -> None: ...
-
-
-class Sample:
-    """What a packet has to match, field by field."""
-
-    def __init__(self, pipeline: Pipeline, world: World, drawn: Drawn) -> None:
-        port = world.environment.port(drawn.port)
-        assert port is not None
-        self.packet, self._port = drawn, drawn.port
-        parsed = PacketParser(pipeline.graph).parse(port.role, drawn.frame)
-        self._fields: dict[tuple[str, str], Value] = {
-            (layer.name, name): value
-            for layer in parsed.layers
-            for name, value in layer.fields.items()
-        }
-        self._layer4 = [x for x in parsed.layers if x.header.protocol in LAYER4]
-
-    def value(self, match: Match) -> int | None:
-        """What the packet has where the rule kind looks; None if nothing."""
-        operand = match.operand
-        if isinstance(operand, Packet):
-            found = self._fields.get((operand.node, operand.field))
-            return found if isinstance(found, int) else None
-        if isinstance(operand, Layer4):
-            return self._layer4[-1].octets.number(operand.which) if self._layer4 else 0
-        return self._port if match.element.references == ("port",) else None
-
-
 class RuleMaker:
-    """Strategies for the rules of one pipeline."""
+    """Strategies for the rules of one pipeline. `holding`: of which some hold others."""
+
+    holding = False
 
     def __init__(self, pipeline: Pipeline, manifest: Manifest, world: World) -> None:
         self.pipeline, self.manifest, self.world = pipeline, manifest, world
@@ -86,10 +42,10 @@ class RuleMaker:
         }
         self._next_hops = {(kind, address) for kind, _, address in reads(pipeline).next_hops}
 
-    def session(self, draw: st.DrawFn, drawn: Sequence[Drawn]) -> Session:
-        """Requests about these packets, one after the other."""
-        samples = [Sample(self.pipeline, self.world, packet) for packet in drawn]
-        return Session(self, draw, samples)
+    def with_held(self) -> RuleMaker:
+        maker = copy(self)
+        maker.holding = True
+        return maker
 
     @property
     def kinds(self) -> tuple[RuleKind, ...]:
@@ -100,24 +56,48 @@ class RuleMaker:
         self, draw: st.DrawFn, rule: RuleKind, number: int, sample: Sample, there: There
     ) -> RuleItem:
         kind = self._kinds[rule.name]
-        items: list[RuleItem | IE] = []
-        for match in rule.match:
-            codec = kind.codecs[match.element.name]
-            ie = self._match(draw, match, codec, sample)
-            items += [ie] if ie else []
+        items = self._matches(draw, rule, sample)
         if rule.priority:
             items.append(_ie(kind.codecs[rule.priority[1].name], draw(st.integers(0, 3))))
-        items += self.changeable(draw, rule, there)
+        items += self.changeable(draw, rule, there, sample)
         name = f"{rule.name}{number}" if rule.named else None
         return RuleItem(rule.name, number, name, tuple(items))
 
-    def changeable(self, draw: st.DrawFn, rule: RuleKind, there: There) -> list[RuleItem | IE]:
+    def _matches(self, draw: st.DrawFn, rule: RuleKind, sample: Sample) -> list[RuleItem | IE]:
+        codecs = self._kinds[rule.name].codecs
+        drawn = (self._match(draw, rule, m, codecs[m.element.name], sample) for m in rule.match)
+        return [ie for ie in drawn if ie]
+
+    def changeable(
+        self, draw: st.DrawFn, rule: RuleKind, there: There, sample: Sample
+    ) -> list[RuleItem | IE]:
         """What an update may say as well: elements, what the rule gives, members."""
         items = self._gives(draw, rule, there)
-        targets = [(k, i) for k in rule.alternatives for i in there.get(k, ())]
-        if targets:
-            items.append(RuleItem(*draw(st.sampled_from(targets)), block=False))
+        items += self._alternatives(draw, rule, there, sample)
         return items + (self._members(draw, rule, there) if rule.spread else [])
+
+    def _alternatives(
+        self, draw: st.DrawFn, rule: RuleKind, there: There, sample: Sample
+    ) -> list[RuleItem | IE]:
+        """A rule of another kind that this one gives: one that is there, or one of its own; beside
+        a spread of its own also a rule of the kind that it spreads over."""
+        targets = [(k, i) for k in rule.alternatives for i in there.get(k, ())]
+        if not self.holding or not rule.alternatives or draw(st.booleans()):
+            there_is = [RuleItem(*draw(st.sampled_from(targets)), block=False)] if targets else []
+            return [*there_is]
+        other = self.pipeline.rule(draw(st.sampled_from(rule.alternatives)))
+        held: list[RuleItem | IE] = [self._held(draw, other, there, sample)]
+        spread = other.spread
+        if spread and spread.kind in rule.alternatives and draw(st.booleans()):
+            beside = self.pipeline.rule(spread.kind)
+            held.insert(0, self._held(draw, beside, there, sample))
+        return held
+
+    def _held(self, draw: st.DrawFn, rule: RuleKind, there: There, sample: Sample) -> RuleItem:
+        matches = self._matches(draw, rule, sample)
+        return RuleItem(
+            rule.name, None, None, (*matches, *self.changeable(draw, rule, there, sample))
+        )
 
     def _members(self, draw: st.DrawFn, rule: RuleKind, there: There) -> list[RuleItem | IE]:
         spread = rule.spread
@@ -135,11 +115,13 @@ class RuleMaker:
 
     # ---- elements ---------------------------------------------------------------------------
 
-    def _match(self, draw: st.DrawFn, match: Match, codec: Codec, sample: Sample) -> IE | None:
+    def _match(
+        self, draw: st.DrawFn, rule: RuleKind, match: Match, codec: Codec, sample: Sample
+    ) -> IE | None:
         """The element of a rule: about what the sample has, or about something else."""
         if match.kind != "exact" and not draw(st.integers(0, 2)):
             return None
-        seen = sample.value(match)
+        seen = sample.value(rule.name, match)
         if seen is None and match.kind != "exact" and draw(st.integers(0, 3)):
             return None
         if seen is None or not draw(st.integers(0, 7)):
@@ -171,10 +153,7 @@ class RuleMaker:
             return _ie(codec, draw(st.sampled_from(sorted(codec.values))))
         if canonical is None:
             return None
-        value: int | str = canonical.value
-        if canonical.form in ("value", "prefix"):
-            value = codec.format(canonical.value)
-        return IE(codec.name, codec.lengths[0], canonical.form, value, canonical.other)
+        return IE(codec.name, codec.lengths[0], *codec.spelled(match.kind, canonical))
 
     def _gives(self, draw: st.DrawFn, rule: RuleKind, there: There) -> list[RuleItem | IE]:
         """What the rule gives: all that its stages need, of the rest more often than not."""
@@ -212,105 +191,15 @@ class RuleMaker:
             return packed(values, element.width, element.most)
         if (rule.name, element.name) in self._next_hops and draw(st.integers(0, 3)):
             known = st.sampled_from(self.world.there(element.kind))
-        return draw(known)
+        near = self.world.of("", element) if not element.symbols else ()
+        return draw(st.sampled_from(near) | known if near else known)
 
     def _known(self, element: Element) -> tuple[int, ...]:
         if element.name in self._joins:
-            return _FEW
+            return FEW
         if element.symbols:
             return tuple(value for _, value in element.symbols)
         return self.world.values(element.kind, element.width)
-
-
-class Session:
-    """Requests in their order, of which the rule book refuses none."""
-
-    def __init__(self, maker: RuleMaker, draw: st.DrawFn, samples: list[Sample]) -> None:
-        self._maker, self._draw, self._samples = maker, draw, samples
-        self._book = new_book(maker.manifest, maker.world.environment)
-        self._copied: list[Drawn] = []
-
-    def meeting(self) -> list[Drawn]:
-        """Packets of which rules were taken: most meet these, if they are still there."""
-        if not self._copied:
-            return []
-        return self._draw(st.lists(st.sampled_from(self._copied), min_size=1, max_size=3))
-
-    def created(self) -> Iterator[Request]:
-        """Rules of every kind, those that others refer to first: several in most requests."""
-        draw, changes = self._draw, list[Change]()
-        for kind in self._maker.kinds:
-            for number in range(1, draw(st.integers(1, _MOST)) + 1):
-                id_ = 1 if kind.grouped and draw(st.booleans()) else number
-                change = Change("create", (self._rule(kind, id_),))
-                if ask(self._book, Request((change,))) is not None:
-                    changes.append(change)
-            if changes and not draw(st.integers(0, 2)):
-                yield Request(tuple(changes))
-                changes = []
-        if changes:
-            yield Request(tuple(changes))
-
-    def changed(self) -> Iterator[Request]:
-        """A request of one to three changes, if the rules may be changed so."""
-        if not self._maker.kinds:
-            return
-        changes = tuple(self._change() for _ in range(self._draw(st.sampled_from((1, 1, 2, 3)))))
-        for request in (Request(changes), Request(changes[:1])):
-            if ask(self._book, request) is not None:
-                yield request
-                return
-
-    def _change(self) -> Change:
-        """Updates most often: they are what is easily forgotten somewhere."""
-        draw, maker = self._draw, self._maker
-        kind = draw(st.sampled_from(maker.kinds))
-        ids = self._there()[kind.name]
-        words: list[Operation] = ["update", "update", "update", "delete", "replace"]
-        operation = draw(st.sampled_from(words)) if ids else "create"
-        match operation:
-            case "update":
-                items = tuple(maker.changeable(draw, kind, self._there()))
-                number = draw(st.sampled_from(ids))
-                return Change(operation, (RuleItem(kind.name, number, None, items),))
-            case "delete":
-                number = draw(st.sampled_from(ids))
-                return Change(operation, (RuleItem(kind.name, number, block=False),))
-            case "replace":
-                numbers = range(1, draw(st.integers(1, _MOST)) + 1)
-                return Change(operation, tuple(self._rule(kind, number) for number in numbers))
-        return Change(operation, (self._rule(kind, max(ids, default=0) + 1),))
-
-    def _rule(self, kind: RuleKind, number: int) -> RuleItem:
-        sample = self._draw(st.sampled_from(self._samples))
-        self._copied.append(sample.packet)
-        return self._maker.rule(self._draw, kind, number, sample, self._there())
-
-    def _there(self) -> There:
-        return {name: sorted({r.id for r in self._book.rules(name)}) for name in self._book.kinds}
-
-
-def ask(book: RuleBook, request: Request, kernel: Applying | None = None) -> Plan | None:
-    """Make it so in the book, and before that in the kernel; None if either refuses."""
-    try:
-        plan = book.plan(read_again(request))
-        if kernel is not None:
-            kernel.apply(plan)
-    except Refused:
-        return None
-    book.commit(plan)
-    return plan
-
-
-def new_book(manifest: Manifest, environment: Environment) -> RuleBook:
-    ports = environment.ports
-    numbers, interfaces = {p.name: p.number for p in ports}, {p.number: p.ifindex for p in ports}
-    return RuleBook(manifest, numbers, interfaces)
-
-
-def read_again(request: Request) -> Request:
-    """The request as its text says it: what a controller would send."""
-    return parse_request(Source("request", request_text(request)))
 
 
 def _ie(codec: Codec, value: int) -> IE:

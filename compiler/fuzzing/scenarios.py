@@ -4,7 +4,7 @@ it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -14,13 +14,17 @@ from hypothesis import strategies as st
 from ...lang.request import Request, request_text
 from ..interpret import Interpreter
 from ..interpreter.environment import Environment, Outcome
+from ..interpreter.reached import Reached
 from ..manifest import Manifest
 from ..model import Pipeline
 from ..phases import lower_pipeline, manifest_of
 from ..requests.plan import Plan
 from ..requests.rulebook import RuleBook
+from .coverage import Coverage, Goal
 from .packets import Drawn, packets, variations
-from .rules import RuleMaker, ask, new_book
+from .rules import RuleMaker
+from .session import Session, ask, new_book
+from .steering import Aim, Corpus, steered
 from .world import World, world_of
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 SHORTEST = 14  # octets: the kernel test-runs nothing shorter
 PACKETS_MOST = 10
+_PATIENCE = 8
 
 
 class Kernel(Protocol):
@@ -83,11 +88,16 @@ class Meeting:
 
 
 class Fuzzed:
-    """A pipeline in a world that is made for it."""
+    """A pipeline in a world that is made for it. `coverage`: of all packets that were run."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self.world: World = world_of(pipeline)
+        self._reached = Reached()
+        self.coverage = Coverage(pipeline, self._reached)
+        self._corpus = Corpus(pipeline)
+        self._goals: list[Goal] = []
+        self._in_vain = 0  # how often in a row nothing new was reached
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -103,6 +113,16 @@ class Fuzzed:
     def scenarios(self) -> st.SearchStrategy[Scenario]:
         return _scenario(self)
 
+    def steered(self) -> st.SearchStrategy[Scenario]:
+        """Scenarios of which half are drawn towards what no packet has reached by now; fewer if
+        nothing new was reached for a while."""
+        goals = self.coverage.goals()
+        self._in_vain = 0 if self._goals != goals else self._in_vain + 1
+        self._goals = goals
+        towards = self._corpus.aims(goals)
+        one_of = 2 if self._in_vain < _PATIENCE else 8
+        return _either(self, towards, one_of) if towards else _scenario(self)
+
     def taken(self, scenario: Scenario) -> Scenario:
         """Without the requests that are refused."""
         book, steps = new_book(self.manifest, self.world.environment), list[Request | Drawn]()
@@ -113,15 +133,21 @@ class Fuzzed:
 
     def meetings(self, scenario: Scenario, kernel: Kernel) -> Iterator[Meeting]:
         """Each packet of the scenario that the kernel can run, in order."""
+        self._corpus.begin()
         book = new_book(self.manifest, self.world.environment)
         kernel.set_rules(book)
         kernel.forget()
-        interpreter = Interpreter(self.pipeline, self.world.environment)
+        reached = Reached()
+        interpreter = Interpreter(self.pipeline, self.world.environment, reached)
         for index, step in enumerate(scenario.steps):
             if isinstance(step, Request):
-                ask(book, step, kernel)
+                if ask(book, step, kernel) is not None:
+                    self._corpus.requested(step)
             elif len(step.frame) >= SHORTEST:
                 expected = interpreter.run(book, step.frame, step.port)
+                self._corpus.met(step, reached)
+                self._reached.add(reached)
+                reached.clear()
                 yield Meeting(index, expected, kernel.run(step.frame, step.port))
 
 
@@ -132,13 +158,20 @@ def _scenario(draw: st.DrawFn, fuzzed: Fuzzed) -> Scenario:
     bases = draw(st.lists(fuzzed.packets(), min_size=1, max_size=3))
     varied = st.sampled_from(bases).flatmap(lambda base: variations(base, fuzzed.world))
     drawn = (*bases, *draw(st.lists(varied, min_size=2, max_size=PACKETS_MOST)))
-    session = fuzzed.rules.session(draw, drawn)
+    session = Session(fuzzed.rules, draw, drawn)
     steps: list[Request | Drawn] = [*session.created()]
     for packet in drawn:
         if draw(st.integers(0, 3)) == 3:
             steps += [*session.changed(), *session.meeting()]
         steps.append(packet)
     return Scenario(tuple(steps))
+
+
+@st.composite
+def _either(draw: st.DrawFn, fuzzed: Fuzzed, towards: Sequence[Aim], one_of: int) -> Scenario:
+    if draw(st.integers(1, one_of)) > 1:
+        return draw(_scenario(fuzzed))
+    return Scenario(tuple(draw(steered(fuzzed.rules, towards))))
 
 
 def said(outcome: Outcome) -> tuple[object, ...]:

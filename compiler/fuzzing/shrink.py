@@ -10,7 +10,7 @@ from itertools import pairwise
 from ...lang.request import Change, Request, RuleItem
 from ..interpreter.octets import Value
 from .packets import Drawn, Given
-from .scenarios import Scenario
+from .scenarios import SHORTEST, Scenario
 
 TRIES = 600
 
@@ -73,6 +73,8 @@ def _requests(request: Request) -> Iterator[Request]:
 def _packets(packet: Drawn) -> Iterator[Drawn]:
     if packet.cut is not None:
         yield replace(packet, cut=None)
+        if packet.cut >= 2 * SHORTEST:
+            yield replace(packet, cut=packet.cut // 2)
     if packet.padding:
         yield replace(packet, padding=b"")
     for i in range(len(packet.damage)):

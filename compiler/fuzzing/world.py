@@ -9,8 +9,10 @@ from itertools import count
 
 from ..interpreter.environment import Environment, Port
 from ..lowering.reads import walk
-from ..model import Compare, Const, Field, Own, Packet, Pipeline, Test
+from ..model import Attribute, Compare, Const, Element, Field, Own, Packet, Pipeline, Test
 
+#: Of what one rule gives and another is looked up by: so that they meet; fits any width.
+FEW = (0, 1)
 _HOSTS4 = ["10.1.0.10", "10.2.0.5", "10.2.3.4", "192.0.2.2", "198.51.100.2"]
 _ODD4 = ["224.0.0.5", "255.255.255.255", "0.0.0.0", "127.0.0.1"]
 _HOSTS6 = ["2001:db8::1", "2001:db8::2", "2001:db8:1::5", "fd00::1"]
@@ -25,7 +27,7 @@ class World:
     environment: Environment
     pool: dict[str, tuple[int, ...]]
     numbers: tuple[int, ...]  # what the pipeline itself names
-    near: dict[tuple[str, str], tuple[int, ...]]  # by header and field
+    near: dict[tuple[str, str], tuple[int, ...]]  # by header and field, or "" and element
 
     def values(self, kind: str, width: int) -> tuple[int, ...]:
         """Values of that kind that are met often; of numbers also the ends of their range."""
@@ -40,8 +42,9 @@ class World:
         known = self.environment.neighbours6 if kind == "ip6" else self.environment.neighbours
         return tuple(sorted({host for _, host in known}))
 
-    def of(self, header: str, field: Field) -> tuple[int, ...]:
-        """Values that the pipeline compares that field with, and their neighbours."""
+    def of(self, header: str, field: Field | Element) -> tuple[int, ...]:
+        """Values that the pipeline compares that field with, and their neighbours; of an element
+        of rules (`header` is empty), too."""
         most = (1 << field.width) - 1
         return tuple(v for v in self.near.get((header, field.name), ()) if 0 <= v <= most)
 
@@ -56,8 +59,8 @@ def world_of(pipeline: Pipeline) -> World:
     local = frozenset({*own, own[0] | 0xFF})
     macs = (*(int.from_bytes(port.mac, "big") for port in ports), *(int(m, 16) for m in _MACS))
     pool = {
-        "ip4": (*hosts, *own, *(int(IPv4Address(text)) for text in _ODD4)),
-        "ip6": (*hosts6, *own6, *(int(IPv6Address(text)) for text in _ODD6)),
+        "ip4": (*hosts * 3, *own, *(int(IPv4Address(text)) for text in _ODD4)),
+        "ip6": (*hosts6 * 3, *own6, *(int(IPv6Address(text)) for text in _ODD6)),
         "mac": macs,
     }
     numbers = {part.value for part in walk(pipeline) if isinstance(part, Const)}
@@ -110,8 +113,16 @@ def _near(pipeline: Pipeline) -> dict[tuple[str, str], set[int]]:
             match part:
                 case Compare(_, Own(field), Const(value)):
                     note(header.name, field, value)
+    given = {element.name for rule in pipeline.rules for element in rule.gives}
+    for rule in pipeline.rules:
+        for match in rule.match:  # values that other rules give: few, so that they meet
+            joined = match.element.kind == "uint" and match.element.name in given
+            if joined and isinstance(match.operand, Packet):
+                note(headers[match.operand.node].name, match.operand.field, *FEW)
     for part in walk(pipeline.stages):
         match part:
             case Compare(_, Packet(node, field), Const(value)):
                 note(headers[node].name, field, value)
+            case Compare(_, Attribute(_, _, element), Const(value)):
+                note("", element, value)
     return found

@@ -67,31 +67,44 @@ def build(headings: Sequence[Heading], content: bytes) -> bytes:
         behind = sum(lengths[i + 1 :]) + len(content)
         for field, derived in heading.derived("length"):
             value = (len(data) if "header" in derived.over else 0) + behind + derived.plus
-            data = _with(heading, data, field, value)
-        for field, derived in heading.derived("checksum"):
-            covered = data if "header" in derived.over else b""
-            covered += finished + content if "payload" in derived.over else b""
-            if "pseudo" in derived.over:
-                outer = [Octets(h.header, h.plain) for h in headings[:i]]
-                covered = pseudo_header(outer, heading.header, len(covered)) + covered
-            data = _with(heading, data, field, total_of(heading.header, covered))
+            data = _with(heading.header, data, field, value)
+        outer = [Octets(h.header, h.plain) for h in headings[:i]]
+        sums = heading.derived("checksum")
+        data = with_sums(outer, Octets(heading.header, data), finished + content, sums)
         finished = data + finished
     return finished
 
 
-def _with(heading: Heading, data: bytes, field: Field, value: int) -> bytes:
-    at = Octets(heading.header, data).offset(field)
+def _with(header: Header, data: bytes, field: Field, value: int) -> bytes:
+    at = Octets(header, data).offset(field)
     assert at is not None
     return put(data, at, field.width, value)
 
 
-def total_of(header: Header, covered: bytes) -> int:
-    """The checksum of a header over what it covers: its own field is 0 in it."""
-    total = checksum(covered)
-    return 0xFFFF if header.protocol == "udp" and total == 0 else total  # RFC 768
+def with_sums(
+    outer: Sequence[Octets],
+    octets: Octets,
+    payload: bytes,
+    sums: Sequence[tuple[Field, Derived]],
+) -> bytes:
+    """The header with these checksums computed, which it has, in the order of the declaration: each
+    over those before it and over 0 in place of itself and those behind it."""
+    header, data = octets.header, octets.data
+    for field, _ in sums:
+        data = _with(header, data, field, 0)
+    for field, derived in sums:
+        covered = data if "header" in derived.over else b""
+        covered += payload if "payload" in derived.over else b""
+        if "pseudo" in derived.over:
+            covered = _pseudo_header(outer, header, len(covered)) + covered
+        total = checksum(covered)
+        if header.protocol == "udp" and not total:
+            total = 0xFFFF  # RFC 768
+        data = _with(header, data, field, total)
+    return data
 
 
-def pseudo_header(outer: Sequence[Octets], covered: Header, length: int) -> bytes:
+def _pseudo_header(outer: Sequence[Octets], covered: Header, length: int) -> bytes:
     """The pseudo header of the nearest IP header in front (RFC 9293 section 3.1, RFC 8200 section
     8.1). It names the upper layer, whatever extension headers lie between, and the last of the
     destinations where a segment routing header tells of further ones."""

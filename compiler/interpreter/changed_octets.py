@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..model import Derived, Header
-from ..sums import is_checksum
-from .build_packet import pseudo_header, total_of
+from ..sums import is_checksum, is_sum_of_header
+from .build_packet import with_sums
 from .octets import Octets, put, updated
 
-_HEADER_CHECKSUM = Derived("checksum", frozenset({"header"}))
 _MSS_KIND, _MSS_LENGTH, _NOP = 2, 4, 1
 
 
@@ -42,22 +41,17 @@ def of_length(octets: Octets, length: int) -> Octets:
     return octets
 
 
-def summed(outer: Sequence[Octets], octets: Octets, whole: bytes) -> Octets:
-    """The header with its checksums over its payload computed; one of UDP's that is 0 stays so.
-    `whole`: header and payload."""
-    for field in octets.header.fields:
-        derived = field.default
-        none = octets.header.protocol == "udp" and not octets.number(field.name)
-        if not (isinstance(derived, Derived) and is_checksum(field)) or none:
-            continue
-        if "payload" in derived.over:
-            bare = with_value(octets.header, octets.data, field.name, 0)
-            covered = over(whole, 0, bare)[0 if "header" in derived.over else len(bare) :]
-            if "pseudo" in derived.over:
-                covered = pseudo_header(outer, octets.header, len(covered)) + covered
-            total = total_of(octets.header, covered)
-            octets = Octets(octets.header, with_value(octets.header, bare, field.name, total))
-    return octets
+def summed(outer: Sequence[Octets], octets: Octets, payload: bytes) -> Octets:
+    """The header with its checksums over more than itself computed; one of UDP's that is 0 stays
+    so."""
+    optional = octets.header.protocol == "udp"
+    sums = [
+        (field, field.default)
+        for field in octets.header.fields
+        if isinstance(field.default, Derived) and is_checksum(field) and not is_sum_of_header(field)
+        if octets.offset(field) is not None and not (optional and not octets.number(field.name))
+    ]
+    return Octets(octets.header, with_sums(outer, octets, payload, sums))
 
 
 def grown(octets: Octets, added: int) -> bytes:
@@ -70,10 +64,10 @@ def grown(octets: Octets, added: int) -> bytes:
 
 def assigned(octets: Octets, field: str, value: int) -> Octets:
     new = with_value(octets.header, octets.data, field, value)
+    words = changed_words(octets.data, new)
     for other in octets.header.fields:
-        derived = other.default
-        if derived == _HEADER_CHECKSUM and other.name != field:
-            total = updated(octets.number(other.name), *changed_words(octets.data, new))
+        if is_sum_of_header(other) and other.name != field:
+            total = updated(octets.number(other.name), *words)
             new = with_value(octets.header, new, other.name, total)
     return Octets(octets.header, new)
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from ..graph import tunnels
 from ..model import Condition, Edge, Expr, Graph, Header, Node, Own, Test
-from ..sums import NETWORK
+from ..sums import FRAGMENTED, NETWORK
 from .evaluate import evaluate, holds
 from .octets import Octets, Value, is_fragment
+from .reached import Reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +58,16 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """`reason` says of a malformed packet which node and why (`gre: truncated`). `limit`: octets
-    of the frame that belong to headers and their payload; what lies behind is padding."""
+    """`reason` says of a malformed packet which node and why (`gre: truncated`), of one that is
+    cut which node was not captured whole. `limit`: octets of the frame that belong to headers and
+    their payload; what lies behind is padding. `tiny`: of a tiny fragment, the node that it cuts
+    short or begins within."""
 
     layers: tuple[Layer, ...]
-    result: Literal["ok", "malformed"]
+    result: Literal["ok", "malformed", "cut"]
     reason: str
     limit: int
+    tiny: str = ""
 
     @cached_property
     def by_name(self) -> dict[str, Layer]:
@@ -78,6 +83,14 @@ class _Malformed(Exception):
     pass
 
 
+class _Beyond(_Malformed):
+    """The header, or what belongs to it, does not fit: a fragment may end anywhere."""
+
+
+class _Cut(Exception):
+    """The parse needs bytes that were not captured."""
+
+
 def parse_packet(graph: Graph, role: str, frame: bytes) -> Parsed:
     """Parse a frame that arrived on a port of `role`."""
     return PacketParser(graph).parse(role, frame)
@@ -86,20 +99,25 @@ def parse_packet(graph: Graph, role: str, frame: bytes) -> Parsed:
 class PacketParser:
     """The parser of one graph; keeps what it found out about the graph between packets."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, reached: Reached | None = None) -> None:
+        self._graph, self._reached = graph, reached or Reached()
         self._nodes = {node.name: node for node in graph.nodes}
         self._leaving: dict[tuple[str, str], tuple[Edge, ...]] = {}
+        self._tunnels: dict[str, frozenset[str]] = {}
 
-    def parse(self, role: str, frame: bytes) -> Parsed:
+    def parse(self, role: str, frame: bytes, captured: int | None = None) -> Parsed:
+        """`captured`: the bytes of the frame that are known (None: all); the others are zeros."""
         layers: list[Layer] = []
         node: Node | None = self._graph.entry(role)
         offset, limit = 0, len(frame)
+        known = limit if captured is None else captured
         while node is not None:
             try:
-                layer, limit = _layer(node, frame, offset, limit)
+                layer, limit = _layer(node, frame, offset, limit, known)
+            except _Cut:
+                return Parsed(tuple(layers), "cut", node.name, limit)
             except _Malformed as damage:
-                return Parsed(tuple(layers), "malformed", f"{node.name}: {damage}", limit)
+                return _stopped(layers, node, damage, limit)
             if layer is None:
                 break
             edges = self._edges(node, role)
@@ -108,12 +126,23 @@ class PacketParser:
                 try:
                     limit = _reach(layer, reach, limit)
                 except _Malformed as damage:
-                    return Parsed(tuple(layers), "malformed", f"{node.name}: {damage}", limit)
+                    return _stopped(layers, node, damage, limit)
             layers.append(layer)
-            offset, node = layer.behind, self._next(layer, edges, frame[layer.behind : limit])
+            offset = layer.behind
+            if not all(_holds(c, layer.octets) for c in layer.header.payload):
+                return Parsed(tuple(layers), "ok", "", limit, self._begun(layer, edges))
+            try:
+                node = self._next(layer, edges, frame[offset:limit], known - offset)
+            except _Cut:
+                return Parsed(tuple(layers), "cut", f"behind {layer.name}", limit)
             if node and node.header.link and not layer.header.link and limit != len(frame):
-                return Parsed(tuple(layers), "malformed", f"{node.name}: length", limit)
+                return _stopped(layers, node, _Beyond("length"), limit)
         return Parsed(tuple(layers), "ok", "", limit)
+
+    def tunnels(self, role: str) -> frozenset[str]:
+        if role not in self._tunnels:
+            self._tunnels[role] = tunnels(self._graph, role)
+        return self._tunnels[role]
 
     def _edges(self, node: Node, role: str) -> tuple[Edge, ...]:
         key = node.name, role
@@ -121,18 +150,34 @@ class PacketParser:
             self._leaving[key] = self._graph.leaving(*key)
         return self._leaving[key]
 
-    def _next(self, layer: Layer, edges: Sequence[Edge], behind: bytes) -> Node | None:
-        if not all(_holds(c, layer.octets) for c in layer.header.payload):
-            return None
+    def _next(self, layer: Layer, edges: Sequence[Edge], behind: bytes, known: int) -> Node | None:
+        """`behind`: the bytes that follow the header, of which the first `known` were captured."""
         for edge in edges:
-            if all(_passes(test, layer.octets, behind) for test in edge.tests):
+            if all(_passes(test, layer.octets, behind, known) for test in edge.tests):
+                self._reached.edge(edge)
                 return self._nodes[edge.target]
         return None
+
+    def _begun(self, layer: Layer, edges: Sequence[Edge]) -> str:
+        """The node that a later fragment begins within; "" if it begins behind."""
+        if layer.header.protocol not in FRAGMENTED:
+            return ""
+        node = self._next(layer, edges, b"", 0)
+        inside = node and layer.octets.number("fragment_offset") * 8 < node.header.minimum
+        return node.name if node and inside else ""
+
+
+def _stopped(layers: Sequence[Layer], node: Node, why: _Malformed, limit: int) -> Parsed:
+    """What a header that cannot be read makes of the packet."""
+    if isinstance(why, _Beyond) and _in_fragment(layers):
+        tiny = node.name if str(why) == "truncated" else ""
+        return Parsed(tuple(layers), "ok", "", limit, tiny)
+    return Parsed(tuple(layers), "malformed", f"{node.name}: {why}", limit)
 
 
 def _in_fragment(layers: Sequence[Layer]) -> bool:
     """Whether what stands behind these headers is part of a packet, and not a whole one."""
-    said = (x for x in reversed(layers) if x.header.protocol in (*NETWORK, "ipv6_fragment"))
+    said = (x for x in reversed(layers) if x.header.protocol in (*NETWORK, *FRAGMENTED))
     innermost = next(said, None)
     if innermost is None or innermost.header.protocol == "ipv6":
         return False
@@ -150,16 +195,17 @@ def _reach(layer: Layer, said: Expr, limit: int) -> int:
 def header_at(node: Node, frame: bytes, offset: int) -> Layer | None:
     """The header that another parser found there; None where this one would have found none."""
     try:
-        return _layer(node, frame, offset, len(frame))[0]
+        return _layer(node, frame, offset, len(frame), len(frame))[0]
     except _Malformed:
         return None
 
 
-def _layer(node: Node, frame: bytes, offset: int, limit: int) -> tuple[Layer | None, int]:
+def _layer(
+    node: Node, frame: bytes, offset: int, limit: int, known: int
+) -> tuple[Layer | None, int]:
     """The header at `offset` and the limit behind it; None if the node does not accept it."""
     header = node.header
-    if offset + header.minimum > limit:
-        raise _Malformed("truncated")
+    _check_end(offset + header.minimum, limit, known)
     octets = Octets(header, frame[offset : offset + header.minimum])
     if not all(_holds(c, octets) for c in header.accept):
         return None, limit
@@ -168,18 +214,25 @@ def _layer(node: Node, frame: bytes, offset: int, limit: int) -> tuple[Layer | N
         size, least = evaluate(header.size, _reader(octets)), size
         if size < least:
             raise _Malformed("length")
-    if offset + size > limit:
-        raise _Malformed("truncated")
+    _check_end(offset + size, limit, known)
     octets = Octets(header, frame[offset : offset + size])
     if not all(_holds(c, octets) for c in header.require):
         raise _Malformed("invalid")
     if header.extent is not None:
         extent = evaluate(header.extent, _reader(octets))
         if extent < size or offset + extent > limit:
-            raise _Malformed("length")
+            raise _Beyond("length")
         limit = offset + extent
     end = limit if header.extent is not None else len(frame)
     return Layer(node, offset, size, end, octets), limit
+
+
+def _check_end(end: int, limit: int, known: int) -> None:
+    """Whether a header may end there."""
+    if end > limit:
+        raise _Beyond("truncated")
+    if end > known:
+        raise _Cut
 
 
 def _reader(octets: Octets) -> Callable[[Expr], int]:
@@ -198,9 +251,8 @@ def _no_question(condition: Condition) -> bool:
     raise AssertionError(f"a header's clause cannot ask {condition}")
 
 
-def _passes(test: Test, octets: Octets, behind: bytes) -> bool:
-    """`behind`: the octets that follow the header."""
-    value = _ahead(behind, test.ahead) if test.ahead else octets.get(test.field)
+def _passes(test: Test, octets: Octets, behind: bytes, known: int) -> bool:
+    value = _ahead(behind, test.ahead, known) if test.ahead else octets.get(test.field)
     if not isinstance(value, int):
         return False
     if test.mask is not None:
@@ -208,9 +260,11 @@ def _passes(test: Test, octets: Octets, behind: bytes) -> bool:
     return any(low <= value <= high for low, high in test.ranges)
 
 
-def _ahead(behind: bytes, bits: int) -> int | None:
+def _ahead(behind: bytes, bits: int, known: int) -> int | None:
     """The first bits of what follows; None if there are fewer."""
     octets = (bits + 7) // 8
     if len(behind) < octets:
         return None
+    if known < octets:
+        raise _Cut
     return int.from_bytes(behind[:octets], "big") >> (octets * 8 - bits)

@@ -331,7 +331,7 @@ class Rewriting:
             came[i] = of_length(came[i], len(frame) - starts[i])
             frame = over(frame, starts[i], came[i].data)
         for i in reversed(range(len(came))):
-            came[i] = summed(came[:i], came[i], frame[starts[i] :])
+            came[i] = summed(came[:i], came[i], frame[starts[i] + len(came[i].data) :])
             frame = over(frame, starts[i], came[i].data)
         return frame
 
@@ -342,14 +342,19 @@ class Rewriting:
         return to + port.mac + port.tag + kind.to_bytes(2, "big") + self.behind_link()
 
     def behind_link(self) -> bytes:
-        """Everything behind the link headers, padding included."""
+        """Everything behind the link headers, with padding unless a frame within a tunnel begins
+        with what is pushed: that has no length of its own, and ends where the packet does."""
         out, belongs, added = b"", 0, 0  # `belongs`: octets of `out` that are not padding
         following = ""
         if isinstance(self.chain[-1], Heading):  # in front of what nobody parsed
             out = self.frame[self.layers[-1].behind :]
             belongs = len(out)
-        for run in reversed(_runs(self.chain[len(self.links) :])):
+        inside = self.chain[len(self.links) :]
+        pushed = [x.header.link for x in inside if isinstance(x, Heading)]
+        framed = any(link and False in pushed[:i] for i, link in enumerate(pushed))
+        for run in reversed(_runs(inside)):
             if isinstance(run[0], Heading):
+                out = out[:belongs] if framed else out
                 data = build([x for x in run if isinstance(x, Heading)], out[:belongs])
                 added += len(data)
                 belongs += len(data)

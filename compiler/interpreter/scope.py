@@ -14,6 +14,7 @@ from ..model import (
     Found,
     Hash,
     IsFragment,
+    IsLimited,
     IsLocal,
     IsMulticast,
     Item,
@@ -37,6 +38,7 @@ from .evaluate import evaluate, holds
 from .matching import best_rule
 from .octets import Value, is_fragment
 from .parse_packet import Parsed
+from .reached import Reached
 from .rewrite import Rewriting
 
 
@@ -51,7 +53,8 @@ class Done(Exception):
 
 
 class Scope:
-    """State of one packet's way. `bound`: rules by the name they are bound under."""
+    """State of one packet's way. `bound`: rules by the name they are bound under. `tunnels`: nodes
+    behind a UDP or TCP header that carry another packet."""
 
     def __init__(
         self,
@@ -62,8 +65,10 @@ class Scope:
         frame: bytes,
         parsed: Parsed,
         states: States,
+        reached: Reached,
+        tunnels: frozenset[str],
     ) -> None:
-        self.states = states
+        self.states, self.reached, self.tunnels = states, reached, tunnels
         self.recalled: dict[str, dict[str, int]] = {}
         self.pipeline, self.environment, self.rules = pipeline, environment, rules
         self.arrival, self.parsed = arrival, parsed
@@ -216,14 +221,20 @@ class Scope:
 
     def _first(self, expr: First) -> int:
         for option in expr.options:
+            if isinstance(option, Attribute):
+                given = self._attribute(option)
+                if given is not None:
+                    return given
+                continue
             layer = self.packet.layer(option.node)
             if layer is not None and layer.octets.get(option.field) is not None:
                 return layer.octets.number(option.field)
         return 0
 
     def _layer4(self, which: str) -> int:
-        """The port in the TCP or UDP header behind the innermost IP header; 0 if there is none, and
-        in fragments. As they came: an assignment changes the header, not these."""
+        """The port in the TCP or UDP header behind the innermost IP header; 0 if there is none, in
+        fragments, and in front of a tunnel. As they came: an assignment changes the header, not
+        these."""
         fragment, port = False, 0
         for layer in self.parsed.layers:
             protocol = layer.header.protocol
@@ -233,6 +244,8 @@ class Scope:
                 fragment = is_fragment(layer.octets)
             elif protocol in LAYER4:
                 port = 0 if fragment else layer.octets.number(which)
+            elif layer.name in self.tunnels:
+                port = 0
         return port
 
     def _ask(self, condition: Condition) -> bool:
@@ -250,6 +263,9 @@ class Scope:
             case IsFragment():
                 layer = self.packet.layer(condition.node)
                 return layer is not None and is_fragment(layer.octets)
+            case IsLimited():
+                limit = self.environment.icmp
+                return limit is not None and not self.states.may_answer(limit)
             case PortIs():
                 return self.arrival.role == condition.role
         raise AssertionError(f"{condition} is no leaf")

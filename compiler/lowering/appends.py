@@ -190,8 +190,9 @@ def _seal(site: Site, front: _Front, fronts: list[_Front]) -> None:
             upper = UPPER_LAYER.get(front.header.protocol, 0)
             pseudo = f"({_network(outer)}) | {upper} << 16"
         start = front.at if "header" in derived.over else front.behind
+        end = "total" if "payload" in derived.over else front.behind
         place = f"{front.place(field)} + {field.offset // 8}"
-        call = f"seal(ctx, {pseudo}, {start}, total - {start}, {place})"
+        call = f"seal(ctx, {pseudo}, {start}, {end} - {start}, {place})"
         udp = front.header.protocol == "udp"
         there = _had(front, field) if udp else front.place(field)
         sure = _is_there(front, field) and not udp

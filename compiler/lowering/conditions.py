@@ -12,6 +12,7 @@ from ..model import (
     Found,
     Header,
     IsFragment,
+    IsLimited,
     IsLocal,
     IsMulticast,
     Not,
@@ -50,6 +51,8 @@ def condition(site: Site, c: Condition, own: tuple[str, Header] | None = None) -
             return f"({tests.get(kind, f'{first} == 0xff')}) != 0"
         case IsFragment(node):
             return f"({FRAGMENT['ipv4'].format(site.node(node))}) != 0"
+        case IsLimited():
+            return "!take_answer()"
         case Not(operand):
             inner = condition(site, operand, own)
             return not inner if isinstance(inner, bool) else f"!({inner})"

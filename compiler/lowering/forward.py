@@ -15,7 +15,7 @@ from .ip import Version, fragment, header_size, version_of
 from .shape import Unsupported, constant_size, pushed_size
 from .site import Site
 from .values import value
-from .verdicts import drop, finish, own_link, shaped
+from .verdicts import drop, finish, own_link, shaped, trim
 
 ETHERNET = 14
 LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
@@ -57,6 +57,7 @@ def _forward(site: Site, statement: Forward, front: str) -> None:
     clamped = _to_clamp(site)
     with w.nest(f"if (!move_begin(ctx, (int)from - {ETHERNET} - (int)pushed, hop->vlan)) {{"):
         hook(site, "no_headroom", front, "0")
+    trim(site, f"{ETHERNET} + pushed + extent")
     w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
     known = ETHERNET + constant_size(site.shape.pushed)
     varies = any(h.variable for h in site.shape.pushed)
@@ -132,6 +133,11 @@ def bridge(site: Site, statement: Bridge) -> None:
         length += f" - ({site.offset(shape.fronts[0])} - {site.state('link')})"
     if shape.pushed:
         length += f" + {pushed_size(site)}"
+    front = site.header(shape.fronts[0]) if shape.framed else None
+    if front is not None and front.extent is not None:  # what is padding goes
+        own = (site.node(shape.fronts[0]), front)
+        extent = value(site, front.extent, own).host()
+        length += f" - (frame_length(ctx) - {site.offset(shape.fronts[0])} - {extent})"
     w.put("u16 tag = port->vlan;")
     with w.nest(f"if ({length} > port->mtu + {LINK_MOST}) {{"):
         hook(site, "too_big", "", "0")
@@ -204,7 +210,7 @@ def _to_clamp(site: Site) -> list[str]:
     w, later = site.writer, []
     graph = site.pipeline.graph
     for node in (n.name for n in graph.nodes if n.header.protocol == "tcp"):
-        if not site.shape.clamp or node not in site.reachable:
+        if not site.shape.clamp or not site.may_have(node):
             continue
         at = w.fresh("tcp")
         w.put(f"u32 {at} = 0, {at}_headers = {header_size(site, node)} + 20;")

@@ -60,8 +60,9 @@ def group_pointer(
     sure: bool = True,
 ) -> str:
     """C name of a pointer to a group of the header at `base`; null where the group is absent, and
-    where the header is unless `sure`. `end`: C text of where the packet's octets end. Of an array,
-    its first element."""
+    where the header is unless `sure`: a second test of a pointer lets clang go on with a 0 where
+    the verifier knows the pointer. `end`: C text of where the packet's octets end. Of an array, its
+    first element."""
     w, group = site.writer, header.group(name)
     pointer, there = w.fresh("group"), present(header, group, base)
     at = f"{base} + {start(site, header, name, base)}"

@@ -62,10 +62,15 @@ def _reply(site: Site, front: str) -> None:
 
 
 def _absent(site: Site, nodes: list[str]) -> str:
-    """C text of a number that has a bit for each node that the packet lacks. No branches: each
-    would double the ways that the verifier follows."""
-    places = (site.state(f"{c_name(node)}_at") for node in nodes)
-    return " | ".join(f"(u32)({at} >> 15) << {i}" for i, at in enumerate(places))
+    """C text of a number that has a bit for each node that was not popped. No branches: each would
+    double the ways that the verifier follows."""
+    kept = site.shape.perhaps_gone(site.pipeline.graph, site.role)
+    bits = []
+    for i, node in enumerate(nodes):
+        at = site.state(f"{c_name(node)}_at")
+        leads = f" | (u32)({at} - {site.state('link')}) >> 31" if node in kept else ""
+        bits.append(f"(u32)({at} >> 15{leads}) << {i}")
+    return " | ".join(bits)
 
 
 def _lacking(nodes: list[str], way: tuple[str, ...]) -> str:
@@ -136,7 +141,7 @@ def _exchanged(
     site: Site, node: str, header: Header, written: set[str], room: Room
 ) -> dict[str, Value]:
     """What the header's fields have to hold, taken from where they are written over."""
-    w, pointer = site.writer, site.node(node)
+    w, pointer = site.writer, site.removed(node)
     given: dict[str, Value] = {}
     follows = header.flags | reckoned_from(header)
     for f in header.fields:

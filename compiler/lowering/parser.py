@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from ..graph import sometimes_leading, tunnels
 from ..lowered import Function, c_name
-from ..model import And, Edge, Field, Found, Header, Node, Test
-from ..sums import LAYER4, NETWORK
+from ..model import And, Edge, Event, Field, Found, Header, Node, Test
+from ..sums import LAYER4
 from . import groups, trace
 from .conditions import condition
 from .fields import constant, field_value
+from .fragments import begun_within, in_first_fragments
 from .ip import FRAGMENT
 from .reads import walk
-from .shape import in_front
 from .site import Site
 from .values import value
+
+_UNUSED = "__attribute__((unused))"  # of a label: not every graph has a way there
 
 
 def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Function:
@@ -25,7 +28,8 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
         "u64 length = frame_length(ctx);",
         "u32 at = 0, limit = length, size, event;",
     )
-    if "l4" in wanted or any(_reaches(site, node) for node in nodes):
+    parts = in_first_fragments(graph, site.role)
+    if "l4" in wanted or parts or any(_reaches(site, node) for node in nodes):
         wanted |= {"fragment"}
         w.put("u16 fragment = 0;")
     if "epoch" in wanted and not site.card:
@@ -45,15 +49,24 @@ def lower_parser(site: Site, wanted: frozenset[str], many: bool = False) -> Func
                 w.put("", f"node_{c_name(node.name)}:")
             if many and len(entering) > 1:
                 w.put("at = forgotten(st->scratch, at);", "p = data + at;")
-            _node(site, node, wanted, node.name in bounded)
+            _node(site, node, wanted, node.name in bounded, parts)
     w.put("done:")
     trace.parsed(site)
     if site.in_memory:
         w.put("REMEMBERED;")
-    w.put("return CONTINUE;", "", "malformed:")
+    w.put("return CONTINUE;")
+    if parts & site.reachable:
+        w.put("", f"partial: {_UNUSED};", "if (fragment)", "\tLEAVE(done);")
+    w.put("", "malformed:")
     trace.parsed(site)
     w.put("count_event(event);")
-    _malformed(site)
+    _stopped(site, "malformed")
+    if parts & site.reachable:
+        w.put("", f"cut: {_UNUSED};", "if (!fragment)", "\tLEAVE(malformed);")
+    if parts & site.reachable or any(begun_within(graph, node, site.role) for node in nodes):
+        w.put("", f"tiny: {_UNUSED};")
+        trace.parsed(site)
+        _stopped(site, "tiny_fragment")
     return Function(
         f"stage_{site.role}_parser",
         "parser",
@@ -73,28 +86,34 @@ def _forget(site: Site, wanted: frozenset[str], nodes: list[Node]) -> None:
         site.writer.put(*(f"{site.state(m)} = {nothing};" for m in sorted(wanted & members)))
 
 
-def _malformed(site: Site) -> None:
-    verdict = site.pipeline.hooks.get("malformed")
-    if verdict is None:  # a decoder wants to know of these, too
-        site.writer.put("return CONTINUE;")
+def _stopped(site: Site, event: Event) -> None:
+    """Run the hook of a packet at one of whose headers parsing stopped."""
+    w, verdict = site.writer, site.pipeline.hooks.get(event)
+    if verdict is not None:  # a decoder has no hook: it wants to know of these, too
+        w.put(f"count_event({site.events('hook', event)});")
+    if verdict is not None and verdict != "continue":
+        w.put(f"return verdict({site.events('verdict', verdict)}, XDP_{verdict.upper()});")
         return
-    site.writer.put(
-        f"count_event({site.events('hook', 'malformed')});",
-        f"return verdict({site.events('verdict', verdict)}, XDP_{verdict.upper()});",
-    )
+    if site.in_memory:
+        w.put("REMEMBERED;")
+    w.put("return CONTINUE;")
 
 
-def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool) -> None:
-    w, header = site.writer, node.header
-    _bound(site, node, str(header.minimum), bounded)
+def _node(
+    site: Site, node: Node, wanted: frozenset[str], bounded: bool, parts: frozenset[str]
+) -> None:
+    """`parts`: nodes that may stand in a first fragment, and so perhaps not whole."""
+    w, header, part = site.writer, node.header, node.name in parts
+    _bound(site, node, str(header.minimum), bounded, part)
     for accept in header.accept:
         w.put(f"if (!({condition(site, accept, ('p', header))}))", "\tLEAVE(done);")
-    _size(site, node, bounded)
+    _size(site, node, bounded, part)
     for require in header.require:
         _damage(site, f"!({condition(site, require, ('p', header))})", node, "invalid")
     if header.extent is not None:
         extent = value(site, header.extent, ("p", header)).host()
-        _damage(site, f"{extent} < size || at + {extent} > limit", node, "length")
+        broken = f"{extent} < size || at + {extent} > limit"
+        _damage(site, broken, node, "length", "partial" if part else "malformed")
         w.put(f"limit = at + {extent};")
     if header.reach is not None and _reaches(site, node):
         reach = value(site, header.reach, ("p", header)).host()
@@ -102,7 +121,7 @@ def _node(site: Site, node: Node, wanted: frozenset[str], bounded: bool) -> None
             _damage(site, f"{reach} < size || at + {reach} > limit", node, "length")
             w.put(f"limit = at + {reach};")
     _remember(site, node, wanted)
-    _leave(site, node)
+    _leave(site, node, parts)
 
 
 def _reaches(site: Site, node: Node) -> bool:
@@ -111,25 +130,26 @@ def _reaches(site: Site, node: Node) -> bool:
     return node.header.reach is not None and bool(behind)
 
 
-def _damage(site: Site, broken: str, node: Node, reason: str) -> None:
+def _damage(site: Site, broken: str, node: Node, reason: str, label: str = "malformed") -> None:
+    """`label`: what decides, `cut` and `partial` by whether this stands in a fragment."""
     with site.writer.nest(f"if (SELDOM({broken})) {{"):
         event = site.events("malformed", f"{node.name}: {reason}")
-        site.writer.put(f"event = {event}; /* {node.name}: {reason} */", "LEAVE(malformed);")
+        site.writer.put(f"event = {event}; /* {node.name}: {reason} */", f"LEAVE({label});")
 
 
-def _bound(site: Site, node: Node, size: str, bounded: bool) -> None:
+def _bound(site: Site, node: Node, size: str, bounded: bool, part: bool) -> None:
     text = f"p + {size} > end" + (f" || at + {size} > limit" if bounded else "")
-    _damage(site, text, node, "truncated")
+    _damage(site, text, node, "truncated", "cut" if part else "malformed")
 
 
-def _size(site: Site, node: Node, bounded: bool) -> None:
+def _size(site: Site, node: Node, bounded: bool, part: bool) -> None:
     """Set `size`; recheck the bounds where it is more than the minimum."""
     w, header = site.writer, node.header
     w.put(f"size = {groups.size(site, header, 'p')};")
     if header.size is not None:
         _damage(site, f"size < {groups.parts(site, header, 'p')}", node, "length")
     if header.size is not None or header.groups:
-        _bound(site, node, "size", bounded)
+        _bound(site, node, "size", bounded, part)
 
 
 def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
@@ -142,27 +162,27 @@ def _remember(site: Site, node: Node, wanted: frozenset[str]) -> None:
         if f"{name}_off" in wanted if site.card else not (site.in_memory and site.leads(node.name)):
             w.put(f"{site.offset(node.name)} = at;")
     if node.name in site.links and "link" in wanted:
-        sources = {e.source for e in site.pipeline.graph.entering(node.name, site.role)}
-        if not sources & site.reachable <= set(site.links):  # it may stand behind other nodes too
+        if node.name in sometimes_leading(site.pipeline.graph, site.role):
             w.put(f"if ({site.state('link')} == at)")
         w.put(f"{site.state('link')} = at + size;")
     if protocol in FRAGMENT and "fragment" in wanted:
         w.put(f"fragment = {FRAGMENT[protocol].format('p')};")
     if "l4" not in wanted:
         return
-    before = in_front(site, node.name)[1:] if protocol in NETWORK else []
-    if any(site.header(n).protocol in LAYER4 for n in before):
-        w.put(f"{site.state('l4')} = 0;")  # it was an outer one
+    if node.name in tunnels(site.pipeline.graph, site.role):
+        w.put(f"{site.state('l4')} = 0;")
     if protocol in LAYER4:
         w.put("if (!fragment)", f"\t{site.state('l4')} = RAW32(p, 0);")
 
 
-def _leave(site: Site, node: Node) -> None:
+def _leave(site: Site, node: Node, parts: frozenset[str]) -> None:
     w, header = site.writer, node.header
     edges = site.pipeline.graph.leaving(node.name, site.role)
     if header.payload and edges:
         text = condition(site, And(header.payload), ("p", header))
-        w.put(f"if (!({text}))", "\tLEAVE(done);")
+        with w.nest(f"if (!({text})) {{"):
+            _begun(site, node)
+            w.put("LEAVE(done);")
     tests = [t for e in edges for t in e.tests]
     bases: dict[str | int | None, str] = {None: "p"}
     for group in dict.fromkeys(header.field(t.field).group for t in tests if not t.ahead):
@@ -171,8 +191,18 @@ def _leave(site: Site, node: Node) -> None:
     for octets in sorted({_octets_ahead(t) for t in tests if t.ahead}):
         bases[octets] = _behind(site, header, octets)
     for edge in edges:
-        _edge(site, edge, header, bases)
+        _edge(site, edge, header, bases, parts)
     w.put("LEAVE(done);")
+
+
+def _begun(site: Site, node: Node) -> None:
+    """Of a later fragment: whether it begins within the header that the node leads to."""
+    graph, header = site.pipeline.graph, node.header
+    for edge in begun_within(graph, node, site.role):
+        offset = field_value("p", header.field("fragment_offset")).host()
+        tests = [f"({_test(test, header, {None: 'p'})})" for test in edge.tests]
+        inside = f"{offset} * 8 < {graph.node(edge.target).header.minimum}"
+        site.writer.put(f"if ({' && '.join([*tests, inside])})", "\tLEAVE(tiny);")
 
 
 def _octets_ahead(test: Test) -> int:
@@ -204,13 +234,17 @@ def _bounded(header: Header) -> str:
     return f"({{ u32 octets = size; OPAQUE(octets); octets & {_ones(header)}; }})"
 
 
-def _edge(site: Site, edge: Edge, header: Header, bases: dict[str | int | None, str]) -> None:
+def _edge(
+    site: Site, edge: Edge, header: Header, bases: dict[str | int | None, str],
+    parts: frozenset[str],
+) -> None:  # fmt: skip
     with site.writer.at(edge.span):
         tests = " && ".join(f"({_test(t, header, bases)})" for t in edge.tests) or "1"
         target = site.pipeline.graph.node(edge.target)
         with site.writer.nest(f"if ({tests}) {{"):
             if target.header.link and not header.link:
-                _damage(site, "limit != length", target, "length")
+                label = "partial" if target.name in parts else "malformed"
+                _damage(site, "limit != length", target, "length", label)
             step = f"p += {_bounded(header) or 'size'};"
             site.writer.put(step, "at += size;", f"goto node_{c_name(target.name)};")
 

@@ -8,14 +8,23 @@ from typing import Any
 from ...lang.frozen import Frozen
 from ..layout import Reads
 from ..model import (
+    And,
     Attribute,
+    Bridge,
+    Condition,
     Forward,
+    If,
+    IsLimited,
     IsLocal,
     MatchReference,
     MatchValue,
+    Not,
+    Or,
     Pipeline,
+    PortIs,
     PortOf,
     Queue,
+    Verdict,
 )
 
 
@@ -49,18 +58,70 @@ def asks_local(pipeline: Pipeline) -> set[str]:
     return {p.address.kind for p in walk(pipeline.stages) if isinstance(p, IsLocal)}
 
 
+def limits_errors(pipeline: Pipeline) -> bool:
+    """Whether the pipeline sends errors, of which there may be only so many."""
+    return pipeline.replies or any(isinstance(p, IsLimited) for p in walk(pipeline.stages))
+
+
 def steers(pipeline: Pipeline) -> bool:
     """Whether a stage says which receive queue packets go to."""
     return any(isinstance(part, Queue) for part in walk(pipeline.stages))
 
 
-def walk(part: Any) -> Iterator[Any]:
-    """Every model node below `part`, itself first."""
+def answers(pipeline: Pipeline) -> tuple[str, ...]:
+    """Roles on whose ports packets may leave by the port that they came in by: sent back, or
+    answered with an ICMP error, which forwarding comes to."""
+
+    def answering(part: Any) -> bool:
+        if isinstance(part, Forward | Bridge):
+            return pipeline.replies
+        return isinstance(part, Verdict) and part.verdict in ("send back", "reply icmp")
+
+    return tuple(
+        role for role in pipeline.roles
+        if any(answering(part) for stage in pipeline.stages for part in _walk_on(stage.body, role))
+    )  # fmt: skip
+
+
+def _walk_on(part: Any, role: str) -> Iterator[Any]:
+    """What `walk` gives, without the branches that no packet of this role takes."""
     if isinstance(part, tuple):
         for item in part:
-            yield from walk(item)
+            yield from _walk_on(item, role)
+    elif isinstance(part, If):
+        holds = _decided(part.condition, role)
+        yield from _walk_on(() if holds is False else part.then, role)
+        yield from _walk_on(() if holds is True else part.otherwise, role)
     elif isinstance(part, Frozen):
         yield part
         for name in part.__match_args__:
             if name != "span":
-                yield from walk(getattr(part, name))
+                yield from _walk_on(getattr(part, name), role)
+
+
+def _decided(condition: Condition, role: str) -> bool | None:
+    """What a condition is on this role; None where the packet decides."""
+    match condition:
+        case PortIs(asked):
+            return asked == role
+        case Not(inner):
+            holds = _decided(inner, role)
+            return None if holds is None else not holds
+        case And(operands) | Or(operands):
+            decisive = isinstance(condition, Or)
+            found = {_decided(each, role) for each in operands}
+            return decisive if decisive in found else None if None in found else not decisive
+    return None
+
+
+def walk(part: Any) -> Iterator[Any]:
+    """Every model node below `part`, itself first."""
+    left = [part]
+    while left:
+        part = left.pop()
+        if isinstance(part, tuple):
+            left += reversed(part)
+        elif isinstance(part, Frozen):
+            yield part
+            names = reversed(part.__match_args__)
+            left += (getattr(part, name) for name in names if name != "span")

@@ -35,9 +35,15 @@ def pop(site: Site, statement: Pop) -> Shape:
         return replace(shape, fronts=(node,))
     if shape.own:
         raise Unsupported(f"popping to {node} behind a pop to {shape.own}", site.writer.span)
+    left = replace(shape, fronts=(node,), popped=popped)
+    if site.card and left.perhaps_gone(graph, role):
+        what = (
+            "popping a link header that other packets have in front of all else, on a network card"
+        )
+        raise Unsupported(what, site.writer.span)
     if version_of(site, node):
         _join_ecn(site, node, popped)
-    return replace(shape, fronts=(node,), popped=popped)
+    return left
 
 
 def _join_ecn(site: Site, inner: str, popped: tuple[tuple[str, ...], ...]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...lang.frozen import Frozen
 from ...lang.source import Span
-from ..graph import leading
+from ..graph import leading, sometimes_leading
 from ..graph import writable as announcing
 from ..model import Edge, Graph
 from .headers_out import HeaderOut
@@ -47,13 +47,20 @@ class Shape(Frozen):
     words: int = 0
 
     @property
+    def framed(self) -> bool:
+        """Whether a frame within a tunnel begins with what is pushed."""
+        outer = [h.header.link for h in self.pushed]
+        return any(link and False in outer[:i] for i, link in enumerate(outer))
+
+    @property
     def touched(self) -> bool:
         changes = (self.popped, self.pushed, self.own, self.untagged, self.appended)
         return any(changes)
 
     def gone(self, graph: Graph, role: str) -> set[str]:
         """Nodes that were popped or cut off, whichever of them the packet had."""
-        found = {n for way in self.popped for n in way}.union(self.untagged)
+        removed = {n for way in self.popped for n in way}
+        found = removed - sometimes_leading(graph, role) | set(self.untagged)
         if self.own:
             start = graph.entry(role).name
             ways = all_ways(graph, role, start, self.own)
@@ -61,6 +68,12 @@ class Shape(Frozen):
         if self.appended:
             found |= behind(graph, role, self.appended.behind)
         return found
+
+    def perhaps_gone(self, graph: Graph, role: str) -> set[str]:
+        """Link nodes that a packet lost by a pop if other headers stood in front of them, and kept
+        if none did."""
+        removed = {n for way in self.popped for n in way}
+        return removed & sometimes_leading(graph, role) - set(self.untagged)
 
 
 class Unsupported(Exception):

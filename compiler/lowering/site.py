@@ -151,6 +151,26 @@ class Site:
             self.known.add(known)
         return pointer
 
+    def removed(self, name: str) -> str:
+        """C text of the pointer to the header of a node that a pop removed from this packet."""
+        if name not in self._perhaps_gone(self.shape):
+            return self.node(name)
+        pointer, at = self.writer.fresh("removed"), self.state(f"{c_name(name)}_at")
+        size = self.header(name).minimum
+        self.writer.put(f"void *{pointer} = header_at(ctx, {at}, {size});")
+        self.writer.never(f"!there({pointer})")
+        return pointer
+
+    def reshape(self, shape: Shape) -> None:
+        """The packet is to look like that from here on."""
+        for name in self._perhaps_gone(shape) - self._perhaps_gone(self.shape):
+            self.known.discard(name)
+            self.loaded.discard(f"st->{c_name(name)}_h")
+        self.shape = shape
+
+    def _perhaps_gone(self, shape: Shape) -> set[str]:
+        return shape.perhaps_gone(self.pipeline.graph, self.role)
+
     def may_have(self, name: str) -> bool:
         """Whether a packet here can have the node: none that a pop or an append took away."""
         gone = self.shape.gone(self.pipeline.graph, self.role)
@@ -170,6 +190,8 @@ class Site:
         at = self.state(f"{c_name(name)}_at")
         if self.card:
             self.uses.add(f"{c_name(name)}_off")
+        if name in self._perhaps_gone(self.shape):
+            at = f"leading({at}, {self.state('link')})"
         by = self.moved_by(name)
         if self.in_memory and self.leads(name):
             return str(by)

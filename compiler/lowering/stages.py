@@ -55,7 +55,7 @@ def lower_block(site: Site, block: Block) -> Shape | None:
             shape = _statement(site, statement)
         if shape is None:
             return None
-        site.shape = shape
+        site.reshape(shape)
     return site.shape
 
 

@@ -76,7 +76,7 @@ def _packet_field(site: Site, node: str, f: Field, sure: bool = True) -> Value:
     pointer = site.node(node) if sure else site.pointer(node)
     if f.group is None:
         return field_value(pointer, f)
-    group = group_pointer(site, site.header(node), f.group, pointer, sure=False)
+    group = group_pointer(site, site.header(node), f.group, pointer, sure=node in site.known)
     there = field_value(group, f)
     return replace(there, text=f"({group} ? {there.text} : 0)")
 
@@ -99,8 +99,8 @@ def _item(site: Site, node: str, f: Field, index: Value) -> Value:
     array = header.array(f)
     assert array is not None and array.count is not None
     octets, name, at = f.width // 8, w.fresh("element"), w.fresh("index")
-    first = group_pointer(site, header, array.name, pointer, sure=False)
-    count = f"({pointer} ? {value(site, array.count, (pointer, header)).host()} : 0)"
+    first = group_pointer(site, header, array.name, pointer)
+    count = value(site, array.count, (pointer, header)).host()
     read = field_value(first, f)
     w.put(f"u64 {at} = {index.host()};", f"u{read.octets * 8} {name} = 0;")
     with w.nest(f"if ({first} && {at} < {count}) {{"):
@@ -121,30 +121,41 @@ def _or_zero(site: Site, node: str, field: Field) -> Value:
 
 
 def _first(site: Site, expr: First) -> Value:
-    """The first field that is there, in host order."""
-    from .groups import group_pointer
-
-    w, found = site.writer, list[tuple[str, str]]()  # pointer ("": it surely is there), value
+    """The first option that is there, in host order."""
+    w, found = site.writer, list[tuple[str, str]]()  # test ("": it surely is there), value
     for option in expr.options:
-        if not site.may_have(option.node) or (found and not found[-1][0]):
-            continue
-        header, pointer = site.header(option.node), site.pointer(option.node)
-        field = header.field(option.field)
-        if field.group is not None:
-            pointer = group_pointer(site, header, field.group, pointer, sure=False)
-        sure = option.node in site.known and field.group is None
-        found.append(("" if sure else pointer, field_value(pointer, field).host()))
+        if found and not found[-1][0]:
+            break
+        if isinstance(option, Attribute):
+            read = attribute(site, option)
+            found.append((read.given, read.host()))
+        elif site.may_have(option.node):
+            found.append(_option(site, option))
     if site.card:
         text = "0"
-        for pointer, there in reversed(found):
-            text = f"({pointer} ? (u64){there} : {text})" if pointer else f"(u64){there}"
+        for test, there in reversed(found):
+            text = f"({test} ? (u64){there} : {text})" if test else f"(u64){there}"
         return Value(f"({text})", expr.width)
     name = w.fresh("first")
     w.put(f"u64 {name} = 0;")
-    for i, (pointer, there) in enumerate(found):
-        tests = ["else"] * bool(i) + [f"if (there({pointer}))"] * bool(pointer)
+    for i, (test, there) in enumerate(found):
+        tests = ["else"] * bool(i) + [f"if ({test})"] * bool(test)
         w.put(*([" ".join(tests)] if tests else []), f"\t{name} = {there};")
     return Value(name, expr.width)
+
+
+def _option(site: Site, option: Packet) -> tuple[str, str]:
+    """What tests whether a field of the packet is there ("": it surely is), and its value."""
+    from .groups import group_pointer
+
+    header, pointer = site.header(option.node), site.pointer(option.node)
+    field = header.field(option.field)
+    known = option.node in site.known
+    if field.group is not None:
+        pointer = group_pointer(site, header, field.group, pointer, sure=known)
+    sure = known and field.group is None
+    test = pointer if site.card else f"there({pointer})"
+    return "" if sure else test, field_value(pointer, field).host()
 
 
 def attribute(site: Site, expr: Attribute) -> Value:

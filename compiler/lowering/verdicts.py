@@ -88,23 +88,35 @@ def _materialise(site: Site) -> None:
         else:
             w.put("u32 extent = frame_length(ctx) - from;")
     first = shape.pushed[0].node if shape.pushed else front
-    for nodes, size, here in link_paths(site):
-        if not announcing(site.pipeline.graph, nodes[-1], first):
+    for last, size, here in link_paths(site):
+        if not announcing(site.pipeline.graph, last, first):
             continue  # the checker saw that no packet comes so
         with w.nest(f"if ({here}) {{"):
             saved = save(site, size, start)
             w.never(f"bpf_xdp_adjust_head(ctx, (int)from - {size} - (int)pushed)")
+            trim(site, f"{size} + pushed + extent")
             w.put("void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;")
             w.never(f"data + {size + constant_size(site.shape.pushed)} > end")
             w.put(*(f"PUT{n * 8}(data, {at}, {name});" for at, n, name in saved))
             if () in shape.popped and not shape.pushed:
                 # perhaps nothing was removed: then it is named already
                 with w.nest(f"if (from != {_past(start, size)}) {{"):
-                    announce(site, nodes[-1], first, size)
+                    announce(site, last, first, size)
             else:
-                announce(site, nodes[-1], first, size)
+                announce(site, last, first, size)
             put_headers(w, shape.pushed, size, "extent")
             seal_headers(w, shape.pushed, size, "extent")
+
+
+def trim(site: Site, size: str) -> None:
+    """A frame within a tunnel has no length of its own: it ends where the packet does, without
+    padding. `size`: C text of the bytes that are left then."""
+    if site.shape.framed:
+        if site.card:
+            raise Unsupported(
+                "pushing a frame within a tunnel, on a network card", site.writer.span
+            )
+        site.writer.never(f"bpf_xdp_adjust_tail(ctx, (int)({size}) - (int)frame_length(ctx))")
 
 
 def announce(site: Site, last: str, first: str, size: int) -> None:
@@ -134,21 +146,22 @@ def _behind(site: Site) -> str:
     return f"{site.offset(node)} + {site.header(node).fixed // 8}"
 
 
-def link_paths(site: Site) -> list[tuple[tuple[str, ...], int, str]]:
-    """The link nodes that stay in front of what was pushed, or of all else, as a packet of this
-    role may have them; their octets, and C text of whether it does."""
+def link_paths(site: Site) -> list[tuple[str, int, str]]:
+    """The last of the link nodes that stay in front of what was pushed, or of all else, as a packet
+    of this role may have them; the bytes of all of them, and C text of whether it does. Exactly one
+    of these holds."""
     graph, shape = site.pipeline.graph, site.shape
-    found: dict[tuple[str, ...], int] = {}
+    found: dict[tuple[str, int], None] = {}
     todo: list[tuple[str, ...]] = [(own_link(site),)]
     while todo:
         chain = todo.pop(0)
         leaving = graph.leaving(chain[-1], site.role)
         kept = tuple(n for n in chain if n not in shape.untagged)
         if kept and _ends(site, chain[-1], {e.target for e in leaving}):
-            found[kept] = sum(site.header(n).fixed // 8 for n in kept)
+            found[kept[-1], sum(site.header(n).fixed // 8 for n in kept)] = None
         todo += [(*chain, e.target) for e in leaving if graph.node(e.target).header.link]
-    sizes = list(found.values())
-    return [(kept, size, _begins(site, kept, size, sizes)) for kept, size in found.items()]
+    sizes = [size for _, size in found]
+    return [(last, size, _begins(site, last, size, sizes)) for last, size in found]
 
 
 def _ends(site: Site, last: str, targets: set[str]) -> bool:
@@ -162,16 +175,18 @@ def _ends(site: Site, last: str, targets: set[str]) -> bool:
     return any(not site.header(target).link for target in targets)
 
 
-def _begins(site: Site, kept: tuple[str, ...], size: int, sizes: list[int]) -> str:
-    """Another chain may have as many octets: its last node tells them apart."""
-    last = f" && there({site.pointer(kept[-1])})" if sizes.count(size) > 1 else ""
+def _begins(site: Site, last: str, size: int, sizes: list[int]) -> str:
+    """Others may have as many bytes: where the last of them ends tells them apart."""
     shape = site.shape
     plain = not (shape.own or shape.untagged or shape.behind)
     if shape.popped or (plain and not site.header(shape.fronts[0]).link):
         end = site.state("link")
     else:
         end = _behind(site) if shape.behind else site.offset(shape.fronts[0])
-    return f"{end} == {_past(_start(site), size)}{last}"
+    test = f"{end} == {_past(_start(site), size)}"
+    if sizes.count(size) < 2:
+        return test
+    return f"{test} && {site.offset(last)} + {site.header(last).fixed // 8} == {end}"
 
 
 def _past(start: str, size: int) -> str:

@@ -11,6 +11,7 @@ from .conditions import (
     Condition,
     Found,
     IsFragment,
+    IsLimited,
     IsLocal,
     IsMulticast,
     Not,
@@ -20,7 +21,7 @@ from .conditions import (
 )
 from .graph import Edge, Graph, Node, Test
 from .headers import TAIL, Derived, Field, Group, Header
-from .pipeline import Event, Pipeline, Stage
+from .pipeline import Event, Hook, Pipeline, Stage
 from .statements import (
     Append,
     Assign,
@@ -48,7 +49,7 @@ from .statements import (
     Tell,
     Verdict,
 )
-from .tables import Element, Match, Requirement, RuleKind, Slot, Spread, State
+from .tables import Element, Match, Requirement, Reserved, RuleKind, Slot, Spread, State
 from .values import (
     Arithmetic,
     Arrival,
@@ -74,10 +75,10 @@ __all__ = [
     "TAIL", "And", "Append", "Arithmetic", "Arrival", "Assign", "Attribute", "Block", "Bridge",
     "Choose", "ClampMss", "Compare", "Comparison", "Condition", "Const", "Count", "Counted",
     "Derived", "Edge", "Element", "Event", "Expr", "Field", "Find", "First", "Forward",
-    "Found", "Given", "Graph", "Group", "Hash", "Header", "If", "IfGives", "Inline",
-    "IsFragment", "IsLocal", "IsMulticast", "Item", "Items", "Kind", "Layer4", "Listed",
-    "Match", "MatchReference", "MatchValue", "Node", "Not", "Or", "Own", "Packet", "Pipeline",
-    "Pop", "PopLink", "PortIs", "PortOf", "Present", "Push", "PushElement", "Queue", "Recall",
-    "Recalled", "ReferenceArm", "Remember", "Requirement", "RuleKind", "Slot", "Spread", "Stage",
-    "State", "Statement", "Tell", "Test", "Verdict",
+    "Found", "Given", "Graph", "Group", "Hash", "Header", "Hook", "If", "IfGives", "Inline",
+    "IsFragment", "IsLimited", "IsLocal", "IsMulticast", "Item", "Items", "Kind", "Layer4",
+    "Listed", "Match", "MatchReference", "MatchValue", "Node", "Not", "Or", "Own", "Packet",
+    "Pipeline", "Pop", "PopLink", "PortIs", "PortOf", "Present", "Push", "PushElement", "Queue",
+    "Recall", "Recalled", "ReferenceArm", "Remember", "Requirement", "Reserved", "RuleKind", "Slot",
+    "Spread", "Stage", "State", "Statement", "Tell", "Test", "Verdict",
 ]  # fmt: skip

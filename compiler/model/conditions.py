@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ...lang.frozen import Frozen
+from ...lang.source import NOWHERE, Span
 from .values import Expr, Packet
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">="]
@@ -50,6 +51,13 @@ class PortIs(Frozen):
     role: str
 
 
+class IsLimited(Frozen):
+    """`error is limited`: no further error may be sent now, by the limit of ICMP errors. Where one
+    may, asking takes it out of the bucket."""
+
+    span: Span = NOWHERE
+
+
 class Not(Frozen):
     operand: Condition
 
@@ -63,5 +71,6 @@ class Or(Frozen):
 
 
 Condition = (
-    Compare | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | Not | And | Or
+    Compare | Present | Found | IsLocal | IsMulticast | IsFragment | PortIs | IsLimited | Not
+    | And | Or
 )  # fmt: skip

@@ -18,7 +18,8 @@ class Stage(Frozen):
     span: Span = NOWHERE
 
 
-Event = Literal["malformed", "too_big", "ttl_expired", "no_headroom", "unresolved"]
+Event = Literal["malformed", "tiny_fragment", "too_big", "ttl_expired", "no_headroom", "unresolved"]
+Hook = Literal["pass", "drop", "reply icmp", "continue"]
 
 
 class Pipeline(Frozen):
@@ -32,7 +33,7 @@ class Pipeline(Frozen):
     states: tuple[State, ...]
     stages: tuple[Stage, ...]
     default: Literal["pass", "drop"]
-    hooks: dict[Event, Literal["pass", "drop", "reply icmp"]]
+    hooks: dict[Event, Hook]
     doc: str = ""
     span: Span = NOWHERE
 

@@ -197,7 +197,7 @@ class Counted(Frozen):
 
 
 class Verdict(Frozen):
-    verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
+    verdict: Literal["pass", "drop", "default", "send back", "reply icmp", "continue"]
     span: Span
 
 

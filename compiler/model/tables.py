@@ -9,10 +9,18 @@ from ...lang.source import NOWHERE, Span
 from .values import Arrival, Given, Hash, Kind, Layer4, Packet
 
 
+class Reserved(Frozen):
+    """A value of an enumeration that no rule may have, and why."""
+
+    name: str
+    value: int
+    reason: str = ""
+
+
 class Element(Frozen):
     """An information element. `references` holds rule kinds and "port" where the value refers to
     one of them; then `width` is 32. `most`: it holds one to so many values of `width` bits; 0: it
-    holds one."""
+    holds one. `reserved`: values with a name that are none of `symbols`."""
 
     name: str
     number: int
@@ -24,6 +32,7 @@ class Element(Frozen):
     doc: str = ""
     span: Span = NOWHERE
     most: int = 0
+    reserved: tuple[Reserved, ...] = ()
 
 
 class Match(Frozen):

@@ -112,9 +112,10 @@ class Items(Frozen):
 
 
 class First(Frozen):
-    """The first of these fields that the packet has; 0 if it has none."""
+    """The first of these that is there, a field of the packet or an element of a rule; 0 if none
+    is."""
 
-    options: tuple[Packet, ...]
+    options: tuple[Packet | Attribute, ...]
     width: int
     kind: Kind = "uint"
 

@@ -19,6 +19,16 @@ from .cases import Case
 from .notation import Part, Written
 
 
+class Arrived(Protocol):
+    """What is to be known of a packet's arrival: a case, say."""
+
+    @property
+    def environment(self) -> Environment: ...
+
+    @property
+    def port(self) -> int: ...
+
+
 class Run(Protocol):
     """A backend that is set up for a case."""
 
@@ -225,7 +235,7 @@ def _parts(pipeline: Pipeline, role: str, frame: bytes) -> tuple[Part, ...]:
     return tuple(Part(x.name, x.header, x.offset, x.behind) for x in layers)
 
 
-def _role(case: Case, outcome: Outcome) -> str:
+def _role(case: Arrived, outcome: Outcome) -> str:
     port = case.environment.port(outcome.egress or case.port)
     return port.role if port else ""
 
@@ -242,7 +252,7 @@ def _said(events: Iterable[tuple[str, str]]) -> str:
 # ---- backends against each other ------------------------------------------------------------
 
 
-def disagreements(pipeline: Pipeline, case: Case, first: Outcome, other: Outcome) -> list[str]:
+def disagreements(pipeline: Pipeline, case: Arrived, first: Outcome, other: Outcome) -> list[str]:
     """In which ways two backends' outcomes differ; "expected" is the first one's."""
     lines = [
         f"{what}: {getattr(first, what)} and {getattr(other, what)}"

@@ -3,8 +3,12 @@
 `create PDR: (IP address, …), FAR: (action, …), (interface, …)` says a PDR, an element, a FAR, two
 elements. An element belongs to the innermost open rule that has it; a rule to the innermost open
 one that can hold it. A FAR or LBR without an id that follows a PDR which gives nothing yet is that
-PDR's, in the whole request. `LBR: FAR` means the FAR that the request described last; if that was a
-PDR's, the LBR takes its place there.
+PDR's, in the whole request, and so is an LBR that follows its FAR. `LBR: FAR` means the FAR that
+the request described last; if that was a PDR's, the LBR is the PDR's too.
+
+A rule that holds a FAR beside an LBR, which spreads over FARs, gives the LBR. The FAR is for the
+packets that no entry of the LBR takes: a member of its entry that matches every packet, which is
+made if need be (beside.py).
 """
 
 from __future__ import annotations
@@ -14,15 +18,19 @@ from itertools import takewhile
 
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE, Change, Operation, Request, RuleItem
+from . import beside
 from .ie_values import Fault, fold
 from .inferring import kind_of
 from .rulekinds import Kind
 
 
 class Node:
-    """A rule of the request with what belongs to it. `same`: a bare word stands for that rule."""
+    """A rule of the request with what belongs to it. `same`: a bare word stands for that rule.
+    `beside`: the rule that this entry of a spread is for; `entry_of`: the entry with which the
+    group begins (beside.py)."""
 
-    __slots__ = ("children", "id", "ies", "item", "kind", "operation", "parent", "rule", "same")
+    __slots__ = ("beside", "children", "entry_of", "id", "ies", "item", "kind", "operation",
+                 "parent", "rule", "same")  # fmt: skip
 
     def __init__(self, kind: Kind, item: RuleItem, operation: Operation) -> None:
         self.kind, self.item, self.operation = kind, item, operation
@@ -30,6 +38,8 @@ class Node:
         self.children: list[Node] = []
         self.parent: Node | None = None
         self.same: Node | None = None
+        self.beside: Node | None = None
+        self.entry_of: Node | None = None
         self.id = 0  # of the rule, once planned
         self.rule: object = None
 
@@ -169,7 +179,8 @@ class Arranger:
 
     def _rule(self, node: Node, open_: list[Node], owner: Node | None, top: list[Node]) -> None:
         for holder in reversed(open_):
-            if _can_hold(holder, node):
+            own = node.item.id is not None or node.item.name is not None
+            if _can_hold(holder, node) and not (own and _gives(holder) and holder is not owner):
                 self._put(holder, node)
                 del open_[open_.index(holder) + 1 :]
                 return
@@ -186,7 +197,7 @@ class Arranger:
         del open_[:]
         waiting = self.waiting
         if waiting is not None and _follows(waiting, node):
-            if not _gives(waiting):
+            if not _gives(waiting) or (node.kind.spread is not None and _can_hold(waiting, node)):
                 self._put(waiting, node)
                 return
             if waiting in top:
@@ -219,7 +230,7 @@ class Arranger:
 
     def settle(self, changes: list[Arranged]) -> None:
         """A bare word that was described after all stands for itself; where it stands for a rule
-        that a PDR owns, the spread takes that rule over, and the PDR gives the spread."""
+        that a PDR owns, the PDR holds the spread too."""
         for change in changes:
             for node in list(change.nodes):
                 self._settle(node, change.nodes)
@@ -231,34 +242,42 @@ class Arranger:
     def _settle(self, node: Node, top: list[Node]) -> None:
         for child in list(node.children):
             self._settle(child, top)
-        for i, child in enumerate(node.children):
+        for child in node.children:
             if child.same is None:
                 continue
             if child.described():
                 child.same = None
                 continue
-            other = child.same
-            if other.parent is not None and other.item.id is None and other.parent is not node:
-                self._take_over(node, i, other, top)
+            giver = child.same.parent if child.same.item.id is None else None
+            if giver is not None and node in top and node.kind.name in giver.kind.alternatives:
+                top.remove(node)
+                node.parent = giver
+                giver.children.append(node)
 
-    @staticmethod
-    def _take_over(node: Node, index: int, other: Node, top: list[Node]) -> None:
-        giver = other.parent
-        assert giver is not None
-        if node.kind.name not in giver.kind.alternatives or node not in top:
-            return
-        giver.children[giver.children.index(other)] = node
-        top.remove(node)
-        node.parent, other.parent = giver, node
-        node.children[index] = other
+    def join(self, changes: list[Arranged]) -> None:
+        """Give each rule beside a spread its place there."""
+        for change in changes:
+            for node in change.nodes:
+                self._join(node)
+
+    def _join(self, node: Node) -> None:
+        for child in node.children:
+            self._join(child)
+        if len(node.children) > 1 and node.kind.alternatives and node.operation != "delete":
+            try:
+                beside.join(node)
+            except Fault as fault:
+                self.faults.append(Misplaced(fault, fault.node.item))
 
 
 def _can_hold(holder: Node, node: Node) -> bool:
-    """By kind and by number: one alternative, any number of members."""
+    """By kind and by number: one alternative, or a spread and one that it spreads over; any number
+    of members, and of entries of a group."""
     kind = holder.kind
     if kind.spread is not None and node.kind.name == kind.spread.kind:
         return True
-    return node.kind.name in kind.alternatives and not _gives(holder)
+    given = [child.kind for child in holder.children if child.kind.name in kind.alternatives]
+    return node.kind.name in kind.alternatives and all(beside.fit(k, node.kind) for k in given)
 
 
 def _gives(node: Node) -> bool:

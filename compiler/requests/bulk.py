@@ -5,13 +5,15 @@ The rules stay packed in the book (`block.py`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...lang.diagnostics import Diagnostic, Label, Refused
+from ...lang.request import is_name
+from . import identical
 from .block import Block, Ids, Rows
-from .columned import hashes_in, within
+from .columned import within
 from .columns import Array, Column, Columns, one
 from .drafting import Draft
 from .ie_values import Codec, Fault, fold
@@ -67,7 +69,9 @@ class Bulk(Draft):
         if self.errors:
             raise Refused(self.errors)
         return Plan(
-            Rows(block), (), (), Ids(block), (), (block,), (block,), book.revision,
+            Rows(block), (), (), Ids(block),
+            (*columns.warnings, *identical.warnings(block, columns)), (block,),
+            (block,), book.revision,
             self.sequence + columns.count,
         )  # fmt: skip
 
@@ -147,7 +151,7 @@ class Bulk(Draft):
             wrong = wrong | (forms == form) & _unusual(form, values, others, codec)
         title = f"`{codec.name}` is not packed as it must be"
         self._bad(wrong, column, Fault("H0472", title, "", "", "make the file anew from its CSV"))
-        if codec.values:
+        if codec.values and match.kind in ("exact", "optional"):  # others may have said 7..7
             known = np.isin(values, list(codec.values)) | (forms != 1)
             self._bad(
                 ~known, column, Fault("H0417", f"this is none of the values of `{codec.name}`", "")
@@ -181,7 +185,9 @@ class Bulk(Draft):
             targets = self._meaning(block, column, field)
         except _Wrong as wrong:
             word = column.words[int(column.values[wrong.rows[0]]) - 1]
-            wrong.fault.title = f"there is no {kind.name} {word}"
+            said, _, number = word.replace(" ", ".").rpartition(".")
+            which = number if fold(said) == fold(kind.name) else word
+            wrong.fault.title = f"there is no {kind.name} {which}"
             raise
         if block.targets is not None:
             both = (block.targets != 0) & (targets != 0)
@@ -250,7 +256,7 @@ class Bulk(Draft):
             return
         assert one.match is not None and two.match is not None
         base = min(one.match.position, two.match.position)
-        (v1, m1), (v2, m2) = _bits(a, one, base), _bits(b, two, base)
+        (v1, m1), (v2, m2) = identical.bits(a, one, base), identical.bits(b, two, base)
         bad = ((v1 ^ v2) & m1 & m2) != 0
         title = f"`{a.name}` and `{b.name}` contradict each other: no packet has both"
         self._bad(bad, b, Fault("H0424", title, "", f"not with this {a.name}"))
@@ -282,7 +288,7 @@ class Bulk(Draft):
         ports = self.book.folded_ports if block.kind.beside_ports else {}
         seen: set[str] = {*table.names, *ports}
         for row, name in enumerate(block.names):
-            if name and (fold(name) in seen or len(name.encode()) > 63 or not name.isprintable()):
+            if name and (fold(name) in seen or len(name.encode()) > 63 or not is_name(name)):
                 title = f"the name `{name}` is in use, or no name"
                 if fold(name) in ports:
                     title = f"a port has the name `{name}`"
@@ -295,21 +301,10 @@ class Bulk(Draft):
         kind = block.kind
         if not kind.keyed:
             return
-        # Those that may be: their hashes are equal.
-        hashes = block.hashes(kind)
-        order = np.sort(hashes)
-        twice = np.isin(hashes, order[1:][order[1:] == order[:-1]])
-        if table.keys:
-            twice |= np.isin(hashes, hashes_in(table.keys))
-        rows = np.flatnonzero(twice)
-        first: dict[bytes, int] = {}
-        for row, key in zip(rows.tolist(), block.images(kind, rows), strict=True):
-            if key in table.keys or key in first:
-                other = f"{kind.name} {table.keys[key]!r}" if key in table.keys else (
-                    f"rule {first[key] + 1} of this file")  # fmt: skip
-                fault = Fault("H0452", f"{other} matches the same already", "", "a duplicate")
-                raise _Wrong(fault, np.array([row]), "")
-            first[key] = row
+        found = identical.duplicate(block, kind, table.keys)
+        if found is not None:
+            row, fault = found
+            raise _Wrong(fault, np.array([row]), "")
 
 
 def _unusual(form: int, values: Array, others: Array, codec: Codec) -> Array:
@@ -348,17 +343,3 @@ def _lowest(table: Table, given: Array, count: int) -> Array:
         more = count - len(found)
         found = np.concatenate([found, np.arange(top, top + more, dtype=np.uint32)])
         top += more
-
-
-def _bits(column: Column, field: Field, base: int) -> tuple[Any, Any]:
-    """Value and mask of each row, `base` bits below their place in the lookup key (modulo 2^64:
-    beyond that nothing overlaps the field that stands at `base`)."""
-    assert field.match is not None and column.forms is not None and column.others is not None
-    values, others = column.values.astype(np.uint64), column.others.astype(np.uint64)
-    full = np.uint64(field.codec.full)
-    host = full >> np.minimum(others, np.uint64(63))
-    mask = np.select(
-        [column.forms == 1, column.forms == 2, column.forms == 3], [full, full ^ host, others], 0
-    ).astype(np.uint64)
-    shift = np.uint64(field.match.position - base)
-    return values << shift, mask << shift

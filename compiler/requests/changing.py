@@ -5,6 +5,7 @@ from __future__ import annotations
 from .arrange import Node
 from .creating import Creator
 from .ie_values import Fault
+from .rule_text import rest_of
 from .rulecheck import complete, decode
 from .rulekinds import Parts
 from .rules import Member, Reference, Rule
@@ -29,6 +30,7 @@ class Changer(Creator):
     def _update(self, node: Node, parts: Parts, old: Rule) -> None:
         kind = node.kind
         node.id = old.id
+        self.warnings += parts.ignored
         values, references = dict(old.values), dict(old.references)
         if parts.values or parts.references:
             gives = kind.rule.gives
@@ -82,8 +84,19 @@ class Changer(Creator):
                 continue
             item = child.item
             same = target is not None and target.kind == child.kind.name
-            if item.id is None and item.name is None and same and child.described():
-                assert target is not None
+            if target is not None and target != old.target and child.entry_of is not None:
+                self.create(child, old.sequence)  # of the group that this update makes
+                continue
+            beside = child if child.beside is None or len(child.children) > 1 else child.beside
+            if target is not None and (rest := self._rest(beside, target, old)) is not None:
+                self._change_rest(beside, rest)
+                continue
+            if (
+                item.id is None
+                and item.name is None
+                and child.described()
+                and (target is not None and same and self._is_there(target))
+            ):
                 self._update_known(child, target)
                 continue
             before = target
@@ -95,11 +108,46 @@ class Changer(Creator):
             self.members_fit(kind, len(members))
         return target, tuple([Member(i, w) for i, w in members.items()]), orphans
 
+    # ---- a rule beside a spread (beside.py) ------------------------------------------------------
+
+    def _rest(self, child: Node, group: Reference, holder: Rule) -> Rule | None:
+        """The entry of the holder's own group that the named rule is for."""
+        spread = self.book.kinds[group.kind].spread
+        if spread is None or spread.kind != child.kind.name:
+            return None
+        entries = self.staged(group.kind).with_id(group.id)
+        return rest_of([entry for entry in entries if entry.owner == holder.sequence])
+
+    def _change_rest(self, child: Node, rest: Rule) -> None:
+        """Change the rule beside a spread, or put another in its place, also where entries of the
+        spread mean it by a bare word."""
+        before = rest.members[0].id
+        known = Reference(child.kind.name, before)
+        if (
+            child.item.id is None
+            and child.item.name is None
+            and child.described()
+            and (self._is_there(known))
+        ):
+            self._update_known(child, known)
+            return
+        id_ = self._child(child, rest.sequence)
+        own = [rule for rule in self.staged(child.kind.name).known(before)
+               if rule.owner == rest.sequence]  # fmt: skip
+        group = self.staged(rest.kind).with_id(rest.id) if own else [rest]
+        for entry in group:
+            weights = {m.id if m.id != before else id_: m.weight for m in entry.members}
+            if before != id_ and any(m.id == before for m in entry.members):
+                members = tuple([Member(*each) for each in weights.items()])
+                self.replace_rule(entry, entry._replace(members=members))
+        for rule in own if before != id_ else []:
+            self.remove(rule)
+
     def _member(self, child: Node, old: Rule, members: dict[int, int]) -> int:
         item = child.item
         if item.id is None and item.name is None and child.same is None:
-            if len(members) == 1 and child.ies:
-                only = Reference(child.kind.name, next(iter(members)))
+            only = Reference(child.kind.name, next(iter(members), 0))
+            if len(members) == 1 and child.ies and self._is_there(only):
                 self._update_known(child, only)
                 return only.id
             title = f"which {child.kind.name} of {old.kind} {old.id}?"
@@ -107,11 +155,17 @@ class Changer(Creator):
             raise self._at(child, Fault("H0457", title, "kind", f"{len(members)} members", help_))
         return self._child(child, old.sequence)
 
+    def _is_there(self, reference: Reference) -> bool:
+        """Also a change of the same request may have deleted it."""
+        return bool(self.staged(reference.kind).with_id(reference.id))
+
     def _update_known(self, child: Node, reference: Reference) -> None:
         found = self.staged(reference.kind).with_id(reference.id)
         parts = self._decoded(child)
-        if parts.pairs:
-            found = [rule for rule in found if rule.match == parts.match] or found
+        exact = [rule for rule in found if rule.match == parts.match]
+        if parts.named and not exact and len(found) > 1:
+            raise self._at(child, self._no_match(child, parts, found))
+        found = exact or found
         if len(found) != 1:
             raise self._at(child, self._several(child, found))
         if parts.named and parts.match != found[0].match:
@@ -128,8 +182,9 @@ class Changer(Creator):
         """Stage the removal of the rules that are meant, or of the members that are named."""
         parts = self._decoded(node)
         found = self.locate(node, parts)
+        self.warnings += parts.ignored
         for child in node.children:
-            self._decoded(child)
+            self.warnings += self._decoded(child).ignored
         named = {
             child.item.id: child for child in node.children
             if child.item.id is not None and child.kind.name in node.kind.children
@@ -160,8 +215,12 @@ class Changer(Creator):
                     self.remove(member)
 
     def _gives_that(self, rule: Rule, named: dict[int, Node]) -> None:
+        given = {rule.target}
+        if rule.target is not None and (spread := self.book.kinds[rule.target.kind].spread):
+            rest = rest_of(self.staged(rule.target.kind).known(rule.target.id))
+            given |= {Reference(spread.kind, m.id) for m in rest.members} if rest else set()
         for id_, child in named.items():
-            if rule.target != Reference(child.kind.name, id_):
+            if Reference(child.kind.name, id_) not in given:
                 gives = self.describe(rule.target) if rule.target else "nothing"
                 title = f"{rule.kind} {rule.id} gives {gives}, not {child.kind.name} {id_}"
                 raise self._at(child, Fault("H0462", title, "id", "not what it gives"))

@@ -75,12 +75,14 @@ def one(values: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Rules of one kind, packed. `source`: the CSV they came from, for diagnostics."""
+    """Rules of one kind, packed. `source`: the CSV they came from, for diagnostics. `warnings`:
+    about its cells."""
 
     kind: str
     count: int
     columns: tuple[Column, ...]
     source: Source | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
     def place(self, row: int, column: str) -> Label:
         """Where a row's cell stands, or which row it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...lang.request import IE, RuleItem
+from ...lang.request import IE, RuleItem, is_name
 from .arrange import Node
 from .finding import Finder
 from .ie_values import Fault, fold
@@ -30,7 +30,7 @@ class Creator(Finder):
     ) -> None:
         super().__init__(book, pause, again)
         self.errors: list[tuple[Fault, RuleItem | IE]] = []
-        self.warnings: list[tuple[Fault, RuleItem]] = []
+        self.warnings: list[tuple[Fault, RuleItem | IE]] = []
         self.results: dict[int, Reference] = {}
 
     def remove(self, rule: Rule) -> None:
@@ -49,12 +49,15 @@ class Creator(Finder):
     def _create(self, node: Node, parts: Parts, owner: int, keep: Rule | None = None) -> int:
         """`keep`: what stood there, whose id and sequence the new rule takes over."""
         kind, item = node.kind, node.item
+        self.warnings += parts.ignored
         staged = self.staged(kind.name)
         id_, name = item.id, item.name or ""
         if name:
             self._name_free(node)
         if keep is not None:
             id_, name = keep.id, name or keep.name
+        elif id_ is None and node.entry_of is not None:
+            id_ = node.entry_of.id
         elif id_ is None:
             id_ = staged.id_of(name) if name else staged.allot()
         elif not 0 < id_ < _IDS:
@@ -100,7 +103,35 @@ class Creator(Finder):
         staged.add(rule, key)
         staged.place = item
         self._point(rule, 1)
+        self._never_matches(rule, node, parts)
+        if item.id is None and not (name or owner or kind.keyed or keep):
+            self._said_before(rule, node)
         return id_
+
+    def _never_matches(self, rule: Rule, node: Node, parts: Parts) -> None:
+        """Warn where another rule takes all of its packets by other elements, or it takes that
+        one's."""
+        kind, staged = node.kind, self.staged(rule.kind)
+        for bits in kind.respelled(parts.bits, parts.pairs.get):
+            key = kind.key(bits, rule.id, rule.priority)
+            other = staged.get(key) if kind.grouped else self._with_key(staged, key)
+            if other is not None:
+                older, younger = sorted((rule, other), key=lambda each: each.sequence)
+                one, two = f"{kind.name} {younger.id}", f"{kind.name} {older.id}"
+                title = f"{one} never matches: {two}, which is older, takes the same packets"
+                help_ = f"delete one of them; the other one is {self._shown(other)}"
+                self.warnings.append(
+                    (Fault("H0463", title, "rule", "the same packets", help_), node.item)
+                )
+
+    def _said_before(self, rule: Rule, node: Node) -> None:
+        """Warn where only the ids tell two rules apart, and the request says none."""
+        other = self.staged(rule.kind).like(rule)
+        if other is not None:
+            one, two = f"{rule.kind} {rule.id}", f"{rule.kind} {other.id}"
+            title = f"{one} says the same as {two}: by content a request cannot mean either"
+            help_ = f"leave it out and use {two}, or update and delete them by their ids"
+            self.warnings.append((Fault("H0464", title, "rule", "said before", help_), node.item))
 
     def _name_free(self, node: Node) -> None:
         kind, name = node.kind, node.item.name or ""
@@ -108,8 +139,8 @@ class Creator(Finder):
             title = f"{kind.name} rules have no names"
             help_ = f"write the id, a number, or {kind.name}: {name} for a rule within it"
             raise Fault("H0459", title, "name", "only `named` kinds have", help_)
-        if len(name.encode()) > _NAME_OCTETS or not name.strip() or not name.isprintable():
-            title = "a name has 1 to 63 octets that can be printed"
+        if len(name.encode()) > _NAME_OCTETS or not name.strip() or not is_name(name):
+            title = "a name has 1 to 63 bytes that can be printed, and no quotation mark"
             raise Fault("H0459", title, "name", "not such a name")
         taken = self.staged(kind.name).named(name)
         if taken is not None:
@@ -140,9 +171,10 @@ class Creator(Finder):
             self.members_fit(kind, len(members))
         elif kind.alternatives and target is None:
             first = kind.alternatives[0]
-            title = f"this {kind.name} gives neither {' nor '.join(kind.alternatives)}"
+            title = f"this {kind.name} gives no {' and no '.join(kind.alternatives)}"
             help_ = f"let a {first} follow it: {kind.name} […], {first} […]"
-            fault = Fault("H0432", title, "rule", "its packets get the default", help_)
+            says = "no rule says what becomes of its packets"
+            fault = Fault("H0432", title, "rule", says, help_)
             self.warnings.append((fault, node.item))
         return target, tuple([Member(i, w) for i, w in members.items()])
 

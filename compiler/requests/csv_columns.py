@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ def read_csv(source: Source, kind: Kind) -> Columns:
     """Pack a CSV of rules of this kind. Raises `Refused` with each distinct cell that is wrong."""
     header, columns = split(source)
     errors: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
     made: list[Column] = []
     seen: set[str] = set()
     for i, (name, cells) in enumerate(zip(header, columns, strict=True)):
@@ -30,17 +32,23 @@ def read_csv(source: Source, kind: Kind) -> Columns:
             errors.append(_error(fault, source, -1, i))
             continue
         made.append(reader.column(cells))
-        if reader.faults:
+        if reader.faults or reader.warnings:
             texts = cells.texts()
             for text, wrong in list(reader.faults.items())[:_ERRORS_SHOWN]:
                 errors.append(_error(wrong, source, texts.index(text), i))
+            for text, warning in list(reader.warnings.items())[:_ERRORS_SHOWN]:
+                rows = (
+                    f"{warning.text}, in {count} rows" if (count := texts.count(text)) > 1 else ""
+                )
+                found = _error(warning, source, texts.index(text), i, rows)
+                warnings.append(replace(found, severity="warning"))
     if errors:
         raise Refused(errors[:_ERRORS_SHOWN])
-    return Columns(kind.name, len(columns[0].lengths), tuple(made), source)
+    return Columns(kind.name, len(columns[0].lengths), tuple(made), source, tuple(warnings))
 
 
-def _error(fault: Fault, source: Source, row: int, column: int) -> Diagnostic:
-    label = Label(cell(source, row, column), fault.text)
+def _error(fault: Fault, source: Source, row: int, column: int, text: str = "") -> Diagnostic:
+    label = Label(cell(source, row, column), text or fault.text)
     return Diagnostic(fault.code, fault.title, (label,), fault.help)
 
 
@@ -77,11 +85,14 @@ class _Reader(dict[bytes, int]):
         super().__init__({b"": 0})
         self.name = name
         self.faults: dict[bytes, Fault] = {}
+        self.warnings: dict[bytes, Fault] = {}
 
     def __missing__(self, octets: bytes) -> int:
         text = octets.decode("utf-8", "replace").strip()
         try:
             index = self.read(text) if text else 0
+            if text and (warning := self.ignored(text)) is not None:
+                self.warnings[octets] = warning
         except Fault as fault:
             self.faults[octets] = fault
             index = 0
@@ -90,6 +101,10 @@ class _Reader(dict[bytes, int]):
 
     def read(self, text: str) -> int:
         raise NotImplementedError
+
+    def ignored(self, text: str) -> Fault | None:
+        """A warning about what was read."""
+        return None
 
     def column(self, cells: Cells) -> Column:
         raise NotImplementedError
@@ -157,6 +172,9 @@ class _Matchers(_Values):
         self.others.append(matcher.other)
         return len(self.forms) - 1
 
+    def ignored(self, text: str) -> Fault | None:
+        return self.codec.ignored(self.match, *split_value(text))
+
     def column(self, cells: Cells) -> Column:
         count = len(cells.lengths)
         forms, others = np.zeros(count, np.uint8), np.zeros(count, self.dtype)
@@ -183,6 +201,8 @@ class _Matchers(_Values):
 
 def split_value(text: str) -> tuple[Any, str, str]:
     """Form, value and other of a cell."""
+    if text[:1] == '"':  # a name, whatever it has
+        return "value", text, ""
     for form, separator in (("range", ".."), ("prefix", "/"), ("mask", "&")):
         value, found, other = text.partition(separator)
         if found:

@@ -210,8 +210,8 @@ class Draft:
         return found
 
     def _spelled(self, field: Field, word: str) -> Reference | None:
-        """`OVERLAY.3`, `port.2`: a number that says of what."""
-        kind, dot, digits = word.rpartition(".")
+        """`OVERLAY.3`, `port.2`, in a cell also `OVERLAY 3`: a number that says of what."""
+        kind, dot, digits = ".".join(word.split()).rpartition(".")
         if not dot or not digits.isdecimal() or len(digits) > 10:
             return None
         found = [r for r in self._numbered(field, int(digits)) if fold(r.kind) == fold(kind)]

@@ -146,6 +146,20 @@ SPELLING = {
         "create PDR: (IP address, u32, 1), (IP address, u32, 2), (IP address, u32, 3), FAR 19",
         "create PDR: (IP address, u32, 1), (IP address, u32, 2), FAR 19",
     ),
+    "H0426": Explanation(
+        "bits that are not compared",
+        "A warning: the value has bits that the match leaves out, so it matches more than it says. "
+        "A ToS or traffic class without a mask leaves ECN out (RFC 3168 section 5), a value under "
+        "a mask what lies outside the mask. Write the value without these bits, or a mask that "
+        "has them: `7 & 0xff`. Bits behind a prefix are an error (H0421).",
+    ),
+    "H0427": Explanation(
+        "a reserved value",
+        "The pipeline names this value, `BUFFER = 4 reserved`, but does not carry it out. The help "
+        "says why, and what to write instead.",
+        "create FAR [(action, u8, BUFFER)]",
+        "create FAR [(action, u8, PASS)]",
+    ),
 }  # fmt: skip
 
 RULES = {
@@ -165,12 +179,16 @@ RULES = {
     ),
     "H0432": Explanation(
         "a rule that gives nothing",
-        "A warning: packets that match the rule get the pipeline's default. Let a FAR or LBR "
-        "follow, or stand within it.",
+        "A warning: packets match the rule, and no rule says what becomes of them. No `if KIND "
+        "gives …` of the stages holds for them, and what the pipeline does then differs: `linx` "
+        "takes its default, `upf` drops them. `helioc replay --trace` shows it. Let a FAR or LBR "
+        "follow the rule, or stand within it.",
     ),
     "H0433": Explanation(
         "a second one",
-        "A rule of this kind gives exactly one rule.",
+        "A rule gives one rule. A rule whose kind gives a spread, and rules of the kind that it "
+        "spreads over, may hold one beside entries of a spread that it describes itself: the rule "
+        "is for packets that no entry takes.",
         "create PDR [(dscp, u8, 1), FAR 19, FAR 18]",
         "create PDR [(dscp, u8, 1), FAR 19]",
     ),
@@ -279,7 +297,7 @@ RULES = {
     "H0455": Explanation(
         "a rule still in use",
         "A rule that others point at cannot be deleted: they must go, or point elsewhere, or the "
-        "rule be created anew, before the request ends.",
+        "rule be created anew, before the request ends. A rule that another holds goes with that.",
         "delete FAR 17",
         "update LBR 7 [FAR 19]; delete LBR 7 [FAR 17]; delete FAR 17",
     ),
@@ -322,6 +340,19 @@ RULES = {
         "The rule to be deleted gives another rule than the one named within it.",
         "delete PDR 1 [FAR 19]",
         "delete PDR 1 [LBR 7]",
+    ),
+    "H0463": Explanation(
+        "a rule that never matches",
+        "A warning: another rule takes the same packets at the same priority by other elements, as "
+        "`dscp 46` and `tos 184` do, and of these the older one holds. The same elements twice "
+        "are an error (H0452). Rules of a CSV or .hpr file are compared with each other only.",
+    ),
+    "H0464": Explanation(
+        "a rule that says what another says",
+        "A warning: rules of this kind match nothing, so that only their ids tell two apart that "
+        "say the same. Schema 1 of the paper has no ids: its `update` and `delete` can mean "
+        "neither of them. A rule that is created with an id is not warned of. Rules of a CSV or "
+        ".hpr file are compared with each other only.",
     ),
 }  # fmt: skip
 

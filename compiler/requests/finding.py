@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ...lang.diagnostics import did_you_mean
+from ...lang.request import item_text
 from .arrange import Node
 from .drafting import Draft
 from .ie_values import Fault
 from .meanwhile import NONE, Pause
+from .rule_text import rule_item
 from .rulecheck import decode
-from .rulekinds import Kind, Parts
+from .rulekinds import Kind, Parts, purpose
 from .rules import Reference, Rule
 from .ruletable import Staged
 
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
     from .rulebook import RuleBook
 
 _POINTERS_NAMED = 3
+#: Rules that a message shows, and characters of each.
+_NAMED = 3
+_LONGEST = 160
+#: Different priorities for each of which a rule is looked up.
+_LEVELS = 256
+#: Rules among which the nearest are searched.
+_LOOKED_AT = 4096
 
 
 class Finder(Draft):
@@ -92,7 +101,9 @@ class Finder(Draft):
         if parts.named:
             same = [rule for rule in found if rule.match == parts.match]
             if not same:
-                raise self._match_fixed(found[0]) if not kind.grouped else self._no_match(node)
+                if not kind.grouped:
+                    raise self._match_fixed(found[0])
+                raise self._no_match(node, parts, found)
             found = same
         return found
 
@@ -105,7 +116,7 @@ class Finder(Draft):
             return self._search(node, parts, staged)
         found = self._with_key(staged, kind.key(parts.bits, 0, 0))
         if found is None:
-            raise self._no_match(node)
+            raise self._no_match(node, parts)
         return [found]
 
     def _only(self, node: Node, parts: Parts) -> Rule:
@@ -125,16 +136,16 @@ class Finder(Draft):
             return live[0]
         by = "its id" + (" or name" if kind.rule.named else "") + (
             ", or what it matches" if kind.match else "")  # fmt: skip
+        rules = f"; it may be {self._listed(live)}" if live else ""
         title = f"which {kind.name}?"
         if not live:
             why = "none has these values" if which else "there is none"
         elif len(live) == 1:
             why = "nothing says which"
         else:
-            ids = ", ".join(str(rule.id) for rule in live[:8]) + (", …" if len(live) > 8 else "")
             why = f"{len(live)} have these values" if which else f"there are {len(live)}"
-            why += f": ids {ids}"
-        raise Fault("H0460", title, "kind", why, f"write {by}")
+            why += f": {_ids(live)}"
+        raise Fault("H0460", title, "kind", why, f"write {by}{rules}")
 
     def _live(self, kind: Kind) -> list[Rule]:
         staged = self.staged(kind.name)
@@ -143,16 +154,24 @@ class Finder(Draft):
         return [rule for h in handles if (rule := staged.get(h)) is not None]
 
     def _search(self, node: Node, parts: Parts, staged: Staged) -> list[Rule]:
-        """Rules by match alone where the image holds more. Looks at every rule of the kind."""
+        """Rules by match alone where the image holds more: the id of a group, which makes it look
+        at every rule of the kind, or a priority."""
         kind = node.kind
         if parts.priority is not None and not kind.grouped:
             exact = self._with_key(staged, kind.key(parts.bits, 0, parts.priority))
             if exact is not None:
                 return [exact]
         match = parts.match
-        found = [rule for rule in self._live(kind) if rule.match == match]
+        levels = () if kind.grouped else staged.table.priorities() | staged.levels
+        if kind.grouped or len(levels) > _LEVELS:
+            found = [rule for rule in self._live(kind) if rule.match == match]
+        else:
+            staged.scanned = True  # a rule at another priority would be meant too
+            keys = (kind.key(parts.bits, 0, level) for level in levels)
+            found = [rule for key in keys if (rule := self._with_key(staged, key)) is not None]
+            found.sort(key=lambda rule: rule.sequence)
         if not found:
-            raise self._no_match(node)
+            raise self._no_match(node, parts)
         if len(found) > 1:
             raise self._several(node, found)
         return found
@@ -191,25 +210,30 @@ class Finder(Draft):
                 into.point(member.id, by)
 
     def _pointed_at(self, rule: Rule) -> Fault:
-        wanted, names = Reference(rule.kind, rule.id), list[str]()
+        wanted, names, holder = Reference(rule.kind, rule.id), list[str](), ""
         more = self.staged(rule.kind).points(rule.id)
         referring = chain.from_iterable(
             self.staged(kind).referring(wanted) for kind in self.book.kinds
         )
         for other in islice(referring, _POINTERS_NAMED):
             names.append(f"{other.kind} {other.id}")
+            if rule.owner == other.sequence:
+                holder = names[-1]
             more -= sum(each == wanted for each in self.book.kinds[other.kind].owned_by(other))
         who = ", ".join(names) + (f" and {more} more" if more else "")
         title = f"{rule.kind} {rule.id} is still pointed at by {who}"
         help_ = f"delete {names[0]} too, in the same request if need be" if names else ""
+        if holder:  # deleted in the same request, it takes the rule along
+            help_ = f"{holder} holds it: delete that, or `update {rule.kind} {rule.id} […]`"
         return Fault("H0455", title, "id", "still in use", help_)
 
     # ---- faults -----------------------------------------------------------------------------
 
-    @staticmethod
-    def _duplicate(other: Rule) -> Fault:
+    def _duplicate(self, other: Rule) -> Fault:
         title = f"{other.kind} {other.id} matches the same already"
         help_ = f"update {other.kind} {other.id}, or make the match differ"
+        if says := purpose(self.book.manifest.rule(other.kind)):
+            help_ += f". {other.kind}: {says}"
         return Fault("H0452", title, "rule", "a duplicate", help_)
 
     @staticmethod
@@ -218,19 +242,48 @@ class Finder(Draft):
         help_ = "leave the match out, or delete the rule and create it anew"
         return Fault("H0456", title, "rule", "not its match", help_)
 
-    @staticmethod
-    def _no_match(node: Node) -> Fault:
+    def _no_match(self, node: Node, parts: Parts, among: Iterable[Rule] | None = None) -> Fault:
+        """`among`: the rules that may be meant, where these are not all of the kind."""
+        near = self._nearest(node.kind, parts, among)
         title = f"no {node.kind.name} matches exactly that"
         help_ = "all of its match must be said; or write its id"
+        if near:
+            help_ += f"; the nearest: {self._listed(near)}"
         return Fault("H0450", title, "rule", "no such rule", help_)
 
-    @staticmethod
-    def _several(node: Node, found: list[Rule]) -> Fault:
+    def _several(self, node: Node, found: list[Rule]) -> Fault:
         kind = node.kind
         title = f"{len(found)} {kind.name} rules are meant"
-        ids = ", ".join(dict.fromkeys(str(rule.id) for rule in found[:8]))
-        what = "its match too" if kind.grouped else "its id"
-        return Fault("H0457", title, "rule", f"ids {ids}", f"say which one: write {what}")
+        ids = list(dict.fromkeys(rule.id for rule in found))
+        what = "its match too" if len(ids) == 1 else "its id"
+        if kind.rule.priority is not None and not kind.grouped:
+            what += f" or `{kind.rule.priority[1]}`"
+        help_ = f"say which one, write {what}: {self._listed(found)}"
+        return Fault("H0457", title, "rule", _ids(found), help_)
+
+    def _nearest(self, kind: Kind, parts: Parts, among: Iterable[Rule] | None) -> list[Rule]:
+        """Rules that match the most of the elements by the same values, and the fewest others; of
+        many rules only some are looked at."""
+        wanted, every = set(parts.match), among is not None
+        if among is None:
+            staged = self.staged(kind.name)
+            handles = dict.fromkeys(chain(staged.rules, islice(staged.table.rules, _LOOKED_AT)))
+            among = (rule for h in handles if (rule := staged.get(h)) is not None)
+        likely = [(len(wanted & set(rule.match)), -len(rule.match), -rule.sequence, rule)
+                  for rule in among if every or wanted & set(rule.match)]  # fmt: skip
+        return [each[-1] for each in sorted(likely, key=lambda each: each[:3], reverse=True)]
+
+    def _listed(self, rules: Sequence[Rule]) -> str:
+        """The first of them, as they are shown."""
+        texts = [self._shown(rule) for rule in rules[:_NAMED]]
+        if len(rules) > _NAMED:
+            return f"{', '.join(texts)} and {len(rules) - _NAMED} more"
+        *most, last = texts
+        return f"{', '.join(most)} or {last}" if most else last
+
+    def _shown(self, rule: Rule) -> str:
+        text = item_text(rule_item(rule, self.book.kinds, self.book))
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
     @staticmethod
     def members_fit(kind: Kind, count: int) -> None:
@@ -244,3 +297,8 @@ class Finder(Draft):
         few = count < spread.least
         help_ = f"name a {spread.kind} in it: {spread.kind} 1" if few else "leave some out"
         raise Fault("H0435", title, "rule", "too few" if few else "too many", help_)
+
+
+def _ids(rules: Sequence[Rule]) -> str:
+    ids = list(dict.fromkeys(str(rule.id) for rule in rules))
+    return f"ids {', '.join(ids[:8])}" + (", …" if len(ids) > 8 else "")

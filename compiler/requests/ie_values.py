@@ -15,7 +15,7 @@ from typing import Any
 
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE, Form, quoted, unquoted
-from ..manifest import Element
+from ..manifest import Element, Reserved
 from .lists import packed, unpacked
 from .rules import Matcher
 
@@ -36,6 +36,8 @@ _FORMS_ALLOWED: dict[str, tuple[Form, ...]] = {
     "ternary": ("value", "mask"),
     "range": ("value", "range"),
 }
+#: The form in which one value alone is spelled where a plain value is not read as that.
+_WHOLE: dict[str, Form] = {"lpm": "prefix", "ternary": "mask", "range": "range"}
 _FORM_HELP = {
     "exact": "an `exact` element takes one value",
     "optional": "an `optional` element takes one value, or is left out",
@@ -83,7 +85,7 @@ class Codec:
     """One element's values. `lengths` are the IE lengths that fit it, the usual one first."""
 
     __slots__ = ("_prefixes", "element", "full", "implied_mask", "kind", "lengths", "name",
-                 "symbols", "values", "width")  # fmt: skip
+                 "reserved", "symbols", "values", "width")  # fmt: skip
 
     def __init__(self, element: Element) -> None:
         self.element = element
@@ -91,6 +93,9 @@ class Codec:
         self.full = (1 << element.width) - 1
         self.symbols = {fold(name): value for name, value in element.symbols.items()}
         self.values = frozenset(element.symbols.values())
+        self.reserved: dict[str | int, Reserved] = {}  # by folded name, and by value
+        for each in element.reserved:
+            self.reserved[fold(each.name)] = self.reserved[each.value] = each
         fitting = next(name for name, width in LENGTHS.items() if width >= element.width)
         # Schema 1 has MAC addresses travel as u64.
         self.lengths = (fitting, "u64") if element.kind == "mac" else (fitting,)
@@ -122,6 +127,8 @@ class Codec:
             title = f"{_short(literal)} does not fit `{self.name}`, which has {self.width} bits"
             raise Fault("H0416", title, part, "too large", f"the largest is {self.full}")
         if enumerated and self.values and value not in self.values:
+            if value in self.reserved:
+                raise self._refused(self.reserved[value], part)
             names = ", ".join(f"{n} = {v}" for n, v in self.element.symbols.items())
             title = f"{literal} is none of the values of `{self.name}`"
             raise Fault("H0417", title, part, "not in the enumeration", f"it takes {names}")
@@ -143,6 +150,8 @@ class Codec:
 
     def _not_one(self, text: str, part: str) -> Fault:
         is_name = not (text[:1].isdigit() or ":" in text)
+        if is_name and fold(unquoted(text)) in self.reserved:
+            return self._refused(self.reserved[fold(unquoted(text))], part)
         text = _short(text)
         if is_name and self.symbols:
             names = ", ".join(self.element.symbols)
@@ -157,18 +166,17 @@ class Codec:
         title = f"`{text}` is not {what}, which `{self.name}` takes"
         return Fault("H0415", title, part, f"expected {what}", f"write for example {example}")
 
+    def _refused(self, reserved: Reserved, part: str) -> Fault:
+        title = f"`{reserved.name}` is a reserved value of `{self.name}`: no rule can have it yet"
+        help_ = reserved.reason or f"it takes {', '.join(self.element.symbols)}"
+        return Fault("H0427", title, part, "reserved by the pipeline", help_)
+
     def format(self, value: int) -> str:
         """The canonical spelling."""
-        if self.kind == "ip4":
-            return format_ip4(value)
-        if self.kind == "ip6":
-            return str(IPv6Address(value))
-        if self.kind == "mac":
-            return ":".join(f"{octet:02x}" for octet in value.to_bytes(6, "big"))
         for name, known in self.element.symbols.items():
             if known == value:
-                return quoted(name) if self.element.references else name
-        return str(value)
+                return quoted(name)
+        return spell(self.kind, value)
 
     # ---- matchers ---------------------------------------------------------------------------
 
@@ -228,6 +236,36 @@ class Codec:
             return Matcher("value", low)
         return None if low == 0 and high == self.full else Matcher("range", low, high)
 
+    def ignores(self, kind: str, form: Form) -> bool:
+        """Whether a matcher of this form may leave bits of its value out of the comparison."""
+        return form == "mask" or (form, kind, self.implied_mask is None) == (
+            "value",
+            "ternary",
+            False,
+        )
+
+    def ignored(self, kind: str, form: Form, value: str | int, other: str | int) -> Fault | None:
+        """A warning where bits of the value are not compared: those outside its mask, and the ECN
+        bits of a ToS without one. The values must be right."""
+        if not self.ignores(kind, form):
+            return None
+        number, mask = self.number(value, enumerated=False), self.implied_mask or 0
+        if form == "mask":
+            mask = self.number(other, "other", enumerated=False)
+        lost = number & ~mask
+        if not lost:
+            return None
+        meant, given = self.format(number & mask), self.format(number)
+        if form == "value":
+            title = f"`{self.name}` {given} has ECN bits, which are not compared"
+            text = f"this matches {meant}..{number & mask | self.full & ~mask}"
+            help_ = f"write {given} & {self.full:#x} to compare them, or {meant}"
+        else:
+            title = f"`{self.name}` {given} has bits outside its mask, which are not compared"
+            text = f"this matches {meant} & {other}" if mask else "this matches any value"
+            help_ = f"write {meant} & {other}, or set these bits in the mask"
+        return Fault("H0426", title, "values", text, help_)
+
     def prefix_length(self, other: str | int) -> int:
         length = other if isinstance(other, int) else literal_number(other, "uint")
         if length is None or not 0 <= length <= self.width:
@@ -248,19 +286,28 @@ class Codec:
             return Matcher("value", value)
         return Matcher("prefix", value, length) if length else None
 
-    def matcher_text(self, kind: str, matcher: Matcher) -> str:
-        """A matcher as a request spells it; reading it gives the same one."""
+    def spelled(self, kind: str, matcher: Matcher) -> tuple[Form, str, str]:
+        """Form, value and other of the IE that a matcher is read from again."""
         form, value, other = matcher
+        plain = self.implied_mask if kind == "ternary" else None
+        named = not self.values or value in self.values
+        if form == "value" and (plain is not None or not named):
+            form, other = _WHOLE[kind], {"range": value, "lpm": self.width}.get(kind, self.full)
+        elif form == "mask" and other == plain and named:
+            form = "value"
+        return self.spellings(form, value, other)
+
+    def spellings(self, form: Form, value: int, other: int) -> tuple[Form, str, str]:
+        """The spellings of an IE's numbers, which need not fit the element."""
+        if not 0 <= value <= self.full:
+            return form, str(value), str(other)
         if form == "value":
-            plain = kind == "ternary" and self.implied_mask is not None
-            return f"{value} & {self.full:#x}" if plain else self.format(value)
-        if form == "prefix":
-            return f"{self.format(value)}/{other}"
-        if form == "mask":
-            if other == self.implied_mask and (not self.values or value in self.values):
-                return self.format(value)
-            return f"{value} & {other:#x}"
-        return f"{value}..{other}"
+            return form, self.format(value), ""
+        first, second = spell(self.kind, value), str(other)
+        if form != "prefix" and 0 <= other <= self.full:
+            bits = form == "mask" and self.kind == "uint"
+            second = f"{other:#x}" if bits else spell(self.kind, other)
+        return form, first, second
 
 
 class ListCodec(Codec):
@@ -327,6 +374,24 @@ def _ip4(text: str) -> int | None:
         return int.from_bytes(inet_pton(AF_INET, text), "big")
     except (OSError, ValueError):
         return None
+
+
+def spell(kind: str, value: int) -> str:
+    """A value of an element of this kind: an address as such, anything else in decimal."""
+    if kind == "ip4":
+        return format_ip4(value)
+    if kind == "ip6":
+        return _format_ip6(value)
+    if kind == "mac":
+        return value.to_bytes(6, "big").hex(":")
+    return str(value)
+
+
+def _format_ip6(value: int) -> str:
+    """As RFC 5952 has it, but without dotted quads, which requests do not take and Python 3.13
+    writes in IPv4-mapped addresses."""
+    text = str(IPv6Address(value))
+    return text if "." not in text else f"::ffff:{value >> 16 & 0xFFFF:x}:{value & 0xFFFF:x}"
 
 
 def format_ip4(value: int) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.request import IE, Change, Request, RuleItem, request_text
 from ...lang.source import Source
+from ..manifest import Manifest
 from .arrange import Arranged, Arranger, Misplaced, Node
 from .changing import Changer
 from .columned import keys_of
@@ -43,7 +44,7 @@ class Planner(Changer):
     def _warned(self, request: Request) -> tuple[Diagnostic, ...]:
         """What is to be said, with places; of much the first."""
         with self.pause.aside():
-            located = _located(request)
+            located = _located(request, self.book.manifest)
         there = {} if located is request else dict(_side_by_side(request.changes, located.changes))
         found = []
         for fault, item in self.warnings[:_ERRORS_SHOWN]:
@@ -79,7 +80,9 @@ class Planner(Changer):
         with self.pause.aside():
             changes = self.tree = arranger.arrange(request)
             arranger.settle(changes)
+            arranger.join(changes)
         self.errors.extend((fault, fault.item) for fault in arranger.faults)
+        self._keep_named_ids()
         for change in changes:
             if len(self.errors) >= _ERRORS_SHOWN:
                 return
@@ -89,6 +92,16 @@ class Planner(Changer):
             for node in change.nodes:
                 self.pause()
                 self._run(node)
+
+    def _keep_named_ids(self) -> None:
+        """A rule without an id gets none that the request gives another, before or after it."""
+        todo = [node for change in self.tree for node in change.nodes]
+        while todo:
+            node = todo.pop()
+            todo.extend(node.children)
+            makes = node.operation in ("create", "replace") and node.described()
+            if makes and node.item.id is not None:
+                self.staged(node.kind.name).held.add(node.item.id)
 
     def _run(self, node: Node) -> None:
         self.node = node
@@ -255,7 +268,7 @@ class Planner(Changer):
     def _refused(self, request: Request) -> Refused:
         if request.source is None:
             with self.pause.aside():
-                located = _located(request)
+                located = _located(request, self.book.manifest)
             try:
                 Planner(self.book, self.pause).plan(located)
             except Refused as refused:
@@ -265,21 +278,22 @@ class Planner(Changer):
         return Refused(list(dict.fromkeys(found))[:_ERRORS_SHOWN])
 
 
-def _located(request: Request) -> Request:
+def _located(request: Request, manifest: Manifest) -> Request:
     """The request with places: its text, where it came without one."""
     if request.source is not None:
         return request
     from ...lang.request_parser import parse_request
+    from .rule_text import spelled
 
-    return parse_request(Source("<request>", request_text(request)))
+    return parse_request(Source("<request>", request_text(spelled(request, manifest))))
 
 
 def _side_by_side(
-    ours: Iterable[Change | RuleItem], theirs: Iterable[Change | RuleItem]
-) -> Iterator[tuple[int, RuleItem]]:
-    """The rules of one request, each by its identity, with those of the same in another form."""
+    ours: Iterable[Change | RuleItem | IE], theirs: Iterable[Change | RuleItem | IE]
+) -> Iterator[tuple[int, RuleItem | IE]]:
+    """The items of one request, each by its identity, with those of the same in another form."""
     for one, other in zip(ours, theirs, strict=False):
-        if isinstance(one, RuleItem) and isinstance(other, RuleItem):
+        if not isinstance(other, Change):
             yield id(one), other
-        inner = ([i for i in each.items if isinstance(i, RuleItem)] for each in (one, other))
-        yield from _side_by_side(*inner)
+        if not isinstance(one, IE) and not isinstance(other, IE):
+            yield from _side_by_side(one.items, other.items)

@@ -80,7 +80,9 @@ class _Changed:
 
     def commit(self, book: RuleBook) -> None:
         old, new = self.old, self.new
-        book.tables[self.kind.name].rules[new.id] = new
+        table = book.tables[self.kind.name]
+        table.rules[new.id] = new
+        table.note(old, new)
         if old.references != new.references:
             _point(book, new, 1)
             _point(book, old, -1)
@@ -95,6 +97,7 @@ class _Created(tuple[_Made, ...]):
         for kind, rule, key in self:
             table, id_ = book.tables[kind.name], rule.id
             table.rules[id_] = rule
+            table.note(None, rule)
             if kind.keyed:
                 table.keys[key] = id_
             _point(book, rule, 1)
@@ -292,7 +295,7 @@ def _made(
     if said is None:
         return None
     bits, match, priority, values, references = said
-    table = book.tables[kind.name]
+    table, alone = book.tables[kind.name], id_ is None and not owner
     rules = table.rules
     if id_ is None:
         id_ = table.lowest_free()
@@ -305,6 +308,9 @@ def _made(
         key = kind.key(bits, id_, priority or 0)
         if key in table.keys:
             return None
+        for other in kind.respelled(bits, match.__getitem__) if kind.overlaps else ():
+            if kind.key(other, id_, priority or 0) in table.keys:
+                return None
     if kind.named_requires and not _complete(kind, values, references):
         return None
     gives = kind.rule.gives
@@ -314,7 +320,7 @@ def _made(
         tuple([(n, references[n]) for n in gives if n in references]) if references else (),
         target, (),
     ))  # fmt: skip
-    return kind, rule, key
+    return None if alone and not kind.keyed and table.like(rule) else (kind, rule, key)
 
 
 def _matches(kind: Kind, match: list[Pair | None]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,7 +12,7 @@ from ..manifest import Manifest, Match, RuleKind
 from .ie_values import Codec, Fault, codec_of, fold
 from .rules import Form, Matcher, Reference, Rule
 
-MATCH, ANY, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION = range(7)
+MATCH, ANY, VALUE, REFERENCE, PRIORITY, WEIGHT, POSITION, PARTIAL = range(8)
 
 FORM_CODES: dict[Form, int] = {"value": 1, "prefix": 2, "mask": 3, "range": 4}
 #: Distinct spellings of values kept decoded, for each kind.
@@ -21,6 +21,11 @@ _KEPT = 1 << 16
 Pair = tuple[str, Matcher]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
+
+
+def purpose(rule: RuleKind) -> str:
+    """What rules of the kind are for: the first paragraph of its documentation, as one line."""
+    return " ".join(rule.doc.split("\n\n")[0].split())
 
 
 class Field(NamedTuple):
@@ -39,7 +44,11 @@ class Field(NamedTuple):
 Hit = tuple[int, int, Any, int, Field]
 """A decoded IE: its role, which of that role, what it says, the bits that this adds to the match
 image, its field. It says (element, matcher), or nothing where it matches ANY; a number; or an
-unresolved reference, a number or a name."""
+unresolved reference, a number or a name. PARTIAL is MATCH or ANY that leaves bits of the value out
+of the comparison: the fast path does not take it, so that the planner warns."""
+
+Pairs = Callable[[int], Pair | None]
+"""What a rule's match element of that number matches."""
 
 Reader = Callable[[IE], Hit]
 """Decodes IEs of one element, length and form."""
@@ -48,9 +57,10 @@ Reader = Callable[[IE], Hit]
 class Parts:
     """What the IEs of one rule say."""
 
-    __slots__ = ("bits", "named", "pairs", "priority", "references", "values", "weight")
+    __slots__ = ("bits", "ignored", "named", "pairs", "priority", "references", "values", "weight")
 
     def __init__(self) -> None:
+        self.ignored: list[tuple[Fault, IE]] = []  # warnings
         self.pairs: dict[int, Pair] = {}
         self.named = 0  # a bit for each match element that the IEs name, also as any
         self.bits = 0
@@ -116,6 +126,7 @@ class Kind:
         self._requirements()
         self.exact = [f for f in self.match if f.match and f.match.kind == "exact"]
         self.overlaps = list(_overlapping(self.match))
+        self._respelled: dict[tuple[object, ...], tuple[int, ...]] = {}
         self.ifindex = self._companion()
 
     def _fixed_sizes(self, shift: int) -> None:
@@ -237,6 +248,10 @@ class Kind:
     @staticmethod
     def _take(parts: Parts, hit: Hit, ie: IE) -> None:
         role, index, payload, bits, field = hit
+        if role == PARTIAL and field.match is not None:
+            warning = field.codec.ignored(field.match.kind, *ie[2:5])
+            parts.ignored += [(warning, ie)] if warning is not None else []
+            role = ANY if payload is None else MATCH
         if role in (MATCH, ANY):
             bit = 1 << index
             if not parts.named & bit:
@@ -312,7 +327,12 @@ class Kind:
                 raise Fault("H0418", f"`{name}` must have a value", "values")
             return ANY, nth, None, 0, field
 
-        return read
+        def read_some(ie: IE) -> Hit:
+            hit = read(ie)
+            partial = codec.ignored(match.kind, *ie[2:5]) is not None
+            return (PARTIAL, *hit[1:]) if partial else hit
+
+        return read_some if codec.ignores(match.kind, form) else read
 
     @staticmethod
     def agree(one: Pair, two: Pair, first: Field, second: Field) -> None:
@@ -323,6 +343,33 @@ class Kind:
             title = f"`{one[0]}` and `{two[0]}` contradict each other: no packet has both"
             raise Fault("H0424", title, "rule", "these are the same bits of the packet",
                         "leave one of them out")  # fmt: skip
+
+    def respelled(self, bits: int, pairs: Pairs) -> Iterator[int]:
+        """The match images, without id and priority, of other elements that match the same
+        packets: of `dscp 46` that of `tos 184`. `bits`: the image of `pairs`."""
+        for i, j in self.overlaps:
+            one, two = pairs(i), pairs(j)
+            if one is None and two is None:
+                continue
+            known = self._respelled.get((i, one, j, two))
+            if known is None:
+                known = self._differences(one, two, self.match[i], self.match[j])
+                _keep(self._respelled, (i, one, j, two), known)
+            for difference in known:
+                yield bits + difference
+
+    @staticmethod
+    def _differences(
+        one: Pair | None, two: Pair | None, first: Field, second: Field
+    ) -> tuple[int, ...]:
+        """By which the match images differ that two elements on the same bits can make."""
+        now = one[1] if one else None, two[1] if two else None
+        image = _bits(first, now[0]) + _bits(second, now[1])
+        return tuple(
+            _bits(first, each[0]) + _bits(second, each[1]) - image
+            for each in _same_packets(*now, first, second)
+            if each != now
+        )
 
     # ---- images -----------------------------------------------------------------------------
 
@@ -367,6 +414,10 @@ def _given(field: Field, ie: IE) -> Hit:
     return role, nth, number, 0, field
 
 
+def _bits(field: Field, matcher: Matcher | None) -> int:
+    return matcher_bits(field, matcher) if matcher is not None else 0
+
+
 def matcher_bits(field: Field, matcher: Matcher) -> int:
     wide = field.wide
     form, value, other = matcher
@@ -387,6 +438,36 @@ def _overlapping(fields: list[Field]) -> Iterable[tuple[int, int]]:
             assert one is not None and two is not None
             if one.position < two.position + two.width and two.position < one.position + one.width:
                 yield i, j
+
+
+def _same_packets(
+    one: Matcher | None, two: Matcher | None, first: Field, second: Field
+) -> Iterable[tuple[Matcher | None, Matcher | None]]:
+    """What either or both of two elements on the same bits can say to match what these match."""
+    if any(matcher is not None and matcher.form == "range" for matcher in (one, two)):
+        return ()
+    (v1, m1), (v2, m2) = (_in_packet(matcher, field) if matcher is not None else (0, 0)
+                          for matcher, field in ((one, first), (two, second)))  # fmt: skip
+    value, mask = v1 | v2, m1 | m2
+    a, b = _out_of_packet(value, mask, first), _out_of_packet(value, mask, second)
+    covers = [(_in_packet(m, f)[1] if m is not None else 0) for m, f in ((a, first), (b, second))]
+    found = {(a, None): covers[0], (None, b): covers[1], (a, b): covers[0] | covers[1]}
+    return [each for each, covered in found.items() if covered == mask]
+
+
+def _out_of_packet(value: int, mask: int, field: Field) -> Matcher | None:
+    """What an element says of bits in a key, as far as it has them; None where it cannot."""
+    assert field.match is not None
+    at, full = field.match.position, field.codec.full
+    value, mask = value >> at & full, mask >> at & full
+    if mask == full:
+        return Matcher("value", value)
+    if mask and field.match.kind == "ternary":
+        return Matcher("mask", value, mask)
+    host = full ^ mask
+    if mask and field.match.kind == "lpm" and not host & (host + 1):
+        return Matcher("prefix", value, mask.bit_count())
+    return None
 
 
 def _in_packet(matcher: Matcher, field: Field) -> tuple[int, int]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from . import columned
+from .alike import Alike, same
 from .columned import Array, Handle, Imaged, joined, pairs_of
 from .ie_values import fold
 from .rulekinds import Kind
@@ -63,8 +65,8 @@ class Table:
     """`rules` maps a handle to a rule, or to the number of a packed one. `keys` maps match images
     to handles. `pointed` counts, by id, the references to a rule (or group)."""
 
-    __slots__ = ("blocks", "draft", "free", "groups", "keys", "kind", "most_free", "names",
-                 "pointed", "rules", "top")  # fmt: skip
+    __slots__ = ("alike", "blocks", "draft", "free", "groups", "keys", "kind", "levels",
+                 "most_free", "names", "pointed", "rules", "top")  # fmt: skip
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -77,6 +79,8 @@ class Table:
         self.free: list[int] = []  # a heap: every unused id below `top`, and stale ones
         self.top = 1
         self.most_free = 64  # so many, stale ones too, before those are thrown out
+        self.alike: Alike | None = None  # made when it is asked for
+        self.levels: set[int] | None = set()  # None: see `priorities`
         self.draft: Staged | None = None  # of a large request, while others are let in
 
     def get(self, handle: Handle) -> Rule | None:
@@ -87,12 +91,37 @@ class Table:
         block = self.blocks[bisect(self.blocks, number, key=_base) - 1]
         return block.rule(number - block.base)
 
+    def like(self, rule: Rule) -> Iterable[int]:
+        """The ids of rules that say the same, of a kind without a match."""
+        if self.alike is None:
+            self.alike = Alike(self)
+        return self.alike.to(rule)
+
+    def note(self, old: Rule | None, new: Rule | None) -> None:
+        """`new` is there in place of `old`."""
+        if self.alike is not None:
+            self.alike.note(old, new)
+        if self.levels is not None and new is not None:
+            self.levels.add(new.priority)
+
+    def priorities(self) -> set[int]:
+        """Those that rules have, and perhaps some that rules had."""
+        if self.levels is None:
+            self.levels = {rule.priority for rule in self}
+        return self.levels
+
     def _image_of(self, number: int) -> tuple[bytes, int]:
         rule = self.unpack(number)
         return self.kind.key_of(rule), rule.id
 
     def pack(self, block: Packed) -> None:
         """Take in packed rules, of a kind that is no group."""
+        self.alike = None
+        given = getattr(block, "priorities", _MISSING)
+        if given is _MISSING or self.levels is None:
+            self.levels = None
+        else:
+            self.levels |= {0} if given is None else set(np.unique(given).tolist())
         last, ids = self.blocks[-1] if self.blocks else None, block.ids
         block.base = last.base + len(last) if last is not None else 0
         self.blocks.append(block)
@@ -162,6 +191,9 @@ class Table:
 
     def make(self, staged: Staged) -> None:
         """Make staged changes."""
+        if self.alike is not None or self.levels is not None:
+            for handle, new in staged.rules.items():
+                self.note(self.get(handle), new)
         keys = len(self.keys) + staged.size - len(self.rules)
         columned.patch(self.rules, staged.rules, staged.size)
         columned.patch(self.keys, staged.keys, keys)
@@ -175,6 +207,7 @@ class Table:
 
     def take_out(self, rule: Rule) -> None:
         """Remove a rule of a kind that is no group."""
+        self.note(rule, None)
         del self.rules[rule.id]
         if self.kind.keyed:
             del self.keys[self.kind.key_of(rule)]
@@ -185,6 +218,7 @@ class Table:
     def _freed_many(self, freed: list[int]) -> None:
         free, ids = self.free, self._ids()
         if not ids:  # and all numbers are free
+            self.alike = None
             self.rules.clear()  # of what is gone the columns still know the place in a block
             self.keys.clear()
             self.free, self.top, self.blocks = [], 1, []
@@ -244,9 +278,9 @@ class Staged:
     """Changes to a table that are planned; None stands for what is gone. `pointed`: how many more
     references there are. `scanned`: every rule was looked at. `highest`: of the ids allotted."""
 
-    __slots__ = ("allotted", "freed", "gone", "groups", "held", "highest", "keys", "lowest", "more",
-                 "names", "place", "pointed", "reserved", "rules", "scanned", "seen", "spare",
-                 "table")  # fmt: skip
+    __slots__ = ("alike", "allotted", "freed", "gone", "groups", "held", "highest", "keys",
+                 "levels", "lowest", "more", "names", "place", "pointed", "reserved", "rules",
+                 "scanned", "seen", "spare", "table")  # fmt: skip
 
     def __init__(self, table: Table, allotted: Allotted | None = None) -> None:
         self.table, self.allotted = table, allotted or Allotted()
@@ -264,6 +298,8 @@ class Staged:
         self.lowest = 0
         self.more = 0  # rules than before
         self.place: object = None  # what was created last
+        self.alike = Alike()  # of what was added
+        self.levels: set[int] = set()  # priorities that it gave
 
     @property
     def size(self) -> int:
@@ -383,8 +419,15 @@ class Staged:
 
     # ---- changes ----------------------------------------------------------------------------
 
+    def like(self, rule: Rule) -> Rule | None:
+        """The first other rule that says the same: see `Table.like`."""
+        others = chain(self.table.like(rule), self.alike.to(rule))
+        found = (each for id_ in others if (each := self.get(id_)) is not None)
+        return next((r for r in found if r.id != rule.id and not r.owner and same(r, rule)), None)
+
     def add(self, rule: Rule, key: bytes) -> None:
         kind = self.table.kind
+        self.levels.add(rule.priority)
         if kind.grouped:
             self.rules[key] = rule
             self.groups[rule.id] = (*self.group(rule.id), key)
@@ -392,6 +435,8 @@ class Staged:
             self.rules[rule.id] = rule
             if kind.keyed:
                 self.keys[key] = rule.id
+            else:
+                self.alike.note(None, rule)
         if rule.name:
             self.names[fold(rule.name)] = rule.id
         self.more += 1
@@ -425,6 +470,7 @@ class Staged:
 
     def change(self, old: Rule, new: Rule) -> None:
         """`new` has the id and the match of `old`; its name and its priority may differ."""
+        self.levels.add(new.priority)
         kind = self.table.kind
         self.seen.rules.add(old.id)
         if old.priority != new.priority or kind.grouped:

@@ -22,7 +22,7 @@ from struct import Struct, error
 from typing import Any
 
 from ...lang.diagnostics import Diagnostic, Label, Refused
-from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, unquoted
+from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, is_name, unquoted
 from ...lang.source import Source
 from ..manifest import Manifest
 from .ie_values import LENGTHS, Fault, ListCodec, fold
@@ -185,7 +185,7 @@ class _Reader:
             text = self.data[at:end].decode()
         except UnicodeDecodeError:
             raise _Bad(at - 1, f"{what} is not UTF-8") from None
-        if not text or '"' in text or not text.isprintable():
+        if not text or not is_name(text):
             raise _Bad(at, f"{what} has characters that no name has")
         return text
 

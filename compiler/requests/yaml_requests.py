@@ -27,7 +27,7 @@ import re
 import yaml
 
 from ...lang.diagnostics import Diagnostic, Diagnostics, Label, did_you_mean
-from ...lang.request import IE, Change, Form, Operation, Request, RuleItem
+from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, unquoted
 from ...lang.request_parser import number
 from ...lang.request_tokens import is_word
 from ...lang.source import Source
@@ -40,7 +40,7 @@ from .rulekinds import Kind
 _OPERATIONS: dict[str, Operation] = {
     "create": "create", "update": "update", "delete": "delete", "replace": "replace",
 }  # fmt: skip
-_PAIR = re.compile(r"\s*([^\s/&]+?)\s*(\.\.|/|&)\s*([^\s/&]+)\s*")
+_PAIR = re.compile(r"\s*([^\s/&\"]+?)\s*(\.\.|/|&)\s*([^\s/&]+)\s*")
 _FORMS: dict[str, Form] = {"/": "prefix", "&": "mask", "..": "range"}
 #: Elements as Schema 1 of the paper names them.
 _PAPER = {"ipaddress", "macaddress", "interfaceindex"}
@@ -213,5 +213,6 @@ def _value(text: str) -> tuple[Form, str, str]:
     if pair is not None:
         return _FORMS[pair[2]], pair[1], pair[3]
     text = text.strip()
-    plain = is_word(text) or text[:1].isdigit() or ":" in text
+    is_quoted = unquoted(text) != text
+    plain = is_quoted or is_word(text) or text[:1].isdigit() or ":" in text
     return "value", text if plain else f'"{text}"', ""

@@ -30,14 +30,6 @@ def not_whole(span: Span, element: str, how: str) -> Diagnostic:
     )  # fmt: skip
 
 
-def too_many_masks(span: Span, kind: str, masks: int) -> Diagnostic:
-    return _error(
-        "H0351", f"rules of `{kind}` can lie under {masks} masks, and a card asks under 4 at most",
-        (span, "each optional element doubles them"),
-        help=f"make elements `exact`, or two kinds of this one; {HOST}",
-    )  # fmt: skip
-
-
 def writes_state(span: Span, state: str) -> Diagnostic:
     return _error(
         "H0352", f"a card's program cannot write its tables, and `{state}` is left by packets",
@@ -142,10 +134,11 @@ EXPLANATIONS: dict[str, Explanation] = {
     ),
     "H0351": Explanation(
         "a card cannot find rules by parts of keys",
-        "A card's maps are hash tables and arrays: no prefixes, masks or ranges, and no "
-        "directory of those in use, which would be read for each packet. Rules whose elements "
-        "are `exact`, or up to two of them `optional`, lie under masks that are known when the "
-        "program is made.",
+        "A card's maps are hash tables and arrays: no prefixes and no ranges. Rules whose "
+        "elements are `exact` or `optional` are found by whole keys, under each mask that is in "
+        "use: of a kind with more than two `optional` elements 16 of these at a time.",
+        "match src_ip lpm user.src",
+        "match src_ip optional user.src",
     ),
     "H0352": Explanation(
         "a card's program cannot write tables",

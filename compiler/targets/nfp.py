@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from ...lang.diagnostics import Diagnostic
 from ..events import Events
-from ..fixed import FIXED_MOST
 from ..layout import Table, tables
 from ..lowering.reads import asks_local, reads, walk
 from ..manifest import LOCAL_ADDRESSES
@@ -18,6 +17,7 @@ from ..model import (
     Choose,
     ClampMss,
     Forward,
+    IsLimited,
     Pipeline,
     Recall,
     Remember,
@@ -76,6 +76,8 @@ def _statement(part: object) -> Diagnostic | None:
             return faults.not_on_a_card(span, "making packets longer at their end")
         case Remember(state=state, span=span) | Recall(state=state, span=span):
             return faults.writes_state(span, state)
+        case IsLimited(span=span):
+            return faults.not_on_a_card(span, "limiting errors")
         case Choose(group=group, span=span):
             return faults.spreads(span, group)
     return None
@@ -93,12 +95,9 @@ def _kinds(pipeline: Pipeline) -> Iterator[Diagnostic]:
 
 
 def _kind(rule: RuleKind) -> Iterator[Diagnostic]:
-    partial = [m for m in rule.match if m.kind not in ("exact", "optional")]
-    optional = [m for m in rule.match if m.kind == "optional"]
-    for match in partial:
-        yield faults.not_whole(match.span, match.element.name, match.kind)
-    if not partial and 1 << len(optional) > FIXED_MOST:
-        yield faults.too_many_masks(optional[-1].span, rule.name, 1 << len(optional))
+    for match in rule.match:
+        if match.kind not in ("exact", "optional"):
+            yield faults.not_whole(match.span, match.element.name, match.kind)
     for match in rule.match:
         if isinstance(match.operand, Arrival):
             yield faults.arrival(match.span)

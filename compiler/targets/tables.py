@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .. import manifest as m
+from ..fixed import FIXED_MOST
 from ..layout import Table
 from ..model import RuleKind
 
+#: Masks in use at a time, of kinds whose rules can lie under more than can be asked one by one. A
+#: packet is looked for under each of them.
+MASKS_MOST = 16
 #: Values of a match element that index an array, where the kind has room for all of them.
 INDEXED_MOST = 1 << 12
 
@@ -22,7 +26,7 @@ def offloaded(tables: tuple[Table, ...]) -> tuple[Table, ...]:
 def _offloaded(table: Table, referred: bool) -> Table:
     kind, rule = table.manifest, table.rule
     way = _way(table)
-    ranked = way == "hash" and _ties(kind)
+    ranked = way == "masked" or (way == "hash" and _ties(kind))
     at = kind.record_size
     rank_at = at if ranked else None
     at += 8 * ranked
@@ -31,14 +35,14 @@ def _offloaded(table: Table, referred: bool) -> Table:
     at += kind.key_size * (way == "hashed")
     size = (at + 7) // 8 * 8
     described = m.Offload(way, size, cell_at, rank_at, key_at, referred and not rule.grouped)
-    entries = {"hash": rule.capacity, "hashed": rule.capacity, "none": 0}
+    entries = {"hash": rule.capacity, "hashed": rule.capacity, "masked": rule.capacity, "none": 0}
     if way == "array":
         entries["array"] = 1 << kind.match[0].width
     return replace(
         table,
         manifest=replace(
             kind, cells=rule.capacity + 1, records=rule.capacity + 1, entries=entries[way],
-            filter=0, offload=described,
+            filter=0, offload=described, tuples=MASKS_MOST if way == "masked" else kind.tuples,
         ),
     )  # fmt: skip
 
@@ -49,6 +53,8 @@ def _way(table: Table) -> m.Way:
         return "none"
     if table.rule.hashed:
         return "hashed"
+    if 1 << sum(match.kind == "optional" for match in table.rule.match) > FIXED_MOST:
+        return "masked"
     return "array" if _indexed(table.rule) else "hash"
 
 
@@ -76,6 +82,8 @@ def maps_of(tables: tuple[Table, ...]) -> list[tuple[Table, str, int, int, int]]
         if how.way != "none":
             key = 4 if how.way in ("array", "hashed") else kind.key_size
             found.append((table, "entries", key, how.size, kind.entries))
+        if how.way == "masked":
+            found.append((table, "masks", 4, (kind.key_size + 7) // 8 * 8 + 8, kind.tuples))
         if how.referred:
             found.append((table, "records", 4, how.size, kind.cells))
         if kind.counts:

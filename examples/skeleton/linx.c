@@ -27,8 +27,8 @@ static const struct {
 	const char *name;
 } shown[] = {
 	{ 0, "verdict: pass" },	   { 1, "verdict: drop" }, { 2, "verdict: redirect" },
-	{ 3, "verdict: tx" },	   { 4, "hook: malformed" }, { 6, "hook: ttl_expired" },
-	{ 16, "miss: OVERLAY" },   { 17, "miss: PDR" },
+	{ 3, "verdict: tx" },	   { 4, "hook: malformed" }, { 7, "hook: ttl_expired" },
+	{ 17, "miss: OVERLAY" },   { 18, "miss: PDR" },
 };
 
 /* struct control of helio.bpf.h; the control plane keeps its notes in `writer`. */

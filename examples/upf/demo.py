@@ -19,12 +19,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from account import Account
 from edges import Edge, hear_answers
-from lab import Lab, Namespace
+from lab import Lab, Namespace, until
 from scapy.contrib.gtp import (
+    IE_TEIDI,
     GTP_U_Header,
     GTPEchoRequest,
     GTPEchoResponse,
+    GTPErrorIndication,
     GTPPDUSessionContainer,
+    IE_GSNAddress,
 )
 from scapy.layers.inet import ICMP, IP, TCP
 from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6, IPv6ExtHdrDestOpt
@@ -34,8 +37,9 @@ from traffic import drain, ping, udp_socket
 HERE = Path(__file__).parent
 TITLE = "a 5G user plane"
 PICTURE = """
-  UE 10.45.0.2         ┄ gNB 192.0.2.2 ══ N3, GTP-U ══ UPF ── N6 ── data network 198.51.100.9
-     2001:db8:45:2::7                                                              2001:db8:9::9"""
+  UE 10.45.0.2         ┄ gNB 192.0.2.2 ══ N3, GTP-U ══ UPF ── N6 ──── data network 198.51.100.9
+     2001:db8:45:2::7                                   │                            2001:db8:9::9
+  UE 10.45.0.2 of another network                       └──── N6-B ── another one, 198.51.100.9"""
 UE, UPF, SERVER = "10.45.0.2", "192.0.2.1", "198.51.100.9"
 UE6, SERVER6 = "2001:db8:45:2::7", "2001:db8:9::9"
 GTPU = 2152
@@ -46,12 +50,14 @@ class World:
     gnb: Namespace
     upf: Namespace
     network: Namespace
+    other: Namespace  # a data network with the same addresses
 
 
 def build(lab: Lab) -> World:
-    world = World(*(lab.namespace(name) for name in ("gnb", "upf", "dn")))
+    world = World(*(lab.namespace(name) for name in ("gnb", "upf", "dn", "dn-b")))
     lab.wire(world.gnb, "eth0", world.upf, "n3")
     lab.wire(world.network, "eth0", world.upf, "n6")
+    lab.wire(world.other, "eth0", world.upf, "n6b")
     world.gnb.address("eth0", "192.0.2.2/24")
     world.upf.address("n3", f"{UPF}/24")
     world.upf.address("n6", "203.0.113.1/24", "2001:db8:6::1/64")
@@ -59,7 +65,11 @@ def build(lab: Lab) -> World:
     world.network.address("lo", f"{SERVER}/32", f"{SERVER6}/128")
     world.network.route("10.45.0.0/16", "203.0.113.1")
     world.network.route("2001:db8:45::/48", "2001:db8:6::1")
-    for neighbour in ("192.0.2.2", "203.0.113.2", "2001:db8:6::2"):
+    world.upf.address("n6b", "203.0.114.1/24")
+    world.other.address("eth0", "203.0.114.2/24")
+    world.other.address("lo", f"{SERVER}/32")
+    world.other.route("10.45.0.0/16", "203.0.114.1")
+    for neighbour in ("192.0.2.2", "203.0.113.2", "203.0.114.2", "2001:db8:6::2"):
         assert ping(world.upf, neighbour, 1).lost == 0  # so that the next hops are known
     hear_answers([(world.gnb, "eth0")])
     return world
@@ -156,6 +166,7 @@ def confined(say: Account, gnb: Gnb, edge: Edge) -> None:
 
 def alive(say: Account, gnb: Gnb, edge: Edge) -> None:
     say.step("Is the UPF alive? Echo requests (TS 29.281 clause 7.2)")
+    before = edge.packets("ENDPOINT", 1)
     for number in range(3):
         gnb.socket.sendto(
             bytes(GTP_U_Header(gtp_type=1, S=1, seq=number) / GTPEchoRequest()), (UPF, GTPU)
@@ -167,7 +178,43 @@ def alive(say: Account, gnb: Gnb, edge: Edge) -> None:
     )
     recovery = [p[GTPEchoResponse].IE_list[0].restart_counter for p in back]
     say.fact(recovery == [0, 0, 0], "with the element Recovery, 0")
-    say.fact(edge.packets("ENDPOINT", 1) == 3, "and counted by endpoint")
+    say.fact(edge.packets("ENDPOINT", 1) == before + 3, "and counted by endpoint")
+
+
+def unknown(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("A tunnel that one end does not know any more (TS 29.281 clause 7.3.1)")
+    edge.control("update", "ENDPOINT 1 [(unknown_teid, u8, ERROR_INDICATION)]")
+    gnb.send(echo(1), teid=999)
+    (error,) = gnb.received(1)
+    teid, address = error[GTPErrorIndication].IE_list
+    named = (error.gtp_type, teid.TEIDI, address.ipv4_address)
+    say.fact(named == (26, 999, UPF), "an error indication names the TEID and the UPF's address")
+    gnb.send(IP(src="10.45.0.3", dst=SERVER) / ICMP(type=8))
+    say.fact(not gnb.received(1, 0.3), "a spoofed sender in a known tunnel gets none")
+    lost = GTPErrorIndication(
+        IE_list=[IE_TEIDI(TEIDI=200), IE_GSNAddress(length=4, ipv4_address="192.0.2.2")]
+    )
+    gnb.socket.sendto(bytes(GTP_U_Header(gtp_type=26, S=1, seq=1, teid=0) / lost), (UPF, GTPU))
+    counted = until(lambda: edge.packets("ERROR_INDICATION", 1), "an error indication counted")
+    say.fact(counted == 1, "the gNB's own, about TEID 200, is counted by that tunnel's rule")
+
+
+def end_marker(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("An end marker (clause 7.3.2) follows the G-PDUs of an indirect forwarding tunnel")
+    gnb.send(echo(1), teid=120)
+    gnb.socket.sendto(bytes(GTP_U_Header(gtp_type=254, teid=120)), (UPF, GTPU))
+    moved = [(p.gtp_type, p.teid) for p in gnb.received(2)]
+    say.fact(moved == [(255, 220), (254, 220)], "behind the last packet, into the next tunnel")
+
+
+def instances(say: Account, gnb: Gnb, edge: Edge) -> None:
+    say.step("Another network, which has a UE of the same address")
+    gnb.send(echo(1), teid=110)
+    (other,) = gnb.received(1)
+    say.fact(other.teid == 210, "what came by its N6 port goes into its UE's tunnel, TEID 210")
+    gnb.send(echo(2))
+    (first,) = gnb.received(1)
+    say.fact(first.teid == 200, "and the first network's into that of its own, TEID 200")
 
 
 def handover(say: Account, gnb: Gnb, edge: Edge) -> None:
@@ -191,6 +238,9 @@ def show(demo: Demo) -> None:
     filters(say, gnb, edge)
     confined(say, gnb, edge)
     alive(say, gnb, edge)
+    unknown(say, gnb, edge)
+    end_marker(say, gnb, edge)
+    instances(say, gnb, edge)
     handover(say, gnb, edge)
 
 

@@ -21,6 +21,7 @@ from account import Account
 from edges import Edge
 from lab import Lab, Namespace
 from showing import Demo, run
+from tagged import Station
 from traffic import ping, tcp_round_trip
 
 HERE = Path(__file__).parent
@@ -28,8 +29,10 @@ TITLE = "a VXLAN gateway beside the kernel's vxlan device"
 PICTURE = """
   north 10.7.0.11 ── acc0 ┐
                           ├ gateway 192.0.2.1 ══ VNI 77 ══ 192.0.2.2 linux: vxlan device 10.7.0.2
-  south 10.7.0.12 ── acc1 ┘"""
+  south 10.7.0.12 ── acc1 ┤
+    VLAN 20 10.9.0.12 ────┘                   ══ VNI 79 ══                  vxlan device 10.9.0.2"""
 FAR_END, NORTH, SOUTH = "10.7.0.2", "10.7.0.11", "10.7.0.12"
+TAGGED, TAGGED_MAC, TAGGED_FAR_END = "10.9.0.12", "02:00:00:00:09:12", "10.9.0.2"
 INNER_MTU = 1450  # 1500 less IPv4, UDP, VXLAN and the inner Ethernet header
 
 
@@ -50,13 +53,15 @@ def build(lab: Lab) -> World:
     world.south.address("eth0", f"{SOUTH}/24")
     world.gateway.address("under0", "192.0.2.1/24")
     world.linux.address("eth0", "192.0.2.2/24")
-    for vni, device in ((77, "vx0"), (78, "vx1")):
+    for vni, device in ((77, "vx0"), (78, "vx1"), (79, "vx2")):
         how = "remote 192.0.2.1 local 192.0.2.2 dev eth0 dstport 4789"
         world.linux.ip("link", "add", device, "type", "vxlan", "id", str(vni), *how.split())
         world.linux.ip("link", "set", device, "up")
         world.linux.offload(device, tx="off")
     world.linux.address("vx0", f"{FAR_END}/24")
     world.linux.address("vx1", "10.8.0.2/24")
+    world.linux.address("vx2", f"{TAGGED_FAR_END}/24")
+    world.linux.neighbour("vx2", TAGGED, TAGGED_MAC)
     assert ping(world.gateway, "192.0.2.2", 1).lost == 0  # so that the next hop is known
     return world
 
@@ -101,6 +106,20 @@ def switch(say: Account, world: World, edge: Edge) -> None:
     say.fact(edge.packets("VTEP", "linux") == pushed, "by the gateway alone")
 
 
+def tagged(say: Account, world: World, edge: Edge) -> None:
+    say.step("A VLAN of a port is a port of another tenant's")
+    far = world.linux.mac("vx2")
+    answers = Station(world.south, "eth0", 20, TAGGED_MAC, TAGGED).ping(far, TAGGED_FAR_END, 5)
+    say.fact(
+        answers == 5, f"VLAN 20 of south's port pings the kernel's end of VNI 79: {answers} of 5"
+    )
+    segments = edge.packets("SEGMENT", "tagged"), edge.packets("TENANT", "green")
+    say.fact(segments == (5, 5), "tagged at the port, untagged in the tunnel")
+    stray = Station(world.south, "eth0", 21, TAGGED_MAC, TAGGED).ping(far, TAGGED_FAR_END, 2, 0.3)
+    counted = edge.event("count", "wrong_tag")
+    say.fact((stray, counted) == (0, 2), "VLAN 21 is nobody's: dropped, and counted")
+
+
 def keep_out(say: Account, world: World, edge: Edge) -> None:
     say.step("Only known peers and tenants are let in")
     strange = ping(world.linux, "10.8.0.11", 2)
@@ -108,10 +127,10 @@ def keep_out(say: Account, world: World, edge: Edge) -> None:
     say.fact(edge.event("miss", "TENANT") > 0, "it went to the kernel, and was counted")
     world.linux.address("eth0", "192.0.2.3/24")
     world.linux.ip("link", "set", "vx0", "type", "vxlan", "local", "192.0.2.3")
-    before = edge.event("miss", "VTEP")
+    before = edge.event("count", "other_peer")
     spoofed = ping(world.linux, NORTH, 2)
     say.fact(spoofed.received == 0, "a peer that nobody told of is not let in")
-    say.fact(edge.event("miss", "VTEP") > before, "it was counted, too")
+    say.fact(edge.event("count", "other_peer") > before, "it was counted, too")
 
 
 def show(demo: Demo) -> None:
@@ -122,6 +141,7 @@ def show(demo: Demo) -> None:
     learn(say, world, edge)
     bulk(say, world)
     switch(say, world, edge)
+    tagged(say, world, edge)
     keep_out(say, world, edge)
 
 

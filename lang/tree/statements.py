@@ -143,9 +143,9 @@ class Forward(Node):
 
 
 class Verdict(Node):
-    """`pass`, `drop`, `default`, `send back`, and in hooks `reply icmp`."""
+    """`pass`, `drop`, `default`, `send back`, and in hooks `reply icmp` and `continue`."""
 
-    verdict: Literal["pass", "drop", "default", "send back", "reply icmp"]
+    verdict: Literal["pass", "drop", "default", "send back", "reply icmp", "continue"]
 
 
 class Apply(Node):

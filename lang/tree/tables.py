@@ -8,10 +8,12 @@ from .expressions import Call, Name, Node, Number, Path
 
 
 class Symbol(Node):
-    """`TCP = 6` in an enumeration."""
+    """`TCP = 6` in an enumeration, or `BUFFER = 4 reserved`, whose doc comment says why."""
 
     name: Name
     value: Number
+    reserved: bool = False
+    doc: str = ""
 
 
 class InformationElement(Node):

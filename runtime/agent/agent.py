@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from threading import RLock
 
 from ...compiler.manifest import Manifest
@@ -14,18 +15,20 @@ from ...compiler.requests.rules import Rule
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.ending import diagnosed
 from ...lang.source import Source
+from ..congestion.watcher import Status as Congestion
 from ..congestion.watcher import Watcher
 from ..edge.config import Config
 from ..edge.reading import read_here
 from ..faults import already_loaded, refused
 from ..intents.keeper import Keeper
 from ..intents.kept import Kept as KeptIntents
+from ..intents.push_settings import Push
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, build_of
 from ..journal.store import Kept, Store
 from ..liveness.health import Quality
 from ..liveness.prober import Prober
-from ..loading.attach import not_routing
+from ..liveness.settings import shape_of
 from ..loading.bundle import Bundle
 from ..loading.either import load, open_loaded
 from ..loading.loader import released_on_failure
@@ -37,6 +40,10 @@ from .owner import Owner
 from .restore import reopen, restore
 from .scribe import Scribe
 from .surveyor import Surveyor
+
+#: Seconds that a status waits for somebody's transaction; and overlays that it names though nobody
+#: probes them.
+_TURN, _MOST_UNPROBED = 0.5, 1000
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,9 @@ class KindCount:
 @dataclass(frozen=True)
 class PipelineStatus:
     """`ports`: each as it is wanted; ifindex 0 where its interface is missing. `manifest`: None of
-    a pipeline that is only in the journal. `overlays`: those that are probed."""
+    a pipeline that is only in the journal. `overlays`: those that are probed, `unprobed` the
+    others. `congestion`: None where the host is not watched; `reports`: where no reports of intents
+    are pushed."""
 
     name: str
     manifest: Manifest | None
@@ -60,6 +69,10 @@ class PipelineStatus:
     kinds: tuple[KindCount, ...]
     findings: tuple[Diagnostic, ...] = ()
     overlays: tuple[tuple[Rule, Quality], ...] = ()
+    unprobed: tuple[Rule, ...] = ()
+    release: int = 0
+    congestion: Congestion | None = None
+    reports: Push | None = None
 
 
 @dataclass(frozen=True)
@@ -181,9 +194,7 @@ class Agent:
             if name in self._owners:
                 raise refused(already_loaded(name))
             owner = self._load(bundle, wanted, name)
-        found = list(warnings.found)
-        if bundle.manifest.forwards:
-            found += not_routing(owner.loaded.ports, wanted.spans)
+        found = [*warnings.found, *owner.loaded.warnings]
         self.events.tell(Event(name, owner.revision, PipelineChanged("loaded")))
         return status_of(owner, found)
 
@@ -240,7 +251,9 @@ class Agent:
         found = [
             replace(
                 status_of(owner, self._said(name, findings)),
-                overlays=tuple(self.prober.overlays(name)),
+                overlays=(probed := tuple(self.prober.overlays(name))),
+                unprobed=_unprobed(owner, {rule.id for rule, _ in probed}),
+                congestion=self.watcher.status(owner),
             )
             for name, owner in owners.items()
         ]
@@ -249,6 +262,17 @@ class Agent:
             for name, said in findings.items() if name not in owners
         ]  # fmt: skip
         return sorted(found, key=lambda status: status.name)
+
+    def synced(self) -> float:
+        """When what was written came to the disk last, in seconds of the Unix epoch; 0: not yet."""
+        journals = (owner.journal for owner in self.owners())
+        logs = (each.log.synced for each in journals if each is not None)
+        return max(self.store.synced if self.store is not None else 0.0, *logs, 0.0)
+
+    @property
+    def journalled(self) -> bool:
+        """Everything that was asked for is written down, or can be."""
+        return not self.findings and not any(owner.unwritten for owner in self.owners())
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
@@ -283,6 +307,17 @@ class Agent:
             self.store.close()
 
 
+def _unprobed(owner: Owner, probed: Collection[int]) -> tuple[Rule, ...]:
+    """Overlays but for those with these ids; none where the pipeline is busy for long."""
+    shape = shape_of(owner.loaded.manifest)
+    if shape is None:
+        return ()
+    with suppress(Refused), owner.still(time.monotonic() + _TURN) as loaded:
+        others = (rule for rule in loaded.book.rules(shape.kind) if rule.id not in probed)
+        return tuple(sorted(islice(others, _MOST_UNPROBED), key=lambda rule: rule.id))
+    return ()
+
+
 def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStatus:
     """What there is to say of a pipeline."""
     loaded = owner.loaded
@@ -292,5 +327,6 @@ def status_of(owner: Owner, findings: Iterable[Diagnostic] = ()) -> PipelineStat
         for kind in loaded.manifest.rules
     )
     return PipelineStatus(
-        owner.name, loaded.manifest, owner.revision, ports, kinds, tuple(findings)
-    )
+        owner.name, loaded.manifest, owner.revision, ports, kinds, tuple(findings),
+        release=loaded.release, reports=loaded.reports,
+    )  # fmt: skip

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...lang.diagnostics import Diagnostic
 from ...lang.explain import Explanation
+
+if TYPE_CHECKING:
+    from ..certs import Ending
 
 
 def moved_on(revision: int, wanted: int) -> Diagnostic:
@@ -99,7 +104,23 @@ def not_probed(why: str) -> Diagnostic:
                       "run `heliod` as root, or with CAP_NET_RAW")  # fmt: skip
 
 
+def certificate_ends(certificate: Ending, now: float) -> Diagnostic:
+    """A warning of one that ends soon, or has."""
+    days = int((certificate.ends - now) // 86400)
+    when = f"ends in {days} day{'s' * (days != 1)}" if certificate.ends > now else "has ended"
+    help_ = "put a new one in its place: it is used from the next connection on"
+    title = f"the certificate of the {certificate.name} ({certificate.subject}) {when}"
+    return Diagnostic("H0778", title, (), help_, "warning")
+
+
 AGENT: dict[str, Explanation] = {
+    "H0778": Explanation(
+        "a certificate ends soon",
+        "A warning of `helioctl status`: a certificate has less than 30 days left, or has ended. "
+        "Where the agent's has, clients by TCP do not connect any more; where the authority's has, "
+        "no certificate by it is taken. Those of `helioctl enrol` are renewed by the agent; others "
+        "by whoever signs them, and `helioctl certs new` makes those of a laboratory.",
+    ),
     "H0760": Explanation(
         "the rules are not those that a request was made for",
         "`if_revision` says which revision of the pipeline the caller had seen. Another "

@@ -26,6 +26,7 @@ from ..card import snapshot as card_snapshot
 from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
 from ..faults import refused
+from ..intents.push_settings import from_json as push_of
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, config_of, ifindexes_of
 from ..journal.log import ALLOTTED, NOTE, PACKED, Entry, allotted
@@ -146,8 +147,18 @@ class Restoration:
         icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
         liveness = liveness_of(about.get("liveness"))
         congestion = congestion_of(about.get("congestion"))
+        reports = push_of(about.get("reports"))
         return Config(
-            ports, about["default"], about["mode"], (), {}, control, icmp, liveness, congestion
+            ports,
+            about["default"],
+            about["mode"],
+            (),
+            {},
+            control,
+            icmp,
+            liveness,
+            congestion,
+            reports,
         )
 
     def prepare(self, maps: Mapping[str, Map]) -> None:

@@ -48,12 +48,11 @@ class CardReader(Reader):
     def _moment(
         self, revision: int, memory: Callable[[str], memoryview], kinds: Collection[str]
     ) -> Moment:
-        wanted = [kind for kind in self.manifest.rules if not kinds or kind.name in kinds]
-        rules = [self._rules_in(memory, kind, revision) for kind in wanted]
-        return Moment(self.manifest, revision, self.port_numbers, rules).detach()
+        read = partial(self._rules_in, memory, revision)
+        return Moment(self.manifest, revision, self.port_numbers, read, kinds).detach()
 
     def _rules_in(
-        self, memory: Callable[[str], memoryview], kind: RuleKind, revision: int
+        self, memory: Callable[[str], memoryview], revision: int, kind: RuleKind
     ) -> Rules:
         words, images = _arrays(memory, kind)
         slots = slots_at(kind, words, images, revision)

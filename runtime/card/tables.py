@@ -19,6 +19,7 @@ from ..rules.codec import KindCodec
 from ..rules.matches import MatchCodec, Matches
 from ..rules.tables import Pool
 from .images import KindImages
+from .masks import Masks
 
 CellOf = Callable[[str, int], int]
 Key = tuple[bytes, bytes, int]
@@ -43,7 +44,9 @@ class CardTable:
         self.records = maps.get(f"{kind.prefix}_records")
         self.counts = maps.get(f"{kind.prefix}_counts")
         self.matches = MatchCodec(kind, images.codec)
-        self._numbers = {int(mask, 16): n for n, mask in enumerate(kind.fixed, start=1)}
+        fixed = {int(mask, 16): n for n, mask in enumerate(kind.fixed, start=1)}
+        self.masks = Masks(kind, maps) if kind.offload.way == "masked" else None
+        self._number: Callable[[int], int] = self.masks.number if self.masks else fixed.__getitem__
         self.cells: dict[int, int] = {}
         self.ids: dict[int, int] = {}
         self.keys: dict[bytes, int] = {}
@@ -52,7 +55,8 @@ class CardTable:
     # ---- octets -----------------------------------------------------------------------------
 
     def key(self, rule: Rule) -> Key | None:
-        """None where nothing finds the kind, or the rule contradicts itself."""
+        """None where nothing finds the kind, or the rule contradicts itself. Raises
+        DirectoryFull."""
         return self._key(self.matches.of(rule))
 
     def _key(self, matches: Matches) -> Key | None:
@@ -62,7 +66,7 @@ class CardTable:
         if not patterns:
             return None
         ((mask, value),) = patterns
-        whole = (value | self._numbers[mask]).to_bytes(self.kind.key_size, "big")
+        whole = (value | self._number(mask)).to_bytes(self.kind.key_size, "big")
         match self.how.way:
             case "hashed":
                 return whole, _U32.pack(jhash(whole)), rank
@@ -125,6 +129,8 @@ class CardTable:
         if self.records is not None:
             self.records.update(_U32.pack(cell), value)
         if self.entries is not None and found:
+            if self.masks is not None:
+                self.masks.take(key, new=key not in self.keys)
             self.entries.update(key, value)
             self.keys[key] = rule.sequence
 
@@ -134,6 +140,8 @@ class CardTable:
         if found is not None and self.keys.get(found[1]) == rule.sequence:
             self._clear(found[1])
             del self.keys[found[1]]
+            if self.masks is not None:
+                self.masks.give(found[1])
 
     def _clear(self, key: bytes) -> None:
         if self.entries is None:
@@ -153,9 +161,13 @@ class CardTable:
     def restore(self, revision: int) -> list[Rule]:
         """The rules of a revision, into memory."""
         found = []
+        if self.masks is not None:
+            self.masks.read()
         for cell, rule in self.images.rules(revision):
             self.cells[rule.sequence], self.ids[rule.id] = cell, cell
             if key := self.key(rule):
+                if self.masks is not None:
+                    self.masks.take(key[1], new=key[1] not in self.keys)
                 self.keys[key[1]] = rule.sequence
             found.append(rule)
         self.free.all_but(np.array(list(self.cells.values()), np.int64))
@@ -177,4 +189,6 @@ class CardTable:
         """Maps whose every slot has to be written before a program is loaded."""
         if self.how.way == "array" and self.entries is not None:
             yield self.entries
+        if self.masks is not None:
+            yield self.masks.table
         yield from (m for m in (self.records, self.counts) if m is not None)

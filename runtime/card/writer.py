@@ -11,6 +11,7 @@ from ...compiler.requests.rules import Rule
 from .. import faults
 from ..kernel.handles import BpfError
 from ..kernel.maps import Map
+from ..rules.directory import DirectoryFull
 from ..rules.images import TooLong
 from ..rules.plans import Change, Plan
 from ..rules.tables import NoRoom
@@ -103,8 +104,8 @@ class CardWriter:
         """Make the plan's changes, as the next revision. Raises `Refused`: nothing is changed then,
         or it is `broken`."""
         work = self._work(plan)
-        self._check(work)
         try:
+            self._check(work)
             self._settle(work)
             try:
                 self._stage(work)
@@ -112,7 +113,7 @@ class CardWriter:
             except BaseException:
                 self._take_back(work)
                 raise
-        except (BpfError, NoRoom, TooLong) as error:
+        except (BpfError, DirectoryFull, NoRoom, TooLong) as error:
             kinds = {name: table.kind for name, table in self.tables.items()}
             raise faults.refused(faults.of_tables(error, kinds)) from error
         self.images.revision += 1
@@ -130,7 +131,10 @@ class CardWriter:
         )  # fmt: skip
 
     def _check(self, work: _Work) -> None:
-        """Two rules of one hash cannot be there at a time."""
+        """Two rules of one hash cannot be there at a time. Raises `Refused`, DirectoryFull."""
+        for table in self.tables.values():
+            if table.masks is not None:
+                table.masks.begin()
         going = {rule.sequence for rule in work.going}
         coming: dict[tuple[str, bytes], Rule] = {}
         for rule in work.coming:

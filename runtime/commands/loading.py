@@ -30,8 +30,7 @@ def load(
 ) -> None:
     """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces.
 
-    Frames to other hosts' MAC addresses are for the interface's filter to keep out. A veth shows
-    ICMP answers at once only where its other end runs a native XDP program."""
+    Frames to other hosts' MAC addresses are for the interface's filter to keep out."""
     from ..card.faults import for_a_card
     from ..edge.reading import bundle_of, read_source
     from ..faults import no_bundle, refused
@@ -102,10 +101,19 @@ def unload(target: Target) -> None:
 @click.pass_obj
 def list_(target: Target, as_json: bool) -> None:
     """The pipelines that are loaded."""
-    with target.open() as control:
+    from dataclasses import replace
+
+    from ..looking.status import health
+
+    with replace(target, name="").open() as control:
         names, left = control.names()
+        views = control.status().pipelines if as_json else ()
     if as_json:
-        say_json([{"name": name, "whole": name in names} for name in [*names, *left]])
+        known = {view.name: health(view) for view in views}
+        say_json([
+            {"name": name, "whole": name in names, "health": known.get(name)}
+            for name in [*names, *left]
+        ])  # fmt: skip
     else:
         lines = [f"{name} (not whole: being loaded, or left by a load that was killed; "
                  f"`helioctl --name {name} unload` removes it)" for name in left]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is there and what is counted: show, stats, metrics, top, trace; refresh."""
+"""What is there and what is counted: show, status, stats, metrics, top, trace; refresh."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from ...lang.command import Finite
 from .saying import say_json
 
 if TYPE_CHECKING:
-    from ..control import Target
+    from collections.abc import Mapping
+
+    from ...compiler.manifest import Manifest
+    from ..control import Control, Target
+    from ..liveness.health import Quality
+    from ..looking.report import Shown
 
 
 @click.command()
@@ -21,24 +26,64 @@ if TYPE_CHECKING:
 def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
     """Rules in canonical text, with what they counted: all, or of a KIND, KIND ID, KIND NAME. Of a
     state table what packets left there."""
-    from ..faults import no_such_rule, refused
+    from ..faults import no_such_rule, not_one_rule, refused
     from ..looking.report import Meant, entry_json, entry_rows, meant, rule_json, rule_rows
 
     words = " ".join(rule)
     with target.open() as control:
         manifest = control.manifest()
         kinds, states = [k.name for k in manifest.rules], [s.name for s in manifest.states]
-        state = next((s for s in states if s.lower() == words.lower()), None)
+        state = next((s for s in manifest.states if s.name.lower() == words.lower()), None)
         if state is not None:
-            entries = control.entries(state)
-            say_json(entry_json(entries)) if as_json else click.echo(entry_rows(entries))
+            entries = control.entries(state.name)
+            say_json(entry_json(entries, state)) if as_json else click.echo(entry_rows(entries))
             return
         which = meant(words, kinds)
+        if len(words.split()) > (2 if which.kind else 1):
+            raise refused(not_one_rule(words))
         shown = control.rules(which)
+        measured = _measured(control, manifest, shown, bool(which.kind or which.name))
         if not shown and (which.id or which.name):
             names = [r.name for r in control.rules(Meant())]
             raise refused(no_such_rule(words, [*kinds, *states, *names]))
-    say_json(rule_json(shown)) if as_json else click.echo(rule_rows(shown))
+    say_json(rule_json(shown, measured)) if as_json else click.echo(rule_rows(shown, measured))
+
+
+def _measured(
+    control: Control, manifest: Manifest, shown: list[Shown], chosen: bool
+) -> Mapping[tuple[str, int], Quality | None]:
+    """What is known of overlays by their rules, where some of those were asked for."""
+    from ..liveness.settings import shape_of
+
+    shape = shape_of(manifest)
+    if not chosen or shape is None or all(rule.kind != shape.kind for rule in shown):
+        return {}
+    return {(each.kind, each.id): each.quality for each in control.overlays()}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def status(target: Target, as_json: bool) -> None:
+    """How everything is: the agent, its journal and certificates; pipelines with their ports, state
+    tables, overlays, intents, reports and congestion. Without an agent, what can be seen without
+    it."""
+    import time
+
+    from ..control import agent_here
+    from ..looking.status import client_ending, ending_soon
+    from ..looking.status_text import status_json, status_text
+    from ..places import SOCKET
+    from .saying import complain
+
+    with target.open() as control:
+        view = control.status()
+    view = client_ending(view, target.identity)
+    now = time.time()
+    if found := ending_soon(view.certificates, now):
+        complain(found)
+    text = status_text(view, target.local and agent_here(SOCKET), now)
+    say_json(status_json(view, now)) if as_json else click.echo(text)
 
 
 @click.command()
@@ -131,10 +176,13 @@ def trace(
 @click.pass_obj
 def metrics(target: Target, kinds: tuple[str, ...]) -> None:
     """What this host's pipelines count, once, as Prometheus reads it."""
+    from ..faults import no_such_kind, refused
     from ..loading.releases import pick
-    from ..looking.metrics import exposition
+    from ..looking.metrics import exposition, loaded_kinds
 
     name = pick(target.name) if target.name else ""
+    if kinds and (known := loaded_kinds(name)) and (unknown := set(kinds) - known):
+        raise refused(*(no_such_kind(kind, known) for kind in sorted(unknown)))
     click.echo(exposition(kinds, name), nl=False)
 
 
@@ -159,4 +207,4 @@ def top(target: Target, interval: float, once: bool, rules: int) -> None:
             click.echo("\x1b[?25h")
 
 
-COMMANDS = (show, stats, refresh, metrics, top, trace)
+COMMANDS = (show, status, stats, refresh, metrics, top, trace)

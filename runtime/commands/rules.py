@@ -52,12 +52,15 @@ def pack(bundle: Path, file: Path, out: Path | None, kind: str) -> None:
     """Pack the rules of a CSV for BUNDLE into an .hpr file.
 
     Its cells are checked now, on any machine and without root, so that `push` need not read
-    them; what depends on the rules in force, it still checks."""
+    them, and whether rules in it are identical; what depends on the rules in force, `push` still
+    checks."""
     from ..loading.bundle import read_bundle
     from ..requests import pack as packed
 
     out = out or file.with_suffix(".hpr")
     columns = packed(file, out, read_bundle(bundle).manifest, kind)
+    if columns.warnings:
+        complain(list(columns.warnings))
     click.echo(f"packed {columns.count:,} rules of {columns.kind} into {out}")
 
 

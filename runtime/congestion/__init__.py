@@ -1,5 +1,6 @@
-"""Congestion of the host: seen in the kernel's counters, told to pipelines that send traffic on.
+"""Congestion that a pipeline's own packets meet: watched in its queues, and reported to pipelines
+that divert traffic.
 
 What is asked of a pipeline is a convention of names: a rule kind CONGESTION that matches
-`congested`, there while the host is congested; and kinds that give `queue` and `overloaded`.
+`congested`, there while the pipeline is congested; and kinds that give `queue` and `overloaded`.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...compiler.requests.rules import Rule
+from ...compiler.requests.rules import Matcher, Rule
 from ...lang.request import IE, Change, Request, RuleItem
 from ..intents import host
 from ..loading.either import AnyLoaded
@@ -29,14 +29,18 @@ def request_for(
     verdict: Verdict, loaded: AnyLoaded, shape: Shape, cpus: Mapping[int, int]
 ) -> Request:
     """What brings the rules in line with a verdict; without changes where they are."""
+    wanted = ((shape.element, Matcher("value", 1)),) if verdict.congested else None
     flags = list(loaded.book.rules(shape.flag))
+    wrong = [
+        flag for flag in flags if flag.match != wanted
+    ]  # also one that says 0, by somebody else
     changes: list[Change] = []
-    if verdict.congested and not flags:
+    if wrong:
+        gone = tuple(RuleItem(shape.flag, flag.id, None, (), False) for flag in wrong)
+        changes.append(Change("delete", gone))
+    if wanted and len(wrong) == len(flags):
         flag = RuleItem(shape.flag, None, None, (IE(shape.element, "", "value", 1),))
         changes.append(Change("create", (flag,)))
-    if not verdict.congested and flags:
-        gone = tuple(RuleItem(shape.flag, flag.id, None, (), False) for flag in flags)
-        changes.append(Change("delete", gone))
     for kind in shape.marked:
         marked = tuple(_marks(verdict, list(loaded.book.rules(kind)), cpus))
         changes += [Change("update", marked)] if marked else []

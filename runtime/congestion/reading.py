@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ...lang.yaml_reader import Entry
 from ..edge import faults
 from ..edge.yaml_nodes import Nodes
 from ..liveness.reading import read_time
 from .settings import Congestion
 
-_KEYS = ("cpu", "calm", "drops", "period", "hold")
+_KEYS = ("drops", "backlog", "backlog_calm", "cpu", "calm", "period", "hold")
 
 
 def read_congestion(nodes: Nodes, entry: Entry) -> Congestion:
     """Notes what is wrong."""
     given, usual = nodes.mapping(entry.value, "`congestion`", _KEYS), Congestion()
-    cpu, calm = round(usual.cpu * 100), round(usual.calm * 100)
     drops, period, hold = usual.drops, usual.period, usual.hold
-    if "cpu" in given:
-        cpu = nodes.number(given["cpu"].value, "per cent of a CPU", 2, 100) or cpu
-    if "calm" in given:
-        calm = nodes.number(given["calm"].value, "per cent of a CPU", 1, 99) or calm
     if "drops" in given:
         drops = nodes.number(given["drops"].value, "rate of drops", 1, 999_999_999) or drops
     if "period" in given:
         period = read_time(nodes, given["period"].value, 0.1, 60.0) or period
     if "hold" in given:
         hold = read_time(nodes, given["hold"].value, 0.1, 3600.0) or hold
-    if calm >= cpu:
-        where = given.get("calm") or given.get("cpu") or entry
-        nodes.found.add(faults.never_calm(nodes.span(where.value), cpu, calm))
-    return Congestion(cpu / 100, calm / 100, drops, period, hold)
+    cpu, calm = _bounds(nodes, entry, given, ("cpu", "calm"), "a CPU")
+    backlog, backlog_calm = _bounds(nodes, entry, given, ("backlog", "backlog_calm"), "a queue")
+    return Congestion(cpu, calm, drops, period, hold, backlog, backlog_calm)
+
+
+def _bounds(
+    nodes: Nodes, entry: Entry, given: Mapping[str, Entry], keys: tuple[str, str], of: str
+) -> tuple[float, float]:
+    """Where a state is entered and where it is left, 0 to 1; they are given in per cent."""
+    usual = Congestion().to_json()
+    enter, leave = (round(usual[key] * 100) for key in keys)
+    if keys[0] in given:
+        enter = nodes.number(given[keys[0]].value, f"per cent of {of}", 2, 100) or enter
+    if keys[1] in given:
+        leave = nodes.number(given[keys[1]].value, f"per cent of {of}", 1, 99) or leave
+    if leave >= enter:
+        where = given.get(keys[1]) or given.get(keys[0]) or entry
+        nodes.found.add(faults.never_calm(nodes.span(where.value), keys, enter, leave))
+    return enter / 100, leave / 100

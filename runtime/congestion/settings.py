@@ -1,4 +1,4 @@
-"""When the host counts as congested, as the edge's YAML says it."""
+"""When a pipeline's packets count as congested, as the edge's YAML says it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ from ...compiler.manifest import Manifest
 
 @dataclass(frozen=True)
 class Congestion:
-    """A CPU is hot from `cpu` on (0 to 1), calm up to `calm`; `drops`: frames a second that make
-    hot, and any keep from calm. Looked at every `period`; `hold`: so long calm until anything is
-    taken back, and so long hot until more is sent on. Seconds."""
+    """Of the pipeline's own queues, entering and leaving bounds: `drops`, frames a second that are
+    too many (any at all are too many to leave); `backlog` and `backlog_calm`, parts of a queue that
+    stay occupied, 0 to 1; `cpu` and `calm`, parts of a CPU that a queue's own thread takes, 0 to 1.
+    `period`: from one look to the next; `hold`: how long there must be reason without a break for
+    each step after the first. Seconds."""
 
     cpu: float = 0.9
     calm: float = 0.7
     drops: int = 1
     period: float = 0.5
     hold: float = 5.0
+    backlog: float = 0.5
+    backlog_calm: float = 0.1
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def from_json(data: Mapping[str, Any] | None) -> Congestion | None:
-    """What `to_json` gave; None of None."""
+    """What `to_json` gave, of this release or an older one; None of None."""
     return Congestion(**data) if data is not None else None
 
 

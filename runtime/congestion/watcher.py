@@ -1,4 +1,4 @@
-"""The thread that watches the host for those pipelines whose edge asks for it."""
+"""The thread that watches over the packets of those pipelines whose edge asks for it."""
 
 from __future__ import annotations
 
@@ -6,48 +6,64 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ...compiler.requests.rule_text import canonical
 from ...compiler.requests.wire import encode
 from ...lang.ending import diagnosed
 from ...lang.render import render
 from ..agent.owner import Owner, Wish
-from ..intents import host
-from .decide import Seen, State, Verdict, step
+from ..kernel.libbpf import BpfError
+from .decide import PARTS, Queue, State, Verdict, step
 from .marks import queue_cpus, request_for
-from .queue_drops import PipelineDrops
+from .observe import Observer
 from .settings import Congestion, Shape, shape_of
 
-#: Seconds after which pipelines are looked for anew.
+#: Seconds after which pipelines are looked for again.
 _IDLE = 1.0
 _log = logging.getLogger("heliod.congestion")
 
 
+@dataclass(frozen=True)
+class Status:
+    """Of a pipeline that is watched. `since`: when `congested` became what it is, in seconds of the
+    Unix epoch. `why`: the pressure that was seen last, while it is congested. `queues`: what the
+    last period showed, by CPU; `diverted`: of each CPU's priority traffic the part that is sent to
+    other servers, 0 to 1."""
+
+    congested: bool
+    since: float
+    why: str
+    queues: Mapping[int, Queue]
+    diverted: Mapping[int, float]
+
+
 @dataclass
 class Watched:
-    """A pipeline that is watched for."""
+    """A pipeline that is watched."""
 
     owner: Owner
     settings: Congestion
     shape: Shape
+    observer: Observer = field(default_factory=Observer)
     state: State = field(default_factory=State)
-    before: host.Sample | None = None
-    then: float = 0.0
+    queues: Mapping[int, Queue] = field(default_factory=dict)
+    since: float = field(default_factory=time.time)
     due: float = 0.0
-    settled: bool = False  # the rules are as the state says
-    drops: PipelineDrops = field(default_factory=PipelineDrops)
+    settled: int = -1  # the revision at which the rules were found to be as the state says
+
+    def status(self) -> Status:
+        verdict = self.state.verdict
+        diverted = {cpu: level / PARTS for cpu, level in verdict.levels.items()}
+        return Status(verdict.congested, self.since, self.state.why, self.queues, diverted)
 
 
 class Watcher:
-    """Runs from `start` to `stop`. Where it ends nothing is sent on any more: nobody would see when
-    that is no longer needed."""
+    """Runs from `start` to `stop`. Where it ends nothing is diverted any more: nobody would see
+    when that is no longer needed."""
 
-    def __init__(
-        self, owners: Callable[[], Iterable[Owner]],
-        sample: Callable[[list[str]], host.Sample] = host.sample,
-    ) -> None:  # fmt: skip
-        self._owners, self._sample = owners, sample
+    def __init__(self, owners: Callable[[], Iterable[Owner]]) -> None:
+        self._owners = owners
         self._watched: dict[int, Watched] = {}  # by the owner's identity
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="congestion", daemon=True)
@@ -61,6 +77,11 @@ class Watcher:
         if self._thread.is_alive():
             self._thread.join()
 
+    def status(self, owner: Owner) -> Status | None:
+        """May be called from any thread. None where a pipeline is not watched."""
+        watched = self._watched.get(id(owner))
+        return watched.status() if watched is not None else None
+
     def _run(self) -> None:
         while not self._ended.is_set():
             self._look()
@@ -72,10 +93,10 @@ class Watcher:
             self._ended.wait(max(0.0, min(soonest, now + _IDLE) - time.monotonic()))
         for watched in self._watched.values():
             self.settle(watched, Verdict())
-            watched.drops.close()
+            watched.observer.close()
 
     def _look(self) -> None:
-        """Which pipelines there are to watch for."""
+        """Which pipelines there are to watch."""
         found: dict[int, Watched] = {}
         for owner in self._owners():
             settings, shape = owner.loaded.congestion, shape_of(owner.loaded.manifest)
@@ -84,40 +105,39 @@ class Watcher:
                 found[id(owner)] = known or Watched(owner, settings, shape)
                 found[id(owner)].shape = shape
         for owner_id in self._watched.keys() - found.keys():
-            self._watched[owner_id].drops.close()
+            self._watched[owner_id].observer.close()
         self._watched = found
 
     def turn(self, watched: Watched, now: float) -> None:
-        """Look, decide, and say so."""
-        settings = watched.settings
+        """Look, decide, and bring the rules in line."""
+        settings, owner, was = watched.settings, watched.owner, watched.state.verdict
         watched.due = now + settings.period
-        ports = [port.interface for port in watched.owner.loaded.wanted]
         try:
-            queues = watched.drops.by_cpu(watched.owner.loaded) or {}
-            sample = replace(self._sample(ports), queues=queues)
-        except OSError as error:
-            _log.error("%s: the host cannot be watched: %s", watched.owner.name, error.strerror)
+            seen = watched.observer.look(owner.loaded, watched.shape, settings, now)
+        except (OSError, BpfError) as error:
+            _log.error("%s: its queues cannot be watched: %s", owner.name, error)
             return
-        before, seconds = watched.before, now - watched.then
-        watched.before, watched.then = sample, now
-        was = watched.state.verdict
-        if before is not None and seconds > 0:
-            watched.state = step(watched.state, seen(before, sample, seconds), settings)
+        if seen is not None:
+            watched.state, watched.queues = step(watched.state, seen, settings), seen.queues
         verdict = watched.state.verdict
         if verdict.congested != was.congested:
-            said = (
-                "is congested: what has no priority is sent on" if verdict.congested else "is well"
-            )
-            _log.warning("%s: the host %s", watched.owner.name, said)
-        # Rules that are new, or that somebody else has marked, are brought in line, too.
-        if verdict.congested or verdict != was or not watched.settled:
+            watched.since = time.time()
+            if verdict.congested:
+                _log.warning("%s is congested: %s", owner.name, watched.state.why)
+            else:
+                _log.warning("%s is no longer congested", owner.name)
+        # Any change of the rules may be one that somebody else made of the flag or the marks. Of a
+        # CPU's queues no revision says that they have moved.
+        if verdict.congested or verdict != was or watched.settled != owner.revision:
             watched.settled = self.settle(watched, verdict)
 
-    def settle(self, watched: Watched, verdict: Verdict) -> bool:
-        """Bring the rules in line. Returns whether they are."""
+    def settle(self, watched: Watched, verdict: Verdict) -> int:
+        """Bring the rules in line. Returns the revision at which they were compared, -1 on failure:
+        after a change of our own they are compared once more, for others may have come first."""
         owner = watched.owner
         try:
             with owner.still() as loaded:
+                revision = loaded.revision
                 asked = request_for(verdict, loaded, watched.shape, queue_cpus(loaded))
             if asked.changes:
                 codecs = owner.codecs
@@ -125,21 +145,5 @@ class Watcher:
         except Exception as error:  # unloaded in this moment, a full disk, …: tried again
             for found in diagnosed(error, "heliod"):
                 _log.error("%s: %s", owner.name, render(found))
-            return False
-        return True
-
-
-def seen(before: host.Sample, now: host.Sample, seconds: float) -> Seen:
-    """What happened between two samples."""
-    return Seen(
-        seconds,
-        {cpu: host.load(before.cpus.get(cpu), busy) for cpu, busy in now.cpus.items()},
-        {cpu: (_grown(cpu, before.softnet, now.softnet) + _grown(cpu, before.queues, now.queues))
-         / seconds for cpu in now.cpus},
-        host.since(before.ports, now.ports) / seconds,
-    )  # fmt: skip
-
-
-def _grown(cpu: int, before: Mapping[int, int], now: Mapping[int, int]) -> int:
-    """How much a CPU's counter has; one that is new, or began anew, counts from now on."""
-    return max(0, now.get(cpu, 0) - before.get(cpu, now.get(cpu, 0)))
+            return -1
+        return revision

@@ -10,6 +10,7 @@ from ...compiler.interpreter.environment import Limit
 from ...lang.request import Request
 from ...lang.source import Span
 from ..congestion.settings import Congestion
+from ..intents.push_settings import Push
 from ..liveness.settings import Liveness
 from ..loading.ports import Wanted
 
@@ -18,8 +19,8 @@ from ..loading.ports import Wanted
 class Config:
     """What an edge YAML says. `requests`: rules that are there from the start. `spans`: where the
     interface of each port's number is named. `icmp`: of the ICMP errors, if it is said; `liveness`:
-    of overlays, if they are to be probed; `congestion`: when the host is congested, if it is to be
-    watched for that."""
+    of overlays, if they are to be probed; `congestion`: when the pipeline is congested, if it is
+    to be watched for that; `reports`: where those of intents are pushed to, if they are."""
 
     ports: tuple[Wanted, ...]
     default: Literal["pass", "drop"] | None = None
@@ -30,3 +31,4 @@ class Config:
     icmp: Limit | None = None
     liveness: Liveness | None = None
     congestion: Congestion | None = None
+    reports: Push | None = None

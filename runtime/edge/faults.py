@@ -99,8 +99,8 @@ def address_elsewhere(where: Span, address: str, interface: str, have: Iterable[
 
 def bad_name(where: Span, name: str) -> Diagnostic:
     labels = (Label(where, "not a name"),)
-    return Diagnostic("H0615", f"`{name}` cannot be a name", labels,
-                      "1 to 63 printable octets, not a number")  # fmt: skip
+    help_ = "1 to 63 bytes that can be printed, no quotation mark, not a number"
+    return Diagnostic("H0615", f"`{name}` cannot be a name", labels, help_)
 
 
 def bad_time(where: Span, text: str, least: float, most: float) -> Diagnostic:
@@ -121,11 +121,25 @@ def no_such_source(where: Span, address: str, have: Iterable[str]) -> Diagnostic
                       (Label(where, "not an address of it"),), help_)  # fmt: skip
 
 
-def never_calm(where: Span, cpu: int, calm: int) -> Diagnostic:
-    return Diagnostic("H0620", f"a CPU would be calm up to {calm} % and hot from {cpu} % on",
-                      (Label(where, "`calm` must be less than `cpu`"),),
-                      f"leave a gap: `{{cpu: {max(cpu, 2)}, calm: {max(cpu, 2) * 3 // 4 or 1}}}`"
+def never_calm(where: Span, keys: tuple[str, str], enter: int, leave: int) -> Diagnostic:
+    wide = max(enter, 2)
+    return Diagnostic("H0620", f"congestion would begin at {enter} % and end at {leave} %",
+                      (Label(where, f"`{keys[1]}` must be less than `{keys[0]}`"),),
+                      f"leave a gap: `{{{keys[0]}: {wide}, {keys[1]}: {wide * 3 // 4 or 1}}}`"
                       )  # fmt: skip
+
+
+def no_collector(where: Span, url: str) -> Diagnostic:
+    return Diagnostic("H0621", f"reports cannot be sent to `{url}`",
+                      (Label(where, "no URL of http or https with a host"),),
+                      "say where the collector takes OTLP over HTTP: "
+                      "https://collector.example.net:4318/v1/metrics")  # fmt: skip
+
+
+def no_absolute_path(where: Span, key: str, path: str) -> Diagnostic:
+    return Diagnostic("H0621", f"`{key}` is no path from the root: `{path}`",
+                      (Label(where, "where it is depends on who reads it"),),
+                      f"write the whole path: /etc/helio/{path}")  # fmt: skip
 
 
 def control_is_port(where: Span, port: Span, name: str) -> Diagnostic:

@@ -12,12 +12,13 @@ from ...compiler.interpreter.environment import Limit
 from ...compiler.manifest import ICMP_BURST, ICMP_RATE, Manifest, RuleKind
 from ...compiler.requests.rulebook import RuleBook
 from ...lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
-from ...lang.request import IE, Change, Request, RuleItem
+from ...lang.request import IE, Change, Request, RuleItem, is_name
 from ...lang.source import Source, Span
 from ...lang.yaml_reader import Entry
 from ..congestion.reading import read_congestion
 from ..congestion.settings import shape_of as congestion_shape_of
 from ..faults import refused, unreadable
+from ..intents.push_settings import read_push
 from ..kernel.netlink import Address, Link, Netlink
 from ..liveness.reading import read_liveness
 from ..liveness.settings import shape_of
@@ -28,7 +29,7 @@ from .config import Config
 from .rules import also_wrong
 from .yaml_nodes import Nodes, spelled
 
-_FIXED = ("bundle", "ports", "rules", "default", "control", "mode")
+_FIXED = ("bundle", "ports", "rules", "default", "control", "mode", "reports")
 _PORT = ("role", "interface", "vlan", "number")
 
 
@@ -112,12 +113,13 @@ class _Reader:
             own = {each.address for each in self.host.addresses}
             liveness = read_liveness(nodes, root["liveness"], overlays, own)
         congestion = read_congestion(nodes, root["congestion"]) if "congestion" in root else None
+        reports = read_push(nodes, root["reports"]) if "reports" in root else None
         requests = [self._named(kind, root[key]) for key, kind in named.items() if key in root]
         requests += self._rules(root["rules"].value) if "rules" in root else []
         return Config(
             tuple(ports), default, mode or "native",  # type: ignore[arg-type]
             tuple(r for r in requests if r.changes), self.spans, control, icmp, liveness,
-            congestion,
+            congestion, reports,
         )  # fmt: skip
 
     # ---- ports ------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ class _Reader:
     def _port(self, name: str, entry: Entry) -> dict[str, Any]:
         nodes, draft = self.nodes, dict[str, Any]()
         where = nodes.span(entry.key)
-        if not 0 < len(name.encode()) < 64 or not name.isprintable() or name.isdigit():
+        if not 0 < len(name.encode()) < 64 or not is_name(name) or name.isdigit():
             self.found.add(faults.bad_name(where, name))
         given = nodes.mapping(entry.value, f"the port `{name}`", _PORT)
         for key, example in (("role", self.manifest.roles[0]), ("interface", "eth1")):

@@ -36,8 +36,9 @@ INTENTS: dict[str, Explanation] = {
     ),
     "H0824": Explanation(
         "headers do not stand in this order",
-        "The headers of a flow are followed through the parse graph of the pipeline from where "
-        "packets start, and none may be left out. A header is named as the pipeline's node is, or "
+        "The headers of a flow are followed through the parse graph of the pipeline, and none "
+        "may be left out between two of them. Where the first is not one that packets start "
+        "with, anything may be in front of it. A header is named as the pipeline's node is, or "
         "as the header's own declaration where only one node has that; `helioc doc` shows both.",
         "resources: [ethernet, udp: {dst: 53}]",
         "resources: [ethernet, ipv4, udp: {dst: 53}]",

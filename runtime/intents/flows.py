@@ -29,12 +29,14 @@ class Place:
 @dataclass
 class Flow:
     """Headers from the outermost in. `follows`: the edges between them. `used`: fields that
-    somebody has asked for. `words`: numbers that have names, by node and field."""
+    somebody has asked for. `words`: numbers that have names, by node and field. `tunnels`: nodes
+    behind which an IP header may stand."""
 
     words: Mapping[tuple[str, str], Mapping[str, int]]
     places: list[Place] = field(default_factory=list)
     follows: list[Step] = field(default_factory=list)
     used: set[tuple[str, str]] = field(default_factory=set)
+    tunnels: frozenset[str] = frozenset()
 
     def at(self, node: str) -> Place | None:
         """The header at a node of the parse graph; "l4": that which has the ports."""
@@ -43,11 +45,13 @@ class Flow:
         return next((p for p in self.places if p.layer.name == node), None)
 
     def _ports(self) -> Place | None:
+        behind = ""
         for place in reversed(self.places):
-            if place.layer.protocol in _PORTS:
-                return place
+            if place.layer.protocol in _PORTS:  # of a tunnel, if what it carries may have its own
+                return None if behind in self.tunnels else place
             if place.layer.protocol in _NETWORK:
                 return None
+            behind = place.layer.name
         return None
 
     def entry(self, node: str, name: str) -> Entry | None:
@@ -108,20 +112,56 @@ class Follower:
         self.layers = {layer.name: layer for layer in anatomy.layers}
         symbols = {e.name: {fold(n): v for n, v in e.symbols.items()} for e in manifest.elements}
         self.words = {place: symbols[r.element] for r in anatomy.readings for place in r.fields}
+        self.tunnels = self._tunnels()
 
     def follow(self, said: Sequence[Said]) -> Flow | None:
-        """None where the headers are not those of a packet of this pipeline."""
-        flow = Flow(self.words)
+        """None where the headers are not those of a packet of this pipeline. One that packets do
+        not start with may stand first: in front of it are the headers that always are, and in
+        front of these anything."""
+        flow = Flow(self.words, tunnels=self.tunnels)
         names: Sequence[str] = self.anatomy.entries
+        if said and not self._called(said[0].name, names):
+            names = self._called(said[0].name, self.layers) or names
         for number, each in enumerate(said, 1):
             place = self._place(each, names, flow, said[number : number + 1])
             if place is None:
                 return None
             flow.places.append(place)
+            if len(flow.places) == 1:
+                self._lead(flow)
             names = self.behind(place.layer.name)
         for place in flow.places:
             self._fields(place, flow)
         return flow
+
+    def _lead(self, flow: Flow) -> None:
+        """Put in front of the first header those that it cannot come without."""
+        said = flow.places[0].said
+        while (first := flow.places[0].layer.name) not in self.anatomy.entries:
+            steps = [step for step in self.anatomy.steps if step.target == first]
+            if len(steps) != 1:
+                return
+            layer = self.layers[steps[0].source]
+            flow.places.insert(0, Place(layer, Said(layer.header, said.span, {})))
+            flow.follows.insert(0, steps[0])
+
+    def _tunnels(self) -> frozenset[str]:
+        """Nodes from which an IP header can be reached, and these."""
+        found = {layer.name for layer in self.layers.values() if layer.protocol in _NETWORK}
+        while more := {s.source for s in self.anatomy.steps if s.target in found} - found:
+            found |= more
+        return frozenset(found)
+
+    def beyond(self, flow: Flow) -> set[str]:
+        """Nodes that may stand behind the last header."""
+        found, waiting = set[str](), [flow.places[-1].layer.name]
+        while waiting:
+            last = waiting.pop()
+            more = {s.target for s in self.anatomy.steps
+                    if s.source == last and taken(s, flow) is not False} - found  # fmt: skip
+            found |= more
+            waiting += more
+        return found
 
     def behind(self, node: str) -> list[str]:
         return list(dict.fromkeys(s.target for s in self.anatomy.steps if s.source == node))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,13 +26,11 @@ class Busy:
 class Sample:
     """At a moment, each since boot. `softnet`: frames that the input queue of a CPU dropped, by CPU
     (of every network namespace). `ports`: frames that interfaces of this one dropped on arrival,
-    by name; an interface that is not there is left out. `cpus` that are online. `queues`: frames
-    that the queues of CPUs behind XDP dropped, by CPU, since somebody looks."""
+    by name; an interface that is not there is left out. `cpus` that are online."""
 
     softnet: Mapping[int, int]
     ports: Mapping[str, int]
     cpus: Mapping[int, Busy]
-    queues: Mapping[int, int] = field(default_factory=dict)
 
 
 def sample(interfaces: Collection[str], proc: Path = PROC) -> Sample:
@@ -75,6 +74,15 @@ def cpu_times(text: str) -> dict[int, Busy]:
             idle = sum(ticks[3:5])
             found[int(name[3:])] = Busy(sum(ticks) - idle, sum(ticks))
     return found
+
+
+def softirq_seconds(text: str) -> dict[int, float]:
+    """Of /proc/stat: what each CPU has spent in softirqs since boot (proc(5))."""
+    lines = (line.split() for line in text.splitlines())
+    return {
+        int(words[0][3:]): int(words[7]) / os.sysconf("SC_CLK_TCK")
+        for words in lines if words[0].startswith("cpu") and words[0][3:].isdecimal()
+    }  # fmt: skip
 
 
 def cpus_of_queues(interfaces: Iterable[str], proc: Path = PROC) -> dict[int, int]:

@@ -184,6 +184,9 @@ class _Translator:
 
     def _lacking(self, reading: Reading, flow: Flow) -> str:
         """What a flow must say further, so that it surely lacks a field; empty: it does."""
+        nodes, begins = {node for node, _ in reading.fields}, flow.places[0].layer.name
+        if begins not in self.anatomy.entries and not nodes & {"l4", *self.follower.beyond(flow)}:
+            return "describe the flow from its first header on"
         fields = list(dict.fromkeys(f"`{name}` of `{node}`" for node, name in reading.fields))
         if len(reading.fields) == 1 and reading.fields[0][0] != "l4":
             return f"it is {fields[0]}: describe the flow as far as that"
@@ -192,9 +195,9 @@ class _Translator:
             if step.source != last or (verdict := taken(step, flow)) is False:
                 continue
             follows = self.follower.layers[step.target].header
-            if verdict:
+            if verdict or not step.when:
                 return f"`{follows}` follows here: add it"
-            names = ", ".join(f"`{name}`" for name, _ in step.when) or "what"
+            names = ", ".join(f"`{name}`" for name, _ in step.when)
             return f"add the header that follows, or say {names} so that none does"
         return ""
 

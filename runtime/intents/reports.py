@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ...compiler.requests.rules import Reference
 from ..agent.owner import Owner
 from ..congestion.marks import queue_cpus
-from ..congestion.queue_drops import PipelineDrops
+from ..congestion.queue_counts import PipelineQueues
 from ..kernel.handles import BpfError
 from ..kernel.programs import Program, count_runs
 from . import host
@@ -69,9 +69,9 @@ class Reporter:
         self._known: dict[int, Count] = {}  # by serial
         self._runs: dict[int, tuple[int, int]] = {}  # by the program's id
         self._host: host.Sample | None = None
-        self._queues = PipelineDrops()
+        self._queues = PipelineQueues()
         self._owned.callback(self._queues.close)
-        self._dropped: dict[int, int] | None = None
+        self._dropped = dict[int, int]()
 
     def close(self) -> None:
         """May be called again."""
@@ -98,10 +98,11 @@ class Reporter:
 
     def _lost(self) -> dict[int, int] | None:
         """What each CPU's queue dropped since the last report; None where nobody sees it."""
-        now = self._queues.by_cpu(self.owner.loaded)
-        before, self._dropped = self._dropped or now or {}, now
-        if now is None:
+        counts = self._queues.by_cpu(self.owner.loaded)
+        if counts is None:
             return None
+        now = {cpu: count.dropped for cpu, count in counts.items()}
+        before, self._dropped = self._dropped or now, now
         return {cpu: max(0, count - before.get(cpu, 0)) for cpu, count in now.items()}
 
     def _at_most(

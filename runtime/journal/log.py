@@ -14,6 +14,7 @@ import json
 import os
 import struct
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -73,6 +74,8 @@ class Log:
         self._written = self._synced = 0
         self._syncing = False
         self._failed = ""
+        #: When something came to the disk last, in seconds of the Unix epoch; 0: not yet.
+        self.synced = 0.0
 
     def close(self) -> None:
         """May be called again. Nobody waits for the disk any more: what it is of was unloaded, or
@@ -169,6 +172,7 @@ class Log:
                 self._failed = failed
             else:
                 self._synced = max(self._synced, upto)
+                self.synced = time.time()
                 for descriptor in files[:-1]:
                     self._old.remove(descriptor)
                     os.close(descriptor)

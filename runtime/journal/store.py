@@ -15,8 +15,9 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -100,6 +101,8 @@ class Store:
     def __init__(self, directory: Path, acknowledge: Acknowledge = "after") -> None:
         """`acknowledge`: whether requests are answered before or after they are on the disk."""
         self.directory, self.acknowledge = directory, acknowledge
+        #: When the last snapshot came to the disk, in seconds of the Unix epoch; 0: not yet.
+        self.synced = 0.0
         # Of two snapshots that are made at a time one would sweep the other's files away.
         self._folding = threading.Lock()
         self._held = hold(directory)
@@ -135,6 +138,16 @@ class Store:
     def findings(self) -> tuple[Diagnostic, ...]:
         """Why nothing can be written."""
         return self._db.findings
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        size = 0
+        with suppress(OSError):  # the disk is gone
+            for each in self.directory.iterdir():
+                with suppress(FileNotFoundError):  # a snapshot took its place
+                    size += each.stat().st_size
+        return size
 
     def mend(self) -> None:
         """Write again, if that can be."""
@@ -300,6 +313,7 @@ class Store:
         """A snapshot in the place of all logs before `number`. The last answers are kept."""
         with self._folding:
             self._fold(pipeline, number, made, most_answers)
+            self.synced = time.time()
             self._sweep()
 
     def _fold(self, pipeline: int, number: int, made: Snapshot, most_answers: int) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
+from errno import EACCES, ENOMEM, EPERM
 
-from .handles import Object, Program
+from .handles import MapSpec, Object, Program
 from .libbpf import LOG_STATS, BpfError, LibbpfMissing
 
 
@@ -23,27 +25,43 @@ class Figures:
 @dataclass(frozen=True)
 class Measured:
     """`refused`: the kernel's reason if it did not take the object; `why_not` if it could not be
-    asked."""
+    asked. `maps`: as a load creates them, none if libbpf cannot be asked."""
 
     programs: dict[str, Figures] = field(default_factory=dict)
+    maps: dict[str, MapSpec] = field(default_factory=dict)
     refused: str = ""
     why_not: str = ""
 
 
+#: Maps as large as the capacity of a rule kind or a state. The verifier asks how many entries a map
+#: has only where a program has a constant index, and into these none has.
+_SIZED = re.compile(r".+_(cells|records|images|counts|entries|state)")
+
+
 def figures(content: bytes) -> Measured:
-    """Load the object once, unattached and unpinned, and read its figures."""
-    if os.geteuid():
-        return Measured(why_not="that needs root")
+    """Load the object once, unattached and unpinned, and read its figures. Its tables have one
+    entry meanwhile: what they take is asked of `maps`."""
+    maps: dict[str, MapSpec] = {}
     try:
         with Object.open(content, log_level=LOG_STATS) as opened:
+            maps = opened.map_specs()
+            if os.geteuid():
+                return Measured(maps=maps, why_not="that needs root")
+            shrink(opened)
             opened.load()
-            return Measured({name: _of(p) for name, p in opened.programs().items()})
+            return Measured({name: _of(p) for name, p in opened.programs().items()}, maps)
     except LibbpfMissing as error:
         return Measured(why_not=str(error))
     except BpfError as error:
-        if error.errno in (1, 13) and not error.log:
-            return Measured(why_not=str(error))
-        return Measured(refused=str(error))
+        if error.errno == ENOMEM or (error.errno in (EPERM, EACCES) and not error.log):
+            return Measured(maps=maps, why_not=str(error))
+        return Measured(maps=maps, refused=str(error))
+
+
+def shrink(opened: Object) -> None:
+    """Have an object's tables created with one entry: enough for the verifier."""
+    for name in filter(_SIZED.fullmatch, opened.map_specs()):
+        opened.set_max_entries(name, 1)
 
 
 def _of(program: Program) -> Figures:

@@ -54,6 +54,7 @@ class Object:
         self.name, self._log_level = name, log_level
         self._opened: Opened | None = (Apart if self.apart else Raw)(elf, name)
         self._program_names = list(self._opened.programs)
+        self._reused: set[str] = set()
         self._owned = ExitStack()
         self._programs: dict[str, Program] = {}
         self._maps: dict[str, Map] = {}
@@ -76,6 +77,10 @@ class Object:
         """Each map as it is going to be created, by name, in BTF's order. Before `load`."""
         return {name: MapSpec(*spec, name) for name, spec in self._open().specs().items()}
 
+    def new_maps(self) -> dict[str, MapSpec]:
+        """Those that `load` is going to create: all that are not reused."""
+        return {n: spec for n, spec in self.map_specs().items() if n not in self._reused}
+
     def program_names(self) -> list[str]:
         """In file order."""
         return list(self._program_names)
@@ -95,6 +100,7 @@ class Object:
         if spec is not None and (differences := spec.differences(existing.spec)):
             raise IncompatibleMap(name, differences)
         self._open().reuse(name, existing.fileno())
+        self._reused.add(name)
 
     def skip(self, program: str) -> None:
         """Do not load this program."""

@@ -19,6 +19,8 @@ _REQUEST, _ACK, _DUMP, _CREATE, _REPLACE = 1, 4, 0x300, 0x400, 0x100
 _NEWNEIGH, _GETLINK, _GETADDR, _GETROUTE, _GETNEIGH = 28, 18, 22, 26, 30
 _NTF_USE = 1
 _SCOPE_LINK = 253
+_LINK_NETNSID, _TARGET_NETNSID = 37, 46
+_NATIVE = (1, 4)  # XDP_ATTACHED_DRV, XDP_ATTACHED_MULTI
 _FAMILIES = {4: socket.AF_INET, 16: socket.AF_INET6}  # by octets of an address
 _USABLE = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable stale delay probe noarp permanent
 XDP_REDIRECTED = 4  # NETDEV_XDP_ACT_NDO_XMIT: the driver sends frames that programs redirect
@@ -35,16 +37,27 @@ class Counts(NamedTuple):
     tx_errors: int = 0
     rx_dropped: int = 0
     tx_dropped: int = 0
+    multicast: int = 0
+    collisions: int = 0
+    rx_length_errors: int = 0
+    rx_over_errors: int = 0
+    rx_crc_errors: int = 0
+    rx_frame_errors: int = 0
+    rx_fifo_errors: int = 0
+    rx_missed_errors: int = 0
 
 
-_COUNTS = struct.Struct("=8Q")
+_COUNTS = struct.Struct("=16Q")
 _NOTHING = Counts()
 
 
 @dataclass(frozen=True)
 class Link:
     """An interface. `below`: of a VLAN interface, the one under it, and its tag. `program`: the id
-    of an attached XDP program, 0 without."""
+    of an attached XDP program, 0 without; `native`: it runs in the driver. `other`: of a veth, the
+    index of its other end, and `other_in` the id of that one's network namespace (None: our own).
+    `carrier`: the kernel's IFF_LOWER_UP, never there while it is down.
+    """
 
     index: int
     name: str
@@ -55,6 +68,11 @@ class Link:
     vlan: int
     program: int
     counts: Counts = _NOTHING
+    up: bool = True
+    native: bool = False
+    other: int = 0
+    other_in: int | None = None
+    carrier: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,16 @@ class Netlink:
     def links(self) -> list[Link]:
         body = struct.pack("=BxHiII", 0, 0, 0, 0, 0)
         return [_link(b) for b in self._dump(_GETLINK, body)]
+
+    def other_end(self, veth: Link) -> Link | None:
+        """Of a veth pair; None where we may not look into its network namespace."""
+        body = struct.pack("=BxHiII", 0, 0, veth.other, 0, 0)
+        if veth.other_in is not None:
+            body += _attribute(_TARGET_NETNSID, struct.pack("=i", veth.other_in))
+        with suppress(OSError):
+            for answer in self._ask(_GETLINK, _REQUEST, body):
+                return _link(answer)
+        return None
 
     def addresses(self) -> list[Address]:
         """Of both families, each interface's in the kernel's order."""
@@ -214,22 +242,28 @@ def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _link(body: bytes) -> Link:
-    _, _, index, _, _ = struct.unpack_from("=BxHiII", body)
+    _, _, index, flags, _ = struct.unpack_from("=BxHiII", body)
     given = dict(_attributes(body[16:]))
     about = dict(_attributes(given.get(18, b"")))
     kind = about.get(1, b"").rstrip(b"\0").decode()
     inner = dict(_attributes(about.get(2, b""))) if kind == "vlan" else {}
     xdp = dict(_attributes(given.get(43, b"")))
+    lower, other_in = int.from_bytes(given.get(5, b""), "little"), given.get(_LINK_NETNSID)
     return Link(
         index,
         given.get(3, b"").rstrip(b"\0").decode(errors="replace"),
         kind,
         int.from_bytes(given.get(4, b""), "little"),
         given.get(1, b""),
-        int.from_bytes(given.get(5, b""), "little") if kind == "vlan" else 0,
+        lower if kind == "vlan" else 0,
         int.from_bytes(inner.get(1, b""), "little"),
         int.from_bytes(xdp.get(4, b""), "little"),
         Counts(*_COUNTS.unpack_from(given[23])) if 23 in given else _NOTHING,
+        bool(flags & 1),
+        int.from_bytes(xdp.get(2, b""), "little") in _NATIVE,
+        lower if kind == "veth" else 0,
+        struct.unpack("=i", other_in)[0] if other_in is not None else None,
+        bool(flags & 1 << 16),
     )
 
 

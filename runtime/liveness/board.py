@@ -1,6 +1,7 @@
 """What the agent knows of overlays, for who reads pinned maps: metrics, beside the agent.
 
-A file a pipeline, of JSON, written anew once a second. It says nothing any more when it is old.
+A file a pipeline, of JSON, written anew once a second. Metrics read nothing of an old one; the
+status shows which overlays were dead when an agent was killed.
 """
 
 from __future__ import annotations
@@ -39,12 +40,32 @@ def post(pipeline: str, overlays: Iterable[Posted]) -> None:
 
 def posted(pipeline: str) -> list[Posted]:
     """Empty where nobody probes."""
+    found, at = _read(pipeline)
+    return found if time.time() - at < AGE else []
+
+
+def remembered(pipeline: str) -> list[Posted]:
+    """As `posted`; of an agent that was killed, which overlays are dead, as packets are still kept
+    from them, and of the others that nothing is known any more."""
+    found, at = _read(pipeline)
+    if time.time() - at < AGE:
+        return found
+    return [each._replace(quality=_aged(each.quality, at)) for each in found]
+
+
+def _aged(quality: Quality, at: float) -> Quality:
+    dead = quality.state == "dead"
+    return Quality("dead", since=quality.since) if dead else Quality("unknown", since=at)
+
+
+def _read(pipeline: str) -> tuple[list[Posted], float]:
+    """What was posted last, and when."""
     path = _path(pipeline)
     with suppress(OSError, ValueError, TypeError):
-        if time.time() - path.stat().st_mtime < AGE:
-            found = json.loads(path.read_text())
-            return [Posted(kind, name, Quality(**quality)) for kind, name, quality in found]
-    return []
+        at = path.stat().st_mtime
+        content = json.loads(path.read_text())
+        return [Posted(kind, name, Quality(**quality)) for kind, name, quality in content], at
+    return [], 0.0
 
 
 def take_down(pipeline: str) -> None:

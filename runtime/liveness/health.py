@@ -28,6 +28,11 @@ class Quality:
     answered: int = 0
     since: float = 0.0
 
+    @property
+    def delays(self) -> tuple[float, float] | None:
+        """Delay and jitter; None where no probe was answered."""
+        return (self.delay, self.jitter) if self.answered else None
+
 
 class Health:
     """Of one overlay. It counts as alive until it is found dead: `multiplier` probes in a row that

@@ -42,20 +42,32 @@ class Shape:
 
 
 def shape_of(manifest: Manifest) -> Shape | None:
-    """None where the pipeline has no such kind: one with names that keeps a next hop, with both
-    ends of a tunnel as `local_ip` and `remote_ip`, and if it has keys, `key`."""
+    """None where the pipeline has no such kind: one with names that keeps a next hop, and whose
+    `local_ip` and `remote_ip` are the addresses of an IPv4 header in front of GRE; its `key`, if it
+    has one, GRE's. Probes are ICMP in GRE: no peer of another tunnel answers them."""
     for kind in manifest.rules:
-        has = {match.element for match in kind.match} | set(kind.gives)
         for member in kind.record if kind.named and not kind.grouped else ():
-            if member.kind == "next_hop":
+            if member.kind == "next_hop" and _has_gre_ends(manifest, kind):
                 port, remote = member.element.split(" via ")
-                key = "key" if "key" in has else ""
-                ends = ("local_ip", "remote_ip")
-                if remote == ends[1] and all(_is_address(manifest, kind, e) for e in ends):
-                    return Shape(kind.name, port, *ends, key)
+                key = "key" if any(match.element == "key" for match in kind.match) else ""
+                if remote == "remote_ip":
+                    return Shape(kind.name, port, "local_ip", remote, key)
     return None
 
 
-def _is_address(manifest: Manifest, kind: RuleKind, name: str) -> bool:
-    exact = {match.element for match in kind.match if match.kind == "exact"} | set(kind.gives)
-    return name in exact and manifest.element(name).kind == "ip4"
+def _has_gre_ends(manifest: Manifest, kind: RuleKind) -> bool:
+    if manifest.anatomy is None:
+        return False
+    exact = {match.element for match in kind.match if match.kind == "exact"}
+    ends = {
+        reading.element: reading.fields
+        for reading in manifest.anatomy.readings
+        if reading.rule == kind.name and reading.element in exact
+    }
+    protocols = {layer.name: layer.protocol for layer in manifest.anatomy.layers}
+    return any(
+        (protocols[step.source], protocols[step.target]) == ("ipv4", "gre")
+        and ends.get("local_ip") == ((step.source, "dst"),)
+        and ends.get("remote_ip") == ((step.source, "src"),)
+        for step in manifest.anatomy.steps
+    )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from errno import EACCES, EBUSY, EEXIST, EOPNOTSUPP, EPERM
 from pathlib import Path
 
+from ...compiler.manifest import Manifest
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.source import Span
 from .. import faults
 from ..kernel.handles import BpfError, Link, Pin, Program, XdpMode
-from ..kernel.netlink import XDP_REDIRECTED, xdp_features
+from ..kernel.netlink import XDP_REDIRECTED, Netlink, xdp_features
 from ..kernel.netlink import Link as Interface
 from .ports import Port
 from .releases import ROOT, holder_of
@@ -54,14 +55,42 @@ def unfit(port: Port, link: Interface, span: Span | None, forwards: bool) -> lis
     """What keeps an interface from native XDP, or from taking redirected frames."""
     features = xdp_features(port.ifindex)
     if features == 0:
-        return [faults.no_native(link.name, span, "its driver has none")]
+        why = "its driver has none"
+        if link.kind == "veth":
+            why = "its other end sends by more queues than it receives by (`ethtool -l`)"
+        return [faults.no_native(link.name, span, why)]
     if forwards and features is not None and not features & XDP_REDIRECTED:
-        return [faults.no_redirect(link.name, span, link.kind)]
+        with Netlink() as netlink:
+            other = netlink.other_end(link) if link.kind == "veth" else None
+        return [faults.no_redirect(link.name, span, link.kind, other)]
     return []
 
 
-def not_routing(ports: Iterable[Port], spans: Spans) -> list[Diagnostic]:
-    """Warnings for ports by which the kernel does not route, so that its FIB answers nothing."""
+def warnings(
+    manifest: Manifest, ports: Iterable[Port], netlink: Netlink, mode: XdpMode, spans: Spans
+) -> Iterator[Diagnostic]:
+    """About ports that are attached, and on which not all works that the pipeline does."""
+    ports = list(ports)
+    if manifest.forwards:
+        yield from _not_routing(ports, spans)
+    if mode is XdpMode.NATIVE:
+        answering = [port for port in ports if manifest.roles[port.role] in manifest.answers]
+        yield from _not_answering(answering, netlink, spans)
+
+
+def _not_answering(ports: Iterable[Port], netlink: Netlink, spans: Spans) -> Iterator[Diagnostic]:
+    """A veth delivers what is sent back by it (XDP_TX) only where its other end has a native XDP
+    program (veth_xdp_flush in drivers/net/veth.c)."""
+    links = {link.index: link for link in netlink.links()}
+    for port in ports:
+        link = links.get(port.ifindex)
+        other = netlink.other_end(link) if link is not None and link.kind == "veth" else None
+        if other is not None and not other.native:
+            yield faults.not_answering(port.interface, spans.get(port.number), other)
+
+
+def _not_routing(ports: Iterable[Port], spans: Spans) -> list[Diagnostic]:
+    """Ports by which the kernel does not route, so that its FIB answers nothing."""
     found = []
     for port in ports:
         setting = Path("/proc/sys/net/ipv4/conf", port.interface, "forwarding")

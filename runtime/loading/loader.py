@@ -84,7 +84,7 @@ class Configured:
         requests = iter(self.config.requests)
         for request in requests:
             try:
-                loaded.apply(request)
+                loaded.warnings = (*loaded.warnings, *loaded.apply(request).warnings)
             except Refused as refused:
                 more = also_wrong(loaded.book, requests)
                 raise Refused([*refused.diagnostics, *more]) from None
@@ -145,7 +145,7 @@ class Loaded(Pinned):
             links = netlink.links()
             ports = find_ports(config.ports, links, netlink.addresses())
             attach.check(ports, links, mode, config.spans, bundle.manifest.forwards)
-            install(bundle, release_of(name, about["release"]))
+            full = install(bundle, release_of(name, about["release"]))
             loaded = cls.opened(name, about, owned, lock, netlink, grace, content.prepare)
             loaded.read_book()
             if config.icmp is not None:
@@ -154,6 +154,8 @@ class Loaded(Pinned):
             content.fill(loaded)
             with loaded.entry_programs() as entries:
                 attach.attach(ports, entries, mode, name, config.spans)
+            doubts = attach.warnings(bundle.manifest, ports, netlink, mode, config.spans)
+            loaded.warnings = (*loaded.warnings, *full, *doubts)
             write_about(loaded.directory, about)
             put_in_force(name, loaded.release)
         except BaseException:

@@ -56,6 +56,16 @@ def is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
+def holder(name: str) -> int:
+    """The process that holds the lock of a pipeline, as an agent does; 0 where none is known to."""
+    with suppress(OSError, ValueError), open(RUN / f"{name}.lock") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return int(file.read(16))
+    return 0
+
+
 class Lock:
     """Held from construction to `close`. Raises `Refused` where another process holds it, and does
     not let go of it within `PATIENCE`."""
@@ -106,7 +116,8 @@ class Lock:
     def remove(self) -> None:
         """The pipeline is gone, and with it the need for its files. Whoever traces it now removes
         the other one."""
-        for suffix in (".lock", ".overlays", ".tally"):  # what agents post, also those killed
+        # What agents post, also those that were killed.
+        for suffix in (".lock", ".overlays", ".reports", ".tally"):
             self.path.with_suffix(suffix).unlink(missing_ok=True)
         if (trace := self.path.with_suffix(".trace")).exists():
             with suppress(OSError), Exclusive(trace) as held:

@@ -11,9 +11,11 @@ from ...compiler.manifest import ManifestError, from_json
 from ...compiler.requests.columns import Columns
 from ...compiler.requests.meanwhile import NONE, Pause
 from ...compiler.requests.rulebook import Plan, RuleBook
+from ...lang.diagnostics import Diagnostic
 from ...lang.request import Request
 from .. import faults
 from ..congestion.settings import from_json as congestion_of
+from ..intents.push_settings import from_json as push_of
 from ..kernel.handles import Map
 from .lock import Lock
 from .ports import Port, Wanted
@@ -30,6 +32,7 @@ class Pinned(ABC):
     book: RuleBook
     ports: list[Port]
     seen: Surroundings | None = None  # what it was last brought up to date with
+    warnings: Sequence[Diagnostic] = ()  # about rules and ports that it was loaded with
 
     def __init__(self, name: str, about: dict[str, Any], owned: ExitStack, lock: Lock) -> None:
         """Raises `Refused` where `about` cannot be understood."""
@@ -43,6 +46,7 @@ class Pinned(ABC):
             self.default = about["default"] or self.manifest.default
             self.mode = about["mode"]
             self.congestion = congestion_of(about.get("congestion"))
+            self.reports = push_of(about.get("reports"))
         except ManifestError as error:
             raise faults.refused(faults.damaged(name, str(error))) from None
 

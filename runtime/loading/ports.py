@@ -101,7 +101,7 @@ def next_hop_octets(port: Port, mac: bytes | None) -> bytes:
 
 
 def write_ports(maps: Mapping[str, Map], ports: Iterable[Port], egress: int = 0) -> None:
-    """Fill `ports`, `port_numbers` and `egress`; what is no port any more is taken out. With
+    """Fill `ports`, `port_numbers`, `port_slots` and `egress`; no other ports are left there. With
     `egress`, that interface is the way out of every port."""
     table = maps["ports"].mmap()
     by_number = {port.number: port for port in ports}
@@ -116,6 +116,17 @@ def write_ports(maps: Mapping[str, Map], ports: Iterable[Port], egress: int = 0)
         p.ifindex.to_bytes(4, "little"): n.to_bytes(4, "little") for n, p in by_number.items()
     }
     put(maps["port_numbers"], wanted)
+    write_port_slots(maps, {port.ifindex: number for number, port in by_number.items()})
+
+
+def write_port_slots(maps: Mapping[str, Map], numbers: Mapping[int, int]) -> None:
+    """Fill `port_slots` from port numbers by ifindex; a bundle of an earlier release has none."""
+    if "port_slots" not in maps:
+        return
+    with maps["port_slots"].mmap().cast("Q") as slots:
+        wanted = {index % len(slots): index | number << 32 for index, number in numbers.items()}
+        for at in range(len(slots)):
+            slots[at] = wanted.get(at, 0)
 
 
 def _octets(port: Port) -> bytes:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from ...compiler.manifest import Manifest
-from ...lang.diagnostics import Refused
+from ...lang.diagnostics import Diagnostic, Refused
 from .. import faults
 from ..agent.privileges import CARDS, LOADING, NUMBERS, permitted
 from ..edge.config import Config
@@ -47,6 +47,7 @@ from ..kernel.libbpf import possible_cpus
 from ..kernel.pins import BPFFS, MOUNT, is_bpffs, remove_directory
 from .bundle import Bundle
 from .ports import Wanted
+from .room import load_object
 
 ROOT = BPFFS / "helio"
 FIRST = 1
@@ -130,16 +131,19 @@ def releases_of(name: str) -> list[int]:
     return sorted(int(path.name.removeprefix("release-")) for path in folders)
 
 
-def install(bundle: Bundle, release: Path, reuse: Mapping[str, Map] | None = None) -> None:
+def install(
+    bundle: Bundle, release: Path, reuse: Mapping[str, Map] | None = None
+) -> list[Diagnostic]:
     """Load a bundle's object and pin it in a release's folder, its stages joined. `reuse`: maps, by
-    their names in the object, that are not made anew. Raises `Refused`, BpfError."""
+    their names in the object, that are not made anew. Returns warnings. Raises `Refused`,
+    BpfError."""
     manifest = bundle.manifest
     ensure_bpffs(release / "maps")
     with Object.open(bundle.object, name=manifest.pipeline) as loaded:
         prepare_object(manifest, loaded)
         for name, table in (reuse or {}).items():
             loaded.reuse(name, table)
-        loaded.load()
+        found = load_object(manifest, loaded)
         maps, programs = loaded.maps(), loaded.programs()
         join_stages(manifest, maps, programs)
         for name, table in maps.items():
@@ -150,6 +154,7 @@ def install(bundle: Bundle, release: Path, reuse: Mapping[str, Map] | None = Non
             Pin.create(programs[manifest.entry(role).name], release / f"entry_{role}")
     if bundle.traced is not None:
         write_octets(release / "traced", bundle.traced.pack())
+    return found
 
 
 def join_stages(
@@ -206,6 +211,7 @@ def about_of(manifest: Manifest, config: Config) -> dict[str, Any]:
         "icmp": asdict(config.icmp) if config.icmp is not None else None,
         "liveness": config.liveness.to_json() if config.liveness else None,
         "congestion": config.congestion.to_json() if config.congestion else None,
+        "reports": config.reports.to_json() if config.reports else None,
         "namespace": this_namespace(),
         # Of this load: another one of the same bundle is another pipeline, with other rules.
         "incarnation": secrets.token_hex(8),
@@ -287,6 +293,7 @@ def _damage(about: Any) -> str:
         "control": control is None or (isinstance(control, list) and len(control) == 2),
         "liveness": isinstance(about.get("liveness"), dict | None),
         "congestion": isinstance(about.get("congestion"), dict | None),
+        "reports": isinstance(about.get("reports"), dict | None),
         "namespace": isinstance(about.get("namespace"), int),
         "incarnation": isinstance(about.get("incarnation"), str),
     }

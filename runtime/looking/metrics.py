@@ -28,6 +28,7 @@ from prometheus_client.registry import Collector
 from ...lang.diagnostics import Refused
 from ..agent.tally import BOUNDS, Tallied
 from ..card.reader import reader_of
+from ..intents.pushed import OUTCOMES
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
 from ..loading.releases import loaded_names, this_namespace
@@ -106,8 +107,21 @@ class Metrics(Collector):
             found.gauge("state_capacity", "Entries that there is room for.", labels, state.capacity)
         _ports(found, now, of)
         _overlays(found, now, of)
+        for outcome in OUTCOMES if now.reports is not None else ():
+            help_ = "Reports of intents that the agent pushed, dropped, or failed to push once."
+            count = getattr(now.reports, outcome)
+            found.counter("reports", help_, {**of, "outcome": outcome}, count)
         if now.tally is not None:
             _requests(found, now.tally, of)
+
+
+def loaded_kinds(name: str = "") -> set[str]:
+    """The rule kinds of the pipelines that metrics are of."""
+    found = set[str]()
+    for each in [name] if name else loaded_names(this_namespace()):
+        with suppress(Refused, BpfError, FileNotFoundError), reader_of(each) as reader:
+            found |= {kind.name for kind in reader.manifest.rules}
+    return found
 
 
 def exposition(rules_of: Collection[str] = (), name: str = "") -> str:
@@ -213,8 +227,8 @@ def _rules(found: _Families, reader: Reader, now: KindSample, of: dict[str, str]
 def _ports(found: _Families, now: Sample, of: dict[str, str]) -> None:
     for port in now.ports:
         labels = {**of, "port": port.name, "role": port.role, "interface": port.interface}
-        help_ = "1 where the port's interface is there with a program."
-        found.gauge("port_up", help_, labels, int(port.attached))
+        help_ = "1 where the port's interface has a program, is up, and has a carrier."
+        found.gauge("port_up", help_, labels, int(port.state == "up"))
         if port.counts is None:
             continue
         for name, field in _PORT.items():
@@ -229,9 +243,11 @@ def _overlays(found: _Families, now: Sample, of: dict[str, str]) -> None:
         found.gauge("overlay_up", help_, labels, int(quality.state != "dead"))
         help_ = "The part of the last 100 probes that was not answered in time."
         found.gauge("overlay_loss_ratio", help_, labels, quality.loss)
-        found.gauge("overlay_delay_seconds", "Round-trip time of probes, smoothed.", labels,
-                    quality.delay)  # fmt: skip
-        found.gauge("overlay_jitter_seconds", "Its mean deviation.", labels, quality.jitter)
+        if quality.delays is not None:
+            delay, jitter = quality.delays
+            help_ = "Round-trip time of probes, smoothed."
+            found.gauge("overlay_delay_seconds", help_, labels, delay)
+            found.gauge("overlay_jitter_seconds", "Its mean deviation.", labels, jitter)
         found.counter("overlay_probes", "Probes sent.", labels, quality.sent)
         found.counter("overlay_answers", "Probes answered in time.", labels, quality.answered)
 
@@ -275,8 +291,9 @@ class _Total:
 
 def gained(last: KindSample | None, now: KindSample) -> Array:
     """What each rule counted since: all of it where there is no `last`, or it is new. A rule is
-    known by its sequence, for an upgrade may give it another cell."""
-    if last is None or not len(last.cells):
+    known by its sequence, for an upgrade may give it another cell. No rows where the kind does not
+    count."""
+    if last is None or not len(last.counts):
         return now.counts
     order = np.argsort(last.sequences, kind="stable")
     at = np.searchsorted(last.sequences, now.sequences, sorter=order)

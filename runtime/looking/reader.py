@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from errno import ENOENT
 from functools import partial
-from ipaddress import ip_address
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from ...compiler.manifest import (
     State,
     from_json,
 )
+from ...compiler.requests.ie_values import spell
 from ...compiler.requests.rules import Rule
 from .. import faults
 from ..agent.faults import overtaken
@@ -141,9 +141,11 @@ class Reader:
         self, epoch: int, cells: Mapping[str, Array], kinds: Collection[str] = ()
     ) -> Moment:
         """That of an epoch, by the cells as they were then. Its images may be overwritten."""
-        wanted = [kind for kind in self.manifest.rules if not kinds or kind.name in kinds]
-        rules = [self._rules(kind, slots_at(cells[kind.name], epoch)) for kind in wanted]
-        return Moment(self.manifest, epoch, self.port_numbers, rules)
+
+        def read(kind: RuleKind) -> Rules:
+            return self._rules(kind, slots_at(cells[kind.name], epoch))
+
+        return Moment(self.manifest, epoch, self.port_numbers, read, kinds)
 
     def moment_in(self, descriptor: int, kinds: Collection[str] = ()) -> Moment:
         """That of a memory file of `Writer.copies`. Its images may be overwritten."""
@@ -266,13 +268,9 @@ class Reader:
         """`held`: of what an entry holds, where a port's number is in host order."""
         if slot.type == "port":
             number = int.from_bytes(octets, sys.byteorder if held else "big")
-            return next((n for n, p in self.port_numbers.items() if p == number), str(number))
-        number = int.from_bytes(octets, "big")
-        if slot.type == "mac":
-            return number.to_bytes(6, "big").hex(":")
-        if slot.type in ("ip4", "ip6"):
-            return str(ip_address(octets))
-        return str(number)
+            names = {number: name for name, number in self.port_numbers.items()}
+            return names.get(number, f"port.{number}")
+        return spell(slot.type, int.from_bytes(octets, "big"))
 
     def _memory(self, name: str) -> memoryview:
         if name not in self._views:

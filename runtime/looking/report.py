@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...compiler.requests.rules import Reference
 
 if TYPE_CHECKING:
+    from ...compiler.manifest import State
+    from ..liveness.health import Quality
     from ..rules.moment import Counted, Moment
 
 Row = Sequence[str]
+#: Overlays by kind and id; None: it is not probed.
+Measured = Mapping[tuple[str, int], "Quality | None"]
+QUALITY = ("state", "loss", "delay", "jitter")
+NOT_MEASURED = "not measured"
 
 
 class Shown(NamedTuple):
     """A rule as it is shown. `packets` and `octets` are None where its kind does not count;
-    `owned`: it belongs to another rule, within whose text it stands."""
+    `owned`: it belongs to another rule, within whose text it stands: to `owner`."""
 
     kind: str
     id: int
@@ -24,6 +32,7 @@ class Shown(NamedTuple):
     packets: int | None = None
     octets: int | None = None
     owned: bool = False
+    owner: Reference | None = None
 
 
 class Statistics(NamedTuple):
@@ -40,7 +49,7 @@ def shown(rules: Iterable[Counted], moment: Moment) -> list[Shown]:
 
     return [
         Shown(rule.kind, rule.id, rule.name, format_rule(rule, moment.manifest, moment),
-              packets, octets, bool(rule.owner))
+              packets, octets, bool(rule.owner), moment.owner_of(rule))
         for rule, packets, octets, _ in rules
     ]  # fmt: skip
 
@@ -58,14 +67,72 @@ def table(head: Row, rows: Iterable[Row], right: frozenset[int]) -> str:
     )
 
 
-def rule_rows(rules: Iterable[Shown]) -> str:
-    """A line a rule: what it counted, then its text. Owned rules stand within their owners, and
-    again by themselves if they count."""
+def rule_rows(rules: Iterable[Shown], measured: Measured = MappingProxyType({})) -> str:
+    """A line a rule: what it counted, then its text. `measured`: of the rules that are overlays,
+    how they are."""
+    lines = list(_lines(list(rules)))
     rows = [
-        (number(rule.packets), number(rule.octets), rule.text)
-        for rule in rules if not rule.owned or rule.packets is not None
-    ]  # fmt: skip
-    return table(("packets", "bytes", "rule"), rows, frozenset((0, 1))) if rows else "no rules"
+        (number(rule.packets), number(rule.octets), *_quality(rule, measured), text)
+        for rule, text in lines
+    ]
+    between = QUALITY if any((rule.kind, rule.id) in measured for rule, _ in lines) else ()
+    right = frozenset((0, 1, 3, 4, 5)) if between else frozenset((0, 1))
+    return table(("packets", "bytes", *between, "rule"), rows, right) if rows else "no rules"
+
+
+def _lines(rules: Sequence[Shown]) -> Iterator[tuple[Shown, str]]:
+    """Rules and their texts, what a rule owns below it. The line of an owned rule is a comment of a
+    request, so that all texts together are one that creates the rules again."""
+    there = {Reference(rule.kind, rule.id) for rule in rules}
+    below: dict[Reference | None, list[Shown]] = {}
+    for rule in rules:
+        below.setdefault(rule.owner if rule.owner in there else None, []).append(rule)
+
+    def under(owner: Reference | None) -> Iterator[tuple[Shown, str]]:
+        for rule in below.pop(owner, ()):
+            if text := _text(rule, owner is not None):
+                yield rule, text
+            yield from under(Reference(rule.kind, rule.id))
+
+    return under(None)
+
+
+def _text(rule: Shown, below: bool) -> str:
+    """Of its line. `below`: its owner's line, which has its text, is above; empty: that says it
+    all."""
+    if not rule.owned:
+        return rule.text
+    if below and rule.packets is None:
+        return ""
+    owner = f"{rule.owner.kind} {rule.owner.id}" if rule.owner is not None else "another rule"
+    return f"// held by {owner}: {f'{rule.kind} {rule.id}' if below else rule.text}"
+
+
+def _quality(rule: Shown, measured: Measured) -> Row:
+    if not measured:
+        return ()
+    key = rule.kind, rule.id
+    return quality_cells(measured[key]) if key in measured else ("", "", "", "")
+
+
+def quality_cells(quality: Quality | None) -> Row:
+    """Of an overlay, under `QUALITY`."""
+    if quality is None or not quality.sent:
+        return (quality.state if quality is not None else NOT_MEASURED), "-", "-", "-"
+    delays = [f"{seconds * 1000:.3g} ms" for seconds in quality.delays or ()] or ["-", "-"]
+    return quality.state, f"{quality.loss:.0%}", *delays
+
+
+def quality_json(quality: Quality | None) -> dict[str, Any]:
+    """Loss 0 to 1, delay and jitter in seconds; null where nothing was measured."""
+    if quality is None:
+        return {"state": NOT_MEASURED}
+    found = asdict(quality)
+    if not quality.sent:
+        found["loss"] = None
+    if quality.delays is None:
+        found["delay"] = found["jitter"] = None
+    return found
 
 
 class Entry(NamedTuple):
@@ -81,7 +148,8 @@ def entry_rows(entries: Sequence[Entry]) -> str:
     if not entries:
         return "no entries"
     ages = entries[0].age is not None
-    head = [name for name, _ in entries[0].values] + ["age"] * ages
+    names = [name for name, _ in entries[0].values]
+    head = names + [_age_key(names)] * ages
     rows = [
         [value for _, value in e.values] + ([f"{e.age:.0f} s"] if e.age is not None else [])
         for e in entries
@@ -89,24 +157,43 @@ def entry_rows(entries: Sequence[Entry]) -> str:
     return table(head, rows, frozenset())
 
 
-def entry_json(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    return [dict(e.values) | ({} if e.age is None else {"age": round(e.age, 1)}) for e in entries]
+def entry_json(entries: Iterable[Entry], state: State) -> list[dict[str, Any]]:
+    """An object an entry: its slots by name, numbers as such; addresses and ports as text."""
+    slots = (*state.match, *state.gives)
+    numbers = {slot.name for slot in slots if slot.type[0] == "u"}
+    age = _age_key(slot.name for slot in slots)
+    return [
+        {name: int(value) if name in numbers else value for name, value in entry.values}
+        | ({age: round(entry.age, 1)} if entry.age is not None else {})
+        for entry in entries
+    ]
+
+
+def _age_key(names: Iterable[str]) -> str:
+    """What an entry's own age is called, where a slot may have that name: no slot has a dot."""
+    return "age" if "age" not in names else "entry.age"
 
 
 def number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def rule_json(rules: Iterable[Shown]) -> list[dict[str, Any]]:
-    """Each rule with its text and its counters."""
+def rule_json(
+    rules: Iterable[Shown], measured: Measured = MappingProxyType({})
+) -> list[dict[str, Any]]:
+    """Each rule with its text and its counters, and of overlays how they are."""
     found = []
     for rule in rules:
         entry: dict[str, Any] = {"kind": rule.kind, "id": rule.id}
         if rule.name:
             entry["name"] = rule.name
+        if rule.owner is not None:
+            entry["owner"] = rule.owner._asdict()
         entry["rule"] = rule.text
         if rule.packets is not None:
             entry |= {"packets": rule.packets, "bytes": rule.octets}
+        if (rule.kind, rule.id) in measured:
+            entry["health"] = quality_json(measured[rule.kind, rule.id])
         found.append(entry)
     return found
 
@@ -153,13 +240,13 @@ def statistics(
             rows.append((number(count), _rate(name, count, before, seconds), name))
     lines = [table(("packets", "per second", "event"), rows, frozenset((0, 1)))]
     rows = []
-    for rule in found.rules:
+    for rule, text in _lines(found.rules):
         name = f"{rule.kind} {rule.id}"
         while name in now:  # rules of a group share an id
             name += "'"
         packets = now[name] = rule.packets or 0
         rate = _rate(name, packets, before, seconds)
-        rows.append((number(rule.packets), number(rule.octets), rate, rule.text))
+        rows.append((number(rule.packets), number(rule.octets), rate, text))
     if rows:
         head = ("packets", "bytes", "per second", "rule")
         lines += ["", table(head, rows, frozenset((0, 1, 2)))]
@@ -184,9 +271,10 @@ def said_of(created: Sequence[Reference], count: int, changed: int, removed: int
     """What a request came to, on a line. `created`: the first of `count`."""
     parts = []
     if count:
-        shown = [f"{r.kind} {r.id}" for r in created[:8]]
-        if count > len(shown):
-            shown.append(f"and {count - len(shown):,} more")
+        # The entries of a group share an id.
+        shown = list(dict.fromkeys(f"{r.kind} {r.id}" for r in created[:8]))
+        if count > 8:
+            shown.append(f"and {count - 8:,} more")
         parts.append(f"created {', '.join(shown)}")
     if changed:
         parts.append(f"changed {changed:,} rule{'s' * (changed != 1)}")

@@ -7,31 +7,37 @@ meanwhile is seen before or after. Of a million rules that takes some tenths of 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ...compiler.manifest import Counter, RuleKind, State
 from ..agent.tally import Tallied, tallied
-from ..kernel.netlink import Counts, Netlink
+from ..intents.pushed import Pushed, posted_reports
+from ..kernel.netlink import Counts, Link, Netlink
 from ..liveness.board import Posted, posted
+from ..loading.ports import Port, Wanted
 from .reader import Reader
 
 Array = npt.NDArray[Any]
 
 
+#: Of a port's interface: it carries packets; it is set down; its link is; it has no XDP program; it
+#: is missing.
+PortState = Literal["up", "down", "no carrier", "no program", "gone"]
+
+
 @dataclass(frozen=True)
 class PortSample:
-    """A port and what the kernel counted of its interface; `counts` is None while that is missing.
-    `attached`: an XDP program is."""
+    """A port; `counts`: what the kernel counted of its interface, None while that is missing."""
 
     name: str
     role: str
     interface: str
-    attached: bool
+    state: PortState
     counts: Counts | None
 
 
@@ -59,7 +65,8 @@ class KindSample:
 class Sample:
     """`time` by the monotonic clock, in seconds; `build`: the digest of what is loaded; `states`:
     entries of each state table; `ports`: none of a pipeline of another network namespace;
-    `overlays`: those that an agent probes; `tally`: of requests, where an agent owns it."""
+    `overlays`: those that an agent probes; `tally`: of requests, where an agent owns it; `reports`:
+    what became of those that it pushes."""
 
     time: float
     name: str
@@ -71,6 +78,7 @@ class Sample:
     ports: list[PortSample]
     overlays: list[Posted] = field(default_factory=list)
     tally: Tallied | None = None
+    reports: Pushed | None = None
 
 
 def sample(reader: Reader, netlink: Netlink) -> Sample:
@@ -85,9 +93,10 @@ def sample(reader: Reader, netlink: Netlink) -> Sample:
         reader.events(),
         [_kind(reader, kind, revision) for kind in reader.manifest.rules],
         [(state, reader.count_entries(state)) for state in reader.manifest.states],
-        list(_ports(reader, netlink)),
+        list(_ports(reader, netlink.links())),
         posted(reader.name),
         tallied(reader.name),
+        posted_reports(reader.name),
     )
 
 
@@ -97,13 +106,24 @@ def _kind(reader: Reader, kind: RuleKind, revision: int) -> KindSample:
     return KindSample(kind, len(cells), reader.masks(kind, revision), cells, sequences, counts)
 
 
-def _ports(reader: Reader, netlink: Netlink) -> Iterator[PortSample]:
-    if not reader.here:
-        return
-    links = {link.name: link for link in netlink.links()}
-    for port in reader.ports:
-        link = links.get(port.interface)
-        role = reader.manifest.roles[port.role]
-        attached = link is not None and link.program != 0
+def _ports(reader: Reader, links: Iterable[Link]) -> Iterator[PortSample]:
+    return port_samples(reader.ports if reader.here else (), reader.manifest.roles, links)
+
+
+def port_samples(
+    ports: Iterable[Wanted | Port], roles: Sequence[str], links: Iterable[Link]
+) -> Iterator[PortSample]:
+    """Of each port, as its interface is among `links`."""
+    by_name = {link.name: link for link in links}
+    for port in ports:
+        link = by_name.get(port.interface)
         counts = link.counts if link is not None else None
-        yield PortSample(port.name, role, port.interface, attached, counts)
+        yield PortSample(port.name, roles[port.role], port.interface, _state(link), counts)
+
+
+def _state(link: Link | None) -> PortState:
+    if link is None:
+        return "gone"
+    if not link.program:
+        return "no program"
+    return "down" if not link.up else "up" if link.carrier else "no carrier"

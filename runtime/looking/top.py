@@ -16,10 +16,9 @@ from .. import faults
 from ..card.reader import reader_of
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Counts, Netlink
-from ..liveness.board import Posted
 from .metrics import busiest, gained
 from .reader import Reader
-from .report import table
+from .report import QUALITY, quality_cells, table
 from .sampling import KindSample, PortSample, Sample, sample
 
 #: Up to so many rules a pipeline's rules are shown by their texts; of more, by their ids.
@@ -71,12 +70,17 @@ class Look:
         if now.ports:
             out += _table(_PORTS, _port_rows(now.ports, before.ports, seconds), range(3, 9))
         if now.overlays:
-            lines = _table(_OVERLAYS, [_overlay_row(each) for each in now.overlays], range(2, 5))
+            lines = _table(
+                _OVERLAYS, [(o.name, *quality_cells(o.quality)) for o in now.overlays], range(2, 5)
+            )
             dead = [False, *(each.quality.state == "dead" for each in now.overlays)]
             hued = zip(lines, dead, strict=True)
             out += [Line(""), *(x._replace(hue=ERROR) if bad else x for x, bad in hued)]
         kinds = _kind_rows(now.kinds, before.kinds, seconds)
         out += [Line(""), *_table(_KINDS, kinds, range(1, 5))]
+        if now.states:
+            states = [(s.name, f"{count:,} of {s.capacity:,}") for s, count in now.states]
+            out += [Line(""), *_table(_STATES, states, range(1, 2))]
         if self.rules:
             rows = [(_short(r.packets), _short(r.octets * 8), r.text) for r in self.rules]
             out += [Line(""), *_table(_RULES, rows, range(2))]
@@ -131,8 +135,9 @@ def _busiest(reader: Reader, now: Sample, before: Sample, most: int) -> list[Bus
 # ---- rows -----------------------------------------------------------------------------------
 
 _PORTS = ("port", "role", "interface", "in/s", "bits/s", "drops/s", "out/s", "bits/s", "drops/s")
-_OVERLAYS = ("overlay", "state", "loss", "delay", "jitter")
+_OVERLAYS = ("overlay", *QUALITY)
 _KINDS = ("kind", "packets/s", "bits/s", "rules", "masks")
+_STATES = ("state", "entries")
 _RULES = ("packets/s", "bits/s", "busiest rules")
 _GRAVE = ("drop: ", "malformed: ")
 
@@ -153,19 +158,13 @@ def _port_rows(
             continue
         pairs = zip(port.counts, last.get(port.name) or port.counts, strict=True)
         rates = dict(zip(Counts._fields, ((n - was) / seconds for n, was in pairs), strict=True))
-        interface = port.interface if port.attached else f"{port.interface} (no program)"
+        interface = port.interface + (f" ({port.state})" if port.state != "up" else "")
         cells = [
             _short(rates[f"{way}_{what}"] * (8 if what == "bytes" else 1))
             for way in ("rx", "tx") for what in ("packets", "bytes", "dropped")
         ]  # fmt: skip
         rows.append((port.name, port.role, interface, *cells))
     return rows
-
-
-def _overlay_row(now: Posted) -> Sequence[str]:
-    quality = now.quality
-    delays = (f"{seconds * 1000:.3g} ms" for seconds in (quality.delay, quality.jitter))
-    return now.name, quality.state, f"{quality.loss:.0%}", *delays
 
 
 def _kind_rows(

@@ -144,7 +144,7 @@ class ListPart(_message.Message):
     def __init__(self, rules: _Optional[_Iterable[_Union[Rule, _Mapping]]] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class Rule(_message.Message):
-    __slots__ = ("kind", "id", "name", "text", "request", "packets", "octets", "owned", "sizes")
+    __slots__ = ("kind", "id", "name", "text", "request", "packets", "octets", "owned", "sizes", "owner")
     KIND_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -154,6 +154,7 @@ class Rule(_message.Message):
     OCTETS_FIELD_NUMBER: _ClassVar[int]
     OWNED_FIELD_NUMBER: _ClassVar[int]
     SIZES_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
     kind: str
     id: int
     name: str
@@ -163,7 +164,8 @@ class Rule(_message.Message):
     octets: int
     owned: bool
     sizes: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., request: _Optional[bytes] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., owned: _Optional[bool] = ..., sizes: _Optional[_Iterable[int]] = ...) -> None: ...
+    owner: Reference
+    def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., text: _Optional[str] = ..., request: _Optional[bytes] = ..., packets: _Optional[int] = ..., octets: _Optional[int] = ..., owned: _Optional[bool] = ..., sizes: _Optional[_Iterable[int]] = ..., owner: _Optional[_Union[Reference, _Mapping]] = ...) -> None: ...
 
 class EntriesRequest(_message.Message):
     __slots__ = ("pipeline", "state")
@@ -374,23 +376,51 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("version", "pid", "started", "acknowledge", "pipelines", "findings")
+    __slots__ = ("version", "pid", "started", "acknowledge", "pipelines", "findings", "clients", "journal", "certificates")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
     STARTED_FIELD_NUMBER: _ClassVar[int]
     ACKNOWLEDGE_FIELD_NUMBER: _ClassVar[int]
     PIPELINES_FIELD_NUMBER: _ClassVar[int]
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    JOURNAL_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     version: str
     pid: int
     started: float
     acknowledge: str
     pipelines: _containers.RepeatedCompositeFieldContainer[PipelineStatus]
     findings: _containers.RepeatedCompositeFieldContainer[Finding]
-    def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., started: _Optional[float] = ..., acknowledge: _Optional[str] = ..., pipelines: _Optional[_Iterable[_Union[PipelineStatus, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
+    clients: int
+    journal: Journal
+    certificates: _containers.RepeatedCompositeFieldContainer[Certificate]
+    def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., started: _Optional[float] = ..., acknowledge: _Optional[str] = ..., pipelines: _Optional[_Iterable[_Union[PipelineStatus, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., clients: _Optional[int] = ..., journal: _Optional[_Union[Journal, _Mapping]] = ..., certificates: _Optional[_Iterable[_Union[Certificate, _Mapping]]] = ...) -> None: ...
+
+class Journal(_message.Message):
+    __slots__ = ("directory", "size", "synced", "writable")
+    DIRECTORY_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    SYNCED_FIELD_NUMBER: _ClassVar[int]
+    WRITABLE_FIELD_NUMBER: _ClassVar[int]
+    directory: str
+    size: int
+    synced: float
+    writable: bool
+    def __init__(self, directory: _Optional[str] = ..., size: _Optional[int] = ..., synced: _Optional[float] = ..., writable: _Optional[bool] = ...) -> None: ...
+
+class Certificate(_message.Message):
+    __slots__ = ("name", "subject", "ends")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    ENDS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    subject: str
+    ends: float
+    def __init__(self, name: _Optional[str] = ..., subject: _Optional[str] = ..., ends: _Optional[float] = ...) -> None: ...
 
 class PipelineStatus(_message.Message):
-    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings", "overlays")
+    __slots__ = ("pipeline", "program", "digest", "revision", "ports", "kinds", "findings", "overlays", "unprobed", "release", "congestion", "states", "reports")
     PIPELINE_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -399,6 +429,11 @@ class PipelineStatus(_message.Message):
     KINDS_FIELD_NUMBER: _ClassVar[int]
     FINDINGS_FIELD_NUMBER: _ClassVar[int]
     OVERLAYS_FIELD_NUMBER: _ClassVar[int]
+    UNPROBED_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
+    CONGESTION_FIELD_NUMBER: _ClassVar[int]
+    STATES_FIELD_NUMBER: _ClassVar[int]
+    REPORTS_FIELD_NUMBER: _ClassVar[int]
     pipeline: str
     program: str
     digest: str
@@ -407,7 +442,58 @@ class PipelineStatus(_message.Message):
     kinds: _containers.RepeatedCompositeFieldContainer[KindCount]
     findings: _containers.RepeatedCompositeFieldContainer[Finding]
     overlays: _containers.RepeatedCompositeFieldContainer[Overlay]
-    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ...) -> None: ...
+    unprobed: _containers.RepeatedCompositeFieldContainer[Overlay]
+    release: int
+    congestion: Congestion
+    states: _containers.RepeatedCompositeFieldContainer[StateCount]
+    reports: PushedReports
+    def __init__(self, pipeline: _Optional[str] = ..., program: _Optional[str] = ..., digest: _Optional[str] = ..., revision: _Optional[int] = ..., ports: _Optional[_Iterable[_Union[Port, _Mapping]]] = ..., kinds: _Optional[_Iterable[_Union[KindCount, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., overlays: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., unprobed: _Optional[_Iterable[_Union[Overlay, _Mapping]]] = ..., release: _Optional[int] = ..., congestion: _Optional[_Union[Congestion, _Mapping]] = ..., states: _Optional[_Iterable[_Union[StateCount, _Mapping]]] = ..., reports: _Optional[_Union[PushedReports, _Mapping]] = ...) -> None: ...
+
+class StateCount(_message.Message):
+    __slots__ = ("state", "entries", "capacity")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    state: str
+    entries: int
+    capacity: int
+    def __init__(self, state: _Optional[str] = ..., entries: _Optional[int] = ..., capacity: _Optional[int] = ...) -> None: ...
+
+class PushedReports(_message.Message):
+    __slots__ = ("otlp", "sent", "dropped", "failed", "tried", "why")
+    OTLP_FIELD_NUMBER: _ClassVar[int]
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    FAILED_FIELD_NUMBER: _ClassVar[int]
+    TRIED_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    otlp: str
+    sent: int
+    dropped: int
+    failed: int
+    tried: float
+    why: str
+    def __init__(self, otlp: _Optional[str] = ..., sent: _Optional[int] = ..., dropped: _Optional[int] = ..., failed: _Optional[int] = ..., tried: _Optional[float] = ..., why: _Optional[str] = ...) -> None: ...
+
+class Congestion(_message.Message):
+    __slots__ = ("congested", "since", "why", "diverted")
+    CONGESTED_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    DIVERTED_FIELD_NUMBER: _ClassVar[int]
+    congested: bool
+    since: float
+    why: str
+    diverted: _containers.RepeatedCompositeFieldContainer[Diverted]
+    def __init__(self, congested: _Optional[bool] = ..., since: _Optional[float] = ..., why: _Optional[str] = ..., diverted: _Optional[_Iterable[_Union[Diverted, _Mapping]]] = ...) -> None: ...
+
+class Diverted(_message.Message):
+    __slots__ = ("cpu", "part")
+    CPU_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    cpu: int
+    part: float
+    def __init__(self, cpu: _Optional[int] = ..., part: _Optional[float] = ...) -> None: ...
 
 class Overlay(_message.Message):
     __slots__ = ("kind", "id", "name", "state", "since", "loss", "delay", "jitter", "sent", "answered")
@@ -442,7 +528,7 @@ class Overlay(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., id: _Optional[int] = ..., name: _Optional[str] = ..., state: _Optional[_Union[Overlay.State, str]] = ..., since: _Optional[float] = ..., loss: _Optional[float] = ..., delay: _Optional[float] = ..., jitter: _Optional[float] = ..., sent: _Optional[int] = ..., answered: _Optional[int] = ...) -> None: ...
 
 class Port(_message.Message):
-    __slots__ = ("name", "number", "role", "interface", "vlan", "ifindex", "mtu", "mac")
+    __slots__ = ("name", "number", "role", "interface", "vlan", "ifindex", "mtu", "mac", "attached", "counts", "state")
     NAME_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
@@ -451,6 +537,9 @@ class Port(_message.Message):
     IFINDEX_FIELD_NUMBER: _ClassVar[int]
     MTU_FIELD_NUMBER: _ClassVar[int]
     MAC_FIELD_NUMBER: _ClassVar[int]
+    ATTACHED_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
     name: str
     number: int
     role: str
@@ -459,7 +548,30 @@ class Port(_message.Message):
     ifindex: int
     mtu: int
     mac: str
-    def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ..., role: _Optional[str] = ..., interface: _Optional[str] = ..., vlan: _Optional[int] = ..., ifindex: _Optional[int] = ..., mtu: _Optional[int] = ..., mac: _Optional[str] = ...) -> None: ...
+    attached: bool
+    counts: PortCounts
+    state: str
+    def __init__(self, name: _Optional[str] = ..., number: _Optional[int] = ..., role: _Optional[str] = ..., interface: _Optional[str] = ..., vlan: _Optional[int] = ..., ifindex: _Optional[int] = ..., mtu: _Optional[int] = ..., mac: _Optional[str] = ..., attached: _Optional[bool] = ..., counts: _Optional[_Union[PortCounts, _Mapping]] = ..., state: _Optional[str] = ...) -> None: ...
+
+class PortCounts(_message.Message):
+    __slots__ = ("rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
+    RX_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    TX_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    RX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    RX_ERRORS_FIELD_NUMBER: _ClassVar[int]
+    TX_ERRORS_FIELD_NUMBER: _ClassVar[int]
+    RX_DROPPED_FIELD_NUMBER: _ClassVar[int]
+    TX_DROPPED_FIELD_NUMBER: _ClassVar[int]
+    rx_packets: int
+    tx_packets: int
+    rx_bytes: int
+    tx_bytes: int
+    rx_errors: int
+    tx_errors: int
+    rx_dropped: int
+    tx_dropped: int
+    def __init__(self, rx_packets: _Optional[int] = ..., tx_packets: _Optional[int] = ..., rx_bytes: _Optional[int] = ..., tx_bytes: _Optional[int] = ..., rx_errors: _Optional[int] = ..., tx_errors: _Optional[int] = ..., rx_dropped: _Optional[int] = ..., tx_dropped: _Optional[int] = ...) -> None: ...
 
 class SchemaRequest(_message.Message):
     __slots__ = ("pipeline",)

@@ -58,6 +58,7 @@ _DEAR = 20.0
 #: come at once then. Often is so many requests in so many seconds: who only looks on slows nobody.
 SHARED, AT_ONCE = 10.0, 0.01
 OFTEN, _LATELY = 20, 1.0
+_RECENT = 60.0  # seconds
 _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check", "Health.List")
 
 
@@ -155,6 +156,12 @@ class Guard:
         finally:
             self._running.pop(context, None)
             self._leave(who, client, timed, lasting)
+
+    def clients(self) -> int:
+        """How many have a call going, or called in the last minute."""
+        now = time.monotonic()
+        with self._lock:
+            return sum(c.calls > 0 or now - c.filled < _RECENT for c in self._clients.values())
 
     def cut_off(self) -> None:
         """Others are revoked now: end what they have going."""

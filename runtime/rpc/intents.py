@@ -66,12 +66,12 @@ class IntentMethods:
             due = time.monotonic()
             while True:
                 intents = self.agent.intents.told(owner.name, request.ids)
-                yield reports(reporter.report(intents, self._counts(owner, intents)))
+                yield reports(reporter.report(intents, self.counts(owner, intents)))
                 due += period
                 if ended.wait(max(0.0, due - time.monotonic())):
                     return
 
-    def _counts(self, owner: Owner, intents: Sequence[Intent]) -> Counts:
+    def counts(self, owner: Owner, intents: Sequence[Intent]) -> Counts:
         """Of their rules, counted by the reader."""
         rules = {Reference(made.kind, made.id) for intent in intents for made in intent.rules}
         if not rules:

@@ -114,6 +114,9 @@ class Listing:
         rule, packets, octets, sizes = counted
         made = pb.Rule(kind=rule.kind, id=rule.id, name=rule.name, packets=packets, octets=octets,
                        owned=bool(rule.owner), sizes=sizes)  # fmt: skip
+        owner = self.moment.owner_of(rule)
+        if owner is not None:
+            made.owner.kind, made.owner.id = owner
         if self.wanted.text:
             made.text = item_text(rule_item(rule, self.moment.kinds, self.moment))
         if self.wanted.request:
@@ -148,6 +151,16 @@ def stats(reader: Reader) -> pb.StatsReply:
             pb.KindCount(kind=kind.name, rules=counts[kind.name], capacity=kind.capacity)
             for kind in reader.manifest.rules
         ],
+    )
+
+
+def states(reader: Reader) -> pb.PipelineStatus:
+    """How full state tables are, as a part of the pipeline's status."""
+    return pb.PipelineStatus(
+        states=[
+            pb.StateCount(state=s.name, entries=reader.count_entries(s), capacity=s.capacity)
+            for s in reader.manifest.states
+        ]
     )
 
 

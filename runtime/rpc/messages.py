@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ...compiler.requests.rules import Reference, Rule
 from ...lang.request import Request
 from ..agent import events
 from ..agent.outcome import Outcome
+from ..intents.pushed import Pushed, posted_reports
 from ..looking.report import Entry, Shown
+from ..looking.sampling import PortSample, port_samples
 from . import control_pb2 as pb
 from .failures import diagnostic_of, finding, findings
 
 if TYPE_CHECKING:
     from ..agent.agent import PipelineStatus
+    from ..congestion.watcher import Status as Congestion
+    from ..intents.push_settings import Push
+    from ..kernel.netlink import Link
     from ..liveness.health import Quality
     from ..loading.ports import Port
 
@@ -55,7 +62,8 @@ def outcome(reply: pb.ApplyReply, request: Request | None = None) -> Outcome:
 def shown(rule: pb.Rule) -> Shown:
     packets = rule.packets if rule.HasField("packets") else None
     octets = rule.octets if rule.HasField("octets") else None
-    return Shown(rule.kind, rule.id, rule.name, rule.text, packets, octets, rule.owned)
+    owner = Reference(rule.owner.kind, rule.owner.id) if rule.HasField("owner") else None
+    return Shown(rule.kind, rule.id, rule.name, rule.text, packets, octets, rule.owned, owner)
 
 
 def entry(found: pb.Entry) -> Entry:
@@ -78,17 +86,48 @@ def overlay(rule: Rule, quality: Quality) -> pb.Overlay:
     )  # fmt: skip
 
 
-def status(found: PipelineStatus) -> pb.PipelineStatus:
+def status(found: PipelineStatus, links: Iterable[Link] = ()) -> pb.PipelineStatus:
+    """With `links`, interfaces, also how its ports are."""
     manifest = found.manifest
     roles = manifest.roles if manifest is not None else ()
+    ports = [port(p, roles[p.role]) for p in found.ports]
+    if links := list(links):
+        for made, seen in zip(ports, port_samples(found.ports, roles, links), strict=True):
+            _add_counts(made, seen)
     return pb.PipelineStatus(
         pipeline=found.name, program=manifest.pipeline if manifest is not None else "",
         digest=manifest.digest if manifest is not None else "",
-        revision=found.revision, ports=[port(p, roles[p.role]) for p in found.ports],
+        revision=found.revision, ports=ports,
         kinds=[pb.KindCount(kind=k.kind, rules=k.rules, capacity=k.capacity) for k in found.kinds],
         findings=map(finding, found.findings),
         overlays=[overlay(rule, quality) for rule, quality in found.overlays],
+        unprobed=[pb.Overlay(kind=r.kind, id=r.id, name=r.name) for r in found.unprobed],
+        release=found.release, congestion=_congestion(found.congestion),
+        reports=_reports(found.name, found.reports),
     )  # fmt: skip
+
+
+def _add_counts(made: pb.Port, seen: PortSample) -> None:
+    made.attached = seen.state not in ("no program", "gone")
+    made.state = seen.state
+    if seen.counts is not None:
+        names = [field.name for field in pb.PortCounts.DESCRIPTOR.fields]
+        made.counts.CopyFrom(pb.PortCounts(**{n: getattr(seen.counts, n) for n in names}))
+
+
+def _congestion(found: Congestion | None) -> pb.Congestion | None:
+    if found is None:
+        return None
+    diverted = [pb.Diverted(cpu=cpu, part=part) for cpu, part in found.diverted.items()]
+    return pb.Congestion(
+        congested=found.congested, since=found.since, why=found.why, diverted=diverted
+    )
+
+
+def _reports(pipeline: str, settings: Push | None) -> pb.PushedReports | None:
+    if settings is None:
+        return None
+    return pb.PushedReports(otlp=settings.otlp, **asdict(posted_reports(pipeline) or Pushed()))
 
 
 def event(told: events.Event) -> pb.Event:

@@ -37,7 +37,7 @@ from . import listing
 from .failures import failure
 
 PART, END, FAILED, COPIED = range(4)
-METHODS = ("List", "Get", "Stats", "Entries")
+METHODS = ("List", "Get", "Stats", "Entries", "States")
 FRAME = struct.Struct("<BI")
 DIGEST = 64
 #: Calls that may last at a time, as their clients read; others wait. More than one client may have
@@ -116,6 +116,7 @@ class _Call:
     def _parts(self, digest: str, octets: bytes) -> Iterator[Message]:
         answers: dict[str, Callable[[str, bytes], Iterator[Message]]] = {
             "List": self._list, "Get": self._get, "Stats": self._stats, "Entries": self._entries,
+            "States": self._states,
         }  # fmt: skip
         return answers[self.method](digest, octets)
 
@@ -140,6 +141,10 @@ class _Call:
     def _stats(self, digest: str, octets: bytes) -> Iterator[Message]:
         with reader_of(pb.StatsRequest.FromString(octets).pipeline) as reader:
             yield listing.stats(reader)
+
+    def _states(self, digest: str, octets: bytes) -> Iterator[Message]:
+        with reader_of(pb.StatsRequest.FromString(octets).pipeline) as reader:
+            yield listing.states(reader)
 
     def _entries(self, digest: str, octets: bytes) -> Iterator[Message]:
         asked = pb.EntriesRequest.FromString(octets)

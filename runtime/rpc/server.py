@@ -52,9 +52,11 @@ class Server:
 
     def __init__(self, service: Service, limits: Limits = Limits()) -> None:  # noqa: B008
         # Streams and watches hold a thread each: there are always some for the others.
+        self._service = service
         threads = Fair(limits.all_lasting + SPARE, EACH)
         self._server = grpc.server(threads, options=_OPTIONS)
         self._guard = guard = Guard(limits)
+        service.clients = guard.clients
         self._health = health.HealthServicer()
         own = [service.full_name for service in SERVICES]
         told = reflection.ReflectionServicer((*own, HEALTH.full_name, REFLECTION.full_name))
@@ -69,6 +71,7 @@ class Server:
         """At `HOST:PORT` for clients with certificates. `identity`: see `certs.read_identity`, with
         `revoked` beside it; the files are read again when they have changed. Raises `Refused`."""
         first = _Fresh(identity)
+        self._service.identity = identity
         self._guard.revoked = self._revoked = Revoked(identity.parent / REVOKED)
         fetch: Any = first.changed  # None is allowed, whatever the stubs say
         credentials = grpc.dynamic_ssl_server_credentials(first.now(), fetch, True)

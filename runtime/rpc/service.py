@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -13,10 +15,12 @@ import grpc
 from ...lang.diagnostics import Refused
 from ...lang.source import Source
 from ..agent import faults
-from ..agent.agent import Agent, status_of
+from ..agent.agent import Agent, PipelineStatus, status_of
 from ..agent.outcome import Outcome
 from ..agent.owner import Wish
+from ..certs import endings
 from ..faults import refused
+from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from . import control_pb2 as pb
 from . import messages
@@ -38,6 +42,9 @@ class Service(IntentMethods):
     def __init__(self, agent: Agent, metrics: socket.socket | None = None) -> None:
         """`metrics`: see `Readers`."""
         self.agent, self.readers = agent, Readers(metrics)
+        #: Of the server's: how many clients there are, and the identity that it shows by TCP.
+        self.clients: Callable[[], int] = lambda: 0
+        self.identity: Path | None = None
         self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
 
     # ---- changing ---------------------------------------------------------------------------
@@ -142,12 +149,40 @@ class Service(IntentMethods):
 
     def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
         store = self.agent.store
+        with Netlink() as netlink:
+            links = netlink.links()
         return pb.StatusReply(
             version=version("helioc"), pid=self.agent.pid, started=self.agent.started,
             acknowledge=store.acknowledge if store is not None else "none",
-            pipelines=map(messages.status, self.agent.status()),
-            findings=findings(self.agent.findings),
+            pipelines=[self._status(each, links) for each in self.agent.status()],
+            findings=findings(self.agent.findings), clients=self.clients(),
+            journal=self._journal(), certificates=self._certificates(),
         )  # fmt: skip
+
+    def _status(self, found: PipelineStatus, links: Sequence[Link]) -> pb.PipelineStatus:
+        made = messages.status(found, links)
+        if found.manifest is not None and found.manifest.states:
+            # The reader counts: a large table takes a while.
+            with suppress(Refused):  # unloaded, or upgraded, in this moment
+                (states,) = self._read("States", pb.StatsRequest(pipeline=found.name), False)
+                made.MergeFromString(states)
+        return made
+
+    def _journal(self) -> pb.Journal | None:
+        store = self.agent.store
+        if store is None:
+            return None
+        return pb.Journal(
+            directory=str(store.directory), size=store.size, synced=self.agent.synced(),
+            writable=self.agent.journalled,
+        )  # fmt: skip
+
+    def _certificates(self) -> list[pb.Certificate]:
+        if self.identity is None:
+            return []
+        with suppress(Refused):  # they are being replaced
+            return [pb.Certificate(**each._asdict()) for each in endings(self.identity)]
+        return []
 
     def GetSchema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaReply:
         owner = self.agent.owner(request.pipeline)

@@ -5,7 +5,7 @@ Of a million rules that costs a copy of their images, and no more until somebody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...compiler.manifest import Manifest, RuleKind
 from ...compiler.requests.ie_values import fold
 from ...compiler.requests.rulekinds import Kind
-from ...compiler.requests.rules import Rule
+from ...compiler.requests.rules import Reference, Rule
 from .images import HEAD, NAME_OCTETS, ImageCodec, of_heads
 from .tables import EPOCHS, SLOT
 
@@ -67,6 +67,17 @@ class Rules:
 
     def __len__(self) -> int:
         return len(self.cells)
+
+    @cached_property
+    def owned(self) -> bool:
+        """Whether another rule owns one of these. Asked before `detach`."""
+        return bool(of_heads("owner", self._images, self.slots).any())
+
+    @cached_property
+    def by_sequence(self) -> tuple[Array, Array]:
+        """Sequences in order, and the ids of their rules."""
+        order = np.argsort(self.sequences)
+        return self.sequences[order], self.ids[order]
 
     def detach(self) -> None:
         """Copy the images: what is written from now on is not seen."""
@@ -122,15 +133,29 @@ def _references(manifest: Manifest, kind: RuleKind) -> Iterator[str]:
         yield from (to for to in manifest.element(name).references if to != "port")
 
 
+def _may_own(kind: RuleKind, kinds: Collection[str]) -> bool:
+    """Whether a rule of this kind may own one of these."""
+    spread = (kind.spread.kind,) if kind.spread is not None else ()
+    return any(each in kinds for each in (*kind.alternatives, *spread))
+
+
 class Moment:
-    """All of them, or those of some kinds, and what texts need: `get`, `by_name`, `kinds` and
-    `port_names`, as a rule book has them."""
+    """All of them, or those of some kinds, and what texts need: `get`, `group`, `by_name`, `kinds`
+    and `port_names`, as a rule book has them."""
 
     def __init__(
-        self, manifest: Manifest, revision: int, ports: Mapping[str, int], rules: Iterable[Rules]
-    ) -> None:
+        self, manifest: Manifest, revision: int, ports: Mapping[str, int],
+        read: Callable[[RuleKind], Rules], kinds: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        """`read`: those of a kind; `kinds`: of these only."""
         self.manifest, self.revision = manifest, revision
-        self.tables = {found.kind.name: found for found in rules}
+        self.tables = {k.name: read(k) for k in manifest.rules if not kinds or k.name in kinds}
+        owned = {name for name, table in self.tables.items() if table.owned}
+        # Of the kinds of their owners no more than ids and sequences are read.
+        self._owners = [
+            self.tables[k.name] if k.name in self.tables else read(k)
+            for k in manifest.rules if _may_own(k, owned)
+        ]  # fmt: skip
         self.kinds = {r.name: Kind(manifest, r, ports) for r in manifest.rules}
         self.port_names = {number: name for name, number in ports.items()}
 
@@ -153,6 +178,20 @@ class Moment:
         table = self.tables.get(kind)
         rows = table.rows_of(id_) if table is not None else ()
         return table.rule(rows[0]) if table is not None and rows else None
+
+    def owner_of(self, rule: Rule) -> Reference | None:
+        """The rule that owns it."""
+        for table in self._owners if rule.owner else ():
+            sequences, ids = table.by_sequence
+            at = int(np.searchsorted(sequences, np.uint64(rule.owner)))
+            if at < len(sequences) and int(sequences[at]) == rule.owner:
+                return Reference(table.kind.name, int(ids[at]))
+        return None
+
+    def group(self, kind: str, id_: int) -> list[Rule]:
+        """The rules of that id, oldest first."""
+        table = self.tables.get(kind)
+        return [table.rule(row) for row in table.rows_of(id_)] if table is not None else []
 
     def by_name(self, kind: str, name: str) -> Rule | None:
         table = self.tables.get(kind)

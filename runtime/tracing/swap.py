@@ -34,6 +34,7 @@ from ..loading.releases import (
     this_namespace,
     traces_left,
 )
+from ..loading.room import load_object
 from ..places import RUN
 from . import faults
 from .tracer import Tracer
@@ -125,7 +126,7 @@ def _install(
         if path.name in specs and path.name != "scratch":
             with Map.open_pinned(path) as table:
                 loaded.reuse(path.name, table)
-    loaded.load()
+    load_object(manifest, loaded)
     maps, programs = loaded.maps(), loaded.programs()
     join_stages(manifest, maps, programs)
     for name, table in maps.items():

@@ -16,7 +16,7 @@ Differences = Iterator[Difference]
 def _pair(
     place: str, both: Sequence[str], concern: Concern | None = None, most: int = 0
 ) -> Difference:
-    return Difference(place, both[0], both[1], concern, "", most)
+    return Difference(place, both[0], both[1], concern, None, most)
 
 
 def compare(old: Manifest, new: Manifest, answers: Answers | None = None) -> SchemaChange:
@@ -42,7 +42,7 @@ def compare(old: Manifest, new: Manifest, answers: Answers | None = None) -> Sch
 def _pipelines(old: Manifest, new: Manifest, answers: Answers) -> Differences:
     if old.pipeline != new.pipeline:
         concern = None if answers.pipeline == new.pipeline else ALWAYS
-        answer = f"pipeline: {new.pipeline}"
+        answer = "pipeline", new.pipeline
         yield Difference("pipeline", old.pipeline, new.pipeline, concern, answer)
     stages = [", ".join(dict.fromkeys(p.stage for p in m.programs)) for m in (old, new)]
     for place, both in (("stages", stages), ("default", [old.default, new.default])):
@@ -54,7 +54,7 @@ def _ports(old: Manifest, new: Manifest, answers: Answers) -> Differences:
     wanted = {role: answers.ports.get(role, role) for role in old.roles}
     for role, now in wanted.items():
         if now not in new.roles:
-            answer = f"ports: {{{role}: …}}"
+            answer = "ports", f"{role}: …"
             yield Difference(f"ports {role}", role, _NONE, ("port", role), answer)
         elif now != role:
             yield Difference(f"ports {role}", role, now)
@@ -127,7 +127,7 @@ class _Kinds:
         other = self.change.new
         if other is None:
             given_up = self.answers.kind(self.name) is None
-            answer = f"kinds: {{{self.name}: ~}}"
+            answer = "kinds", f"{self.name}: ~"
             concern = None if given_up else self.all
             yield Difference(self.name, _size(self.kind), _NONE, concern, answer)
             return
@@ -192,12 +192,12 @@ class _Kinds:
             return Difference(place, _NONE, f"{said}; {default} where a rule lacks it")
         concern = self.all if needed else None
         said += ", needed" * needed
-        return Difference(place, _NONE, said, concern, f"defaults: {{{place}: …}}")
+        return Difference(place, _NONE, said, concern, ("defaults", f"{place}: …"))
 
     def _element(self, name: str, running: str, wanted: str | None, becomes: str) -> Differences:
         """An element in its place; `becomes` is empty where the new build has none there."""
         place, concern = f"{self.name}.{name}", (self.name, name)
-        answer = f"elements: {{{place}: ~}}"
+        answer = "elements", f"{place}: ~"
         if wanted is None:
             yield Difference(place, running, "given up")
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...compiler.requests.ie_values import Fault
 from ...compiler.requests.rules import Rule
@@ -29,11 +29,21 @@ def incompatible(change: SchemaChange, usage: Usage) -> Diagnostic:
     what = "a part" if len(found) == 1 else f"{len(found)} parts"
     lines = ["nothing was changed; this is the difference:", difference(change, usage)]
     if answers:
-        lines += ["a file for --mapping says what becomes of it:", *answers]
+        lines += ["a file for --mapping says what becomes of it:", *_mapping(answers)]
     if len(answers) < len(found):
         lines.append("delete the rules that have no place, or keep to what the running build has")
     title = f"the new build has no place for {what} of what is in force"
     return Diagnostic("H0790", title, (), "\n".join(lines))
+
+
+def _mapping(answers: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A line of the file for each section."""
+    sections = dict[str, list[str]]()
+    for section, entry in answers:
+        sections.setdefault(section, []).append(entry)
+    for section, entries in sections.items():
+        said = ", ".join(dict.fromkeys(entries))
+        yield f"{section}: {said}" if section == "pipeline" else f"{section}: {{{said}}}"
 
 
 def untranslatable(faults: Sequence[tuple[Rule, Fault]]) -> list[Diagnostic]:

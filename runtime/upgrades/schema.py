@@ -40,13 +40,13 @@ class Answers:
 @dataclass(frozen=True)
 class Difference:
     """One of them, for a reader. More than `most` rules of its `concern` have no place in the new
-    build, unless a mapping file says `answer`."""
+    build, unless a mapping file has `answer`: a section and what to say there."""
 
     place: str
     running: str
     becomes: str
     concern: Concern | None = None
-    answer: str = ""
+    answer: tuple[str, str] | None = None
     most: int = 0
 
     def lost(self, usage: Usage) -> int:

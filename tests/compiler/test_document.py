@@ -67,3 +67,21 @@ def test_without_graphviz_the_graph_is_text(
     assert "<pre>digraph &quot;guard&quot;" in (tmp_path / "a.html").read_text()
     assert '```dot\ndigraph "guard"' in (tmp_path / "a.md").read_text()
     assert not (tmp_path / "a.svg").exists()
+
+
+def test_a_page_says_which_updates_may_be_lost(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "tour" / "guard.hp").read_text()
+    body = text.index("  stage ")
+    (tmp_path / "counting.hp").write_text(
+        f"{text[:body]}  state SEEN [16] {{ match protocol : u8 gives packets : u32 }}\n"
+        f"{text[body:]}".replace("run parser ->", "run parser -> counting ->").replace(
+            "  stage ",
+            "  stage counting { if ipv4 { recall SEEN(protocol = ipv4.protocol) else { pass }"
+            " remember SEEN(protocol = ipv4.protocol, packets = SEEN.packets >> 1) } }\n  stage ",
+            1,
+        )
+    )
+    assert "`counting` remembers in `SEEN` what follows from the value before" in run(
+        str(tmp_path / "counting.hp")
+    )
+    assert "what follows from the value before" not in run(GUARD)

@@ -123,6 +123,8 @@ def test_one_damaged_value(place: Place, value: object, delete: bool) -> None:
         (("rules", 0, "capacity"), 0, "`capacity` is 0"),
         (("rules", 0, "record", 0, "size"), 3, "octets, not"),
         (("rules", 1, "match", 0, "position"), 1 << 20, "outside of the key"),
+        (("rules", 0, "key_size"), 1 << 40, "`key_size` is 1099511627776, not a multiple of 4"),
+        (("elements", 12, "most"), 3, "is matched, and holds several values"),
         (("rules", 1, "filter"), 1000, "not a power of two"),
         (("rules", 0, "fixed"), ["00", "ff"], "are not different masks of"),
         (("roles",), [], "there is no role"),

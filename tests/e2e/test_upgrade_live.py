@@ -74,12 +74,15 @@ class Edge:
         self.do(lambda loaded: upgrade(loaded, weigh(loaded, built(BUILDS[number]))).close())
 
     @contextmanager
-    def traffic(self) -> Iterator[tuple[Flow, Flow]]:
-        """From near to far, and back."""
+    def traffic(self, rate: int = 0) -> Iterator[tuple[Flow, Flow]]:
+        """From near to far, and back; so many a second each (0: as many as go)."""
         near, far = self.world.near, self.world.far
-        there = flow(near, far, self.world.frame(), self.program, self.pins / "there")
+        there = flow(near, far, self.world.frame(), self.program, self.pins / "there", rate=rate)
         frame = self.world.frame(back=True)
-        with there as one, flow(far, near, frame, self.program, self.pins / "back") as other:
+        with (
+            there as one,
+            flow(far, near, frame, self.program, self.pins / "back", rate=rate) as other,
+        ):
             yield one, other
 
 
@@ -275,7 +278,7 @@ def test_the_agent_killed_at_any_moment(
         client.apply(relay.RULES)
     have, rules, switched = {built(BUILDS[0]).manifest.digest}, 2, 0
     for wanted in batched(cycle((1, 2, 3, 4, 0)), KILLS):
-        with edge.traffic() as flows:
+        with edge.traffic(100_000) as flows:  # numbers last while agents start
             for number in wanted:
                 with agents.agent() as process, agents.client() as client:
                     (status,) = client.status().pipelines

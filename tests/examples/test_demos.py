@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize(("name", "facts"), [("vxlan_gateway", 14), ("upf", 23), ("srv6_edge", 21)])
+@pytest.mark.parametrize(("name", "facts"), [("vxlan_gateway", 17), ("upf", 29), ("srv6_edge", 21)])
 def test_every_fact_holds(name: str, facts: int) -> None:
     prefix = f"{PREFIX}{name[:4]}-"
     done = subprocess.run(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import count
 
 from chance import Chance
-from compare import Both, Tally, checked, loaded, world
+from compare import Both, Disagreement, Tally, checked, compiled, loaded, world
+from helioc.compiler.interpreter.environment import Environment
 from helioc.compiler.lower import Join
 from helioc.compiler.model import Pipeline
 from helioc.compiler.phases import lower_pipeline
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.loading.bundle import Bundle
 from random_packets import PacketMaker
 from random_pipeline import pipeline_text
 from random_requests import RequestMaker
@@ -20,12 +22,43 @@ JOINS: tuple[Join, ...] = ("staged", "fused")
 
 def try_text(text: str, seed: int | str, tally: Tally, packets: int = 80) -> Pipeline:
     """Check, compile, load; rules and packets of that seed. Raises `Disagreement`."""
-    chance = Chance(f"run {seed}")
     pipeline = checked(text)
+    chance = Chance(f"run {seed}")
     environment = world(chance, pipeline)
-    join = chance.one(JOINS)
     traced = Chance(f"traced {seed}").maybe(0.4)
-    with loaded(pipeline, join, traced) as run:
+    bundle = compiled(pipeline, chance.one(JOINS), traced)
+    _run(pipeline, environment, bundle, bool(bundle.traced), chance, tally, packets)
+    return pipeline
+
+
+def try_forms(text: str, seed: int | str, tally: Tally, packets: int = 240) -> Pipeline:
+    """The same in every form: staged, fused, and one of these traced as well. With more packets:
+    clang takes most of the time."""
+    pipeline = checked(text)
+    joined = Chance(f"traced {seed}").one(JOINS)
+    for join in JOINS:
+        bundle = compiled(pipeline, join, join == joined)
+        for traced in (False, True)[: 1 + bool(bundle.traced)]:  # it may be too long
+            chance = Chance(f"run {seed}")
+            environment = world(chance, pipeline)
+            try:
+                _run(pipeline, environment, bundle, traced, chance, tally, packets)
+            except Disagreement as wrong:
+                form = f"{join}{' traced' * traced}"
+                raise Disagreement(f"{form}: {wrong}") from wrong
+    return pipeline
+
+
+def _run(
+    pipeline: Pipeline,
+    environment: Environment,
+    bundle: Bundle,
+    traced: bool,
+    chance: Chance,
+    tally: Tally,
+    packets: int,
+) -> None:
+    with loaded(bundle, traced) as run:
         both = Both(pipeline, environment, run)
         rules = RequestMaker(chance, pipeline, environment)
         maker = PacketMaker(chance, pipeline, environment, rules.liked)
@@ -34,7 +67,6 @@ def try_text(text: str, seed: int | str, tally: Tally, packets: int = 80) -> Pip
         both.run_all(maker.frames(packets), tally)
         _request(both, rules.changes(4), tally)
         both.run_all(maker.frames(packets // 4), tally)
-    return pipeline
 
 
 def _request(both: Both, texts: object, tally: Tally) -> None:
@@ -48,6 +80,10 @@ def try_seed(seed: int | str, tally: Tally) -> Pipeline:
 
 
 def try_tunnels(seed: int, tally: Tally) -> Pipeline:
+    return try_text(short_tunnels(seed), f"tunnels {seed}", tally)
+
+
+def short_tunnels(seed: int) -> str:
     """The first that is not too long for a program: where answers have many ways back, some are."""
     for attempt in count():
         text = tunnels_text(f"{seed}.{attempt}")
@@ -59,5 +95,5 @@ def try_tunnels(seed: int, tally: Tally) -> Pipeline:
             if {d.code for d in refused.diagnostics} != {"H0335"}:
                 raise
             continue
-        return try_text(text, f"tunnels {seed}", tally)
+        return text
     raise AssertionError

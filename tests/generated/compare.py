@@ -11,7 +11,7 @@ from ipaddress import IPv4Address, IPv6Address
 from chance import Chance
 from helioc.compiler.check import check
 from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Outcome, Port
+from helioc.compiler.interpreter.environment import Environment, Limit, Outcome, Port
 from helioc.compiler.lower import Join
 from helioc.compiler.model import Pipeline
 from helioc.compiler.phases import compile_pipeline
@@ -48,6 +48,15 @@ class Tally:
     requests: int = 0
 
 
+class Slow(Limit):
+    """A burst and no more: whatever their clocks say, interpreter and kernel are at the limit with
+    the same packet."""
+
+    @property
+    def interval(self) -> int:
+        return 3_600_000_000_000
+
+
 def ip(text: str) -> int:
     return int(IPv4Address(text))
 
@@ -79,7 +88,8 @@ def world(chance: Chance, pipeline: Pipeline) -> Environment:
                     neighbours6[number, ip6(text)] = bytes((2, 0, 0, 6, number, i))
     local = frozenset({p.address for p in ports if p.address} | {ip("10.1.255.255")})
     local6 = frozenset(p.address6 for p in ports if p.address6)
-    return Environment(tuple(ports), local, neighbours, local6=local6, neighbours6=neighbours6)
+    icmp = Slow(1, chance.number(1, 20)) if chance.maybe(0.3) else None
+    return Environment(tuple(ports), local, neighbours, None, local6, neighbours6, icmp)
 
 
 def checked(text: str) -> Pipeline:
@@ -97,14 +107,22 @@ def checked(text: str) -> Pipeline:
     return pipeline
 
 
-@contextmanager
-def loaded(pipeline: Pipeline, join: Join, traced: bool = False) -> Iterator[PrivateRun]:
-    """What `check` accepts loads: anything else is a `Disagreement`."""
+def compiled(pipeline: Pipeline, join: Join, traced: bool = False) -> Bundle:
+    """What `check` accepts compiles: anything else is a `Disagreement`."""
     try:
         bundle = compile_pipeline(pipeline, join, traced)
-        run = PrivateRun(Bundle(bundle.manifest, bundle.object, bundle.traced), traced)
     except Refused as refused:
         raise Disagreement(f"does not load ({join}): {_said(refused)}") from refused
+    return Bundle(bundle.manifest, bundle.object, bundle.traced)
+
+
+@contextmanager
+def loaded(bundle: Bundle, traced: bool = False) -> Iterator[PrivateRun]:
+    """What compiles loads: anything else is a `Disagreement`. `traced`: the traced build."""
+    try:
+        run = PrivateRun(bundle, traced)
+    except Refused as refused:
+        raise Disagreement(f"does not load ({bundle.manifest.join}): {_said(refused)}") from refused
     with run:
         yield run
 

@@ -25,7 +25,7 @@ class Conditions:
         if here.perhaps and chance.maybe(0.6):
             return self.found(here)
         leaves = [self.compare, self.compare, self.address, self.present, self.present, self.local,
-                  self.multicast, *[self.fragment] * 2, self.role]  # fmt: skip
+                  self.multicast, *[self.fragment] * 2, self.role, self.limited]  # fmt: skip
         for leaf in chance.shuffled(leaves):
             made = leaf(here)
             if made is not None:
@@ -101,6 +101,10 @@ class Conditions:
         known = [n for n in here.sure if self.facts.protocol(n) == "ipv4"]
         said = f"{self.chance.one(known)} is fragment" if known else ""
         return (said, here.worlds, here.worlds) if said else None
+
+    def limited(self, here: Place) -> Said:
+        """Of the errors that may be sent, asking takes one."""
+        return "error is limited", here.worlds, here.worlds
 
     def found(self, here: Place) -> Said:
         """Whether a rule was."""

@@ -45,7 +45,7 @@ class Exits:
         recalled = [o for o in rules if o.text.split(".")[0] in place.recalled]
         rules = recalled if recalled and self.chance.maybe(0.7) else rules
         rules = rules if rules and self.chance.maybe(0.8) else operands
-        via = self.chance.one(listed if listed and self.chance.maybe(0.4) else rules).text
+        via = self.chance.one(listed if listed and self.chance.maybe(0.6) else rules).text
         lines: Lines = []
         if self.chance.maybe(0.3) and not place.bare:
             lines = ["clamp mss"]

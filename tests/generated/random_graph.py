@@ -14,7 +14,7 @@ IPS = ("ipv4", "ipv6")
 MOST_NODES = 13
 #: How often a standard header stands anywhere, beside those of tunnels.
 ANYWHERE = {"gre": 0.3, "udp": 0.4, "arp": 0.2, "mpls": 0.17, "vxlan": 0.12, "geneve": 0.2,
-            "gtpu": 0.12, "pdu_session": 0.15, "srh": 0.1, "ipv6_fragment": 0.15,
+            "gtpu": 0.12, "pdu_session": 0.15, "srh": 0.1, "ipv6_fragment": 0.25,
             "ipv6_destination": 0.15}  # fmt: skip
 #: Where a standard header is declared.
 HOMES = {
@@ -172,7 +172,7 @@ class GraphMaker:
 
     def row(self) -> list[tuple[str, str]]:
         """Perhaps a header more, with an array that can be pushed."""
-        if not self.chance.maybe(0.35):
+        if not self.chance.maybe(0.6):
             return []
         self.own["row"] = row(self.chance, "row")
         return [("t_row", "row")]

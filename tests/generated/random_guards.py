@@ -84,7 +84,7 @@ def leaving(chance: Chance, header: str, own: list[tuple[str, int]] | None) -> L
         style = chance.one(["values"] * 9 + ["mask"])
     if header == "vxlan":
         style = "all"
-    if own and chance.maybe(0.2):
+    if own and chance.maybe(0.12):
         word = chance.one(MATCHED_AHEAD)
         selectors, style = [(word, int(word[6:]))], "values"
     width = selectors[0][1]
@@ -165,9 +165,9 @@ def _ranges(
     usual = USUAL.get((field_, head))
     if usual is not None and chance.maybe(0.8) and _free((usual, usual), taken):
         return [(usual, usual)]
-    if field_.startswith("next u") and head in _VERSION and width >= 4:
-        low = _VERSION[head] << (width - 4)
-        version = (low, low | (1 << (width - 4)) - 1)
+    if field_.startswith("next u") and head in _VERSION:
+        low = (_VERSION[head] << width) >> 4
+        version = (low, low | ((1 << width) - 1) >> 4)
         return [version] if _free(version, taken) else []
     found: list[tuple[int, int]] = []
     for _ in range(chance.one((1, 1, 1, 2, 3))):

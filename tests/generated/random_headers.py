@@ -65,6 +65,7 @@ class HeaderMaker:
         self.lines: list[str] = []
         self.at = 0
         self.count = 0
+        self.summed = False  # its fixed part has a checksum: none of a group may cover that
         self.plain: list[tuple[str, int]] = []  # numbers of the fixed part: conditions read them
 
     def make(self) -> Own:
@@ -74,7 +75,8 @@ class HeaderMaker:
         todo: list[tuple[str, int, str]] = [(n, w, self.default(w, 0.2)) for n, w in selectors]
         todo += [(f, 1, "") for f in plan.flags]
         todo += [("", 0, "")] * chance.number(0, 2 if plan.link else 5)
-        if chance.maybe(0.3):
+        self.summed = chance.maybe(0.3)
+        if self.summed:
             todo.append(("sum", -16, f" = checksum({chance.one(self.covered())})"))
         if plan.sized:
             todo.append(("len", clauses.len_width, self.default(clauses.len_width, 0.5)))
@@ -107,8 +109,10 @@ class HeaderMaker:
         return found
 
     def covered(self) -> list[str]:
-        whole = [] if self.plan.link else ["header, payload", "pseudo, header, payload"]
-        return ["header", "header", "header", *whole]
+        if self.plan.link:
+            return ["header"]
+        return ["header"] * 3 + ["header, payload"] * 2 + [
+            "pseudo, header, payload", "pseudo, header", "payload"]  # fmt: skip
 
     # ---- behind the fixed part ---------------------------------------------------------------
 
@@ -138,8 +142,8 @@ class HeaderMaker:
             fields.append(f": u{-at % 8}")
         elif chance.maybe(0.15):
             fields.append(f"{self.fresh()} : ip6")
-        elif len(flags) == 1 and chance.maybe(0.15):
-            fields.append(f"sum_{flags[0]} : u16 = checksum(header, payload)")
+        elif len(flags) == 1 and not self.summed and chance.maybe(0.25):
+            fields.append(f"sum_{flags[0]} : u16 = checksum({chance.one(self.covered())})")
         return f"  when {' or '.join(flags)} {{ {'  '.join(fields)} }}"
 
     # ---- fields ------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from helioc.compiler.model import (
     Present,
     Push,
 )
+from helioc.compiler.sums import FRAGMENTED
 from random_fields import FieldMaker
 
 LONGEST = 1600
@@ -59,17 +60,40 @@ class PacketMaker:
         return frozenset({node}).union(*(self.reached(t) for t in targets))
 
     def frames(self, count: int) -> Iterator[Frame]:
-        """Of eight: six whole, one cut off or longer, one with damaged octets."""
+        """Of eight: five whole, one cut off or longer, one with damaged octets, one a fragment."""
         for i in range(count):
             frame = self.whole()
             if i % 8 == 3:
                 frame = self.cut(frame)
             elif i % 8 == 4:
                 frame = self.damaged(frame)
+            elif i % 8 == 5:
+                frame = self.fragment()
             if len(frame.data) >= 14:
                 yield frame
 
     def whole(self) -> Frame:
+        port, headings, payload = self.drawn()
+        data = self.extents(headings, build(headings, payload))
+        return Frame((data + payload + self.padding())[:LONGEST], port)
+
+    def fragment(self) -> Frame:
+        """A fragment, where a header can say so, that ends or begins in one of the next headers or
+        near them."""
+        port, headings, payload = self.drawn()
+        data = build(headings, payload) + payload
+        places = [i for i, h in enumerate(headings) if h.header.protocol in FRAGMENTED]
+        if not places:
+            return Frame(data, port)
+        *front, last = headings[: self.chance.one(places) + 1]
+        offset = self.chance.one((0, 0, 0, 1, 2, 3))
+        values = {**last.values, "fragment_offset": offset, "more_fragments": int(not offset)}
+        start = sum(h.size for h in (*front, last)) + offset * 8
+        rest = data[start : start + self.chance.number(0, 64)]
+        return Frame(build([*front, replace(last, values=values)], rest) + rest, port)
+
+    def drawn(self) -> tuple[int, list[Heading], bytes]:
+        """A port, the headers of a packet that arrives there, and its payload."""
         chance = self.chance
         port = chance.one(self.environment.ports)
         nodes, edges = self.way(port.role)
@@ -80,9 +104,7 @@ class PacketMaker:
             if edge is not None and len(edge.tests) > 1 and chance.maybe(0.1):
                 edge = replace(edge, tests=edge.tests[:1])  # it takes more than that to be followed
             headings.append(self.fields.heading(node, before, edge))
-        data = build(headings, payload)
-        data = self.extents(headings, data)
-        return Frame((data + payload + self.padding())[:LONGEST], port.number)
+        return port.number, headings, payload
 
     def padding(self) -> bytes:
         return self.chance.octets(self.chance.number(1, 18)) if self.chance.maybe(0.15) else b""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from helioc.compiler.checking.assigns import decides_reading
+from helioc.compiler.checking.contents import Contents, holds
 from helioc.compiler.checking.pushes import own_fields
 from helioc.compiler.graph import ethertypes, tells, writable
 from helioc.compiler.model import Derived, Edge, Field, Header
@@ -144,7 +145,7 @@ class Pushes:
                 if name in taken or len(ways) != 1 or (place.behind and self.measures(name)):
                     continue
                 if self.can_write(place, self.facts.header(name)):
-                    weight = 15 if self.facts.arrays(name) else 5 if self.sums(name) else 1
+                    weight = 30 if self.facts.arrays(name) else 5 if self.sums(name) else 1
                     sources += [(name, ways[0])] * weight
             if not sources:
                 break
@@ -191,13 +192,15 @@ class Pushes:
         array = header.array(field)
         assert array is not None
         found = []
+        assert array.count is not None
+        none = bool(solved(header, array.count, lambda count: count == 0)[0])
         for name, kind in place.bound.items():
             for element in kind.lists:
                 if (element.kind, element.width) != (field.kind, field.width):
                     continue
                 text, most = f"{name}.{element.name}", element.most
                 for said, count in ((text, most), (f"rest({text})", most - 1)):
-                    if 0 < count <= array.most:
+                    if 0 < count <= array.most and (none or said == text):
                         found += [said, f"reversed({said})"]
         return found if field.width in (8, 16, 32, 64, 128) else []
 
@@ -258,8 +261,15 @@ class Pushes:
         kept |= {n for g in header.groups if g.count is not None for n in own_fields(g.count)}
         settled = header.flags | kept | announced | set(told)
         silent = {g.name for g in header.groups if len(g.flags) == 1 and g.name in groups}
+        careful = self.careful(node, settled, kept, groups)
+        if careful is None:
+            return None
         for f in header.fields:
             if f.part_of or f.name.startswith("_") or not f.width:
+                continue
+            if f.name in careful:
+                number = careful[f.name]
+                said += [f"{f.name} = {number}"] if number is not None else []
                 continue
             if header.optional(f) and f.group not in groups:
                 continue
@@ -276,6 +286,36 @@ class Pushes:
             said += made
             silent.discard(f.group or "")
         return chance.shuffled(said)
+
+    def careful(
+        self, node: str, settled: set[str] | frozenset[str], kept: set[str], groups: set[str]
+    ) -> dict[str, int | None] | None:
+        """Numbers (None: what the field has by default) for the fields by which the header is read,
+        with which it is; None if none are found."""
+        header, found = self.facts.header(node), dict[str, int | None]()
+        clauses = (*header.accept, *header.require, *header.payload)
+        counted = [c for c in clauses if own_fields(c) & kept]
+        ahead = max((t.ahead for e in self.graph.entering(node) for t in e.tests), default=0)
+        read = set[str]().union(*(own_fields(c) for c in clauses))
+        free = [
+            f for f in header.fields
+            if not f.part_of and f.group is None and f.name[0] != "_" and f.name not in settled
+            and f.width and f.kind == "uint" and not isinstance(f.default, Derived)
+            and (_names(header, f) & read or f.offset < ahead)
+        ]  # fmt: skip
+        alone = {g.flags[0]: int(g.name in groups) for g in header.groups if len(g.flags) == 1}
+        flags = {flag: (there, there) for flag, there in alone.items()}
+        for attempt in range(40):
+            for f in free:
+                default = all(p.default is not None for p in _leaves(header, f))
+                plain = default and (attempt < 2 or self.chance.maybe(0.5))
+                few = any(f.name in own_fields(c) for c in counted)
+                number = self.chance.number(0, 1) if few else self.chance.value(f.width)
+                found[f.name] = None if plain else number
+            said = {name: (n, n) for name, n in found.items() if n is not None} | flags
+            if all(holds(c, Contents(header, said)) for c in clauses if c not in counted):
+                return found
+        return None
 
     def groups(
         self, place: Place, header: Header, writes: dict[str, int]
@@ -324,6 +364,17 @@ class Pushes:
 def _put_behind(way: tuple[str, ...], node: str, new: tuple[str, ...]) -> tuple[str, ...]:
     at = way.index(node) + 1
     return (*way[:at], *new, *way[at:])
+
+
+def _leaves(header: Header, field: Field) -> list[Field]:
+    """The field, unless it has a default of its own or no parts; else its parts."""
+    parts = [p for p in header.fields if p.part_of == field.name and p.name[0] != "_"]
+    return [field] if field.default is not None or not parts else parts
+
+
+def _names(header: Header, field: Field) -> set[str]:
+    """Its own, and those of its parts."""
+    return {field.name, *(p.name for p in header.fields if p.part_of == field.name)}
 
 
 def _has_size(header: Header) -> bool:

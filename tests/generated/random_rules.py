@@ -35,6 +35,7 @@ class Element:
 
     def text(self, number: int) -> str:
         said = ", ".join(f"{s} = {i + 1}" for i, s in enumerate(self.symbols))
+        said += ", NONE = 0 reserved" if said else ""
         row = f"[{self.most}]" if self.most else ""
         return f"  ie {self.name} = {number}, {self.type}{row}{f' {{ {said} }}' if said else ''}"
 

@@ -58,6 +58,10 @@ class _Tunnels:
             )
             if self.chance.maybe(0.7)
         ]
+        if "  on malformed { pass }" in hooks:
+            hooks.append("  on tiny_fragment { continue }")
+            if "  on unresolved { pass }" in hooks:  # no draw of its own, as in random_pipeline
+                hooks[hooks.index("  on malformed { pass }")] = "  on malformed { continue }"
         run = " -> ".join(["parser", *(kind.lower() for kind in kinds)])
         imports = ", ".join(f"std.{name}" for name in sorted(self.imports))
         head = _HEAD.format(edges="\n".join(f"    {edge}" for edge in self.edges))

@@ -80,7 +80,7 @@ class Values:
         found += [f"{n}.{e.name}" for n, kind in place.bound.items() for e in kind.ports]
         for name in sorted(place.recalled):
             slots = self.states[name].gives
-            found += [f"{name}.{s.name}" for s in slots if s.kind == "port"] * 2
+            found += [f"{name}.{s.name}" for s in slots if s.kind == "port"] * 4
         return found
 
     # ---- a value of a type -------------------------------------------------------------------
@@ -163,14 +163,18 @@ class Values:
         return Number(f"({text} + {other.text})", other.low, high + other.high)
 
     def first(self, place: Place, kind: str) -> list[Operand]:
-        """The first of some fields that packets here may have: at most one such operand."""
+        """The first of some fields that packets here may have, and of elements that rules may leave
+        out: at most one such operand."""
         gone = {n for way in place.ways for n in way if n in place.pushed}
         known = [(n, f) for n in self.facts.names if n not in gone
                  for f in self.facts.fields(n, optional=True)
                  if f.kind == kind and f.width <= WIDEST]  # fmt: skip
-        picked = self.chance.shuffled(self.chance.some(known, 1, 3)) if known else []
-        said = ", ".join(f"{n}.{f.name}" for n, f in picked)
-        width = max((f.width for _, f in picked), default=0)
+        may = [(f"{n}.{f.name}", f.width) for n, f in known]
+        may += [(f"{name}.{e.name}", e.width) for name, rule in place.bound.items()
+                for e, _ in rule.readable if e.kind == kind and e.width <= WIDEST]  # fmt: skip
+        picked = self.chance.shuffled(self.chance.some(may, 1, 3)) if may else []
+        said = ", ".join(text for text, _ in picked)
+        width = max((width for _, width in picked), default=0)
         return [Operand(f"first({said})", kind, width)] if picked else []
 
     def hashed(self, place: Place) -> str:

@@ -2,7 +2,8 @@
 verdict, octets, egress, events, counters.
 
 HELIO_PIPELINES is how many (SUITE otherwise), HELIO_SEED the first seed. A failure shows the
-pipeline made small; `python tests/generated/shrink_seed.py SEED` makes it smaller.
+pipeline made small; `python tests/generated/shrink_seed.py SEED` makes it smaller, and
+`python tests/generated/run_seeds.py` runs many seeds in every form.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from shrink_seed import shrunk
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.hp"))
 FIRST = int(os.environ.get("HELIO_SEED", "0"))
-SUITE = 120
+SUITE = 60
 SEEDS = range(FIRST, FIRST + int(os.environ.get("HELIO_PIPELINES", SUITE)))
 AT_ONCE = 6  # pipelines a test
 TUNNELS = range(FIRST, FIRST + len(SEEDS) // 5)
@@ -39,6 +40,21 @@ def test_pipelines_that_nobody_wrote(first: int) -> None:
 def test_tunnels_as_people_nest_them(first: int) -> None:
     for seed in range(first, min(first + AT_ONCE, TUNNELS.stop)):
         try_tunnels(seed, Tally())
+
+
+def test_a_long_chain_of_else_if() -> None:
+    """Each branch is within the one before, for all that goes through a tree and for clang."""
+    branches = (f"if ipv4.id & 0x1ff = {i} {{ count c{i} }}" for i in range(300))
+    text = f"""
+        import std.ethernet, std.ip
+        pipeline chain {{
+          ports lan
+          parser {{ ethernet -> ipv4 when type = 0x0800 }}
+          default pass
+          stage s {{ if ipv4 {{ {" else ".join(branches)} else {{ drop }} }} pass }}
+          run parser -> s
+        }}"""
+    try_text(text, "chain", Tally())
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda p: p.stem)

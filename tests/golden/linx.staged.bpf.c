@@ -6,7 +6,7 @@ char _license[] SEC("license") = "GPL";
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
-PERCPU_MAP(events, u64, 43);
+PERCPU_MAP(events, u64, 52);
 
 ALWAYS void count_event(u32 event)
 {
@@ -25,7 +25,7 @@ ALWAYS int verdict(u32 event, int action)
 /* What no packet and no rule can bring about; only the verifier does not know that. */
 static __noinline int internal(void)
 {
-	count_event(13);
+	count_event(14);
 	return verdict(1, XDP_DROP);
 }
 
@@ -278,7 +278,7 @@ struct pdr_record {
 ARRAY_MAP(pdr_cells, u64, 131073, BPF_F_MMAPABLE);
 ARRAY_MAP(pdr_records, struct pdr_record, 131073, BPF_F_MMAPABLE);
 struct pdr_image {
-	u8 octets[96];
+	u8 octets[104];
 };
 ARRAY_MAP(pdr_images, struct pdr_image, 131073, BPF_F_MMAPABLE);
 PERCPU_MAP(pdr_counts, struct counts, 131073);
@@ -318,12 +318,13 @@ struct pdr_filter {
 ARRAY_MAP(pdr_filter, struct pdr_filter, 1, BPF_F_MMAPABLE);
 /* An entry that matches: the best so far, unless an earlier one is better or its cell is empty at
  * this epoch (then the next best may be there). */
-__noinline int pdr_consider(u32 cell, u64 rank, u64 epoch)
+__noinline int pdr_consider(u32 cell, u64 rank, u64 epoch, u32 priority)
 {
 	struct scratch *s = scratch_of();
 	u32 slot;
 
-	if (!s || !BEATS(rank, s->best_rank))
+	if (!s || BEATS(s->best_priority, (u64)priority) ||
+	    (s->best_priority == priority && !BEATS(rank, s->best_rank)))
 		return 0;
 	slot = pdr_slot_of(cell, epoch);
 	if (!slot)
@@ -331,6 +332,7 @@ __noinline int pdr_consider(u32 cell, u64 rank, u64 epoch)
 	s->best = slot;
 	s->best_cell = cell;
 	s->best_rank = rank;
+	s->best_priority = priority;
 	return 0;
 }
 
@@ -352,6 +354,7 @@ __noinline u32 pdr_search(u64 epoch)
 	key[2] = s->key[2];
 	key[3] = s->key[3];
 	s->best = 0;
+	s->best_priority = 0;
 	s->best_rank = 0;
 	directory = bpf_map_lookup_elem(&pdr_tuples, &version);
 	if (!directory)
@@ -363,7 +366,9 @@ __noinline u32 pdr_search(u64 epoch)
 
 		if (i >= directory->count)
 			break;
-		if (BEATS(s->best_rank, directory->tuple[i].rank))
+		if (BEATS(s->best_priority, directory->tuple[i].priority) ||
+		    (s->best_priority == directory->tuple[i].priority &&
+		     BEATS(s->best_rank, directory->tuple[i].rank)))
 			break;
 		masked[0] = key[0] & directory->tuple[i].mask[0];
 		masked[1] = key[1] & directory->tuple[i].mask[1];
@@ -372,7 +377,7 @@ __noinline u32 pdr_search(u64 epoch)
 		masked[3] |= directory->tuple[i].tag;
 		entry = bpf_map_lookup_elem(&pdr_entries, masked);
 		if (entry)
-			pdr_consider(entry->cell, entry->rank, epoch);
+			pdr_consider(entry->cell, entry->rank, epoch, entry->priority);
 	}
 	return s->best;
 }
@@ -384,7 +389,7 @@ __noinline u64 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 {
 	u32 version = pdr_slot_of(0, epoch), slot;
 	struct pdr_directory *directory = bpf_map_lookup_elem(&pdr_tuples, &version);
-	u64 best = 0, cell = 0;
+	u64 best = 0, best_priority = 0, cell = 0;
 	u32 zero = 0;
 	struct pdr_filter *filter = bpf_map_lookup_elem(&pdr_filter, &zero);
 	struct scratch *s;
@@ -398,7 +403,9 @@ __noinline u64 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 
 		if (i >= directory->count)
 			break;
-		if (BEATS(best, directory->tuple[i].rank))
+		if (BEATS(best_priority, directory->tuple[i].priority) ||
+		    (best_priority == directory->tuple[i].priority &&
+		     BEATS(best, directory->tuple[i].rank)))
 			break;
 		masked[0] = k0 & directory->tuple[i].mask[0];
 		masked[1] = k1 & directory->tuple[i].mask[1];
@@ -415,8 +422,13 @@ __noinline u64 pdr_find(u64 epoch, u64 k0, u64 k1, u64 k2, u64 k3)
 		if (entry) {
 			u64 rank = entry->rank, better = (long)(best - rank) >> 63;
 
+			u64 priority = entry->priority;
+			u64 same = (long)((best_priority ^ priority) - 1) >> 63;
+
+			better = (better & same) | (u64)((long)(best_priority - priority) >> 63);
 			OPAQUE(better); /* all ones or 0: a choice without a branch */
 			best ^= (best ^ rank) & better;
+			best_priority ^= (best_priority ^ priority) & better;
 			cell ^= (cell ^ entry->cell) & better;
 		}
 	}
@@ -716,7 +728,7 @@ __noinline int reply_lan_to_user_apart(struct xdp_md *ctx, u32 a, u32 b)
 	u32 sender = RAW32(st->user_h, 12);
 	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
 	if (!take_answer()) {
-		count_event(40);
+		count_event(49);
 		return verdict(1, XDP_DROP);
 	}
 	{
@@ -791,7 +803,7 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 	st->scratch->user_at = ABSENT;
 	st->scratch->vlan_at = ABSENT;
 	if (SELDOM(p + 14 > end)) {
-		event = 19; /* ethernet: truncated */
+		event = 20; /* ethernet: truncated */
 		LEAVE(malformed);
 	}
 	size = 14;
@@ -810,7 +822,7 @@ ALWAYS int stage_lan_parser(struct xdp_md *ctx, struct state *st)
 
 node_vlan:
 	if (SELDOM(p + 4 > end)) {
-		event = 22; /* vlan: truncated */
+		event = 23; /* vlan: truncated */
 		LEAVE(malformed);
 	}
 	size = 4;
@@ -825,33 +837,36 @@ node_vlan:
 
 node_user:
 	if (SELDOM(p + 20 > end)) {
-		event = 31; /* user: truncated */
+		event = 32; /* user: truncated */
 		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 32; /* user: length */
+		event = 33; /* user: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end)) {
-		event = 31; /* user: truncated */
+		event = 32; /* user: truncated */
 		LEAVE(malformed);
 	}
 	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 33; /* user: invalid */
+		event = 34; /* user: invalid */
 		LEAVE(malformed);
 	}
 	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 32; /* user: length */
+		event = 33; /* user: length */
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
 	st->scratch->user_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
-	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
+	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0))) {
+		if ((RAW8(p, 9) == 6) && (bpf_ntohs(RAW16(p, 6)) & 0x1fff) * 8 < 20)
+			LEAVE(tiny);
 		LEAVE(done);
+	}
 	if ((RAW8(p, 9) == 6)) {
 		p += size;
 		at += size;
@@ -866,20 +881,20 @@ node_user:
 
 node_tcp:
 	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 34; /* tcp: truncated */
-		LEAVE(malformed);
+		event = 35; /* tcp: truncated */
+		LEAVE(cut);
 	}
 	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 35; /* tcp: length */
+		event = 36; /* tcp: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 34; /* tcp: truncated */
-		LEAVE(malformed);
+		event = 35; /* tcp: truncated */
+		LEAVE(cut);
 	}
 	if (SELDOM(!(((RAW8(p, 12) >> 4) & 0xf) >= 5))) {
-		event = 36; /* tcp: invalid */
+		event = 37; /* tcp: invalid */
 		LEAVE(malformed);
 	}
 	st->scratch->tcp_at = at;
@@ -889,8 +904,8 @@ node_tcp:
 
 node_udp:
 	if (SELDOM(p + 8 > end || at + 8 > limit)) {
-		event = 37; /* udp: truncated */
-		LEAVE(malformed);
+		event = 38; /* udp: truncated */
+		LEAVE(cut);
 	}
 	size = 8;
 	if (!fragment)
@@ -900,15 +915,117 @@ done:
 	REMEMBERED;
 	return CONTINUE;
 
+	partial: __attribute__((unused));
+	if (fragment)
+		LEAVE(done);
+
 malformed:
 	count_event(event);
 	count_event(4);
-	return verdict(0, XDP_PASS);
+	return verdict(1, XDP_DROP);
+
+	cut: __attribute__((unused));
+	if (!fragment)
+		LEAVE(malformed);
+
+	tiny: __attribute__((unused));
+	count_event(5);
+	return verdict(1, XDP_DROP);
 }
 ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 {
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (!(there(st->user_h))) {
+		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+		st->ethernet_h = header_at(ctx, 0, 14);
+		u64 first_1 = 0;
+		if (there(st->vlan_h))
+			first_1 = bpf_ntohs(RAW16(st->vlan_h, 2));
+		else if (there(st->ethernet_h))
+			first_1 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+		u8 holds_3 = (first_1 == 0x8100);
+		if (!holds_3) {
+			u64 first_2 = 0;
+			if (there(st->vlan_h))
+				first_2 = bpf_ntohs(RAW16(st->vlan_h, 2));
+			else if (there(st->ethernet_h))
+				first_2 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+			holds_3 = first_2 == 0x88a8;
+		}
+		u8 holds_5 = (holds_3);
+		if (!holds_5) {
+			st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+			st->ethernet_h = header_at(ctx, 0, 14);
+			u64 first_4 = 0;
+			if (there(st->vlan_h))
+				first_4 = bpf_ntohs(RAW16(st->vlan_h, 2));
+			else if (there(st->ethernet_h))
+				first_4 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+			holds_5 = first_4 == 0x9100;
+		}
+		if (holds_5) {
+			count_event(45);
+		}
+		else {
+			st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+			st->ethernet_h = header_at(ctx, 0, 14);
+			u64 first_6 = 0;
+			if (there(st->vlan_h))
+				first_6 = bpf_ntohs(RAW16(st->vlan_h, 2));
+			else if (there(st->ethernet_h))
+				first_6 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+			if (first_6 == 0x86dd) {
+				count_event(42);
+			}
+			else {
+				u64 first_7 = 0;
+				if (there(st->vlan_h))
+					first_7 = bpf_ntohs(RAW16(st->vlan_h, 2));
+				else if (there(st->ethernet_h))
+					first_7 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+				u8 holds_9 = (first_7 == 0x8847);
+				if (!holds_9) {
+					u64 first_8 = 0;
+					if (there(st->vlan_h))
+						first_8 = bpf_ntohs(RAW16(st->vlan_h, 2));
+					else if (there(st->ethernet_h))
+						first_8 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+					holds_9 = first_8 == 0x8848;
+				}
+				if (holds_9) {
+					count_event(43);
+				}
+				else {
+					u64 first_10 = 0;
+					if (there(st->vlan_h))
+						first_10 = bpf_ntohs(RAW16(st->vlan_h, 2));
+					else if (there(st->ethernet_h))
+						first_10 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+					u8 holds_12 = (first_10 == 0x8863);
+					if (!holds_12) {
+						u64 first_11 = 0;
+						if (there(st->vlan_h))
+							first_11 = bpf_ntohs(RAW16(st->vlan_h, 2));
+						else if (there(st->ethernet_h))
+							first_11 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+						holds_12 = first_11 == 0x8864;
+					}
+					if (holds_12) {
+						count_event(46);
+					}
+					else {
+						u64 first_13 = 0;
+						if (there(st->vlan_h))
+							first_13 = bpf_ntohs(RAW16(st->vlan_h, 2));
+						else if (there(st->ethernet_h))
+							first_13 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+						if (first_13 < 0x600) {
+							count_event(47);
+						}
+					}
+				}
+			}
+		}
 		{
 			return verdict(0, XDP_PASS);
 		}
@@ -918,34 +1035,75 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_1[4] = {};
-	key_1[0] |= (u64)RAW64(st->user_h, 12);
-	key_1[2] |= (u64)RAW8(st->user_h, 1) << 32;
-	key_1[2] |= (u64)RAW8(st->user_h, 9) << 40;
-	st->ethernet_h = header_at(ctx, 0, 14);
-	if (SELDOM(!there(st->ethernet_h)))
-		return internal();
-	key_1[1] |= (u64)RAW32(st->ethernet_h, 6);
-	key_1[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-	key_1[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
-	key_1[2] |= (u64)(u16)(st->scratch->l4 >> 16);
-	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
-	if (there(st->vlan_h)) {
-		key_1[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-		key_1[2] |= 0x1000000000000ULL;
-	}
-	u64 found_2 = pdr_find(st->scratch->epoch, key_1[0], key_1[1], key_1[2], key_1[3]);
-	u32 slot_3 = found_2;
-	st->scratch->pdr_slot = slot_3;
-	st->pdr_rule = slot_3 ? bpf_map_lookup_elem(&pdr_records, &slot_3) : 0;
-	if (!st->pdr_rule) {
-		count_event(17);
+	if (((bpf_ntohl(RAW32(st->user_h, 12)) < 0x1000000) || (bpf_ntohl(RAW32(st->user_h, 12)) >= 0xe0000000)) || ((bpf_ntohl(RAW32(st->user_h, 12)) >= 0x7f000000) && (bpf_ntohl(RAW32(st->user_h, 12)) < 0x80000000))) {
+		count_event(48);
 		{
-			return default_action();
+			return verdict(1, XDP_DROP);
+		}
+	}
+	if ((RAW16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
+		u64 key_14[4] = {};
+		key_14[2] |= (u64)(u8)((u64)1 >> 0) << 32;
+		key_14[0] |= (u64)RAW64(st->user_h, 12);
+		key_14[2] |= (u64)RAW8(st->user_h, 1) << 40;
+		key_14[2] |= (u64)RAW8(st->user_h, 9) << 48;
+		st->ethernet_h = header_at(ctx, 0, 14);
+		if (SELDOM(!there(st->ethernet_h)))
+			return internal();
+		key_14[1] |= (u64)RAW32(st->ethernet_h, 6);
+		key_14[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+		key_14[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
+		key_14[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+		if (there(st->vlan_h)) {
+			key_14[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+			key_14[2] |= 0x100000000000000ULL;
+		}
+		u64 found_15 = pdr_find(st->scratch->epoch, key_14[0], key_14[1], key_14[2], key_14[3]);
+		u32 slot_16 = found_15;
+		st->scratch->pdr_slot = slot_16;
+		st->pdr_rule = slot_16 ? bpf_map_lookup_elem(&pdr_records, &slot_16) : 0;
+		if (!st->pdr_rule) {
+			count_event(18);
+			{
+				return default_action();
+			}
+		}
+		else {
+			count_rule(&pdr_counts, found_15 >> 32, st->scratch->length);
 		}
 	}
 	else {
-		count_rule(&pdr_counts, found_2 >> 32, st->scratch->length);
+		u64 key_17[4] = {};
+		key_17[2] |= (u64)(u8)((u64)0 >> 0) << 32;
+		key_17[0] |= (u64)RAW64(st->user_h, 12);
+		key_17[2] |= (u64)RAW8(st->user_h, 1) << 40;
+		key_17[2] |= (u64)RAW8(st->user_h, 9) << 48;
+		st->ethernet_h = header_at(ctx, 0, 14);
+		if (SELDOM(!there(st->ethernet_h)))
+			return internal();
+		key_17[1] |= (u64)RAW32(st->ethernet_h, 6);
+		key_17[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+		key_17[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
+		key_17[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+		if (there(st->vlan_h)) {
+			key_17[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+			key_17[2] |= 0x100000000000000ULL;
+		}
+		u64 found_18 = pdr_find(st->scratch->epoch, key_17[0], key_17[1], key_17[2], key_17[3]);
+		u32 slot_19 = found_18;
+		st->scratch->pdr_slot = slot_19;
+		st->pdr_rule = slot_19 ? bpf_map_lookup_elem(&pdr_records, &slot_19) : 0;
+		if (!st->pdr_rule) {
+			count_event(18);
+			{
+				return default_action();
+			}
+		}
+		else {
+			count_rule(&pdr_counts, found_18 >> 32, st->scratch->length);
+		}
 	}
 	return CONTINUE;
 }
@@ -993,15 +1151,15 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(14);
-						return verdict(0, XDP_PASS);
-					}
-					if (is_confined(st->user_h)) {
 						count_event(15);
 						return verdict(0, XDP_PASS);
 					}
+					if (is_confined(st->user_h)) {
+						count_event(16);
+						return verdict(0, XDP_PASS);
+					}
 					if (RAW8(st->user_h, 8) <= 1) {
-						count_event(6);
+						count_event(7);
 						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
@@ -1010,15 +1168,15 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (!own.resolved) {
 						hop = next_hop_of(ctx, overlay_6->interface, overlay_6->remote_ip, &st->scratch->hop);
 						if (!hop) {
-							count_event(8);
-							count_event(12);
+							count_event(9);
+							count_event(13);
 							return verdict(1, XDP_DROP);
 						}
 						own = *hop;
 						hop = &own;
 					}
 					if (extent + pushed > hop->mtu) {
-						count_event(5);
+						count_event(6);
 						return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->scratch->user_at;
@@ -1028,7 +1186,7 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 						tcp_12 = 14 + pushed + (st->scratch->tcp_at - from);
 					}
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-						count_event(7);
+						count_event(8);
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -1078,30 +1236,30 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(14);
-						return verdict(0, XDP_PASS);
-					}
-					if (is_confined(st->user_h)) {
 						count_event(15);
 						return verdict(0, XDP_PASS);
 					}
+					if (is_confined(st->user_h)) {
+						count_event(16);
+						return verdict(0, XDP_PASS);
+					}
 					if (RAW8(st->user_h, 8) <= 1) {
-						count_event(6);
+						count_event(7);
 						return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
 					hop = next_hop_of(ctx, referred_16, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
-						count_event(8);
+						count_event(9);
 						return verdict(0, XDP_PASS);
 					}
 					if (extent + pushed > hop->mtu) {
-						count_event(5);
+						count_event(6);
 						return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->scratch->user_at;
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-						count_event(7);
+						count_event(8);
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -1117,12 +1275,12 @@ ALWAYS int stage_lan_forwarder(struct xdp_md *ctx, struct state *st)
 				}
 			}
 			else {
-				count_event(11);
+				count_event(12);
 				return verdict(1, XDP_DROP);
 			}
 		}
 		else {
-			count_event(11);
+			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
 	}
@@ -1159,7 +1317,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 		st->far_rule = slot_8 ? bpf_map_lookup_elem(&far_records, &slot_8) : 0;
 	}
 	if (!st->far_rule) {
-		count_event(18);
+		count_event(19);
 		{
 			return default_action();
 		}
@@ -1199,15 +1357,15 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(14);
-					return verdict(0, XDP_PASS);
-				}
-				if (is_confined(st->user_h)) {
 					count_event(15);
 					return verdict(0, XDP_PASS);
 				}
+				if (is_confined(st->user_h)) {
+					count_event(16);
+					return verdict(0, XDP_PASS);
+				}
 				if (RAW8(st->user_h, 8) <= 1) {
-					count_event(6);
+					count_event(7);
 					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
@@ -1216,15 +1374,15 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				if (!own.resolved) {
 					hop = next_hop_of(ctx, overlay_11->interface, overlay_11->remote_ip, &st->scratch->hop);
 					if (!hop) {
-						count_event(8);
-						count_event(12);
+						count_event(9);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					own = *hop;
 					hop = &own;
 				}
 				if (extent + pushed > hop->mtu) {
-					count_event(5);
+					count_event(6);
 					return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->scratch->user_at;
@@ -1234,7 +1392,7 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 					tcp_17 = 14 + pushed + (st->scratch->tcp_at - from);
 				}
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(7);
+					count_event(8);
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -1284,30 +1442,30 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(14);
-					return verdict(0, XDP_PASS);
-				}
-				if (is_confined(st->user_h)) {
 					count_event(15);
 					return verdict(0, XDP_PASS);
 				}
+				if (is_confined(st->user_h)) {
+					count_event(16);
+					return verdict(0, XDP_PASS);
+				}
 				if (RAW8(st->user_h, 8) <= 1) {
-					count_event(6);
+					count_event(7);
 					return reply_lan_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
 				hop = next_hop_of(ctx, referred_21, RAW32(st->user_h, 16), &st->scratch->hop);
 				if (!hop) {
-					count_event(8);
+					count_event(9);
 					return verdict(0, XDP_PASS);
 				}
 				if (extent + pushed > hop->mtu) {
-					count_event(5);
+					count_event(6);
 					return reply_lan_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->scratch->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(7);
+					count_event(8);
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -1323,12 +1481,12 @@ ALWAYS int stage_lan_balancer(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else {
-			count_event(11);
+			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
 	}
 	else {
-		count_event(11);
+		count_event(12);
 		return verdict(1, XDP_DROP);
 	}
 	return CONTINUE;
@@ -1405,7 +1563,7 @@ __noinline int reply_wan_outer_gre_to_user_apart(struct xdp_md *ctx, u32 a, u32 
 	u32 sender = RAW32(st->user_h, 12);
 	u32 quoted = quote(st->user_h), where = st->scratch->user_at;
 	if (!take_answer()) {
-		count_event(40);
+		count_event(49);
 		return verdict(1, XDP_DROP);
 	}
 	{
@@ -1535,7 +1693,7 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 	st->scratch->user_at = ABSENT;
 	st->scratch->vlan_at = ABSENT;
 	if (SELDOM(p + 14 > end)) {
-		event = 19; /* ethernet: truncated */
+		event = 20; /* ethernet: truncated */
 		LEAVE(malformed);
 	}
 	size = 14;
@@ -1554,7 +1712,7 @@ ALWAYS int stage_wan_parser(struct xdp_md *ctx, struct state *st)
 
 node_vlan:
 	if (SELDOM(p + 4 > end)) {
-		event = 22; /* vlan: truncated */
+		event = 23; /* vlan: truncated */
 		LEAVE(malformed);
 	}
 	size = 4;
@@ -1569,33 +1727,34 @@ node_vlan:
 
 node_outer:
 	if (SELDOM(p + 20 > end)) {
-		event = 25; /* outer: truncated */
+		event = 26; /* outer: truncated */
 		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 26; /* outer: length */
+		event = 27; /* outer: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end)) {
-		event = 25; /* outer: truncated */
+		event = 26; /* outer: truncated */
 		LEAVE(malformed);
 	}
 	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 27; /* outer: invalid */
+		event = 28; /* outer: invalid */
 		LEAVE(malformed);
 	}
 	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 26; /* outer: length */
+		event = 27; /* outer: length */
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
 	st->scratch->outer_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
-	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
+	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0))) {
 		LEAVE(done);
+	}
 	if ((RAW8(p, 9) == 47) && (((RAW8(p, 6) >> 5) & 0x1) == 0)) {
 		p += size;
 		at += size;
@@ -1605,14 +1764,14 @@ node_outer:
 
 node_gre:
 	if (SELDOM(p + 4 > end || at + 4 > limit)) {
-		event = 28; /* gre: truncated */
+		event = 29; /* gre: truncated */
 		LEAVE(malformed);
 	}
 	if (!((((RAW8(p, 1) & 0x7) == 0) && (((RAW8(p, 0) >> 6) & 0x1) == 0)) && (((RAW8(p, 0) >> 2) & 0x3) == 0)))
 		LEAVE(done);
 	size = 4 + (((RAW8(p, 0) >> 7) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 5) & 0x1) ? 4 : 0) + (((RAW8(p, 0) >> 4) & 0x1) ? 4 : 0);
 	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 28; /* gre: truncated */
+		event = 29; /* gre: truncated */
 		LEAVE(malformed);
 	}
 	st->scratch->gre_at = at;
@@ -1625,33 +1784,36 @@ node_gre:
 
 node_user:
 	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 31; /* user: truncated */
+		event = 32; /* user: truncated */
 		LEAVE(malformed);
 	}
 	if (!(((RAW8(p, 0) >> 4) & 0xf) == 4))
 		LEAVE(done);
 	size = ((u64)(RAW8(p, 0) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 32; /* user: length */
+		event = 33; /* user: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 31; /* user: truncated */
+		event = 32; /* user: truncated */
 		LEAVE(malformed);
 	}
 	if (SELDOM(!((RAW8(p, 0) & 0xf) >= 5))) {
-		event = 33; /* user: invalid */
+		event = 34; /* user: invalid */
 		LEAVE(malformed);
 	}
 	if (SELDOM(bpf_ntohs(RAW16(p, 2)) < size || at + bpf_ntohs(RAW16(p, 2)) > limit)) {
-		event = 32; /* user: length */
+		event = 33; /* user: length */
 		LEAVE(malformed);
 	}
 	limit = at + bpf_ntohs(RAW16(p, 2));
 	st->scratch->user_at = at;
 	fragment = RAW16(p, 6) & bpf_htons(0x3fff);
-	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0)))
+	if (!(((bpf_ntohs(RAW16(p, 6)) & 0x1fff) == 0))) {
+		if ((RAW8(p, 9) == 6) && (bpf_ntohs(RAW16(p, 6)) & 0x1fff) * 8 < 20)
+			LEAVE(tiny);
 		LEAVE(done);
+	}
 	if ((RAW8(p, 9) == 6)) {
 		p += size;
 		at += size;
@@ -1666,20 +1828,20 @@ node_user:
 
 node_tcp:
 	if (SELDOM(p + 20 > end || at + 20 > limit)) {
-		event = 34; /* tcp: truncated */
-		LEAVE(malformed);
+		event = 35; /* tcp: truncated */
+		LEAVE(cut);
 	}
 	size = ((u64)((RAW8(p, 12) >> 4) & 0xf) * 4);
 	if (SELDOM(size < 20)) {
-		event = 35; /* tcp: length */
+		event = 36; /* tcp: length */
 		LEAVE(malformed);
 	}
 	if (SELDOM(p + size > end || at + size > limit)) {
-		event = 34; /* tcp: truncated */
-		LEAVE(malformed);
+		event = 35; /* tcp: truncated */
+		LEAVE(cut);
 	}
 	if (SELDOM(!(((RAW8(p, 12) >> 4) & 0xf) >= 5))) {
-		event = 36; /* tcp: invalid */
+		event = 37; /* tcp: invalid */
 		LEAVE(malformed);
 	}
 	st->scratch->tcp_at = at;
@@ -1689,8 +1851,8 @@ node_tcp:
 
 node_udp:
 	if (SELDOM(p + 8 > end || at + 8 > limit)) {
-		event = 37; /* udp: truncated */
-		LEAVE(malformed);
+		event = 38; /* udp: truncated */
+		LEAVE(cut);
 	}
 	size = 8;
 	if (!fragment)
@@ -1700,57 +1862,197 @@ done:
 	REMEMBERED;
 	return CONTINUE;
 
+	partial: __attribute__((unused));
+	if (fragment)
+		LEAVE(done);
+
 malformed:
 	count_event(event);
 	count_event(4);
-	return verdict(0, XDP_PASS);
+	return verdict(1, XDP_DROP);
+
+	cut: __attribute__((unused));
+	if (!fragment)
+		LEAVE(malformed);
+
+	tiny: __attribute__((unused));
+	count_event(5);
+	return verdict(1, XDP_DROP);
 }
 ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 {
 	st->user_h = header_at(ctx, st->scratch->user_at, 20);
 	if (!(there(st->user_h))) {
+		st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
+		if (there(st->outer_h)) {
+			if (((RAW16(st->outer_h, 6) & bpf_htons(0x3fff)) != 0) && (RAW8(st->outer_h, 9) == 47)) {
+				count_event(41);
+			}
+			else {
+				if (RAW8(st->outer_h, 9) == 47) {
+					st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
+					u64 first_1 = 0;
+					if (there(st->gre_h))
+						first_1 = bpf_ntohs(RAW16(st->gre_h, 2));
+					if (first_1 == 0x86dd) {
+						count_event(42);
+					}
+					else {
+						u64 first_2 = 0;
+						if (there(st->gre_h))
+							first_2 = bpf_ntohs(RAW16(st->gre_h, 2));
+						u8 holds_4 = (first_2 == 0x8847);
+						if (!holds_4) {
+							u64 first_3 = 0;
+							if (there(st->gre_h))
+								first_3 = bpf_ntohs(RAW16(st->gre_h, 2));
+							holds_4 = first_3 == 0x8848;
+						}
+						if (holds_4) {
+							count_event(43);
+						}
+						else {
+							count_event(44);
+						}
+					}
+				}
+			}
+			{
+				return verdict(0, XDP_PASS);
+			}
+		}
+		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+		st->ethernet_h = header_at(ctx, 0, 14);
+		u64 first_5 = 0;
+		if (there(st->vlan_h))
+			first_5 = bpf_ntohs(RAW16(st->vlan_h, 2));
+		else if (there(st->ethernet_h))
+			first_5 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+		u8 holds_7 = (first_5 == 0x8100);
+		if (!holds_7) {
+			u64 first_6 = 0;
+			if (there(st->vlan_h))
+				first_6 = bpf_ntohs(RAW16(st->vlan_h, 2));
+			else if (there(st->ethernet_h))
+				first_6 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+			holds_7 = first_6 == 0x88a8;
+		}
+		u8 holds_9 = (holds_7);
+		if (!holds_9) {
+			st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+			st->ethernet_h = header_at(ctx, 0, 14);
+			u64 first_8 = 0;
+			if (there(st->vlan_h))
+				first_8 = bpf_ntohs(RAW16(st->vlan_h, 2));
+			else if (there(st->ethernet_h))
+				first_8 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+			holds_9 = first_8 == 0x9100;
+		}
+		if (holds_9) {
+			count_event(45);
+		}
+		else {
+			st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+			st->ethernet_h = header_at(ctx, 0, 14);
+			u64 first_10 = 0;
+			if (there(st->vlan_h))
+				first_10 = bpf_ntohs(RAW16(st->vlan_h, 2));
+			else if (there(st->ethernet_h))
+				first_10 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+			if (first_10 == 0x86dd) {
+				count_event(42);
+			}
+			else {
+				u64 first_11 = 0;
+				if (there(st->vlan_h))
+					first_11 = bpf_ntohs(RAW16(st->vlan_h, 2));
+				else if (there(st->ethernet_h))
+					first_11 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+				u8 holds_13 = (first_11 == 0x8847);
+				if (!holds_13) {
+					u64 first_12 = 0;
+					if (there(st->vlan_h))
+						first_12 = bpf_ntohs(RAW16(st->vlan_h, 2));
+					else if (there(st->ethernet_h))
+						first_12 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+					holds_13 = first_12 == 0x8848;
+				}
+				if (holds_13) {
+					count_event(43);
+				}
+				else {
+					u64 first_14 = 0;
+					if (there(st->vlan_h))
+						first_14 = bpf_ntohs(RAW16(st->vlan_h, 2));
+					else if (there(st->ethernet_h))
+						first_14 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+					u8 holds_16 = (first_14 == 0x8863);
+					if (!holds_16) {
+						u64 first_15 = 0;
+						if (there(st->vlan_h))
+							first_15 = bpf_ntohs(RAW16(st->vlan_h, 2));
+						else if (there(st->ethernet_h))
+							first_15 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+						holds_16 = first_15 == 0x8864;
+					}
+					if (holds_16) {
+						count_event(46);
+					}
+					else {
+						u64 first_17 = 0;
+						if (there(st->vlan_h))
+							first_17 = bpf_ntohs(RAW16(st->vlan_h, 2));
+						else if (there(st->ethernet_h))
+							first_17 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+						if (first_17 < 0x600) {
+							count_event(47);
+						}
+					}
+				}
+			}
+		}
 		{
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_1[2] = {};
+	u64 key_18[2] = {};
 	st->gre_h = header_at(ctx, st->scratch->gre_at, 4);
 	if (there(st->gre_h)) {
-		void *group_4 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
-		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_4 + 4 > limit_of(ctx))
-			group_4 = 0;
-		if (group_4) {
-			key_1[0] |= (u64)RAW32(group_4, 0);
-			key_1[1] |= 0x100000000ULL;
+		void *group_21 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
+		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_21 + 4 > limit_of(ctx))
+			group_21 = 0;
+		if (group_21) {
+			key_18[0] |= (u64)RAW32(group_21, 0);
+			key_18[1] |= 0x100000000ULL;
 		}
 	}
 	st->outer_h = header_at(ctx, st->scratch->outer_at, 20);
 	if (SELDOM(!there(st->outer_h)))
 		return internal();
-	key_1[0] |= (u64)RAW32(st->outer_h, 12) << 32;
-	key_1[1] |= (u64)RAW32(st->outer_h, 16);
-	u64 found_2 = overlay_find(st->scratch->epoch, key_1[0], key_1[1]);
-	u32 slot_3 = found_2;
-	st->scratch->overlay_slot = slot_3;
-	st->overlay_rule = slot_3 ? bpf_map_lookup_elem(&overlay_records, &slot_3) : 0;
+	key_18[0] |= (u64)RAW32(st->outer_h, 12) << 32;
+	key_18[1] |= (u64)RAW32(st->outer_h, 16);
+	u64 found_19 = overlay_find(st->scratch->epoch, key_18[0], key_18[1]);
+	u32 slot_20 = found_19;
+	st->scratch->overlay_slot = slot_20;
+	st->overlay_rule = slot_20 ? bpf_map_lookup_elem(&overlay_records, &slot_20) : 0;
 	if (!st->overlay_rule) {
-		count_event(16);
+		count_event(17);
 		{
 			return verdict(0, XDP_PASS);
 		}
 	}
 	else {
-		count_rule(&overlay_counts, found_2 >> 32, st->scratch->length);
+		count_rule(&overlay_counts, found_19 >> 32, st->scratch->length);
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
-		u8 met_5 = (RAW8(st->outer_h, 1) & 3);
-		if (met_5 & 1) {
-			if (met_5 == 3 && !(RAW8(st->user_h, 1) & 3)) {
-				count_event(9);
+		u8 met_22 = (RAW8(st->outer_h, 1) & 3);
+		if (met_22 & 1) {
+			if (met_22 == 3 && !(RAW8(st->user_h, 1) & 3)) {
+				count_event(10);
 				return verdict(1, XDP_DROP);
 			}
-			if (met_5 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
-				set_ecn(st->user_h, met_5);
+			if (met_22 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
+				set_ecn(st->user_h, met_22);
 			}
 		}
 		{
@@ -1760,34 +2062,75 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_6[4] = {};
-	key_6[0] |= (u64)RAW64(st->user_h, 12);
-	key_6[2] |= (u64)RAW8(st->user_h, 1) << 32;
-	key_6[2] |= (u64)RAW8(st->user_h, 9) << 40;
-	st->ethernet_h = header_at(ctx, 0, 14);
-	if (SELDOM(!there(st->ethernet_h)))
-		return internal();
-	key_6[1] |= (u64)RAW32(st->ethernet_h, 6);
-	key_6[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-	key_6[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
-	key_6[2] |= (u64)(u16)(st->scratch->l4 >> 16);
-	st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
-	if (there(st->vlan_h)) {
-		key_6[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-		key_6[2] |= 0x1000000000000ULL;
-	}
-	u64 found_7 = pdr_find(st->scratch->epoch, key_6[0], key_6[1], key_6[2], key_6[3]);
-	u32 slot_8 = found_7;
-	st->scratch->pdr_slot = slot_8;
-	st->pdr_rule = slot_8 ? bpf_map_lookup_elem(&pdr_records, &slot_8) : 0;
-	if (!st->pdr_rule) {
-		count_event(17);
+	if (((bpf_ntohl(RAW32(st->user_h, 12)) < 0x1000000) || (bpf_ntohl(RAW32(st->user_h, 12)) >= 0xe0000000)) || ((bpf_ntohl(RAW32(st->user_h, 12)) >= 0x7f000000) && (bpf_ntohl(RAW32(st->user_h, 12)) < 0x80000000))) {
+		count_event(48);
 		{
-			return default_action();
+			return verdict(1, XDP_DROP);
+		}
+	}
+	if ((RAW16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
+		u64 key_23[4] = {};
+		key_23[2] |= (u64)(u8)((u64)1 >> 0) << 32;
+		key_23[0] |= (u64)RAW64(st->user_h, 12);
+		key_23[2] |= (u64)RAW8(st->user_h, 1) << 40;
+		key_23[2] |= (u64)RAW8(st->user_h, 9) << 48;
+		st->ethernet_h = header_at(ctx, 0, 14);
+		if (SELDOM(!there(st->ethernet_h)))
+			return internal();
+		key_23[1] |= (u64)RAW32(st->ethernet_h, 6);
+		key_23[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+		key_23[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
+		key_23[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+		if (there(st->vlan_h)) {
+			key_23[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+			key_23[2] |= 0x100000000000000ULL;
+		}
+		u64 found_24 = pdr_find(st->scratch->epoch, key_23[0], key_23[1], key_23[2], key_23[3]);
+		u32 slot_25 = found_24;
+		st->scratch->pdr_slot = slot_25;
+		st->pdr_rule = slot_25 ? bpf_map_lookup_elem(&pdr_records, &slot_25) : 0;
+		if (!st->pdr_rule) {
+			count_event(18);
+			{
+				return default_action();
+			}
+		}
+		else {
+			count_rule(&pdr_counts, found_24 >> 32, st->scratch->length);
 		}
 	}
 	else {
-		count_rule(&pdr_counts, found_7 >> 32, st->scratch->length);
+		u64 key_26[4] = {};
+		key_26[2] |= (u64)(u8)((u64)0 >> 0) << 32;
+		key_26[0] |= (u64)RAW64(st->user_h, 12);
+		key_26[2] |= (u64)RAW8(st->user_h, 1) << 40;
+		key_26[2] |= (u64)RAW8(st->user_h, 9) << 48;
+		st->ethernet_h = header_at(ctx, 0, 14);
+		if (SELDOM(!there(st->ethernet_h)))
+			return internal();
+		key_26[1] |= (u64)RAW32(st->ethernet_h, 6);
+		key_26[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+		key_26[1] |= (u64)(u16)(st->scratch->l4 >> 0) << 48;
+		key_26[2] |= (u64)(u16)(st->scratch->l4 >> 16);
+		st->vlan_h = header_at(ctx, st->scratch->vlan_at, 4);
+		if (there(st->vlan_h)) {
+			key_26[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+			key_26[2] |= 0x100000000000000ULL;
+		}
+		u64 found_27 = pdr_find(st->scratch->epoch, key_26[0], key_26[1], key_26[2], key_26[3]);
+		u32 slot_28 = found_27;
+		st->scratch->pdr_slot = slot_28;
+		st->pdr_rule = slot_28 ? bpf_map_lookup_elem(&pdr_records, &slot_28) : 0;
+		if (!st->pdr_rule) {
+			count_event(18);
+			{
+				return default_action();
+			}
+		}
+		else {
+			count_rule(&pdr_counts, found_27 >> 32, st->scratch->length);
+		}
 	}
 	return CONTINUE;
 }
@@ -1802,7 +2145,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 	u8 met_1 = (RAW8(st->outer_h, 1) & 3);
 	if (met_1 & 1) {
 		if (met_1 == 3 && !(RAW8(st->user_h, 1) & 3)) {
-			count_event(9);
+			count_event(10);
 			return verdict(1, XDP_DROP);
 		}
 		if (met_1 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
@@ -1851,15 +2194,15 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(41);
+						count_event(50);
 						return verdict(1, XDP_DROP);
 					}
 					if (is_confined(st->user_h)) {
-						count_event(42);
+						count_event(51);
 						return verdict(1, XDP_DROP);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
-						count_event(6);
+						count_event(7);
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
@@ -1868,15 +2211,15 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (!own.resolved) {
 						hop = next_hop_of(ctx, overlay_7->interface, overlay_7->remote_ip, &st->scratch->hop);
 						if (!hop) {
-							count_event(8);
-							count_event(12);
+							count_event(9);
+							count_event(13);
 							return verdict(1, XDP_DROP);
 						}
 						own = *hop;
 						hop = &own;
 					}
 					if (extent + pushed > hop->mtu) {
-						count_event(5);
+						count_event(6);
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->scratch->user_at;
@@ -1886,7 +2229,7 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 						tcp_13 = 14 + pushed + (st->scratch->tcp_at - from);
 					}
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-						count_event(7);
+						count_event(8);
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -1933,33 +2276,33 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 					if (SELDOM(!there(st->ethernet_h)))
 						return internal();
 					if (RAW8(st->ethernet_h, 0) & 1) {
-						count_event(41);
+						count_event(50);
 						return verdict(1, XDP_DROP);
 					}
 					if (is_confined(st->user_h)) {
-						count_event(42);
+						count_event(51);
 						return verdict(1, XDP_DROP);
 					}
 					if (RAW8(st->user_h, 8) <= 1) {
-						count_event(6);
+						count_event(7);
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 					}
 					struct next_hop *hop;
 					hop = next_hop_of(ctx, referred_17, RAW32(st->user_h, 16), &st->scratch->hop);
 					if (!hop) {
-						count_event(8);
+						count_event(9);
 						if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 							return verdict(1, XDP_DROP);
 						}
 						return verdict(0, XDP_PASS);
 					}
 					if (extent + pushed > hop->mtu) {
-						count_event(5);
+						count_event(6);
 						return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 					}
 					u32 from = st->scratch->user_at;
 					if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-						count_event(7);
+						count_event(8);
 						return verdict(1, XDP_DROP);
 					}
 					void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -1975,12 +2318,12 @@ ALWAYS int stage_wan_forwarder(struct xdp_md *ctx, struct state *st)
 				}
 			}
 			else {
-				count_event(11);
+				count_event(12);
 				return verdict(1, XDP_DROP);
 			}
 		}
 		else {
-			count_event(11);
+			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
 	}
@@ -2017,7 +2360,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 		st->far_rule = slot_8 ? bpf_map_lookup_elem(&far_records, &slot_8) : 0;
 	}
 	if (!st->far_rule) {
-		count_event(18);
+		count_event(19);
 		{
 			if (default_verdict() == XDP_DROP) {
 				return verdict(1, XDP_DROP);
@@ -2066,15 +2409,15 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(41);
+					count_event(50);
 					return verdict(1, XDP_DROP);
 				}
 				if (is_confined(st->user_h)) {
-					count_event(42);
+					count_event(51);
 					return verdict(1, XDP_DROP);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
-					count_event(6);
+					count_event(7);
 					return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
@@ -2083,15 +2426,15 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				if (!own.resolved) {
 					hop = next_hop_of(ctx, overlay_11->interface, overlay_11->remote_ip, &st->scratch->hop);
 					if (!hop) {
-						count_event(8);
-						count_event(12);
+						count_event(9);
+						count_event(13);
 						return verdict(1, XDP_DROP);
 					}
 					own = *hop;
 					hop = &own;
 				}
 				if (extent + pushed > hop->mtu) {
-					count_event(5);
+					count_event(6);
 					return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->scratch->user_at;
@@ -2101,7 +2444,7 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 					tcp_17 = 14 + pushed + (st->scratch->tcp_at - from);
 				}
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(7);
+					count_event(8);
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -2151,33 +2494,33 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 				if (SELDOM(!there(st->ethernet_h)))
 					return internal();
 				if (RAW8(st->ethernet_h, 0) & 1) {
-					count_event(41);
+					count_event(50);
 					return verdict(1, XDP_DROP);
 				}
 				if (is_confined(st->user_h)) {
-					count_event(42);
+					count_event(51);
 					return verdict(1, XDP_DROP);
 				}
 				if (RAW8(st->user_h, 8) <= 1) {
-					count_event(6);
+					count_event(7);
 					return reply_wan_outer_gre_to_user(ctx, st, 0x0b00, 0) & 7;
 				}
 				struct next_hop *hop;
 				hop = next_hop_of(ctx, referred_21, RAW32(st->user_h, 16), &st->scratch->hop);
 				if (!hop) {
-					count_event(8);
+					count_event(9);
 					if (close_wan_outer_gre_to_user(ctx, st, 0, 0) != XDP_PASS) {
 						return verdict(1, XDP_DROP);
 					}
 					return verdict(0, XDP_PASS);
 				}
 				if (extent + pushed > hop->mtu) {
-					count_event(5);
+					count_event(6);
 					return reply_wan_outer_gre_to_user(ctx, st, 0x0304, hop->mtu - pushed) & 7;
 				}
 				u32 from = st->scratch->user_at;
 				if (!move_begin(ctx, (int)from - 14 - (int)pushed, hop->vlan)) {
-					count_event(7);
+					count_event(8);
 					return verdict(1, XDP_DROP);
 				}
 				void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -2193,12 +2536,12 @@ ALWAYS int stage_wan_balancer(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else {
-			count_event(11);
+			count_event(12);
 			return verdict(1, XDP_DROP);
 		}
 	}
 	else {
-		count_event(11);
+		count_event(12);
 		return verdict(1, XDP_DROP);
 	}
 	return CONTINUE;

@@ -1,4 +1,5 @@
-"""Command lines: numbers that are none are refused wherever a number is asked for."""
+"""Command lines: their exit status; numbers that are none are refused wherever a number is asked
+for."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 import click
 import pytest
 from helioc.compiler.cli import cli as helioc
-from helioc.lang.command import Finite
+from helioc.lang.command import Finite, run
 from helioc.runtime.cli import cli as helioctl
 from helioc.runtime.daemon import serve as heliod
 
@@ -37,3 +38,15 @@ def test_what_is_no_number_in_the_range(text: str) -> None:
 
 def test_what_is_one() -> None:
     assert Finite(0).convert("1.5", None, None) == 1.5
+
+
+@pytest.mark.parametrize("status", [0, 1, 2])
+def test_the_status_that_a_command_ends_with(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def ends() -> None:
+        raise click.exceptions.Exit(status)
+
+    monkeypatch.setattr("sys.argv", ["ends"])
+    with pytest.raises(SystemExit) as ended:
+        run(ends, "ends")
+    assert (ended.value.code or 0) == status

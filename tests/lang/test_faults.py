@@ -11,6 +11,7 @@ from helioc.lang import faults
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.expected import HARD
 from helioc.lang.parser import LARGEST_FILE, MOST_TOKENS, parse, read
+from helioc.lang.planned import PLANNED
 from helioc.lang.render import render_all
 from helioc.lang.source import Source
 
@@ -64,7 +65,7 @@ CASES = {
     "H0107-target": LINES % "user.drop = 3",
     "H0108-blocks": LINES % ("if a { " * 33 + "}" * 33),
     "H0108-operators": LINES % ("user.tos = " + "a + " * 70 + "a"),
-    "H0108-else": LINES % ("if a {} " + "\n    else if a {}" * 33),
+    "H0108-else": LINES % ("if a {} " + ("\n    " + "else if a {} " * 16) * 32),
     "H0112-block": "/* two\n   lines */\nheader h { x : u8 }\n",
     "H0113-chain": "header h {\n  ihl : u4\n  require 5 <= ihl <= 15\n}\n",
     "H0114-is": LINES % "if user.dst + 1 is local { pass }",
@@ -73,6 +74,20 @@ CASES = {
     "H0116-node": LINES % "if vlan[vlan.id].pcp = 1 { drop }",
     "H0116-middle": LINES % "user.tos = a.b[1].c",
     "H0118-name": LINES % f"if {'a' * 65}.tos = 3 {{ drop }}\n    {'a' * 65}.tos = {'b' * 64}.tos",
+    "H0119-ages": DECLARED % "rule PDR [64k] {\n    match src exact user.src\n    ages 60\n  }",
+    "H0119-meters": DECLARED % "rule PDR [64k] {\n    counts packets\n    meters mbr, burst\n  }",
+    "H0119-meter": LINES % "if a { pass }\n    if not meter PDR is red { drop }",
+    "H0119-meter-statement": LINES % "meter PDR",
+    "H0119-mirror": LINES % "mirror SESSION.tap",
+    "H0119-flood": LINES % "flood PEERS of SEGMENT",
+    "H0119-event": DECLARED % "event USAGE { volume : u64 } limit 1k per second",
+    "H0119-emit": LINES % "emit USAGE { volume = 3 }",
+    "H0119-const": DECLARED % "const MESH = 10.0.0.0/8",
+    "H0119-let": LINES % "let tenant = first(vlan.id, 0)",
+    "H0119-in": LINES % "if user.protocol in { 6, 17 } { pass }",
+    "H0119-plus": LINES % "user.tos += 1",
+    "H0119-minus": LINES % "user.tos -= 1",
+    "H0119-several": DECLARED % "const A = 1\n  event E { a : u8 }\n  stage s { mirror B }",
     "H0117-field": DECLARED % "parser { a -> b when bottom u4 = 4 }",
 }
 
@@ -110,6 +125,32 @@ def test_every_code_is_explained_and_shown() -> None:
     used = set(re.findall(r'"(H01\d\d)"', Path(faults.__file__).read_text()))
     assert used == set(faults.EXPLANATIONS)
     assert used - {"H0109", "H0110", "H0111"} == {name[:5] for name in CASES}
+
+
+def test_the_language_page_names_what_is_not_there_yet() -> None:
+    """And `check` names all of that: syntax here, `now` and the rest in check/cases."""
+    page = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
+    _, _, section = page.partition("## Not in this release")
+    rows = re.findall(r"^\| .* \| (.*) \| H0119 \|$", section, re.MULTILINE)
+    assert set(re.findall(r"`(\S+)`", " ".join(rows))) == PLANNED.keys()
+    shown = {
+        d.span.text
+        for text in CASES.values()
+        for d in found_in(text)
+        if d.code == "H0119" and d.span
+    }
+    assert shown == PLANNED.keys() - {"now"}
+
+
+def test_words_of_later_releases_may_be_names() -> None:
+    words = [word for word in PLANNED if word.isalpha()]
+    declared = "\n".join(f"  ie {word} = {n}, u8" for n, word in enumerate(words, 1))
+    lines = "\n".join(f"    if {word}.{word} = 1 {{ {word}({word}) }}" for word in words)
+    matched = "\n".join(f"    match {word} exact {word}.{word}" for word in words)
+    rule, stage = f"rule R [1] {{\n{matched}\n  }}", f"stage s {{\n{lines}\n  }}"
+    text = f"pipeline p {{\n{declared}\n  {rule}\n  {stage}\n}}\n"
+    assert found_in(text) == []
+    assert {d.code for d in found_in(text.replace("ie let = ", "ie let "))} == {"H0101"}
 
 
 FRAMES = ("%s", "pipeline p {\n%s\n}", "pipeline p { stage s {\n%s\n} }", "header h {\n%s\n}")

@@ -7,13 +7,16 @@ from helioc.lang import tree
 from helioc.lang.diagnostics import Refused
 from helioc.lang.lexer import DEEPEST
 from helioc.lang.parser import LARGEST_FILE, parse, read
+from helioc.lang.printer import format_program
 from helioc.lang.source import Source
 from helioc.lang.spelling import expr
+from helioc.lang.syntax_statements import MOST_BRANCHES
 
 NAMES = (
     "protocol action interface key type length checksum size next local max rest src dst version"
     " flags state port in named packets bytes weight extent payload write before link ports parser"
     " accept require header from to via by over priority precedence back icmp mss lru end"
+    " continue"
 ).split()
 
 
@@ -272,6 +275,20 @@ def test_nesting_up_to_the_limit_is_read() -> None:
     program("pipeline p { stage s { if " + "(" * depth + "a" + ")" * depth + " {} } }")
 
 
+def test_a_chain_of_else_if_is_one_level() -> None:
+    def chain(many: int, last: str = "") -> str:
+        return "if a {} " + "else if a {} " * (many - 1) + f"else {{ {last} }}"
+
+    around = "pipeline p {{ stage s {{ {} }} }}".format
+    for text in (chain(MOST_BRANCHES), chain(100, chain(MOST_BRANCHES - 100))):
+        assert format_program(program(around(text))).count("else if") == text.count("else if")
+    for text in (chain(MOST_BRANCHES + 1), chain(100, chain(MOST_BRANCHES - 99))):
+        with pytest.raises(Refused) as refused:
+            program(around(text))
+        (found,) = refused.value.diagnostics
+        assert (found.code, found.title) == ("H0108", "this has too many `else if`")
+
+
 @pytest.mark.parametrize("text", ["\0" * 300_000, "; " * 150_000, "a:b:" * 70_000, "é" * 99_999])
 def test_a_large_wrong_file_is_refused_with_few_words(text: str) -> None:
     assert 1 <= len(codes(text)) <= 40
@@ -291,3 +308,10 @@ def test_reading_what_cannot_be_read(tmp_path: Path) -> None:
         2,
         7,
     )
+
+
+@pytest.mark.parametrize("word", ["elif", "elseif"])
+def test_other_words_for_else_if(word: str) -> None:
+    with pytest.raises(Refused) as refused:
+        program(f"pipeline p {{ stage s {{ if a {{ drop }} {word} b {{ drop }} }} }}")
+    assert refused.value.diagnostics[0].help == "did you mean `else if`?"

@@ -193,3 +193,27 @@ def test_mutated_samples(name: str, data: Any) -> None:
     except Refused:
         return
     check(text)
+
+
+def test_reserved_values_keep_their_reasons() -> None:
+    text = (
+        "pipeline p {\n"
+        "  ie short = 1, u8 { A = 1, B = 2 reserved }\n"
+        "  ie action = 2, u8 { DROP = 1, // gone\n"
+        "/// Nothing holds\n   ///   packets.\n"
+        "BUFFER=4   reserved }\n"
+        "  ie reserved = 3, u8\n"
+        "}\n"
+    )
+    assert formatted(text) == (
+        "pipeline p {\n"
+        "  ie short    = 1, u8  { A = 1, B = 2 reserved }\n"
+        "  ie action   = 2, u8  {\n"
+        "    DROP   = 1,  // gone\n"
+        "    /// Nothing holds\n    ///   packets.\n"
+        "    BUFFER = 4 reserved\n"
+        "  }\n"
+        "  ie reserved = 3, u8\n"
+        "}\n"
+    )
+    assert formatted(formatted(text)) == formatted(text)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-from conftest import CI
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.environment import Environment, Port
@@ -78,11 +75,7 @@ def test_scapy_finds_what_the_standard_asks_for() -> None:
         assert bytes(again) == bytes(answer)
 
 
-def test_tshark_finds_nothing_wrong(tmp_path: Path) -> None:
-    if shutil.which("tshark") is None:
-        if CI:
-            pytest.fail("CI must run every test, but there is no tshark", pytrace=False)
-        pytest.skip("there is no tshark")
+def test_tshark_finds_nothing_wrong(tshark: None, tmp_path: Path) -> None:
     capture = tmp_path / "echo.pcap"
     with capture.open("wb") as file:
         writer = PcapWriter(file)

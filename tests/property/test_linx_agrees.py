@@ -31,7 +31,7 @@ def ruled(both: Both) -> Ruled:
     return Ruled(both, RULES)
 
 
-@settings(quick, max_examples=800)
+@settings(quick, max_examples=400)
 @given(st.one_of(frames(), damaged(frames())))
 def test_packets(ruled: Ruled, arriving: tuple[bytes, int]) -> None:
     ruled.agree(*arriving)

@@ -124,6 +124,11 @@ def test_rules_come_by_a_pipe(ctl: Ctl) -> None:
     ctl("load", "bundle", "--config", "edge.yaml")
     (ctl.directory / "far.csv").symlink_to("/dev/stdin")
     assert "created FAR 1" in ctl("push", "far.csv", stdin="id,action\n1,DROP\n")
+    # A PDR with its FAR and LBR is shown as it was said.
+    said = "PDR 1 [(dscp, u8, 1), FAR [(action, u8, PASS)], LBR [(tos, u8, 4), FAR, FAR 1]]"
+    ctl("create", said)
+    (shown,) = json.loads(ctl("show", "--json", "PDR"))
+    assert shown["rule"] == said
 
 
 def test_packed_rules_are_pushed(ctl: Ctl) -> None:
@@ -138,9 +143,19 @@ def test_packed_rules_are_pushed(ctl: Ctl) -> None:
     (at / "bad.csv").write_text("dst_ip,FAR\n10.7.0.1/16,1\n")
     assert "bad.csv:2:1" in ctl("pack", "bundle", "bad.csv", "--kind", "PDR", status=1)
     assert "H0742" in ctl("pack", "bundle", "bad.csv", status=1)
+    (at / "lbr.csv").write_text("tos\n8\n")
+    assert "H0470" in ctl("pack", "bundle", "lbr.csv", status=1)  # as `push` says
+    for words in ("PDR 1 2", "LAN WAN1"):
+        assert "H0743" in ctl("show", *words.split(), status=1)
+    assert "H0742" in ctl("metrics", "--rules", "PDRR", status=1)
     assert "H0741" in ctl("pack", "bundle", "pdr.csv", "-o", "pdr.txt", status=1)
     assert "H0741" in ctl("pack", "bundle", "pdr.hpr", status=1)
     assert "H0309" in ctl("pack", "bundle", "pdr.csv", "-o", "none/pdr.hpr", status=1)
+    (at / "far.csv").write_text("action\nDROP\nDROP\n")
+    said = ctl("pack", "bundle", "far.csv")
+    assert "warning[H0464]" in said and "packed 2 rules of FAR" in said
+    (at / "bad.csv").write_text("dst_ip,FAR\n10.7.0.0/16,1\n10.7.0.0/16,2\n")
+    assert "error[H0452]" in ctl("pack", "bundle", "bad.csv", "--kind", "PDR", status=1)
     assert not (at / "bad.hpr").exists() and not (at / "pdr.txt").exists()
 
 

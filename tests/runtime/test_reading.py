@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -190,6 +191,32 @@ def test_who_reads_slowly_holds_nothing(here: World, agent: Client) -> None:
                 )
                 other.apply(f"update {', '.join(changed)}")
     unread.cancel()
+
+
+def test_held_rules_are_shown_with_their_owner(here: World, agent: Client) -> None:
+    """By the agent and beside it; what is shown is a request for the same rules."""
+    agent.apply("create FAR 9 [(action, u8, DROP)], PDR 4 [(dscp, u8, 1), "
+                "FAR [(action, u8, PASS)], LBR [(tos, u8, 4), FAR, FAR 9]]")  # fmt: skip
+
+    def shown(*words: str) -> list[str]:
+        return [line.split(None, 2)[2] for line in here.ctl(*words).splitlines()[1:]]
+
+    fars = ["// held by LBR 1: FAR 1 [(action, u8, PASS)]", "FAR 9 [(action, u8, DROP)]"]
+    lines = shown("show")
+    assert "// held by LBR 1: FAR 1" in lines and not any(x.startswith("FAR 1 ") for x in lines)
+    assert shown("--local", "show") == lines
+    for words in ((), ("--local",)):
+        assert shown(*words, "show", "FAR") == fars
+        assert shown(*words, "show", "LBR", "1")[0].startswith("// held by PDR 4: LBR 1 [")
+        found = json.loads(here.ctl(*words, "show", "FAR", "--json"))
+        assert [each.get("owner") for each in found] == [{"kind": "LBR", "id": 1}, None]
+    assert agent.rule("FAR", 1).owner == ("LBR", 1)
+    agent.apply("delete PDR 4; delete FAR 9")
+    rules = [line for line in lines if not line.startswith("OVERLAY")]
+    text = "\n".join(x if x.startswith("//") else f"create {x}" for x in rules)
+    (here.directory / "shown.req").write_text(text)
+    here.ctl("push", "shown.req")
+    assert shown("show") == lines
 
 
 def test_counters_are_listed(agent: Client) -> None:

@@ -16,8 +16,10 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from acceptance import (
@@ -32,71 +34,20 @@ from acceptance import (
     name_of,
 )
 from helioc.compiler.clang import CPUS
-from virtual import ROOT, release_of, why_not
+from matrix_page import HERE, PAGE, Results, called, page, reasons, release, revision, tables
+from virtual import why_not
 
 KERNELS = ("5.10", "6.1", "6.12", "6.18", "7.2", "7.3")
 CLANGS = ("13", "14", "15", "16", "19")
 V4_FROM = 18  # clang that knows -mcpu=v4
 SECONDS = 5000  # that a machine has; another takes its place where that is too short
 KEPT = Path(os.environ.get("HELIO_MATRIX", Path.home() / ".cache/helio/matrix"))
-HERE = ""  # this machine's kernel
-PAGE = ROOT / "docs" / "kernels.md"
-Results = dict[str, list[Verdict]]
+CPUS_HERE = os.cpu_count() or 1  # so many kernels at a time: each machine has one CPU
 
 
 def builds(clangs: Sequence[str]) -> list[Build]:
     every = [Build(clang, cpu) for clang in clangs for cpu in CPUS]
     return [b for b in every if b.cpu != "v4" or int(b.clang) >= V4_FROM]
-
-
-# ---- what is printed ------------------------------------------------------------------------
-
-
-def called(series: str) -> str:
-    return "here" if series == HERE else series
-
-
-def release(series: str) -> str:
-    return os.uname().release if series == HERE else release_of(series)
-
-
-def cell(found: Verdict | None) -> str:
-    if found is None:
-        return "not tried"
-    if found.refused:
-        return found.refused.partition(":")[0]
-    return f"{found.instructions:,} / {found.verified:,}"
-
-
-def tables(results: Results) -> Iterator[str]:
-    """A table a pipeline, in Markdown: a line a build, a column a kernel."""
-    every = [verdict for verdicts in results.values() for verdict in verdicts]
-    order = dict.fromkeys(verdict.build for verdict in every)
-    for name in sorted({verdict.pipeline for verdict in every}):
-        tests = max(v.tests for v in every if v.pipeline == name)
-        yield f"\n**{name}**, {tests} packet tests\n"
-        yield f"| built by | {' | '.join(map(called, results))} |\n|---|{'---:|' * len(results)}"
-        for build in sorted(order, key=lambda b: (int(b.clang), b.cpu)):
-            row = [
-                next((v for v in found if (v.pipeline, v.build) == (name, build)), None)
-                for found in results.values()
-            ]
-            yield f"| {build} | {' | '.join(map(cell, row))} |"
-
-
-def reasons(results: Results) -> list[str]:
-    """Why something was refused, once each."""
-    return sorted({v.refused for verdicts in results.values() for v in verdicts if v.refused})
-
-
-def page(results: Results, before: str) -> str:
-    """docs/kernels.md, with its own words kept and its tables made anew."""
-    words, _, _ = before.partition(MARK)
-    releases = ", ".join(f"{called(series)} is `{release(series)}`" for series in results)
-    return "\n".join([words + MARK, "", f"Kernels: {releases}.", *tables(results), ""])
-
-
-MARK = "<!-- what follows is written by `make matrix` -->"
 
 
 # ---- what is done ---------------------------------------------------------------------------
@@ -113,19 +64,28 @@ def run(
     """Compile what is not in `out` yet, and ask each kernel. What one cannot be asked is said."""
     there = {path.name for path in out.iterdir()}
     todo = [b for b in wanted if not {name_of(n, b) for n in names} <= there]
-    unbuilt = list(build_all(todo, names, out))
+    with ProcessPoolExecutor(CPUS_HERE) as pool:
+        each = list(pool.map(partial(_built, names=names, out=out), todo))
+    unbuilt = [verdict for verdicts in each for verdict in verdicts]
     failed = {verdict.name for verdict in unbuilt}
     bundles = [name for n in names for b in wanted if (name := name_of(n, b)) not in failed]
-    results: Results = {}
-    for series in (HERE, *kernels):
-        if series and (why := why_not(series)):
+    shipped = {name_of(n, SHIPPED) for n in names}
+    tested = {s: [n for n in bundles if s == HERE or n in shipped] for s in (HERE, *kernels)}
+    for series in kernels:
+        if why := why_not(series):
             say(f"kernel {series}: not tried: {why}")
-            continue
-        shipped = {name_of(n, SHIPPED) for n in names}
-        tested = [name for name in bundles if series == HERE or name in shipped]
-        results[series] = asked(series, out, bundles, tested) + unbuilt
-        say("\n".join(tables({series: results[series]})))
+            del tested[series]
+    results: Results = {}
+    with ThreadPoolExecutor(CPUS_HERE) as machines:
+        answers = machines.map(lambda s: asked(s, out, bundles, tested[s]), tested)
+        for series, found in zip(tested, answers, strict=True):
+            results[series] = found + unbuilt
+            say("\n".join(tables({series: results[series]})))
     return results
+
+
+def _built(build: Build, names: Sequence[str], out: Path) -> list[Verdict]:
+    return list(build_all([build], names, out))
 
 
 def asked(series: str, out: Path, bundles: Sequence[str], tested: Sequence[str]) -> list[Verdict]:
@@ -166,15 +126,17 @@ def main() -> int:
     absent = missing_clangs(builds(clangs))
     if absent:
         say(f"not tried: {', '.join(absent)}: not installed")
+    of = revision()  # before anything is compiled
     wanted = [b for b in builds(clangs) if f"clang-{b.clang}" not in absent]
     place = nullcontext(str(asked.keep)) if asked.keep else tempfile.TemporaryDirectory()
     with place as folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         results = run(kernels, wanted, Path(folder), names)
-    found = reasons(results)
+    found = reasons(results.values())
     say("\n".join(["", *tables(results), "", *found]))
     if asked.write:
-        PAGE.write_text(page(results, PAGE.read_text()))
+        releases = {series: release(series) for series in results}
+        PAGE.write_text(page(PAGE.read_text(), of, releases, results))
     most = max(map(len, results.values()))
     left_out = (
         bool(absent)

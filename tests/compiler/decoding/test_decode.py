@@ -22,6 +22,7 @@ from linx_packets import frames
 from linx_world import PIPELINES, linx
 from scapy.layers.inet import GRE, IP, TCP
 from scapy.layers.l2 import Dot1Q, Ether
+from scapy.packet import Raw
 
 LINX = str(PIPELINES / "linx.hp")
 
@@ -119,6 +120,17 @@ def test_the_generated_parser_says_the_same(
         assert generated.to_json() == said.to_json()
     else:
         assert generated.result == "refused"
+
+
+def test_the_generated_parser_gets_what_was_captured(both: tuple[Decodes, Decodes]) -> None:
+    inner = IP(src="10.1.0.1", dst="10.2.0.2") / TCP(sport=1, dport=2) / Raw(bytes(range(40)))
+    frame = bytes(Ether() / IP(src="192.0.2.2", dst="192.0.2.1") / GRE(proto=0x0800) / inner)
+    results = set()
+    for captured in range(14, len(frame)):
+        said, generated = (d.decode(Captured(1, frame[:captured], len(frame))) for d in both)
+        assert generated.to_json() == said.to_json()
+        results.add(said.result)
+    assert results == {"cut", "ok"}
 
 
 def test_a_wrong_word_would_be_seen(

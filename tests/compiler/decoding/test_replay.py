@@ -21,7 +21,7 @@ from scapy.layers.inet import GRE, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
-from scapy.utils import wrpcapng
+from scapy.utils import wrpcap, wrpcapng
 
 LINX = str(PIPELINES / "linx.hp")
 EDGES = PIPELINES.parent / "examples" / "linx"
@@ -71,10 +71,13 @@ def test_verdict_egress_and_packet(capture: Path, rules: Path, tmp_path: Path) -
     assert (sent.dst, sent[IP].dst, sent[GRE].key) == ("02:00:c0:00:02:02", "192.0.2.2", 7)
     assert sent[GRE][IP].ttl == 63 and bytes(sent).endswith(b"hello")
     assert damaged["events"] == ["malformed: user: truncated", "hook: malformed"]
+    assert (damaged["verdict"], damaged["packet"]) == ("drop", None)
     assert (foreign["verdict"], foreign["egress"], foreign["events"]) == ("pass", None, [])
     written = list(read_capture(out))
     assert [(p.octets.hex(), p.time) for p in written] == [
-        (json.loads(line)["packet"], time) for time, line in enumerate(told)
+        (said["packet"], time)
+        for time, said in enumerate((first, damaged, foreign))
+        if said["packet"]
     ]
 
 
@@ -83,9 +86,41 @@ def test_for_people(capture: Path, rules: Path) -> None:
     assert lines[0].startswith("packet 1 on lan: redirect by wan; counted PDR 1, FAR 1, OVERLAY")
     assert lines[1].startswith("  0200c0000202")
     assert lines[2:] == [
-        "packet 2 on lan: pass; malformed: user: truncated; hook: malformed",
+        "packet 2 on lan: drop; malformed: user: truncated; hook: malformed",
         "packet 3 on lan: pass",
     ]
+
+
+def test_packets_that_a_snap_length_cut(rules: Path, tmp_path: Path) -> None:
+    """What their headers say is known, whole or not; what lies behind these is not written."""
+    path, out = tmp_path / "cut.pcap", tmp_path / "out.pcap"
+    length = len(PACKET)
+    with path.open("wb") as file:
+        writer = PcapWriter(file)
+        for captured in (length, 44, 40, 20):
+            writer.write(PACKET[:captured], 0, length)
+    words = [LINX, path, "--rules", rules, "--write", out]
+    whole, cut, *headless = map(json.loads, run(*words, "--json").splitlines())
+    assert (cut["verdict"], cut["egress"], cut["counted"], cut["length"]) == (
+        "redirect", "wan", whole["counted"], whole["length"],
+    )  # fmt: skip
+    assert cut["packet"] == whole["packet"][:-6]  # three of five bytes of payload
+    assert [(p["verdict"], p["events"], p["packet"]) for p in headless] == [
+        ("cut", ["cut: udp"], None), ("cut", ["cut: user"], None),
+    ]  # fmt: skip
+    written = [(len(p.octets), p.length) for p in read_capture(out)]
+    assert written == [(whole["length"], whole["length"]), (whole["length"] - 3, whole["length"])]
+    assert "packet 3 on lan: cut; cut: udp" in run(*words).splitlines()
+    assert "packet 3 on lan: cut; cut: udp" in run(*words, "--trace").splitlines()
+
+
+def test_raw_ip_and_standard_input(rules: Path, tmp_path: Path) -> None:
+    wrpcap(str(tmp_path / "raw.pcap"), [Raw(PACKET[14:])], linktype=101)
+    words = ["replay", LINX, "-", "--rules", str(rules), "--write", str(tmp_path / "-")]
+    done = CliRunner().invoke(cli, words, input=(tmp_path / "raw.pcap").read_bytes())
+    first = done.output.splitlines()[0]
+    assert first.startswith("packet 1 on lan: redirect by wan; Ethernet header made for link type")
+    assert done.exit_code == 0
 
 
 def test_the_way_of_each_packet(capture: Path, rules: Path) -> None:
@@ -218,8 +253,7 @@ def test_states_age_by_the_clock_of_the_capture(tmp_path: Path) -> None:
     """FDB ages 300 s: what was learnt is known 300 s later, not after 301; where times go back
     nothing ages."""
     (tmp_path / "rules.req").write_text(
-        "create SEGMENT 1 north [(port, u32, access), (vni, u32, 77), (local_ip, u32, 192.0.2.1), "
-        "(flood, u32, 192.0.2.9), (interface, u32, underlay)]"
+        "create SEGMENT 1 north [(port, u32, access), (vni, u32, 77), (local_ip, u32, 192.0.2.1)]"
     )
     learnt = bytes(Ether(src="02:00:00:00:07:11", dst="02:00:00:00:07:02") / IP() / UDP())
     asked = bytes(Ether(src="02:00:00:00:07:22", dst="02:00:00:00:07:11") / IP() / UDP())
@@ -269,7 +303,7 @@ def test_what_stood_there_stays_until_all_is_written(capture: Path, tmp_path: Pa
     assert refused_code(LINX, cut, "--write", link) == "H0801"
     assert out.read_bytes() == b"good"
     run(LINX, capture, "--write", link)
-    assert len(list(read_capture(out))) == 3
+    assert len(list(read_capture(out))) == 2
     assert link.is_symlink() and out.stat().st_mode & 0o777 == 0o640
     cut.write_bytes(capture.read_bytes()[:-5])
     assert refused_code(LINX, cut, "--write", tmp_path / "new") == "H0803"

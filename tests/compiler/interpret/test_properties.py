@@ -50,7 +50,7 @@ def test_octets_out_of_nowhere(case: tuple[bytes, int]) -> None:
     sound(run(*case), case[0])
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(damaged(frames()))
 def test_damaged_packets(case: tuple[bytes, int]) -> None:
     sound(run(*case), case[0])
@@ -86,13 +86,15 @@ def seen(packet: Packet, port: int) -> list[tuple[str, int]]:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(frames())
 def test_scapy_reads_the_same_headers(case: tuple[bytes, int]) -> None:
     frame, port = case
     parsed = parse_packet(linx().graph, role(port), frame)
     if parsed.result == "ok":
-        assert list(parsed.nodes) == seen(Ether(frame), port)
+        found = seen(Ether(frame), port)
+        # scapy takes what is left of a tiny fragment for the header that begins in it
+        assert list(parsed.nodes) == (found[: len(parsed.nodes)] if parsed.tiny else found)
 
 
 @given(frames())
@@ -127,7 +129,7 @@ def rebuilt(packet: Packet) -> bytes:
     return bytes(packet)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(frames())
 def test_scapy_agrees_on_every_checksum(case: tuple[bytes, int]) -> None:
     frame, port = case

@@ -6,17 +6,21 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from helioc.compiler import effort
 from helioc.compiler.clang import compile_c
-from helioc.compiler.effort import followed, too_much
+from helioc.compiler.effort import estimated, followed, too_much
 from helioc.compiler.emit import emit
 from helioc.compiler.lower import Join, lower
 from helioc.compiler.lowered import Function, Writer
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
 from helioc.runtime.kernel.figures import figures
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "pipelines").glob("*.hp"))
+#: Pointers in registers, and packets counted by size: once for each class and way it followed more
+#: than a million instructions.
+SIZED = ROOT / "tests/generated/found/counted_by_size_on_many_ways.hp"
 
 
 @cache
@@ -47,12 +51,32 @@ def test_what_ships_keeps_its_pointers(path: Path, join: Join) -> None:
         assert not too_much(lower(check_file(path), path.name, join, traced))
 
 
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("path", [*SHIPPED, SIZED], ids=lambda p: p.stem)
+def test_the_verifier_follows_no_more_than_estimated(path: Path) -> None:
+    pipeline = check_file(path)
+    unit = lower(pipeline, "p.hp", "fused")
+    measured = figures(compile_c(emit(unit, lines=True), pipeline.name, pipeline.span))
+    for program in unit.programs:
+        verified = measured.programs[program.name].verified
+        assert verified and verified <= estimated(unit, program)
+
+
+def test_what_is_long_leaves_no_pointers_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few ways through the parser, but more lines than the verifier can follow on each."""
+    pipeline = check_file(ROOT / "pipelines/srv6_edge.hp")
+    monkeypatch.setattr(effort, "MOST_FOLLOWED", 500_000)
+    unit = lower_pipeline(pipeline, "fused")
+    assert unit == lower(pipeline, unit.source, "fused", in_memory=True)
+
+
 def test_each_pointer_that_may_be_null_doubles_the_ways() -> None:
+    """For as long as it is used."""
     w = Writer()
     w.put("one;", "st->a_h = header_at(ctx, 1, 1);")  # 1, 2
     with w.nest("if (there(st->a_h)) {"):  # 1: it is there
         w.put("one;", "st->b_h = header_at(ctx, 2, 1);", "two;")  # 1, 2, 2
     w.put("two;")  # with the brace 2, 2: of the block's own pointer nothing is left
-    w.put("st->b_h = header_at(ctx, 2, 1);")  # 4
-    w.never("!there(st->a_h)")  # 2, 2: the second line of it leaves
-    assert followed(Function("f", "s", "lan", w.body)) == 1 + 2 + 1 + 5 + 4 + 4 + 4
+    w.put("st->b_h = header_at(ctx, 2, 1);", "two;")  # 4, 2: it is not used
+    w.never("!there(st->a_h)")  # 1, 1
+    assert followed(Function("f", "s", "lan", w.body)) == 1 + 2 + 1 + 5 + 4 + 6 + 2

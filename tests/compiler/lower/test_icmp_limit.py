@@ -6,14 +6,18 @@ import struct
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.environment import Environment, Limit, Outcome
 from helioc.compiler.manifest import ICMP_BURST, ICMP_RATE
+from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import PrivateRun
 from linx_maps import bundle
-from linx_world import HOST_MAC, LAN, LAN_MAC, RULES, WORLD, linx
+from linx_world import HOST_MAC, LAN, LAN_MAC, RULES, WORLD, Book, linx
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.l2 import Ether
 
@@ -90,3 +94,53 @@ def test_a_test_has_no_limit_unless_it_says_one(loaded: PrivateRun) -> None:
     assert all(run(loaded, 3 * ICMP_BURST))
     loaded.set_environment(limited(1, 2))
     assert run(loaded, 2) == [True, True]
+
+
+OWN = """
+import std.ethernet, std.ip
+
+pipeline refusals {
+  ports lan, wan
+  parser { ethernet -> ipv4 as user when type = 0x0800 }
+  ie dst = 1, ip4
+  rule KNOWN [4] { match dst exact user.dst }
+  default pass
+  stage refuse {
+    if not user { pass }
+    find KNOWN else {
+      if error is limited { count error_limited  drop }
+      swap ethernet.src, ethernet.dst
+      send back
+    }
+    pass
+  }
+  run parser -> refuse
+}
+"""
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_pipeline_asks_the_same_limit_for_errors_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "refusals.hp"
+    path.write_text(OWN)
+    pipeline = check_file(path)
+    compiled = compile_pipeline(pipeline, "staged")
+    with PrivateRun(Bundle(compiled.manifest, compiled.object)) as run:
+        environment = limited(1, 3)
+        interpreter = Interpreter(pipeline, environment)
+        run.set_environment(environment)
+        run.maps["icmp_budget"].update(bytes(4), struct.pack("<QQQ", HOUR, 2 * HOUR, 0))
+        for verdict in ["tx"] * 3 + ["drop"] * 2:
+            stated = interpreter.run(Book(), EXPIRED, LAN)
+            found = run.run(EXPIRED, LAN)
+            assert (stated.verdict, found.verdict) == (verdict, verdict)
+            assert sorted(stated.events) == sorted(found.events)
+            assert (("count", "error_limited") in found.events) == (verdict == "drop")
+
+
+def test_only_errors_are_limited(tmp_path: Path) -> None:
+    path = tmp_path / "refusals.hp"
+    path.write_text(OWN.replace("error is limited", "user is limited"))
+    with pytest.raises(Refused) as refused:
+        check_file(path)
+    assert [d.code for d in refused.value.diagnostics] == ["H0268"]

@@ -27,7 +27,7 @@ def test_the_verifier_quotes_the_pipeline() -> None:
     """A bound left out of the generated C: the refusal names the edge that reads too far."""
     pipeline = check_file(LINX)
     c = emit(lower_pipeline(pipeline), lines=True)
-    broken = c.replace("(SELDOM(p + 8 > end || at + 8 > limit))", "(SELDOM(at + 8 > limit))")
+    broken = c.replace("(SELDOM(p + 20 > end || at + 20 > limit))", "(SELDOM(at + 20 > limit))")
     assert broken != c
     with (
         Object.open(compile_c(broken, "linx", pipeline.span)) as loading,
@@ -35,8 +35,8 @@ def test_the_verifier_quotes_the_pipeline() -> None:
     ):
         loading.load()
     text = LINX.read_text()
-    number = next(n for n, line in enumerate(text.splitlines(), 1) if "-> udp" in line)
-    assert re.search(rf"user     -> udp +when protocol = 17 @ linx.hp:{number}", refused.value.log)
+    number = next(n for n, line in enumerate(text.splitlines(), 1) if "-> tcp" in line)
+    assert re.search(rf"user     -> tcp +when protocol = 6 @ linx.hp:{number}", refused.value.log)
 
 
 @pytest.mark.usefixtures("kernel")

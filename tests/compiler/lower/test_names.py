@@ -61,7 +61,7 @@ pipeline x_p {
       pop to x_ip
       forward x_KIND.x_way via x_HOP.x_element
     }
-    push x_own { x_kind = 3, x_more = 7 } before x_ip
+    push x_own { x_kind = 2, x_more = 7 } before x_ip
     forward x_KIND.x_way via x_HOP.x_element
   }
   run parser -> x_first -> x_second

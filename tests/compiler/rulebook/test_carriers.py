@@ -13,6 +13,7 @@ from helioc.compiler.requests import columned
 from helioc.compiler.requests.columns import dump, load
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.rules import Reference
 from helioc.compiler.requests.wire import Codecs, decode, encode
 from helioc.compiler.requests.yaml_requests import read_yaml
 from helioc.lang.diagnostics import Refused
@@ -189,7 +190,7 @@ def test_mutated_yaml(data: st.DataObject) -> None:
 # ---- columns --------------------------------------------------------------------------------
 
 LENGTHS = {"src_ip": "u32", "dst_ip": "u32", "protocol": "u8", "tos": "u8", "dscp": "u8",
-           "src_port": "u16", "vlan_id": "u16", "src_mac": "u64"}  # fmt: skip
+           "src_port": "u16", "vlan_id": "u16", "src_mac": "u64", "priority": "u16"}  # fmt: skip
 CELLS = {
     "id": ["", "", "", "5", "900"],
     "src_ip": ["", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "0.0.0.0/0", " 10.0.0.1 ", "167772161"],
@@ -200,12 +201,13 @@ CELLS = {
     "src_port": ["", "0", "80", "1000..2000", "0..65535", "65535"],
     "vlan_id": ["", "4095", "1"],
     "src_mac": ["", "02:00:00:00:00:0a", "02:00:00:00:00:0A", "2199023255553", "0xffffffffffff"],
+    "priority": ["", "0", "7", "65535"],
     "FAR": ["", "19", "18"],
     "LBR": ["", "7"],
 }
 BAD = {"src_ip": "10.0.0.1/8", "tos": "256", "dscp": "64", "src_port": "9..1",
        "FAR": "99", "vlan_id": "4096", "src_mac": "02:00:00:00:0a", "protocol": "ICMP",
-       "dst_ip": "01.2.3.4"}  # fmt: skip
+       "dst_ip": "01.2.3.4", "priority": "65536"}  # fmt: skip
 
 
 def request_of(header: list[str], row: list[str]) -> str:
@@ -411,3 +413,14 @@ def test_images_are_those_of_single_rules() -> None:
     kind, block = BOOK.kinds["PDR"], plan.blocks[0]
     assert block.images(kind) == [kind.key_of(plan.created[0])]
     assert block.ids.dtype == np.uint32
+
+
+@pytest.mark.parametrize("cell", ["17", "FAR 17", "far 17", "FAR.17"])
+def test_a_cell_says_a_rule_as_requests_do(book: RuleBook, cell: str) -> None:
+    columns = read_csv(Source("r.csv", f"src_ip,FAR\n10.20.0.0/16,{cell}"), book.kinds["PDR"])
+    (made,) = book.plan_columns(columns).created
+    assert made.target == Reference("FAR", 17)
+    wrong = f"src_ip,FAR\n10.20.0.0/16,{cell.replace('17', '77')}"
+    with pytest.raises(Refused) as refused:
+        book.plan_columns(read_csv(Source("r.csv", wrong), book.kinds["PDR"]))
+    assert refused.value.diagnostics[0].title == "there is no FAR 77"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import helioc
 import pytest
+from click.testing import CliRunner
+from helioc.compiler.cli import cli
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.compiler.requests.explanations import CARRIERS, EXPLANATIONS
 from helioc.compiler.requests.rule_text import canonical
@@ -20,6 +22,9 @@ from helioc.lang.render import render_all
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from linx_manifest import linx
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
 
 EXAMPLES = [code for code, explanation in EXPLANATIONS.items() if explanation.wrong]
 
@@ -32,7 +37,11 @@ MORE = {
     "H0405-second": "delete FAR 17; FAR 18",
     "H0417-symbol": "create PDR [(protocol, u8, TPC), FAR 19]",
     "H0433-following": "create PDR [(dscp, u8, 1)], FAR [(action, u8, DROP)], "
-    "LBR [FAR [(action, u8, PASS)], (tos, u8, 4)]",
+    "FAR [(action, u8, PASS)], LBR [FAR 18, (tos, u8, 4)]",
+    "H0433-shared": "create PDR [(dscp, u8, 1), FAR 19, LBR 7]",
+    "H0433-ids": "create PDR [(dscp, u8, 1), LBR [FAR 18, (tos, u8, 4)], LBR 8 [FAR 19]]",
+    "H0452-entry": "create PDR [(dscp, u8, 1), LBR [(tos, u8, 4), FAR 18], "
+    "LBR [(tos, u8, 4), FAR 19]]",
     "H0433-turned": "create PDR [(dscp, u8, 1)], LBR [FAR [(action, u8, PASS)]], "
     "FAR [(action, u8, DROP)]",
     "H0439-none": "create [(tos, u8, 1), (action, u8, DROP), (colour, u8, 1)]",
@@ -44,6 +53,7 @@ MORE = {
     "(interface, u32, wan2)]",
     "H0455-overlay": "delete OVERLAY GRE-WAN1",
     "H0455-group": "delete LBR 7",
+    "H0455-held": "delete FAR 1",
     "H0457-group": "create LBR 7 [FAR 19]; update LBR 7 [FAR 18]",
     "H0459-long": f'create OVERLAY "{"x" * 64}" [(local_ip, u32, 1), (remote_ip, u32, 2)]',
     "H0460-bare": "create LBR [FAR, (tos, u8, 8)]",
@@ -101,6 +111,29 @@ def test_a_warning(book: RuleBook, golden: Callable[[str, str], None]) -> None:
     golden("requests/H0432.txt", render_all(list(plan.warnings)))
 
 
+@pytest.mark.parametrize(
+    ("pipeline", "port", "dst", "rule", "verdict"),
+    [
+        ("linx", "lan", "10.2.0.5", "PDR 1 [(dst_ip, u32, 10.2.0.0/16)]", "pass"),
+        ("upf", "n6", "10.45.0.2",
+         "DOWNLINK 1 [(ue_ip, u32, 10.45.0.2), (precedence, u32, 1)]", "drop"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_gives_nothing_leaves_it_to_the_pipeline(
+    tmp_path: Path, pipeline: str, port: str, dst: str, rule: str, verdict: str
+) -> None:
+    """As `helioc explain H0432` says."""
+    packet = Ether() / IP(src="10.1.0.10", dst=dst, ttl=9) / UDP(dport=2)
+    wrpcap(str(tmp_path / "in.pcap"), [packet])
+    (tmp_path / "rules.req").write_text(f"create {rule}")
+    file = Path(helioc.__file__).parent / "pipelines" / f"{pipeline}.hp"
+    words = [file, tmp_path / "in.pcap", "--rules", tmp_path / "rules.req", "--port", port]
+    done = CliRunner().invoke(cli, ["replay", *map(str, words), "--trace"])
+    assert f"→ {' '.join(rule.split()[:2])}" in done.stdout
+    assert done.stdout.splitlines()[-1].strip() == verdict
+    assert f"`{pipeline}`" in EXPLANATIONS["H0432"].text
+
+
 def test_every_code_is_explained() -> None:
     root = Path(helioc.__file__).parent
     used: set[str] = set()
@@ -109,7 +142,8 @@ def test_every_code_is_explained() -> None:
             if path.name != "explanations.py":
                 used |= set(re.findall(r'"(H04\d\d)"', path.read_text()))
     assert used == set(EXPLANATIONS)
-    assert {"H0432", "H0444", "H0454", *CARRIERS} == set(EXPLANATIONS) - set(EXAMPLES)
+    warnings = {"H0426", "H0432", "H0463", "H0464"}
+    assert {*warnings, "H0444", "H0454", *CARRIERS} == set(EXPLANATIONS) - set(EXAMPLES)
 
 
 def test_a_warning_of_a_request_without_places() -> None:

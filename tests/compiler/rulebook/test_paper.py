@@ -47,7 +47,7 @@ def test_a_pdr_with_its_far(book: RuleBook, say: Say, text: str) -> None:
 
 
 def test_a_pdr_alone(book: RuleBook, say: Say) -> None:
-    """Its packets get the default: said in a warning."""
+    """No rule says what becomes of its packets: a warning says so."""
     plan = say(book, WHOLE.split(", FAR")[0])
     assert plan.created[0].match == MATCH
     assert plan.created[0].target is None

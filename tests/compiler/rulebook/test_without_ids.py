@@ -41,3 +41,25 @@ def test_values_say_which_to_delete(empty: RuleBook, say: Say) -> None:
 def test_a_delete_says_something(empty: RuleBook, say: Say) -> None:
     say(empty, "create FAR: (action, u8, PASS)")
     assert fault(empty, "delete FAR").code == "H0460"
+
+
+DROPS = "[(action, u8, DROP)]"
+
+
+@pytest.mark.parametrize("operation", ["create", "replace"])
+def test_an_id_that_the_request_names_is_not_allotted(
+    empty: RuleBook, say: Say, operation: str
+) -> None:
+    say(empty, f"create PDR 5 [(tos, u8, 128 & 0xfc), FAR {DROPS}]; {operation} FAR 1 {DROPS}; "
+               f"create PDR 6 [(dscp, u8, 1), FAR {DROPS}], FAR 3 {DROPS}")  # fmt: skip
+    owned = {rule.id: bool(rule.owner) for rule in empty.rules("FAR")}
+    assert owned == {1: False, 2: True, 3: False, 4: True}
+
+
+def test_a_deleted_id_is_allotted_unless_it_is_named(empty: RuleBook, say: Say) -> None:
+    say(empty, f"create FAR 1 {DROPS}, FAR 2 {DROPS}")
+    say(empty, f"delete FAR 1; create FAR: (action, u8, PASS); delete FAR 2; "
+               f"create PDR [(dscp, u8, 1), FAR {DROPS}], FAR 2 {DROPS}")  # fmt: skip
+    assert {rule.id: bool(rule.owner) for rule in empty.rules("FAR")} == {
+        1: False, 2: False, 3: True
+    }  # fmt: skip

@@ -171,11 +171,12 @@ def test_damaged_records_are_refused() -> None:
         head = start + (used or len(words)).to_bytes(4, "little") + bytes(8)
         return head + nodes + b"".join(word.to_bytes(8, "little") for word in words)
 
-    whole = decoder.decode(record(5 << 32)).trace
+    event = next(c.index for c in bundle.manifest.counters if c.reason == "too_big") << 32
+    whole = decoder.decode(record(event)).trace
     assert [str(step) for step in whole.steps] == ["hook: too_big"]
     look = next(i for i, p in enumerate(bundle.traced.schema.points) if p.what == "look")
     for wrong in (record(9999), record(9999 << 32), record(look, 1), b"", record(1)[:40]):
         with pytest.raises(ValueError, match=r"there is no|ends within|too short"):
             decoder.decode(wrong)
-    cut = decoder.decode(record(5 << 32, look, used=WORDS + 1)).trace
+    cut = decoder.decode(record(event, look, used=WORDS + 1)).trace
     assert cut.cut and len(cut.steps) == 1

@@ -331,7 +331,8 @@ def test_helioctl_by_the_agent_says_what_it_says_without(here: World) -> None:
         by_agent = {words: here.ctl(*words.split()) for words in _LOOKS}
         # The namespaces' own packets are counted, too.
         figures = [json.loads(here.ctl(*way, "stats", "--json")) for way in ((), ("--local",))]
-        assert "H0709" in here.ctl("--local", "update", "FAR 1 [(action, u8, PASS)]", status=1)
+        said = here.ctl("--local", "update", "FAR 1 [(action, u8, PASS)]", status=1)
+        assert "H0709" in said and "leave out `--local`" in said
         with pytest.raises(AssertionError, match="H0743"):
             here.ctl("show", "FAR 77")
         assert "next hop" in here.ctl("refresh")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
@@ -199,3 +202,23 @@ def test_a_pipeline_killed_while_it_was_unloaded_stays(here: World) -> None:
     remove_pinned(here.name)
     with here.agent(), here.client() as client:
         assert texts(client) == before
+
+
+def test_the_status_says_how_the_journal_is(here: World) -> None:
+    def journal() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(here.ctl("status", "--json"))["journal"]
+        return found
+
+    with here.agent(), here.client() as client:
+        client.load(read_bundle(here.directory / "bundle"), EDGE)
+        healthy = journal()
+        assert healthy["state"] == "healthy" and healthy["size"] > 0
+        assert 0 <= time.time() - healthy["synced"] < 60
+        with full(here):
+            with pytest.raises(Rejected):
+                client.apply("create FAR 3 [(action, u8, DROP)]")
+            assert journal()["state"] == "degraded"
+            text = here.ctl("status")
+            assert "journal  degraded" in text and "H0780" in text
+            assert f"{here.name}  degraded" in text
+        until(lambda: journal()["state"] == "healthy", "the journal can be written")

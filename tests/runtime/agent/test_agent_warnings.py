@@ -28,6 +28,24 @@ def warned(outcome: Outcome) -> list[tuple[str, str, str]]:
     ]
 
 
+def test_bits_that_are_not_compared_are_reported_by_every_path(here: World) -> None:
+    """A ToS of 7 has ECN bits: from the edge's YAML, over gRPC, by the columns, and packed."""
+    directory, line = here.directory, "warning[H0426]: `tos` 7 has ECN bits"
+    rules = "rules: |\n  create FAR 1 [(action, u8, DROP)];\n  create PDR [(ToS, u8, 7), FAR 1]\n"
+    (directory / "edge.yaml").write_text(EDGE + rules)
+    (directory / "pdr.csv").write_text("tos,src_ip,FAR\n7,10.1.2.3 & 255.255.0.0,1\n")
+    (directory / "pdr.yaml").write_text("create: {PDR: {tos: 7, dst_ip: 10.4.0.0/16, FAR: 1}}\n")
+    assert line in here.ctl("pack", "bundle", "pdr.csv")
+    with here.agent():
+        loaded = here.ctl("load", "bundle", "--config", "edge.yaml")
+        pushed = [here.ctl("push", name) for name in ("pdr.csv", "pdr.yaml")]
+        here.ctl("unload")
+    for said in (loaded, here.ctl("--local", "load", "bundle", "--config", "edge.yaml")):
+        assert line in said and "edge.yaml:8:" in said
+    assert all(line in said and "created" in said for said in pushed)
+    assert "10.1.2.3 has bits outside its mask" in pushed[0]
+
+
 WITHOUT = "create FAR 1 [(action, u8, DROP)], PDR 1 [(dscp, u8, 1)], PDR 2 [(dscp, u8, 2), FAR 1]"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv6Address
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -17,20 +19,24 @@ from helioc.compiler.packettests.runs import Interpreted, run_tests
 from helioc.compiler.phases import check_file, compile_for_card
 from helioc.compiler.requests.rulebook import Plan, RuleBook
 from helioc.compiler.requests.spread import jhash
+from helioc.compiler.targets.tables import MASKS_MOST
 from helioc.lang.diagnostics import Refused
 from helioc.lang.parser import read
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
 from helioc.runtime.card.run import CardRun
+from helioc.runtime.card.writer import CardWriter
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.testrun import Prepared
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 ROOT = Path(__file__).parents[3]
 SLICE = ROOT / "pipelines" / "slice.hp"
 HERE = Path(__file__).parent
+TUNNELS = Path(__file__).with_name("tunnels.hp")
 PIPELINES = [SLICE, ROOT / "pipelines" / "linx_offload.hp", *sorted(HERE.glob("*.hp"))]
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -126,15 +132,81 @@ def test_rules_come_change_and_go(card: CardRun) -> None:
     assert not values(card, "service_entries")
 
 
-def flow(source: str, queue: int) -> str:
-    """A service of that user, at the port 80."""
-    match = f"{VIDEO.replace('10.45.0.2', source)}, (dst_port, u16, 80)"
-    return f"[{match}, (queue, u8, {queue}), (overloaded, u8, NO)]"
+def whole_key(run: CardRun, source: str) -> bytes:
+    """What a rule for that source matches, as its bytes lie in the key."""
+    (rule,) = planned(RuleBook(run.manifest, {"LAN": 1}), f"create {peer(1, source, 1)}").created
+    found = run.writer.tables["PEER"].key(rule)
+    assert found is not None
+    return found[0]
 
 
-def nested(source: str) -> bytes:
-    """A packet of that user: VXLAN 7, TEID 100."""
-    user = bytes(IP(src=source, dst="198.51.100.9") / UDP(sport=4000, dport=80))
+def peer(number: int, source: str, queue: int) -> str:
+    return f"PEER {number} [(src6, u128, {source}), (queue, u8, {queue})]"
+
+
+def from_(source: str) -> bytes:
+    return bytes(Ether(src=THERE, dst=HERE_MAC) / IPv6(src=source, dst="2001:db8::2") / UDP())
+
+
+def colliding(run: CardRun) -> tuple[str, str]:
+    """Two sources that have one hash."""
+    network = IPv6Address("2001:db8::").packed[:12]
+    pattern = whole_key(run, str(IPv6Address(network + bytes(4))))
+    at = pattern.index(network) + 12
+    seen: dict[int, str] = {}
+    for number in range(1 << 20):
+        host = (number * 2654435761 % (1 << 32)).to_bytes(4, "big")
+        text = str(IPv6Address(network + host))
+        hashed = jhash(pattern[:at] + host + pattern[at + 4 :])
+        if seen.setdefault(hashed, text) != text:
+            return seen[hashed], text
+    raise AssertionError("no two of a million hashes are the same")
+
+
+@pytest.fixture(scope="module")
+def tunnels() -> Iterator[CardRun]:
+    with on_host(TUNNELS) as run:
+        run.set_environment(LAN)
+        yield run
+
+
+LAN = Environment((Port(1, "LAN", "lan", 1, 1500, bytes(6)),))
+ENVIRONMENT = Environment((Port(1, "NIC", "nic", 1, 1500, bytes(6)),))
+
+
+def test_a_collision_gains_nothing(tunnels: CardRun) -> None:
+    book = new_book(tunnels)
+    one, other = colliding(tunnels)
+    asked(tunnels, book, f"create {peer(1, one, 5)}")
+    with pytest.raises(Refused) as refused:
+        asked(tunnels, book, f"create {peer(2, other, 6)}")
+    assert [d.code for d in refused.value.diagnostics] == ["H0750"]
+    reference = Interpreter(check_file(TUNNELS), LAN)
+    for source, queue in ((one, 5), (other, None)):
+        frame = from_(source)
+        assert tunnels.run(frame, 1).queue == reference.run(book, frame, 1).queue == queue
+
+
+def test_the_control_plane_hashes_as_packets_are(tunnels: CardRun) -> None:
+    book = new_book(tunnels)
+    for number in range(1, 30):
+        source = f"2001:db8:{number * 7:x}:{number * 13:x}::{number * 29:x}"
+        asked(tunnels, book, f"create {peer(number, source, number)}")
+        assert tunnels.run(from_(source), 1).queue == number
+
+
+# ---- masks ----------------------------------------------------------------------------------
+
+#: A value that the packets of `nested` have, by element.
+HAVE = {"tunnel": "VXLAN", "tenant": "7", "teid": "100", "src_ip": "10.45.0.2",
+        "dst_ip": "198.51.100.9", "protocol": "UDP", "src_port": "4000"}  # fmt: skip
+TYPES = {"tunnel": "u16", "protocol": "u8", "src_port": "u16"}
+SETS = [some for size in range(len(HAVE)) for some in combinations(HAVE, size)]
+
+
+def nested() -> bytes:
+    """A packet of a user: VXLAN 7, TEID 100."""
+    user = bytes(IP(src=HAVE["src_ip"], dst=HAVE["dst_ip"]) / UDP(sport=4000, dport=80))
     gtpu = bytes((0x30, 255)) + len(user).to_bytes(2, "big") + (100).to_bytes(4, "big")
     tenant = Ether(src=THERE, dst=HERE_MAC) / IP(src="192.168.7.2", dst="192.168.7.1")
     inside = bytes(tenant / UDP(sport=2152, dport=2152) / Raw(gtpu + user))
@@ -143,50 +215,75 @@ def nested(source: str) -> bytes:
     return bytes(outer / Raw(vxlan + inside))
 
 
-def whole_key(run: CardRun, source: str) -> bytes:
-    """What a rule for that user matches, as its octets lie in the key."""
-    book = RuleBook(run.manifest, {"NIC": 1})
-    (rule,) = planned(book, f"create SERVICE 1 {flow(source, 1)}").created
-    found = run.writer.tables["SERVICE"].key(rule)
-    assert found is not None
-    return found[0]
+def some_of(number: int, elements: tuple[str, ...]) -> str:
+    """A service that says these elements."""
+    match = "".join(f"({name}, {TYPES.get(name, 'u32')}, {HAVE[name]}), " for name in elements)
+    return f"SERVICE {number} [{match}(queue, u8, {number}), (overloaded, u8, NO)]"
 
 
-def colliding(run: CardRun) -> tuple[str, str]:
-    """Two users whose flows have one hash."""
-    pattern = whole_key(run, "10.45.0.2")
-    at = pattern.index(bytes((10, 45, 0, 2)))
-    seen: dict[int, str] = {}
-    for number in range(1 << 20):
-        address = (0x0A000000 + number * 2654435761 % (1 << 24)).to_bytes(4, "big")
-        text = ".".join(map(str, address))
-        hashed = jhash(pattern[:at] + address + pattern[at + 4 :])
-        if seen.setdefault(hashed, text) != text:
-            return seen[hashed], text
-    raise AssertionError("no two of a million hashes are the same")
+def in_use(run: CardRun) -> int:
+    """Masks that a packet is looked for under."""
+    elements = values(run, "service_masks")
+    return next((n for n, each in enumerate(elements) if not any(each[-8:])), len(elements))
 
 
-ENVIRONMENT = Environment((Port(1, "NIC", "nic", 1, 1500, bytes(6)),))
-
-
-def test_a_collision_gains_nothing(card: CardRun) -> None:
-    book = new_book(card)
+def test_any_subset_of_the_elements_finds_a_rule(card: CardRun) -> None:
+    """Each by itself, and the better of each two, as the interpreter says."""
     card.set_environment(ENVIRONMENT)
-    one, other = colliding(card)
-    asked(card, book, f"create SERVICE 1 {flow(one, 5)}")
+    reference, frame = Interpreter(check_file(SLICE), ENVIRONMENT), nested()
+    for number, elements in enumerate(SETS, 1):
+        book = new_book(card)
+        asked(card, book, f"create {some_of(number, elements)}")
+        assert card.run(frame, 1).queue == number and in_use(card) == 1
+        other = SETS[(7 * number) % len(SETS)]
+        if other != elements:
+            asked(card, book, f"create {some_of(200, other)}")
+            assert card.run(frame, 1).queue == reference.run(book, frame, 1).queue
+
+
+def test_masks_are_as_many_as_are_in_use(card: CardRun) -> None:
+    card.set_environment(ENVIRONMENT)
+    book, few = new_book(card), SETS[:MASKS_MOST]
+    for number, elements in enumerate(few, 1):
+        asked(card, book, f"create {some_of(number, elements)}")
+    assert in_use(card) == MASKS_MOST
     with pytest.raises(Refused) as refused:
-        asked(card, book, f"create SERVICE 2 {flow(other, 6)}")
-    assert [d.code for d in refused.value.diagnostics] == ["H0750"]
-    reference = Interpreter(check_file(SLICE), ENVIRONMENT)
-    for source, queue in ((one, 5), (other, None)):
-        frame = nested(source)
-        assert card.run(frame, 1).queue == reference.run(book, frame, 1).queue == queue
+        asked(card, book, f"create {some_of(99, SETS[MASKS_MOST])}")
+    (found,) = refused.value.diagnostics
+    assert found.code == "H0731" and "16 different masks" in found.title
+    # A mask that is not needed any more makes room for another, in its place or at the end.
+    for gone in (4, MASKS_MOST):
+        asked(card, book, f"delete SERVICE {gone}")
+        asked(card, book, f"create {some_of(99, SETS[MASKS_MOST])}")
+        assert in_use(card) == MASKS_MOST
+        for sought in (99, 1):
+            alone = [rule for rule in book.rules("SERVICE") if rule.id == sought]
+            (match,) = [rule.match for rule in alone]
+            assert len(match) == len(SETS[MASKS_MOST] if sought == 99 else few[0])
+        assert card.run(nested(), 1).queue == Interpreter(
+            check_file(SLICE), ENVIRONMENT
+        ).run(book, nested(), 1).queue  # fmt: skip
+        asked(card, book, "delete SERVICE 99")
+        asked(card, book, f"create {some_of(gone, few[gone - 1])}")
+    asked(card, book, "; ".join(f"delete SERVICE {n}" for n in range(2, MASKS_MOST + 1)))
+    assert in_use(card) == 1 and card.run(nested(), 1).queue == 1
+    asked(card, book, "delete SERVICE 1")
+    assert in_use(card) == 0 and card.run(nested(), 1).queue is None
 
 
-def test_the_control_plane_hashes_as_packets_are(card: CardRun) -> None:
-    book = new_book(card)
+def test_a_writer_that_opens_a_card_knows_its_masks(card: CardRun) -> None:
     card.set_environment(ENVIRONMENT)
-    for number in range(1, 30):
-        source = f"10.{number * 7 % 256}.{number * 13 % 256}.{number * 29 % 256}"
-        asked(card, book, f"create SERVICE {number} {flow(source, number)}")
-        assert card.run(nested(source), 1).queue == number
+    book = new_book(card)
+    asked(card, book, ", ".join([f"create {some_of(1, ('teid',))}", some_of(2, ("tenant",)),
+                                 some_of(3, ("src_ip", "teid"))]))  # fmt: skip
+    asked(card, book, "delete SERVICE 1")
+    before = values(card, "service_masks")
+    again = CardWriter(card.manifest, card.maps, card.writer.images)
+    assert sorted(rule.id for rule in again.restore()) == [2, 3]
+    assert values(card, "service_masks") == before
+    plan = planned(book, f"delete SERVICE 3; create {some_of(4, ('dst_ip',))}")
+    again.apply(plan)
+    book.commit(plan)
+    assert card.run(nested(), 1).queue == 2  # as specific, and older
+    again.apply(planned(book, "delete SERVICE 2"))
+    assert card.run(nested(), 1).queue == 4

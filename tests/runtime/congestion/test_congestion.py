@@ -1,24 +1,40 @@
-"""When the host counts as congested, and what that comes to in packets."""
+"""When a pipeline counts as congested, and what that comes to in packets."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Sequence
-from contextlib import closing
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from agent_world import World
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.rules import Matcher
+from helioc.compiler.requests.wire import encode
 from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.agent.owner import Owner
+from helioc.runtime.agent.events import Events
+from helioc.runtime.agent.owner import Owner, Wish
 from helioc.runtime.client import Client
-from helioc.runtime.congestion.decide import PARTS, Seen, State, Verdict, step
-from helioc.runtime.congestion.settings import Congestion
-from helioc.runtime.congestion.watcher import Watcher, seen
+from helioc.runtime.congestion.decide import PARTS, Queue, Seen, State, Verdict, step
+from helioc.runtime.congestion.marks import request_for
+from helioc.runtime.congestion.observe import Observer, Sample
+from helioc.runtime.congestion.queue_counts import QueueCount
+from helioc.runtime.congestion.settings import Congestion, Shape, from_json, shape_of
+from helioc.runtime.congestion.watcher import Watched, Watcher
 from helioc.runtime.edge.reading import Host, read_config
 from helioc.runtime.intents import host
+from helioc.runtime.kernel.ethtool import statistics
 from helioc.runtime.kernel.maps import Map
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.loading.bundle import read_bundle
@@ -27,18 +43,26 @@ from helioc.runtime.loading.releases import release_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import Lab, Wire, until
-from slice_world import EDGE, bundle, frame, intent, slice_world
+from slice_world import EDGE, bundle, frame, intent, slice_pair, slice_world
 
 USUAL = Congestion()
-HOT, CALM, BETWEEN = 1.0, 0.0, 0.8
+CALM, FULL = Queue(100, 0.0, 0.0, 0.1), Queue(1000, 0.0, 0.9, 0.6)
+DROPS, BETWEEN = Queue(1000, 50.0, 0.0, 0.6), Queue(1000, 0.0, 0.0, 0.8)
 
 # ---- the decision ---------------------------------------------------------------------------
 
-loads = st.floats(0, 1)
+parts, rates = st.floats(0, 1), st.sampled_from([0.0, 0.0, 0.5, 10.0])
+queues = st.builds(Queue, st.integers(1, 1000), rates, parts, parts)
 periods = st.builds(
-    lambda seconds, cpus, dropped, ports: Seen(seconds, dict(enumerate(cpus)), {0: dropped}, ports),
-    st.floats(0.1, 2), st.tuples(loads, loads), st.sampled_from([0.0, 0.0, 0.5, 10.0]),
-    st.sampled_from([0.0, 0.0, 0.5, 10.0]),
+    lambda seconds, queues, missed: Seen(seconds, dict(enumerate(queues)), 9, missed),
+    st.floats(0.1, 2), st.tuples(queues, queues), rates,
+)  # fmt: skip
+#: Of a host that is busy and drops, by no packet of the pipeline.
+without = st.builds(
+    lambda seconds, shares, missed: Seen(
+        seconds, {cpu: Queue(share=share) for cpu, share in enumerate(shares)}, 0, missed
+    ),
+    st.floats(0.1, 2), st.tuples(parts, parts), rates,
 )  # fmt: skip
 
 
@@ -49,9 +73,15 @@ def run(seen: Sequence[Seen], state: State | None = None) -> list[State]:
     return states
 
 
-def same(load: float, seconds: float, **more: float) -> list[Seen]:
+def same(queue: Queue, seconds: float, missed: float = 0.0) -> list[Seen]:
     """So long the same, half a second each."""
-    return [Seen(0.5, {0: load, 1: CALM}, **more)] * int(seconds / 0.5)  # type: ignore[arg-type]
+    return [Seen(0.5, {0: queue, 1: CALM}, 9, missed)] * int(seconds / 0.5)
+
+
+def pressed(queue: Queue) -> bool:
+    full = queue.standing >= USUAL.backlog
+    saturated = queue.standing > USUAL.backlog_calm and queue.share >= USUAL.cpu
+    return queue.dropped >= USUAL.drops or full or saturated
 
 
 @settings(max_examples=200, deadline=None)
@@ -65,14 +95,11 @@ def test_it_never_flaps_and_marks_only_while_congested(periods: list[Seen]) -> N
     for period, state in zip(periods, run(periods)[1:], strict=True):
         now += period.seconds
         was, verdict = before.verdict, state.verdict
-        hot = period.ports >= USUAL.drops or any(
-            load >= USUAL.cpu or period.dropped.get(cpu, 0) >= USUAL.drops
-            for cpu, load in period.cpus.items()
-        )
+        hot = period.missed >= USUAL.drops or any(map(pressed, period.queues.values()))
         if hot:
-            assert verdict.congested
+            assert verdict.congested and state.why
         if not verdict.congested:
-            assert not any(verdict.levels.values())
+            assert not any(verdict.levels.values()) and not state.why
         if verdict.congested and not was.congested:
             assert hot
             since = now
@@ -88,29 +115,109 @@ def test_it_never_flaps_and_marks_only_while_congested(periods: list[Seen]) -> N
         before = state
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(without, max_size=60))
+def test_without_packets_of_the_pipeline_nothing_is_diverted(periods: list[Seen]) -> None:
+    assert not any(state.verdict.congested for state in run(periods))
+
+
 @settings(max_examples=100, deadline=None)
-@given(st.lists(periods, max_size=30))
-def test_calm_ends_it_and_heat_sends_all_on(periods: list[Seen]) -> None:
+@given(st.lists(parts, max_size=50))
+def test_a_busy_cpu_by_itself_diverts_nothing(shares: list[float]) -> None:
+    seen = [Seen(0.5, {0: Queue(1000, 0.0, 0.0, share)}, 1000) for share in shares]
+    assert not any(state.verdict.congested for state in run(seen))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(periods, max_size=30), st.sampled_from([DROPS, FULL]))
+def test_calm_ends_it_and_pressure_diverts_all(periods: list[Seen], pressure: Queue) -> None:
     last = run(periods)[-1]
     calm = run([Seen(1.0, {0: CALM, 1: CALM})] * 60, last)[-1].verdict
     assert calm == Verdict(False, {0: 0, 1: 0})
-    hot = run([Seen(1.0, {0: HOT, 1: CALM})] * 60, last)[-1].verdict
+    hot = run([Seen(1.0, {0: pressure, 1: CALM}, 9)] * 60, last)[-1].verdict
     assert hot.congested and hot.levels == {0: PARTS, 1: 0}
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.floats(0, 0.89), max_size=50))
-def test_what_is_never_hot_is_never_congested(loads: list[float]) -> None:
-    assert not any(s.verdict.congested for s in run([Seen(0.5, {0: load}) for load in loads]))
-
-
-def test_the_flag_comes_first_and_is_given_time_to_help() -> None:
-    first, *_, last = run(same(HOT, 0.5) + same(BETWEEN, 60))[1:]
+@pytest.mark.parametrize("pressure", [DROPS, FULL, Queue(1000, 0.0, 0.2, 0.95)])
+def test_the_flag_comes_first_and_is_given_time_to_help(pressure: Queue) -> None:
+    first, *_, last = run(same(pressure, 0.5) + same(BETWEEN, 60))[1:]
     assert first.verdict == last.verdict == Verdict(True, {0: 0, 1: 0})
-    assert run(same(HOT, 5.5))[-1].verdict.levels[0] == 1
-    assert run(same(HOT, 5.0))[-1].verdict.levels[0] == 0
-    assert run(same(CALM, 1, ports=1.0))[-1].verdict.congested
-    assert run(same(CALM, 1, dropped={0: 1.0}))[-1].verdict.congested  # type: ignore[arg-type]
+    assert "the queue of CPU 0" in first.why
+    assert run(same(pressure, 5.5))[-1].verdict.levels[0] == 1
+    assert run(same(pressure, 5.0))[-1].verdict.levels[0] == 0
+
+
+def test_what_the_ports_miss_diverts_only_with_packets_of_the_pipeline() -> None:
+    assert run(same(CALM, 1, missed=1.0))[-1].verdict.congested
+    alone = [Seen(0.5, {0: Queue()}, 0, 1000.0)] * 20
+    assert not run(alone)[-1].verdict.congested
+
+
+# ---- observing ------------------------------------------------------------------------------
+
+
+class Recorded(Observer):
+    """Plays samples."""
+
+    def __init__(self, *samples: Sample) -> None:
+        super().__init__()
+        self._samples = iter(samples)
+
+    def sample(self, *_: object) -> Sample:
+        return next(self._samples)
+
+
+def observed(*counts: QueueCount, busy: Sequence[float] = (), **more: int) -> list[Seen]:
+    """Of one queue of 100 places, second by second."""
+    samples = [
+        Sample({0: count}, {0: 100}, {0: spent}, 0, {}) for count, spent in zip(
+            counts, busy or [0.0] * len(counts), strict=True)
+    ]  # fmt: skip
+    observer, loaded = Recorded(*samples), SimpleNamespace(mode="native")
+    looks = [observer.look(loaded, SHAPE, USUAL, float(now)) for now in range(len(samples))]  # type: ignore[arg-type]
+    return [seen for seen in looks if seen is not None]
+
+
+SHAPE = Shape("CONGESTION", "congested", ("SERVICE",))
+
+
+def test_what_a_queue_did_is_read_from_its_counts() -> None:
+    first, second, third = observed(
+        QueueCount(0, 0, 0, 0), QueueCount(80, 0, 10, 7), QueueCount(380, 40, 300, 7),
+        QueueCount(380, 40, 380, 7), busy=(0.0, 0.5, 1.25, 1.25),
+    )  # fmt: skip
+    assert first.queues[0] == Queue(80, 0.0, 0.0, 0.0)  # 70 in it, and none a second before
+    assert second.queues[0] == Queue(340, 40.0, 0.7, 0.75) and second.packets == 340
+    assert third.queues[0] == Queue(0, 0.0, 0.0, 0.0)
+
+
+def test_frames_of_before_are_no_backlog_for_ever() -> None:
+    """60 frames were in the queue when the counts began."""
+    *_, last = observed(
+        QueueCount(0, 0, 0, 0), QueueCount(10, 0, 70, 7), QueueCount(60, 0, 70, 7),
+        QueueCount(60, 0, 70, 7),
+    )  # fmt: skip
+    assert last.queues[0].standing == 0.5
+
+
+def test_a_queue_with_a_new_thread_has_lost_what_the_old_one_held() -> None:
+    *_, last = observed(
+        QueueCount(90, 0, 0, 7), QueueCount(90, 0, 0, 8), QueueCount(95, 0, 5, 8),
+        QueueCount(95, 0, 5, 8),
+    )  # fmt: skip
+    assert last.queues[0].standing == 0.0
+
+
+def test_a_card_drops_where_its_cpus_have_no_time_left() -> None:
+    samples = (
+        Sample({}, {}, {0: 0.0, 1: 0.0}, 0, {"nic0": 0}),
+        Sample({}, {}, {0: 0.95, 1: 0.2}, 500, {"nic0": 30}),
+    )
+    observer, loaded = Recorded(*samples), SimpleNamespace(mode="offload")
+    assert observer.look(loaded, SHAPE, USUAL, 0.0) is None  # type: ignore[arg-type]
+    seen = observer.look(loaded, SHAPE, USUAL, 1.0)  # type: ignore[arg-type]
+    assert seen == Seen(1.0, {0: Queue(500, 30.0, 0.0, 0.95), 1: Queue(500, 0.0, 0.0, 0.2)},
+                        1500, 30.0)  # fmt: skip
 
 
 # ---- reading --------------------------------------------------------------------------------
@@ -133,6 +240,9 @@ def test_the_kernels_counters_are_read() -> None:
     old = "\n".join(line[:80] for line in SOFTNET.splitlines())  # before the CPU's number
     assert host.softnet_drops(old) == {0: 3, 1: 10}
     assert host.port_drops(DEV, ["nic0", "nic9"]) == {"nic0": 6}
+    assert host.softirq_seconds("cpu3 5 0 0 5 0 0 250 0 0 0\n") == {
+        3: 250 / os.sysconf("SC_CLK_TCK")
+    }
     assert host.cpu_times(STAT) == {0: host.Busy(5, 10), 3: host.Busy(5, 10)}
     assert host.load(host.Busy(5, 10), host.Busy(8, 14)) == 0.75
     assert host.load(None, host.Busy(8, 14)) == host.load(host.Busy(8, 14), host.Busy(8, 14)) == 0
@@ -173,9 +283,18 @@ def test_this_machines_own_files_are_understood() -> None:
 
     now = until(passed, "a tenth of a second")
     assert now is not None
-    found = seen(before, now, 0.1)
-    assert set(found.cpus) == cpus and all(0 <= load <= 1 for load in found.cpus.values())
-    assert found.ports == 0 and all(rate >= 0 for rate in found.dropped.values())
+    assert all(0 <= host.load(before.cpus[cpu], now.cpus[cpu]) <= 1 for cpu in cpus)
+    spent = host.softirq_seconds(Path("/proc/stat").read_text())
+    assert set(spent) == cpus and min(spent.values()) >= 0
+
+
+def test_a_drivers_own_statistics_are_read(lab: Lab) -> None:
+    """Of a veth, which has some for each queue; `lo` has none."""
+    one, other = lab.namespace("one"), lab.namespace("other")
+    lab.wire(one, "eth0", other, "eth0")
+    found = one.inside_thread(lambda: statistics("eth0"))
+    assert "rx_queue_0_drops" in found
+    assert statistics("lo") == statistics("nothing") == {}
 
 
 # ---- the edge's YAML ------------------------------------------------------------------------
@@ -192,12 +311,18 @@ def test_the_edge_says_when() -> None:
     assert read("congestion: {}\n") == USUAL
     found = read("congestion: {cpu: 80, calm: 50, drops: 100, period: 200 ms, hold: 1 min}\n")
     assert found == Congestion(0.8, 0.5, 100, 0.2, 60.0)
+    assert read("congestion: {backlog: 30, backlog_calm: 5}\n") == Congestion(
+        backlog=0.3, backlog_calm=0.05
+    )
+    old = {"cpu": 0.8, "calm": 0.5, "drops": 100, "period": 0.2, "hold": 60.0}
+    assert from_json(old) == found  # as releases before `backlog` noted it
 
 
 @pytest.mark.parametrize(
     ("text", "code"),
     [("{cpu: 60}", "H0620"), ("{calm: 0}", "H0609"), ("{hold: soon}", "H0617"),
-     ("{cpus: 1}", "H0604"), ("90", "H0602"), ("{cpu: 50, calm: 50}", "H0620")],
+     ("{cpus: 1}", "H0604"), ("90", "H0602"), ("{cpu: 50, calm: 50}", "H0620"),
+     ("{backlog: 10}", "H0620")],
 )  # fmt: skip
 def test_mistakes(text: str, code: str) -> None:
     with pytest.raises(Refused) as error:
@@ -212,6 +337,30 @@ def test_other_pipelines_have_no_use_for_it() -> None:
     with pytest.raises(Refused) as error:
         read_config(source, linx().manifest, Host((), ()))
     assert "H0604" in {found.code for found in error.value.diagnostics}
+
+
+@pytest.mark.parametrize("congested", [True, False])
+@pytest.mark.parametrize("there", ["", "YES", "NO", "YES NO"])
+def test_the_flag_says_what_was_decided(congested: bool, there: str) -> None:
+    """Whatever somebody else wrote: of a pipeline that also knows `congested` as NO."""
+    manifest = bundle().manifest
+    known = [replace(e, symbols={"NO": 0, "YES": 1}) if e.name == "congested" else e
+             for e in manifest.elements]  # fmt: skip
+    book = RuleBook(replace(manifest, elements=tuple(known), rules=tuple(
+        replace(kind, capacity=max(1, len(there.split()))) for kind in manifest.rules
+    )))  # fmt: skip
+    for said in there.split():
+        text = f"create CONGESTION [(congested, u8, {said})]"
+        book.commit(book.plan(parse_request(Source("theirs", text))))
+    shape = shape_of(manifest)
+    assert shape is not None
+    loaded: Any = SimpleNamespace(book=book)
+    asked = request_for(Verdict(congested), loaded, shape, {})
+    if asked.changes:
+        book.commit(book.plan(asked))
+    flags = [rule.match for rule in book.rules("CONGESTION")]
+    assert flags == ([(("congested", Matcher("value", 1)),)] if congested else [])
+    assert not request_for(Verdict(congested), loaded, shape, {}).changes
 
 
 # ---- in packets -----------------------------------------------------------------------------
@@ -243,31 +392,76 @@ def test_what_is_sent_on(lab: Lab, tmp_path: Path) -> None:
             client.apply(SERVERS)
             client.apply_intent(intent())
             assert not diverted(wire, other) and not diverted(wire, priority)
-        turns = Turns(world)
+        scripted = Scripted()
+        turns = Turns(world, scripted)
         try:
-            turns.see(0.0)
+            turns.see(scripted, CALM)
             assert not turns.flag and not turns.marked
-            turns.see(1.0)
+            turns.see(scripted, DROPS)
             assert turns.flag and not turns.marked
+            status = turns.watched.status()
+            assert status.congested and "dropped 50 frames/s" in status.why
+            assert set(status.queues) == set(range(os.cpu_count() or 1))
             assert diverted(wire, other) and not diverted(wire, priority)
+            turns.request("delete CONGESTION 1")  # by somebody else
+            turns.see(scripted, BETWEEN)
+            assert turns.flag
             while not turns.marked:
-                turns.see(1.0)
-            assert diverted(wire, priority)
+                turns.see(scripted, DROPS)
+            (service,) = turns.owner.loaded.book.rules("SERVICE")
+            turns.request(f"update SERVICE {service.id} [(overloaded, u8, NO)]")
+            turns.see(scripted, BETWEEN)
+            assert turns.marked
+            assert diverted(wire, priority) and max(turns.watched.status().diverted.values()) > 0
             while turns.marked:
-                turns.see(0.0)
+                turns.see(scripted, CALM)
             assert turns.flag and diverted(wire, other) and not diverted(wire, priority)
             while turns.flag:
-                turns.see(0.0)
+                turns.see(scripted, CALM)
             assert not diverted(wire, other) and not diverted(wire, priority)
+            assert turns.watched.status().why == "" and turns.watched.status().since > status.since
+            # what somebody else writes while it is calm is taken back
+            for change in (
+                "create CONGESTION [(congested, u8, YES)]",
+                f"update SERVICE {service.id} [(overloaded, u8, YES)]",
+            ):
+                turns.see(scripted, CALM)
+                assert turns.watched.settled == turns.owner.revision
+                turns.request(change)
+                assert turns.flag or turns.marked
+                turns.turn()
+                assert not turns.flag and not turns.marked, change
         finally:
             turns.close()
+
+
+@pytest.mark.usefixtures("kernel")
+def test_two_congested_servers_that_name_each_other(lab: Lab, tmp_path: Path) -> None:
+    """A frame goes to the other server, once, and stays there."""
+    with slice_pair(lab, tmp_path) as (one, two):
+        for here, there, address in (one, two, "10.9.0.3"), (two, one, "10.9.0.1"):
+            here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+            server = f"(mac, u48, {there.edge.mac('nic0')}), (address, u32, {address})"
+            rules = ", ".join(f"SERVER [(slot, u8, {slot}), {server}]" for slot in range(16))
+            here.ctl("--local", "create", f"{rules}, CONGESTION [(congested, u8, YES)]")
+        two.edge.wire("nic0").send(frame(one.edge.mac("nic0"), teid=9))
+
+        def events(world: World) -> dict[str, dict[str, int]]:
+            found: dict[str, dict[str, int]] = json.loads(world.ctl("--local", "stats", "--json"))[
+                "events"
+            ]
+            return found
+
+        until(lambda: events(two)["count"]["not_diverted"] == 1, "it stays with the other server")
+        assert (events(one)["verdict"]["tx"], events(two)["verdict"]["tx"]) == (1, 0)
 
 
 def overwhelm(world: World, wire: Wire, octets: bytes) -> None:
     """Send more frames than the queues of the CPUs have places for: eight, from now on."""
     with Map.open_pinned(release_of(world.name, 1) / "maps" / "cpus") as cpus:
         for cpu in list(cpus.keys()):
-            cpus.update(cpu, (8).to_bytes(4, "little"))
+            if cpus.lookup(cpu) != (few := (8).to_bytes(4, "little")):
+                cpus.update(cpu, few)
     for _ in range(2000):
         wire.send(octets)
 
@@ -291,52 +485,59 @@ def test_what_full_queues_drop_is_seen(lab: Lab, tmp_path: Path) -> None:
 
                 until(dropped, "a queue is full")
                 assert lost[-1][0] == lost[-1][1]  # all went to one queue
-        turns = Turns(world)
+        turns = Turns(world, Observer())
         try:
-            turns.see(0.0)
-            turns.see(0.0)
+            turns.turn()
+            turns.turn()
             assert not turns.flag
 
             def flagged() -> bool:
                 overwhelm(world, wire, frame(mac))
-                turns.see(0.0)
+                turns.turn()
                 return turns.flag
 
-            until(flagged, "the host is congested")
+            until(flagged, "the pipeline is congested")
+            busiest = max(turns.watched.queues.values(), key=lambda queue: queue.packets)
+            assert busiest.packets and busiest.dropped and 0 <= busiest.share <= 1
         finally:
             turns.close()
 
 
+class Scripted(Observer):
+    """Sees what it is given, on every CPU."""
+
+    seen: Seen | None = None
+
+    def look(self, *_: object) -> Seen | None:
+        return self.seen
+
+
 class Turns:
-    """The watcher's turns one by one, with loads of our own."""
+    """The watcher's turns one by one."""
 
-    def __init__(self, world: World) -> None:
-        from helioc.runtime.agent.events import Events
-        from helioc.runtime.congestion.settings import shape_of
-        from helioc.runtime.congestion.watcher import Watched
-
+    def __init__(self, world: World, observer: Observer) -> None:
         loaded = world.edge.inside_thread(lambda: Loaded.open(world.name))
         self.owner = Owner(loaded, Events())
-        self.now, self.ticks = 0.0, 0
-        self.busy = 0
         shape = shape_of(loaded.manifest)
         assert shape is not None
-        self.watcher = Watcher(list, lambda _: self.sample())
-        self.watched = Watched(self.owner, Congestion(), shape)
+        self.watcher = Watcher(list)
+        self.watched = Watched(self.owner, Congestion(), shape, observer)
 
     def close(self) -> None:
-        self.watched.drops.close()
+        self.watched.observer.close()
         self.owner.close()
 
-    def sample(self) -> host.Sample:
-        cpus = range(os.cpu_count() or 1)
-        return host.Sample({}, {}, {cpu: host.Busy(self.busy, self.ticks) for cpu in cpus})
+    def turn(self) -> None:
+        self.watcher.turn(self.watched, time.monotonic())
 
-    def see(self, load: float) -> None:
-        self.now += 1.0
-        self.ticks += 100
-        self.busy += int(100 * load)
-        self.watcher.turn(self.watched, self.now)
+    def request(self, text: str) -> None:
+        """By somebody else."""
+        asked = parse_request(Source("request", text))
+        self.owner.apply(Wish(encode(asked, self.owner.codecs)))
+
+    def see(self, scripted: Scripted, queue: Queue) -> None:
+        scripted.seen = Seen(1.0, dict.fromkeys(range(os.cpu_count() or 1), queue), queue.packets)
+        self.turn()
 
     @property
     def flag(self) -> bool:
@@ -349,27 +550,60 @@ class Turns:
         )
 
 
+@contextmanager
+def busy_loops(count: int) -> Iterator[Callable[[], float]]:
+    """So many processes that only compute, for 60 s at most; yields what they took of CPU time."""
+    loop = "import time\nwhile time.process_time() < 60: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", loop]) for _ in range(count)]
+    ticks = os.sysconf("SC_CLK_TCK")
+
+    def spent() -> float:
+        stats = [Path(f"/proc/{p.pid}/stat").read_text().rpartition(") ")[2] for p in processes]
+        return min(sum(map(int, stat.split()[11:13])) / ticks for stat in stats)
+
+    try:
+        yield spent
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 @pytest.mark.usefixtures("kernel")
-def test_the_agent_watches_and_leaves_nothing_behind(lab: Lab, tmp_path: Path) -> None:
-    """With thresholds that any machine passes, and back by the agent's end."""
-    with slice_world(lab, tmp_path) as (world, _, _):
+def test_the_agent_watches_its_own_queues_and_leaves_nothing_behind(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Busy loops are no congestion, without packets and with few; full queues are; and all is taken
+    back by the agent's end."""
+    with slice_world(lab, tmp_path) as (world, wire, mac):
 
         def flagged(client: Client) -> bool:
             return bool(list(client.rules(kinds=["CONGESTION"])))
 
+        edge = EDGE + "congestion: {period: 100 ms, hold: 60 min}\n"
         with world.agent(), world.client() as client:
-            edge = EDGE + "congestion: {cpu: 2, calm: 1, period: 100 ms, hold: 60 min}\n"
             client.load(read_bundle(world.directory / "bundle"), edge)
+            client.apply_intent(intent())
+            with busy_loops(os.cpu_count() or 1) as spent:
+                for packets, seconds in (0, 0.5), (1, 0.8):
 
-            def hot() -> bool:
-                sum(range(200_000))  # or the machine might be idle
+                    def longer(packets: int = packets, seconds: float = seconds) -> bool:
+                        for _ in range(packets):
+                            wire.send(frame(mac))
+                        assert not flagged(client)
+                        return spent() > seconds
+
+                    until(longer, "the CPUs were busy for a while")
+
+            def congested() -> bool:
+                overwhelm(world, wire, frame(mac))
                 return flagged(client)
 
-            until(hot, "the host is congested")
+            until(congested, "the pipeline is congested")
         shown = world.ctl("--local", "show", "CONGESTION")
         assert not re.search(r"CONGESTION \d", shown)
         with world.agent(), world.client() as client:
-            until(lambda: flagged(client) or not sum(range(200_000)), "it goes on watching")
+            until(congested, "it goes on watching")
             client.unload()
             client.load(read_bundle(world.directory / "bundle"), EDGE)
             assert not flagged(client)

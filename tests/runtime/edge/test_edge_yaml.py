@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Golden
+from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.interpreter.environment import Limit
+from helioc.compiler.phases import check_file
 from helioc.lang.diagnostics import Refused
 from helioc.lang.render import render_all
 from helioc.lang.source import Source
@@ -17,7 +19,7 @@ from helioc.runtime.liveness.settings import Liveness
 from helioc.runtime.loading.ports import Wanted
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from linx_maps import bundle
+from linx_maps import HP, bundle
 
 HOST = Host(
     tuple(
@@ -120,6 +122,15 @@ def test_all_that_can_be_said() -> None:
     assert [ie.value for ie in item.items][-1] == "WAN1"  # type: ignore[union-attr]
     assert rules.changes[0].operation == "create"
     assert config.spans[7].text == "eth2"
+
+
+def test_only_gre_is_probed() -> None:
+    """Peers of VXLAN answer no probe."""
+    vxlan = Fuzzed(check_file(HP.with_name("vxlan_gateway.hp"))).manifest
+    source = Source("edge.yaml", "ports: {A: {role: underlay, interface: eth1}}\nliveness: {}\n")
+    with pytest.raises(Refused) as error:
+        read_config(source, vxlan, HOST)
+    assert [found.code for found in error.value.diagnostics] == ["H0604"]
 
 
 def test_the_least_that_must_be_said() -> None:

@@ -53,7 +53,8 @@ ENDS = {
 
 @cache
 def manifest(name: str) -> Manifest:
-    pipeline = check_file(PIPELINES / f"{name}.hp")
+    at = Path(__file__).with_name("whole.hp") if name == "whole" else PIPELINES / f"{name}.hp"
+    pipeline = check_file(at)
     return manifest_of(pipeline, lower_pipeline(pipeline))
 
 
@@ -97,8 +98,31 @@ def test_the_tenant_layer_may_be_any(tunnel: str, means: str) -> None:
 
 
 def test_what_has_no_ports_has_ports_0() -> None:
-    (rule,) = rules(flow(ENDS["ICMP"]))
+    (rule,) = rules(flow(ENDS["ICMP"]), "whole")
     assert "(protocol, , ICMP), (src_port, , 0), (dst_port, , 0)" in rule
+
+
+@pytest.mark.parametrize(
+    ("resources", "means"),
+    [
+        ("[gtpu: {teid: 100}]", "(teid, , 100)"),
+        ("[gtpu: {teid: 100}, pdu_session: {qfi: 9}]", "(teid, , 100), (qfi, , 9)"),
+        ("[vxlan: {vni: 7}]", "(tunnel, , 4789), (tenant, , 7)"),
+        ("[gre: {key: 7}]", "(tunnel, , 47), (tenant, , 7)"),
+        ("[user: {src: 10.45.0.2}]", "(src_ip, , 10.45.0.2)"),
+        ("[gtpu, ipv4: {dst: 198.51.100.9}, tcp: {dst: 443}]",
+         "(dst_ip, , 198.51.100.9), (protocol, , 6), (dst_port, , 443)"),
+        ("[ethernet, ipv4, udp, vxlan: {vni: 7}]", "(tunnel, , 4789), (tenant, , 7)"),
+        ("[ethernet, ipv4, udp, vxlan, ethernet, ipv4, udp, gtpu: {teid: 100}]",
+         "(tunnel, , 4789), (teid, , 100)"),
+        (ENDS["UDP without ports"], "(dst_ip, , 198.51.100.9), (protocol, , 17)"),
+    ],
+)  # fmt: skip
+def test_any_subset_of_the_headers_is_a_rule(resources: str, means: str) -> None:
+    (rule,) = rules(flow(resources))
+    assert f"{means}, (queue, , 3), (overloaded, , 0)]" in rule
+    if not resources.startswith("[ethernet"):
+        assert rule == f"SERVICE a [{means}, (queue, , 3), (overloaded, , 0)]"
 
 
 def test_several_flows_are_several_rules() -> None:
@@ -149,6 +173,8 @@ BAD = {
     "open": flow(ENDS["open"]),
     "no-ports": flow(ENDS["UDP without ports"]),
     "one-port": flow(ENDS["one port"]),
+    "which": flow("[ipv4: {src: 10.45.0.2}]"),
+    "half": flow("[gtpu: {teid: 100}]"),
     "too-short": flow("[ethernet, ipv4, udp, vxlan: {vni: 7}]"),
     "no-action": flow(ENDS["ICMP"], "{}"),
     "action": flow(ENDS["ICMP"], "{que: 3}"),
@@ -160,10 +186,14 @@ BAD = {
 }
 
 
+#: Of a pipeline whose rules need all of a flow.
+WHOLE = "open", "no-ports", "one-port", "too-short", "half"
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_mistakes(name: str, golden: Golden) -> None:
     with pytest.raises(Refused) as error:
-        rules(BAD[name])
+        rules(BAD[name], "whole" if name in WHOLE else "slice")
     golden(f"intents/{name}.txt", f"{BAD[name]}\n{render_all(error.value.diagnostics)}")
 
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import grpc
 import pytest
 from agent_world import World
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.congestion.queue_counts import QueueCounts
+from helioc.runtime.kernel.maps import Map
 from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.releases import release_of
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, Wire, until
+from scapy.layers.inet import IP
+from scapy.layers.l2 import Dot1Q, Ether
 from slice_world import EDGE, frame, intent, slice_world
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -65,6 +70,38 @@ def test_what_an_intent_names_is_counted_for_it(here: tuple[World, Wire, str]) -
         assert [rule.name for rule in client.rules(kinds=["SERVICE"])] == ["other"]
 
 
+def test_a_teid_alone_is_an_intent(here: tuple[World, Wire, str]) -> None:
+    """By helioctl: whatever else the packets are they are counted, and go to the queue's CPU."""
+    world, wire, mac = here
+    with world.agent(), world.client() as client:
+        load(world, client)
+        (world.directory / "teid.yaml").write_text(
+            "resourceId: user-100\nresources: [gtpu: {teid: 100}]\naction: {queue: 1}\n"
+        )
+        world.ctl("intent", "apply", "teid.yaml")
+        maps = release_of(world.name, 1) / "maps"
+        with ExitStack() as owned:
+            cpus, queues = (
+                owned.enter_context(Map.open_pinned(maps / name)) for name in ("cpus", "queues")
+            )
+            counts = owned.enter_context(closing(QueueCounts(cpus)))
+            cpu = int.from_bytes(queues.lookup((1).to_bytes(4, "little")) or b"", "little")
+            for octets in (frame(mac), frame(mac, port=1, vni=99), frame(mac, teid=101)):
+                wire.send(octets)
+            until(lambda: counts.by_cpu()[cpu].queued == 2, "two frames in the queue of CPU 1")
+        report = json.loads(world.ctl("intent", "report", "--json", "--count", "1"))
+        assert [each["packets"] for each in report["intents"]] == [2]
+        other = Ether(dst=mac, src="02:00:00:00:00:09")
+        for octets in (other / IP(src="10.9.0.2", dst="10.9.0.1"), other / Dot1Q() / IP()):
+            wire.send(bytes(octets).ljust(60, b"\0"))
+
+        def reasons() -> bool:
+            events = json.loads(world.ctl("stats", "--json"))["events"]
+            return bool(events["count"].get("no_tunnel") == events["count"].get("vlan") == 1)
+
+        until(reasons, "what is not seen is counted by reason")
+
+
 def test_programs_are_timed_for_reports(here: tuple[World, Wire, str]) -> None:
     world, wire, mac = here
     with world.agent("--program-times"), world.client() as client:
@@ -89,15 +126,22 @@ def test_programs_are_timed_for_reports(here: tuple[World, Wire, str]) -> None:
 
 
 def test_it_begins_and_ends_by_itself(here: tuple[World, Wire, str]) -> None:
+    """What happens is read from events, so that nothing has to be seen while it lasts."""
     world, _, _ = here
     with world.agent(), world.client() as client:
         load(world, client)
-        made = client.apply_intent(intent(start="+0.3s", duration="0.3s"))
-        assert made.state == pb.Intent.PENDING and made.ends - made.begins == pytest.approx(0.3)
-        assert not list(client.rules(kinds=["SERVICE"]))
-        until(lambda: state(client) == "ACTIVE", "it begins")
-        assert [rule.name for rule in client.rules(kinds=["SERVICE"])] == ["video-17"]
-        until(lambda: state(client) == "EXPIRED", "it ends")
+        with client.watch() as watch:
+            made = client.apply_intent(intent(start="+1s", duration="0.1s"))
+            assert made.state == pb.Intent.PENDING
+            assert made.ends - made.begins == pytest.approx(0.1)
+            changes = (event.rules for event in watch if event.HasField("rules"))
+            created = next(changes)
+            assert time.time() >= made.begins and not created.removed
+            assert [(rule.kind, rule.id) for rule in created.created] == [("SERVICE", 1)]
+            removed = next(changes)
+            assert time.time() >= made.ends and not removed.created
+            assert [(rule.kind, rule.id) for rule in removed.removed] == [("SERVICE", 1)]
+        until(lambda: state(client) == "EXPIRED", "it has ended")
         assert not list(client.rules(kinds=["SERVICE"]))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helioc.runtime.liveness import board
-from helioc.runtime.liveness.board import Posted, post, posted, take_down
+from helioc.runtime.liveness.board import Posted, post, posted, remembered, take_down
 from helioc.runtime.liveness.health import Quality
 
 HERE = [Posted("OVERLAY", "GRE-1", Quality("dead", 0.25, 0.02, 0.001, 8, 6, 1.5))]
@@ -36,6 +36,13 @@ def test_what_is_old_or_damaged_says_nothing(folder: Path) -> None:
     then = path.stat().st_mtime - board.AGE - 1
     os.utime(path, (then, then))
     assert posted("p") == []
+    (dead,) = remembered("p")
+    assert dead.quality == Quality("dead", since=1.5)
+    post("p", [HERE[0]._replace(quality=Quality("alive", 0.25, 0.02, 0.001, 8, 6, 1.5))])
+    assert remembered("p") == posted("p")
+    os.utime(path, (then, then))
+    (unknown,) = remembered("p")
+    assert unknown.quality == Quality("unknown", since=then)
     for text in ("", "{", "[1]", '[["OVERLAY", "GRE-1", {"what": 1}]]'):
         path.write_text(text)
-        assert posted("p") == []
+        assert posted("p") == remembered("p") == []

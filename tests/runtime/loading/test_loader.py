@@ -19,8 +19,9 @@ from helioc.runtime import faults, places
 from helioc.runtime.cli import cli
 from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.handles import BpfError, Link, Object, Program, XdpMode
+from helioc.runtime.kernel.libbpf import possible_cpus
 from helioc.runtime.kernel.netlink import Netlink
-from helioc.runtime.loading import attach, loader, releases
+from helioc.runtime.loading import attach, loader, releases, room
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.ports import Wanted
@@ -220,6 +221,32 @@ def test_another_program_on_one_of_the_interfaces(edge: Namespace, name: str) ->
     assert attached(edge) == [0, 0]
 
 
+def test_no_pipeline_where_there_is_no_memory(
+    edge: Namespace, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "available", lambda: 1 << 20)
+    found = _load(edge, name, config())
+    assert [d.code for d in found] == ["H0330"] and "1.0 MiB are available" in found[0].title
+    assert not (ROOT / name).exists()
+
+
+def test_tables_that_may_not_get_full_are_warned_of(
+    edge: Namespace, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of rules take memory when these come."""
+    with Object.open(bundle().object) as opened:
+        tables = room.memory_of_tables(bundle().manifest, opened.new_maps(), possible_cpus())
+    full = sum(table.full for table in tables)
+    for free, warned in (full, False), (full - 1, True):
+        monkeypatch.setattr(room, "available", lambda free=free: free)
+        with edge.inside_thread(lambda: Loaded.load(bundle(), config(), name)) as loaded:
+            found = [each for each in loaded.warnings if each.code == "H0330"]
+        unload(name)
+        assert len(found) == warned
+    assert found[0].severity == "warning" and "when they are full" in found[0].title
+    assert found[0].help.startswith("PDR [")
+
+
 def test_libxdps_dispatcher_has_commands_of_its_own() -> None:
     said = faults.another_program("eth1", 7, None, called=faults.DISPATCHER)
     assert "`xdp_dispatcher`, id 7" in said.title and "xdp-loader unload eth1 --all" in said.help
@@ -293,7 +320,7 @@ def test_a_load_that_was_killed_is_cleared_by_the_next(edge: Namespace, name: st
     said = edge.inside_thread(lambda: CliRunner().invoke(cli, ["list"], obj="").output)
     assert f"{name} (not whole" in said and f"`helioctl --name {name} unload`" in said
     said = edge.inside_thread(lambda: CliRunner().invoke(cli, ["list", "--json"], obj="").output)
-    assert {"name": name, "whole": False} in json.loads(said)
+    assert {"name": name, "whole": False, "health": None} in json.loads(said)
     assert pick_to_remove(name) == name
     unload(name)
     assert name not in remains()

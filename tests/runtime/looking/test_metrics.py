@@ -27,7 +27,7 @@ from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.looking.metrics import Metrics, _Families, busiest, gained, render
 from helioc.runtime.looking.metrics_server import MetricsServer
 from helioc.runtime.looking.sampling import KindSample, PortSample, Sample
-from helioc.runtime.looking.top import _short, watched
+from helioc.runtime.looking.top import Look, _short, watched
 from lab import Lab, until
 from linx_world import PIPELINES, linx_manifest
 from prometheus_client.exposition import generate_latest
@@ -56,10 +56,13 @@ def made(manifest: Manifest, number: int) -> Sample:
     kinds = [counted(kind, (1, 7, 5), (2, 8, number)) for kind in manifest.rules]
     states = [(state, 9) for state in manifest.states]
     ports = [
-        PortSample("A", "access", "eth1", True, Counts(*range(10, 18))),
-        PortSample("B", "underlay", "eth2", False, None),
+        PortSample("A", "access", "eth1", "up", Counts(*range(10, 18))),
+        PortSample("B", "underlay", "eth2", "gone", None),
     ]
-    overlays = [Posted("OVERLAY", "GRE-1", Quality("dead", 0.5, 0.02, 0.001, 10, 5))]
+    overlays = [
+        Posted("OVERLAY", "GRE-1", Quality("dead", 0.5, 0.02, 0.001, 10, 5)),
+        Posted("OVERLAY", "GRE-2", Quality("dead", 1.0, 0.0, 0.0, 10, 0)),
+    ]
     tally = Tallied(3, 1e9, 2, Histogram(0.5, (4, 0, 1, *[0] * 12)), Histogram(0.0, (0,) * 15))
     return Sample(
         1.0, "gateway", "d1", (3 << 16) + 2, events, kinds, states, ports, overlays, tally
@@ -120,6 +123,12 @@ def test_values(manifest: Manifest) -> None:
     assert value("port_receive_packets_total", **port) == 10
     assert value("port_transmit_drops_total", **port) == 17
     assert value("port_up", port="B", role="underlay", interface="eth2") == 0
+    overlay = {"kind": "OVERLAY", "overlay": "GRE-1"}
+    assert value("overlay_delay_seconds", **overlay) == 0.02
+    assert value("overlay_jitter_seconds", **overlay) == 0.001
+    unanswered = {name.partition("{")[0] for name in found if "GRE-2" in name}
+    assert "helio_overlay_loss_ratio" in unanswered
+    assert not unanswered & {"helio_overlay_delay_seconds", "helio_overlay_jitter_seconds"}
     assert not any("single_rule" in name for name in found)
     in_force = {
         le: value("request_seconds_bucket", step="force", le=le)
@@ -169,6 +178,21 @@ def test_the_busiest() -> None:
     assert busiest(values, 2) in ([2, 3], [3, 2])
     assert busiest(values, 9)[2:] == [0, 4]
     assert busiest(values[:0], 3) == []
+
+
+def test_top_shows_no_delay_where_nothing_was_answered(manifest: Manifest) -> None:
+    now = made(manifest, 3)
+    rows = [line.text.split() for line in Look(now, now, []).lines() if "GRE-" in line.text]
+    assert rows == [["GRE-1", "dead", "50%", "20", "ms", "1", "ms"],
+                    ["GRE-2", "dead", "100%", "-", "-"]]  # fmt: skip
+
+
+def test_top_shows_state_tables(manifest: Manifest) -> None:
+    now = made(manifest, 3)
+    lines = [line.text.split() for line in Look(now, now, []).lines()]
+    (state,) = manifest.states
+    at = lines.index(["state", "entries"])
+    assert lines[at + 1] == [state.name, "9", "of", f"{state.capacity:,}"]
 
 
 def test_rates_are_short() -> None:

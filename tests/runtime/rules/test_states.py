@@ -56,7 +56,7 @@ def test_what_packets_left_is_shown(loaded: tuple[Namespace, Namespace, str]) ->
     until(lambda: show(edge, name, "HOSTS") != "no entries\n", "an entry")
     (entry,) = json.loads(show(edge, name, "hosts", "--json"))
     assert entry["mac"] == host.mac("eth0")
-    assert (entry["address"], entry["port"], entry["small"]) == ("10.2.0.9", "LAN", "5")
+    assert (entry["address"], entry["port"], entry["small"]) == ("10.2.0.9", "LAN", 5)
     assert 0 <= entry["age"] < 60
     head, row = show(edge, name, "HOSTS").splitlines()
     assert head.split() == ["mac", "dscp", "address", "port", "source", "small", "age"]

@@ -109,7 +109,7 @@ def test_kinds_come_and_go() -> None:
     back = compare(bigger, manifest(RELAY))
     assert not back.obstacles({("MORE", ""): 0})
     (lost,) = back.obstacles({("MORE", ""): 2})
-    assert lost.answer == "kinds: {MORE: ~}"
+    assert lost.answer == ("kinds", "MORE: ~")
     given_up = compare(bigger, manifest(RELAY), Answers(kinds={"MORE": None}))
     assert not given_up.obstacles({("MORE", ""): 2})
 
@@ -171,19 +171,20 @@ def test_another_pipeline_is_none_by_accident() -> None:
 
 def test_the_refusal_shows_all_of_it() -> None:
     change = relay(
-        ("lpm  ipv4.dst", "lpm  ipv4.dst\n  source exact ipv4.src"),
+        ("lpm  ipv4.dst", "lpm  ipv4.dst\n  source exact ipv4.src\n  hops exact ipv4.ttl"),
         ("[64] {\n    match  dst", "[32] {\n    match  dst"),
-        ("  rule", "  ie source = 8, ip4\n  rule"),
+        ("  rule", "  ie source = 8, ip4\n  ie hops = 9, u8\n  rule"),
     )
     found = incompatible(change, {("ROUTE", ""): 12})
     assert (found.code, found.title) == (
-        "H0790", "the new build has no place for a part of what is in force",
+        "H0790", "the new build has no place for 2 parts of what is in force",
     )  # fmt: skip
     assert found.help == (
         "nothing was changed; this is the difference:\n"
         "what          running   new build               rules\n"
         "ROUTE         up to 64  up to 32                12 written anew\n"
         "ROUTE.source  -         exact, 32 bits, needed  12 cannot be kept\n"
+        "ROUTE.hops    -         exact, 8 bits, needed   12 cannot be kept\n"
         "a file for --mapping says what becomes of it:\n"
-        "defaults: {ROUTE.source: …}"
+        "defaults: {ROUTE.source: …, ROUTE.hops: …}"
     )

@@ -56,6 +56,27 @@ def test_linx_comes_along_whole() -> None:
     assert found.rules == book.save() and not found.faults
 
 
+def test_rules_from_before_pdrs_had_a_priority_keep_their_order() -> None:
+    """Each has the lowest priority, so the more specific wins, then the older, as before."""
+    before = LINX.replace("    priority priority\n", "")
+    before = "".join(line for line in before.splitlines(True) if "ie priority" not in line)
+    assert before.count("priority") == LINX.count("(priority, u16")  # of a comment
+    text = """create FAR 1 [(action, u8, DROP)];
+       create PDR 1 [(dst_ip, u32, 10.0.0.0/8), FAR 1],
+              PDR 2 [(dst_ip, u32, 10.2.0.0/16), FAR 1],
+              PDR 3 [(src_ip, u32, 10.2.0.0/16), FAR 1]"""
+    found, texts = moved(manifest(before), manifest(LINX), text)
+    assert not found.faults
+    assert [(r.id, r.priority, r.sequence) for r in found.rules if r.kind == "PDR"] == [
+        (1, 0, 2), (2, 0, 3), (3, 0, 4),
+    ]  # fmt: skip
+    assert texts[:3] == [
+        "PDR 1 [(dst_ip, u32, 10.0.0.0/8), FAR 1]",
+        "PDR 2 [(dst_ip, u32, 10.2.0.0/16), FAR 1]",
+        "PDR 3 [(src_ip, u32, 10.2.0.0/16), FAR 1]",
+    ]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "host", "becomes"),
     [

@@ -21,6 +21,7 @@ from helioc.compiler.phases import check_file
 from helioc.lang.diagnostics import Refused
 from helioc.lang.parser import read
 from helioc.runtime import faults
+from helioc.runtime.kernel.figures import shrink
 from helioc.runtime.kernel.handles import BpfError, Object
 from helioc.runtime.kernel.libbpf import LOG_STATS
 from helioc.runtime.kernel.programs import Program
@@ -46,6 +47,7 @@ def measured(verdict: Verdict, bundle: Bundle) -> Verdict:
     """Load it, and let the kernel tell what that took: before 5.16 in the verifier's log alone."""
     with Object.open(bundle.object, name=verdict.pipeline, log_level=LOG_STATS) as loaded:
         prepare_object(bundle.manifest, loaded)
+        shrink(loaded)
         loaded.load()
         programs = loaded.programs().values()
         walked = [each.info.verified_insns or _told(each) for each in programs]

@@ -119,6 +119,7 @@ def _network(lab: Lab, bundles: Path) -> Iterator[Network]:
     access, upf, network = (lab.namespace(n) for n in ("access", "upf", "dn"))
     lab.wire(access, "eth0", upf, "n3")
     lab.wire(network, "eth0", upf, "n6")
+    lab.wire(network, "eth1", upf, "n6b")
     access.address("eth0", "192.0.2.2/24")
     upf.address("n3", "192.0.2.1/24")
     upf.address("n6", "203.0.113.1/24", "2001:db8:6::1/64")

@@ -25,11 +25,10 @@ ports:
   UNDERLAY: {role: underlay, interface: under0}
 """
 RULES = """\
-create VTEP 1 linux [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2)];
-create SEGMENT 1 blue [(port, u32, ACC1), (vni, u32, 77), (local_ip, u32, 192.0.2.1),
-                       (flood, u32, 192.0.2.2), (interface, u32, UNDERLAY)],
-       SEGMENT 2 red [(port, u32, ACC2), (vni, u32, 78), (local_ip, u32, 192.0.2.1),
-                      (flood, u32, 192.0.2.2), (interface, u32, UNDERLAY)];
+create VTEP 1 linux [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2),
+                     (interface, u32, UNDERLAY)];
+create SEGMENT 1 blue [(port, u32, ACC1), (vni, u32, 77), (local_ip, u32, 192.0.2.1)],
+       SEGMENT 2 red [(port, u32, ACC2), (vni, u32, 78), (local_ip, u32, 192.0.2.1)];
 create TENANT 1 blue [(vni, u32, 77), (port, u32, ACC1)],
        TENANT 2 red [(vni, u32, 78), (port, u32, ACC2)]
 """

@@ -1,0 +1,104 @@
+"""Packets of a capture as Ethernet frames: what Linux cooked and raw IP captures do not have is
+made, and an IPv4 length that segmentation offload left open is filled in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..interpreter.octets import updated
+from .faults import link_name
+from .packets import ETHERNET, Captured
+
+_IPV4, _IPV6, _TAGS = 0x0800, 0x86DD, (0x8100, 0x88A8)
+_RAW = {12: 0, 14: 0, 101: 0, 228: _IPV4, 229: _IPV6}  # LINKTYPE_RAW as files have it, IPV4, IPV6
+_SLL, _SLL2 = 113, 276
+_LEAST_TYPE = 0x0600  # below are lengths (IEEE 802.3), and numbers of Linux's own
+#: ARPHRD types of which a cooked header's protocol is an Ethernet type: Ethernet, PPP, tunnels,
+#: loopback, GRE, none (tun).
+_ETHERNET_TYPES = {1, 512, 768, 769, 772, 776, 778, 823, 65534}
+#: By a cooked header's packet type: a broadcast, a multicast. Other destinations are not recorded.
+_DESTINATIONS = {1: b"\xff" * 6, 2: b"\x01" + bytes(5)}
+
+READABLE = {ETHERNET, _SLL, _SLL2, *_RAW}
+
+
+class _Link(NamedTuple):
+    """What a packet's link header says. `size`: its bytes; `type`: Ethernet type of what follows;
+    `device`: ARPHRD type, where the type is to be understood by it."""
+
+    size: int
+    type: int
+    device: int | None = None
+    packet_type: int = 0
+    source: bytes = bytes(6)
+
+    @property
+    def words(self) -> str:
+        of = "" if self.device is None else f" of device type {self.device}"
+        return f"protocol {self.type:#06x}{of}"
+
+    @property
+    def is_ethernet_type(self) -> bool:
+        return self.type >= _LEAST_TYPE and self.device in (None, *_ETHERNET_TYPES)
+
+
+def as_frame(packet: Captured) -> Captured:
+    """The packet as it would have come by Ethernet, `notes` saying what was made. One that cannot
+    be such a frame keeps its link type, and a note says why."""
+    made = _with_ethernet(packet)
+    return _with_total_length(made) if made.link == ETHERNET else made
+
+
+def _with_ethernet(packet: Captured) -> Captured:
+    link = _read_link(packet.link, packet.octets)
+    if link is None:
+        return packet
+    if not link.is_ethernet_type:
+        return packet._replace(notes=(link.words,))
+    destination = _DESTINATIONS.get(link.packet_type, bytes(6))
+    header = destination + link.source + link.type.to_bytes(2, "big")
+    return packet._replace(
+        octets=header + packet.octets[link.size :],
+        length=packet.length - link.size + len(header),
+        link=ETHERNET,
+        notes=(f"Ethernet header made for {link_name(packet.link)}",),
+    )
+
+
+def _read_link(link: int, octets: bytes) -> _Link | None:
+    """None of one that is not known, or not whole; draft-ietf-opsawg-pcaplinktype."""
+    if link in _RAW and octets:
+        version = octets[0] >> 4
+        return _Link(0, _RAW[link] or {4: _IPV4, 6: _IPV6}.get(version, version))
+    if link == _SLL and len(octets) >= 16:
+        packet_type, device, size, type_ = (_word(octets, at) for at in (0, 2, 4, 14))
+        source = octets[6:12] if size == 6 else bytes(6)
+        return _Link(16, type_, device, packet_type, source)
+    if link == _SLL2 and len(octets) >= 20:
+        source = octets[12:18] if octets[11] == 6 else bytes(6)
+        return _Link(20, _word(octets, 0), _word(octets, 8), octets[10], source)
+    return None
+
+
+def _with_total_length(packet: Captured) -> Captured:
+    """An IPv4 total length of 0 is what a host captures of what its card, or the kernel behind the
+    capture, is yet to segment (TSO): then the header reaches to the frame's end. As long as 16 bits
+    can say it. The checksum stays right, or as wrong as it was (RFC 1624)."""
+    octets, at = packet.octets, 12
+    while _word(octets, at) in _TAGS:
+        at += 4
+    start = at + 2
+    length = packet.length - start
+    if _word(octets, at) != _IPV4 or len(octets) < start + 20 or octets[start] >> 4 != 4:
+        return packet
+    if _word(octets, start + 2) or not 20 <= length <= 0xFFFF:
+        return packet
+    said = length.to_bytes(2, "big")
+    checksum = updated(_word(octets, start + 10), bytes(2), said).to_bytes(2, "big")
+    filled = octets[: start + 2] + said + octets[start + 4 : start + 10] + checksum
+    note = f"IPv4 total length 0 read as {length}"
+    return packet._replace(octets=filled + octets[start + 12 :], notes=(*packet.notes, note))
+
+
+def _word(octets: bytes, at: int) -> int:
+    return int.from_bytes(octets[at : at + 2], "big")

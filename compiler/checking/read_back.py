@@ -1,0 +1,478 @@
+"""Whether the pipeline's own parser reads a push back as what was pushed: the tests of the edges
+between its headers hold, and the clauses by which these headers are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address
+from itertools import pairwise, product, zip_longest
+from math import prod
+from typing import NamedTuple
+
+from ...lang.source import Span
+from .. import model
+from ..graph import writable
+from ..lowering.reads import walk
+from ..sizes import first_field, solved, worked_out
+from ..sums import NETWORK
+from . import faults_changes as faults
+from . import guards
+from .contents import (
+    Contents,
+    Interval,
+    begin_with,
+    holds,
+    number,
+    reckoned,
+    test_holds,
+    unknown,
+)
+from .flow import Scope
+from .ranges import Facts, excluded, narrowed
+from .stage_names import Program
+from .values import Value
+
+#: More ways in which lists may be long than this are not looked at one by one.
+MOST_COUNTS = 1_024
+#: Fields that say what ECN is: where a push gives none, it comes from the packet (RFC 6040).
+_ECN = {"tos", "traffic_class", "dscp", "ecn"}
+
+Counts = dict[model.Expr, int]  # how many values elements hold, by `count(…)`
+
+
+class Written(NamedTuple):
+    """A header that a push writes: `values` are what the push gives, `spans` where it says so,
+    `writes` what the edge to the next header does, `asked` what one in front looks ahead at."""
+
+    element: model.PushElement
+    header: model.Header
+    span: Span
+    values: dict[str, Value]
+    spans: dict[str, Span]
+    writes: dict[str, int]
+    asked: dict[str, int]
+
+    def unsaid(self, field: str) -> int | None:
+        """What the push writes into a field if it says nothing of it."""
+        default = self.header.field(field).default
+        default = default if isinstance(default, int) else None
+        return self.writes.get(field, self.asked.get(field, default))
+
+
+# ---- edges ------------------------------------------------------------------------------------
+
+
+def read_edges(graph: model.Graph, source: str, target: str) -> list[model.Edge]:
+    """The edges that may lead the parser from one to the other where a push wrote both; empty where
+    they are written only."""
+    chosen = writable(graph, source, target)[:1]
+    return [
+        e
+        for e in graph.leaving(source)
+        if chosen and e.roles and e.target == chosen[0].target and e.writes == chosen[0].writes
+    ]
+
+
+def asked_for(graph: model.Graph, sources: Sequence[str], node: model.Node) -> dict[str, int]:
+    """Fields of a header that edges which look ahead at it determine."""
+    found: dict[str, int] | None = None
+    for edge in (e for source in sources for e in read_edges(graph, source, node.name)):
+        asked = {n: v for t in edge.tests if t.ahead for n, v in _asked(t, node.header)}
+        found = asked if found is None else dict(found.items() & asked.items())
+    return found or {}
+
+
+def _asked(test: model.Test, header: model.Header) -> Iterator[tuple[str, int]]:
+    if len(test.ranges) != 1 or test.ranges[0][0] != test.ranges[0][1]:
+        return
+    known = (1 << test.ahead) - 1 if test.mask is None else test.mask
+    bits = unknown(test.ahead)._replace(known=known, value=test.ranges[0][0])
+    wholes = {f.part_of for f in header.fields}
+    for field in header.fields:
+        end = field.offset + field.width
+        if field.group is not None or field.name in wholes or not 0 < end <= test.ahead:
+            continue
+        part = bits.part(field.offset, field.width)
+        if part.known == (1 << field.width) - 1 and _is_free(header, field):
+            yield field.name, part.value
+
+
+def _is_free(header: model.Header, field: model.Field) -> bool:
+    """Whether a push may say what the field is."""
+    kept = header.flags | worked_out(header)
+    return field.name[0] != "_" and field.name not in kept and not _is_derived(field)
+
+
+def _is_derived(field: model.Field) -> bool:
+    return isinstance(field.default, model.Derived)
+
+
+# ---- what the headers hold --------------------------------------------------------------------
+
+
+def contents_of(written: Written, counts: Counts, tested: Facts) -> Contents:
+    header, said = written.header, dict[str, Interval]()
+    for name, value in written.writes.items():
+        if not _is_derived(header.field(name)):
+            said[name] = (value, value)
+    for name, given in written.values.items():
+        said[name] = _said(given, counts)
+    for group in header.groups:
+        told = [n for n in written.values if header.field(n).group == group.name]
+        computed = any(header.field(n).group == group.name for n in written.element.computed)
+        if len(group.flags) == 1 and (told or computed):
+            (flag,) = group.flags
+            otherwise = Contents(header, said).of(flag)[0]
+            said[flag] = (1 if computed or not _perhaps(written, told) else otherwise, 1)
+    if header.protocol in NETWORK and not _ECN & written.values.keys():
+        said["ecn"] = (0, 3)
+    said |= _counted(written, Contents(header, said), counts)
+    never = {name: excluded(tested, value.expr) for name, value in written.values.items()}
+    return Contents(header, said, never=never)
+
+
+def _perhaps(written: Written, given: list[str]) -> bool:
+    """Whether a rule may leave out all these fields, and with them their group."""
+    exprs = [written.values[name].expr for name in given]
+    return all(isinstance(e, model.Attribute) and e.optional for e in exprs)
+
+
+def _said(value: Value, counts: Counts) -> Interval:
+    if isinstance(value.expr, model.Attribute) and value.expr.optional:
+        return 0, (1 << value.width) - 1
+    low, high = _within(value.expr, counts) or (value.low, value.high)
+    return max(low, value.low), min(high, value.high)
+
+
+def _within(expr: model.Expr, counts: Counts) -> Interval | None:
+    """What an expression is where elements hold so many values; None if it is about more."""
+    if expr in counts:
+        return counts[expr], counts[expr]
+    match expr:
+        case model.Const(number):
+            return number, number
+        case model.Arithmetic(operator, left, right):
+            a, b = _within(left, counts), _within(right, counts)
+            return reckoned(operator, a, b) if a and b else None
+    return None
+
+
+def _counted(written: Written, so_far: Contents, counts: Counts) -> dict[str, Interval]:
+    """The fields that the header's size, or the number of an array's elements, follows from."""
+    header = written.header
+    found = {name: (0, (1 << header.field(name).width) - 1) for name in worked_out(header)}
+    octets: int | None = header.fixed // 8
+    for group in header.groups:
+        there = _sure(so_far, group)
+        if group.count is not None:
+            there = _elements(written, group, counts)
+            if there is not None:
+                found |= _solved(header, group.count, there, there)
+        octets = None if octets is None or there is None else octets + group.width // 8 * there
+    if header.size is not None and octets is not None:
+        found |= _solved(header, header.size, octets, 1 << 17)
+    return found
+
+
+def _solved(header: model.Header, expr: model.Expr, low: int, high: int) -> dict[str, Interval]:
+    """The field for which the expression is one of these numbers; 0 where it cannot be."""
+    name, least, _ = solved(header, expr, lambda number: low <= number <= high)
+    name = name or first_field(expr)
+    return {name: (least, least)} if name else {}
+
+
+def _elements(written: Written, group: model.Group, counts: Counts) -> int | None:
+    """How many the push gives an array."""
+    for name, items in written.element.lists:
+        if written.header.field(name).group == group.name:
+            count = counts.get(model.Count(items.source, items.most))
+            return None if count is None else max(0, count - items.skip)
+    return None
+
+
+def _sure(contents: Contents, group: model.Group) -> int | None:
+    """1 if the group is surely there, 0 if it surely is not."""
+    if not group.flags:
+        return 1
+    flags = [contents.of(flag) for flag in group.flags]
+    if (1, 1) in flags:
+        return 1
+    return 0 if all(flag == (0, 0) for flag in flags) else None
+
+
+def came(program: Program, node: model.Node, scope: Scope) -> Contents:
+    """What is known of a header that came: what it was accepted for, and what was tested here."""
+    said: dict[str, Interval] = {}
+    for clause in (*node.header.accept, *node.header.require):
+        for part in clause.operands if isinstance(clause, model.And) else (clause,):
+            match part:
+                case model.Compare("=", model.Own(name), model.Const(number)):
+                    said[name] = (number, number)
+    for field in node.header.fields:
+        expr = model.Packet(node.name, field.name, field.width, field.kind)
+        if field.width and field.name not in said:
+            low, high = narrowed(scope.tested, expr, 0, (1 << field.width) - 1)
+            if (low, high) != (0, (1 << field.width) - 1):
+                said[field.name] = (low, high)
+    return Contents(node.header, said, written=False)
+
+
+# ---- whether they are read --------------------------------------------------------------------
+
+
+class ReadBack(NamedTuple):
+    """`written` in order; `sources`: nodes that may stand in front of the first; `behind`: what is
+    known of what follows the last, in each way that may be (none where nobody reads that)."""
+
+    program: Program
+    written: tuple[Written, ...]
+    sources: tuple[str, ...]
+    target: str
+    behind: tuple[Contents, ...]
+    tested: Facts
+
+    def check(self) -> list[tuple[Contents, ...]]:
+        """Reports what would be read as something else. Returns what the headers hold, in each way
+        that may be."""
+        graph, names = self.program.checked.graph, [w.element.node for w in self.written]
+        self.roles([*names, *([self.target] if self.target else [])])
+        found = []
+        for counts in self.every_count():
+            contents = tuple(contents_of(w, counts, self.tested) for w in self.written)
+            found.append(contents)
+            for behind in self.behind or (None,):
+                rest = (*contents, *([behind] if behind else []))
+                for source in self.sources:
+                    self.edge_in_front(source, rest)
+                for i, (w, following) in enumerate(zip_longest(self.written, self.written[1:])):
+                    target = following.element.node if following else self.target
+                    if target:
+                        self.edge(w, following, target, rest[i:])
+                    front = self.sources if not i else (names[i - 1],)
+                    if any(read_edges(graph, source, w.element.node) for source in front):
+                        self.clauses(w, contents[i], bool(target))
+                        self.elements(w, counts, contents[i])
+        return found
+
+    def roles(self, names: list[str]) -> None:
+        """There is a role on which the whole path is read."""
+        left: frozenset[str] | None = None
+        before: model.Edge | None = None
+        for i, (source, target) in enumerate(pairwise(names)):
+            edges = read_edges(self.program.checked.graph, source, target)
+            roles = frozenset[str]().union(*(e.roles for e in edges))
+            if before and left is not None and roles and not left & roles:
+                span, node = self.written[i].span, self.written[i].element.node
+                read = [(e.span, f"on {', '.join(sorted(e.roles))}") for e in (before, edges[0])]
+                self.program.report(faults.no_role_reads(span, node, read[0], read[1]))
+                return
+            if roles:
+                left, before = roles if left is None else left & roles, edges[0]
+
+    def every_count(self) -> list[Counts]:
+        lists = (items for w in self.written for _, items in w.element.lists)
+        keys = list(dict.fromkeys(model.Count(i.source, i.most) for i in lists))
+        numbers = [self.counts_of(key) for key in keys]
+        if prod(map(len, numbers)) > MOST_COUNTS:
+            return [{}]
+        return [dict(zip(keys, each, strict=True)) for each in product(*numbers)]
+
+    def counts_of(self, key: model.Count) -> list[int]:
+        """How many values an element may hold here."""
+        low, high = narrowed(self.tested, key, 1, key.most)
+        never = excluded(self.tested, key)
+        return [n for n in range(low, high + 1) if n not in never]
+
+    def edge_in_front(self, source: str, rest: tuple[Contents, ...]) -> None:
+        """What a header in front is read by is written there; what it looks ahead at is not."""
+        graph, first = self.program.checked.graph, self.written[0]
+        edges = read_edges(graph, source, first.element.node)
+        front = Contents(graph.node(source).header, {})
+        ahead = [tuple(t for t in e.tests if t.ahead) for e in edges]
+        failing = [self.first_failing(each, front, rest) for each in ahead]
+        if failing and failing[0] and all(failing):
+            self.report_ahead(first, first, edges[0], failing[0], front, rest)
+
+    def edge(
+        self, w: Written, following: Written | None, target: str, rest: tuple[Contents, ...]
+    ) -> None:
+        """`rest`: the header, and what follows it."""
+        edges = read_edges(self.program.checked.graph, w.element.node, target)
+        failing = [self.first_failing(e.tests, rest[0], rest[1:]) for e in edges]
+        if not (failing and failing[0] and all(failing)):
+            return
+        test, never = failing[0]
+        if test.ahead:
+            self.report_ahead(w, following, edges[0], failing[0], rest[0], rest[1:])
+            return
+
+        def right(contents: Contents) -> bool:
+            return bool(test_holds(test, contents, unknown(test.ahead)))
+
+        self.report(w, test.field, rest[0], _read_by(edges[0], test), never, right)
+
+    def first_failing(
+        self, tests: Sequence[model.Test], contents: Contents, rest: tuple[Contents, ...]
+    ) -> tuple[model.Test, bool] | None:
+        """The first test that does not surely hold, and whether it surely does not."""
+        for test in tests:
+            held = test_holds(test, contents, begin_with(rest, test.ahead))
+            if not held:
+                return test, held is False
+        return None
+
+    def clauses(self, w: Written, contents: Contents, going_on: bool) -> None:
+        """`going_on`: whether something behind the header is to be read as well."""
+        header = w.header
+        words = {"accept": header.accept, "require": header.require}
+        words |= {"payload when": header.payload} if going_on else {}
+        for word, condition in ((word, c) for word, every in words.items() for c in every):
+            held = holds(condition, contents)
+            if not held:
+                name = _culprit(w, contents, own_fields(condition))
+                says = f"`{word}` of `{header.name}` is about this field"
+                where = (header.field(name).span, says)
+                right = partial(_holds, condition)
+                self.report(w, name, contents, where, held is False, right)
+
+    def elements(self, w: Written, counts: Counts, contents: Contents) -> None:
+        """An array is read with as many elements as it was given."""
+        for name, items in w.element.lists:
+            group = w.header.array(w.header.field(name))
+            assert group is not None and group.count is not None
+            given = _elements(w, group, counts)
+            if given is not None and number(group.count, contents) != (given, given):
+                counter = w.header.field(first_field(group.count))
+                source = f"{items.source.binding}.{items.source.element}"
+                self.program.report(
+                    faults.not_counted(w.spans[name], name, given, counter, source, items.skip)
+                )
+
+    # ---- reports -----------------------------------------------------------------------------
+
+    def report_ahead(
+        self,
+        w: Written,
+        following: Written | None,
+        edge: model.Edge,
+        failing: tuple[model.Test, bool],
+        contents: Contents,
+        rest: tuple[Contents, ...],
+    ) -> None:
+        """An edge looks ahead at `rest`: what is pushed as well, or what came (`following` is None
+        then)."""
+        test, never = failing
+        ahead = _begin(rest[0].header, test.ahead)
+        if following is None:
+            self.program.report(
+                faults.not_followed(w.span, self.target, ahead, _read_by(edge, test), never)
+            )
+            return
+
+        if not ahead:
+            span, node = following.span, following.element.node
+            self.program.report(faults.begins_otherwise(span, node, _read_by(edge, test), never))
+            return
+
+        def right(other: Contents) -> bool:
+            return bool(test_holds(test, contents, begin_with((other, *rest[1:]), test.ahead)))
+
+        name = _culprit(following, rest[0], ahead)
+        self.report(following, name, rest[0], _read_by(edge, test), never, right)
+
+    def report(
+        self,
+        w: Written,
+        name: str,
+        contents: Contents,
+        where: tuple[Span, str],
+        never: bool,
+        right: Callable[[Contents], bool],
+    ) -> None:
+        """`right`: whether the header would be read if it held that."""
+        low, high = contents.of(name)
+        write = partial(_shown, w.header.field(name))
+        says = f"`{name}` is {write(low)}"
+        if low != high:
+            says = f"`{name}` may be {write(low)} to {write(high)}"
+        span = next((w.spans[n] for n in _same_bits(w.header, name) if n in w.spans), w.span)
+        unsaid = w.unsaid(name) if name in w.spans else None
+        if unsaid is not None and not right(contents.but_for(name, unsaid)):
+            unsaid = None
+        leaves = None if unsaid is None else write(unsaid)
+        self.program.report(
+            faults.not_read_back(span, w.element.node, name, says, where, never, leaves)
+        )
+
+
+def read_behind(program: Program, source: str, node: model.Node, span: Span, scope: Scope) -> None:
+    """Reports where an edge of the link header that is to announce `node` looks ahead in vain."""
+    contents = came(program, node, scope)
+    failing: list[tuple[model.Edge, model.Test, bool]] = []
+    edges = read_edges(program.checked.graph, source, node.name)
+    for edge in edges:
+        for test in (t for t in edge.tests if t.ahead):
+            held = test_holds(test, contents, begin_with([contents], test.ahead))
+            if not held:
+                failing.append((edge, test, held is False))
+                break
+    if failing and len(failing) == len(edges):
+        edge, test, never = failing[0]
+        ahead = _begin(node.header, test.ahead)
+        program.report(faults.not_followed(span, node.name, ahead, _read_by(edge, test), never))
+
+
+def goes_on(program: Program, node: model.Node, span: Span, scope: Scope) -> None:
+    """Reports where parsing may stop behind a header that came and was the last one."""
+    contents = came(program, node, scope)
+    for condition in node.header.payload:
+        if not holds(condition, contents):
+            field = node.header.field(own_fields(condition)[0])
+            program.report(faults.may_stop(span, node.name, field))
+
+
+def _shown(field: model.Field, value: int) -> str:
+    """A field's value as users write it."""
+    match field.kind, field.width:
+        case "ip4", 32:
+            return str(IPv4Address(value))
+        case "ip6", 128:
+            return str(IPv6Address(value))
+        case "mac", 48:
+            return value.to_bytes(6, "big").hex(":")
+    return guards.shown_number(value)
+
+
+def _begin(header: model.Header, bits: int) -> list[str]:
+    """The fields that a header begins with, so far."""
+    fields = (f for f in header.fields if f.group is None and not f.part_of and f.width)
+    return [f.name for f in fields if f.offset < bits and f.name[0] != "_"]
+
+
+def _holds(condition: model.Condition, contents: Contents) -> bool:
+    return bool(holds(condition, contents))
+
+
+def _read_by(edge: model.Edge, test: model.Test) -> tuple[Span, str]:
+    return edge.span, f"this edge reads it where `{test.field} = {guards.shown(test)}`"
+
+
+def own_fields(part: object) -> list[str]:
+    """The header's fields that one of its clauses reads."""
+    return [p.field for p in walk(part) if isinstance(p, model.Own)]
+
+
+def _same_bits(header: model.Header, name: str) -> list[str]:
+    """A field, what it is a part of, and its parts."""
+    field = header.field(name)
+    parts = [f.name for f in header.fields if f.part_of == name]
+    return [name, *([field.part_of] if field.part_of else []), *parts]
+
+
+def _culprit(w: Written, contents: Contents, names: Sequence[str]) -> str:
+    """Which of some fields the push says, or else what is not known."""
+    said = [n for n in names if w.spans.keys() & set(_same_bits(w.header, n))]
+    open_ = [n for n in names if contents.of(n)[0] != contents.of(n)[1]]
+    both = [n for n in said if n in open_]
+    return (both or said or open_ or list(names))[0]

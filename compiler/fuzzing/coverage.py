@@ -1,0 +1,212 @@
+"""What packets reached of a pipeline, and what none of them did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...lang.diagnostics import Diagnostic, Label
+from ...lang.source import Span
+from ..interpreter.reached import HIT, MISS, RUN, Reached, key_of
+from ..interpreter.rewrite import TIME_TO_LIVE
+from ..lowering.fragments import in_first_fragments
+from ..lowering.reads import walk
+from ..model import (
+    Block,
+    Bridge,
+    Choose,
+    Edge,
+    Event,
+    Find,
+    Forward,
+    Found,
+    If,
+    IfGives,
+    Inline,
+    IsLimited,
+    MatchReference,
+    MatchValue,
+    Packet,
+    Pipeline,
+    Recall,
+    Statement,
+)
+
+_LONGEST = 60  # characters of a statement that are shown
+Key = tuple[Span, str]
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A statement, or a way out of a look-up. `after`: what comes right before it; None at the
+    beginning of a stage. `decides`: the part of the model on which it depends whether a packet
+    that came there goes on here."""
+
+    key: Key
+    after: Key | None
+    decides: object = ()
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What no packet reached: an edge, or what is right behind `after`, as in `_Point`."""
+
+    edge: Edge | None = None
+    after: Key | None = None
+    decides: object = ()
+
+
+class Coverage:
+    """What `reached` says of a pipeline. Points are its statements, the hit and the miss of each
+    look-up, the edges of its parse graph that are read, and the hooks that can be run."""
+
+    def __init__(self, pipeline: Pipeline, reached: Reached) -> None:
+        self._pipeline, self._reached = pipeline, reached
+        self._points = [p for stage in pipeline.stages for p in _block(stage.body)]
+        self._edges = {key_of(edge): edge for edge in pipeline.graph.edges if edge.roles}
+        self._hooks = _hooks(pipeline)
+
+    def summary(self) -> list[str]:
+        """Lines: how much was reached, then what was not, each with its file and line."""
+        statements = {point.key for point in self._points}
+        done = len(statements & self._reached.statements) + len(self._reached.edges)
+        done += len(self._hooks & self._reached.hooks)
+        total = len(statements) + len(self._edges) + len(self._hooks)
+        head = f"reached {done:,} of {total:,} statements, hits, misses, edges and hooks"
+        missing = self.unreached()
+        return [head, *(["never reached:"] if missing else []), *(f"  {line}" for line in missing)]
+
+    def unreached(self) -> list[str]:
+        """What no packet reached. Of statements one after the other, the first; what is behind an
+        unreached edge is left out as well."""
+        reached = self._reached
+        starts = {self._pipeline.graph.entry(role).name for role in self._pipeline.roles}
+        starts |= {target for _, _, target in reached.edges}
+        edges = {
+            f"{span}: edge {source} -> {target}": None
+            for span, source, target in self._edges
+            if source in starts and (span, source, target) not in reached.edges
+        }
+        points: dict[Key, _Point] = {}
+        for point in self._points:
+            if point.key not in reached.statements and (
+                point.after is None or point.after in reached.statements
+            ):
+                points.setdefault(point.key, point)
+        hooks = [f"hook {event}" for event in sorted(self._hooks - reached.hooks)]
+        return [*edges, *map(_words, points.values()), *hooks]
+
+    def goals(self) -> list[Goal]:
+        """What packets may reach next: `unreached`, but for what no drawn packet can reach."""
+        reached = self._reached
+        goals = [Goal(edge) for key, edge in self._edges.items() if key not in reached.edges]
+        goals += [
+            Goal(after=point.after, decides=point.decides)
+            for point in self._points
+            if point.key not in reached.statements
+            and point.after in reached.statements
+            and not _is_limited(point)
+        ]
+        if self._hooks - reached.hooks:
+            leaving = (p for p in walk(self._pipeline.stages) if isinstance(p, Forward | Bridge))
+            goals += [
+                Goal(after=(part.span, RUN), decides=self._lives(part))
+                for part in leaving
+                if (part.span, RUN) in reached.statements
+            ]
+        return goals
+
+    def _lives(self, leaving: Forward | Bridge) -> tuple[Packet, ...]:
+        """Fields of which a packet that leaves there may die."""
+        fronts = dict.fromkeys(n for _, n in leaving.fronts) if isinstance(leaving, Forward) else {}
+        headers = ((name, self._pipeline.graph.node(name).header) for name in fronts)
+        return tuple(
+            Packet(name, TIME_TO_LIVE[header.protocol], 8)
+            for name, header in headers
+            if header.protocol in TIME_TO_LIVE
+        )
+
+    def idle(self) -> Diagnostic | None:
+        """That nothing was reached that would make agreement worth something."""
+        lookups = [
+            part.span for part in walk(self._pipeline.stages)
+            if isinstance(part, Find | Choose | Recall)
+        ]  # fmt: skip
+        if lookups and not any((span, RUN) in self._reached.statements for span in lookups):
+            labels = tuple(Label(span, "no packet came here") for span in lookups)
+            return _idle("no packet reached a `find`, `choose` or `recall`", labels)
+        nodes = self._pipeline.graph.nodes
+        inner = {node.name for node in nodes if not node.header.link}
+        if inner and not any(target in inner for _, _, target in self._reached.edges):
+            title = "no packet was parsed beyond its link-layer headers"
+            return _idle(title, (Label(self._pipeline.span),))
+        return None
+
+
+def _idle(title: str, labels: tuple[Label, ...]) -> Diagnostic:
+    help_ = "draw more packets (`--packets`), or look at the conditions in front of it"
+    return Diagnostic("H0816", title, labels, help_)
+
+
+def _block(block: Block, after: Key | None = None, decides: object = ()) -> Iterator[_Point]:
+    for statement in block.statements:
+        key = statement.span, RUN
+        yield _Point(key, after, decides)
+        if isinstance(statement, Find | Choose | Recall):
+            hit, miss = (statement.span, HIT), (statement.span, MISS)
+            yield from (_Point(way, key, statement) for way in (hit, miss))
+            yield from _block(statement.otherwise, miss)
+        for inner in _inside(statement):
+            yield from _block(inner, key, _condition(statement))
+        after, decides = key, statement
+
+
+def _inside(statement: Statement) -> tuple[Block, ...]:
+    match statement:
+        case If() | IfGives():
+            return statement.then, statement.otherwise
+        case MatchValue():
+            return tuple(body for _, body in statement.arms)
+        case MatchReference():
+            return tuple(arm.body for arm in statement.arms)
+        case Inline():
+            return (statement.body,)
+    return ()
+
+
+def _hooks(pipeline: Pipeline) -> set[Event]:
+    """Those that a drawn packet may run into. All have headroom enough."""
+    leaving = [part for part in walk(pipeline.stages) if isinstance(part, Forward | Bridge)]
+    found: set[Event] = {"malformed"} if len(pipeline.graph.nodes) > 1 else set()
+    if any(in_first_fragments(pipeline.graph, role) for role in pipeline.roles):
+        found |= {"tiny_fragment"}
+    if leaving:
+        found |= {"too_big", "unresolved"}
+    fronts = {node for part in leaving if isinstance(part, Forward) for _, node in part.fronts}
+    if any(pipeline.graph.node(front).header.protocol in TIME_TO_LIVE for front in fronts):
+        found |= {"ttl_expired"}
+    return found
+
+
+def _condition(statement: Statement) -> object:
+    match statement:
+        case If():
+            return statement.condition
+        case MatchValue() | MatchReference():
+            return statement.subject
+        case IfGives():
+            return Found(statement.rule)
+    return ()
+
+
+def _is_limited(point: _Point) -> bool:
+    """Whether it takes a limit of ICMP errors, which drawn packets do not meet."""
+    return isinstance(point.decides, IsLimited)
+
+
+def _words(point: _Point) -> str:
+    span, what = point.key
+    line = span.text.splitlines()[0].rstrip(" {")
+    shown = line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+    why = " (here ICMP errors have no limit)" if _is_limited(point) else ""
+    return f"{span}: `{shown}`" + {RUN: why, HIT: " never hits", MISS: " never misses"}[what]

@@ -1,0 +1,154 @@
+"""Values for the fields of a drawn header: those that its clauses and the next edge ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import strategies as st
+
+from ..interpreter.evaluate import holds
+from ..interpreter.octets import Value
+from ..lowering.reads import walk
+from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Own, Test
+from .world import World
+
+_OPTIONS = {
+    "tcp": (b"\x02\x04\x05\xb4", b"\x01\x02\x04\x23\x28", b"\0\x02\x04\x05\xb4", b"\x02\x03\x05"),
+    "ipv4": (b"\x94\x04\0\0", b"\x07\x0b\x04" + bytes(9), b"\x01" * 40),
+}
+
+
+@st.composite
+def header_values(
+    draw: st.DrawFn, header: Header, edge: Edge | None, world: World
+) -> dict[str, Value]:
+    """Values by field: what has no default always, of the rest a few; then what the edge and the
+    header's clauses ask for."""
+    tests = [test for test in edge.tests if not test.ahead] if edge else []
+    tested = {test.field for test in tests}
+    kept = _read_by_clauses(header) if draw(st.integers(0, 11)) else frozenset[str]()
+    derived = {
+        p.field for p in walk((header.size, header.extent, header.reach)) if isinstance(p, Own)
+    }
+    derived |= {p.field for g in header.groups for p in walk(g.count) if isinstance(p, Own)}
+    flags = draw(_flags(header, tested))
+    there = {g.name for g in header.groups if not g.flags or flags & set(g.flags)}
+    free = [
+        f for f in header.fields
+        if not f.name.startswith("_") and f.name not in kept | tested | derived | _all_flags(header)
+        and not isinstance(f.default, Derived) and (f.group is None or f.group in there)
+    ]  # fmt: skip
+    plain = [f.name for f in free if f.default is not None or f.part_of or not f.width]
+    chosen = set(draw(st.lists(st.sampled_from(plain), max_size=3))) if plain else set()
+    values: dict[str, Value] = {
+        f.name: draw(field_value(header, f, world))
+        for f in free
+        if f.name in chosen or f.name not in plain
+    }
+    values |= dict.fromkeys(sorted(flags), 1)
+    for test in tests:
+        values = _without_parts(header, test.field, values)
+        values[test.field] = draw(_passing(test, header.field(test.field)))
+    _mend(header, values, bool(edge), kept | tested)
+    return values
+
+
+@st.composite
+def _flags(draw: st.DrawFn, header: Header, tested: set[str]) -> frozenset[str]:
+    """Flags that are set: of half of the groups, and of those whose fields the edge asks for."""
+    asked = {header.field(name).group for name in tested}
+    found: set[str] = set()
+    for group in header.groups:
+        free = [flag for flag in group.flags if flag not in tested]
+        if free and (group.name in asked or draw(st.booleans())):
+            found |= set(draw(st.lists(st.sampled_from(free), min_size=1, unique=True)))
+    return frozenset(found)
+
+
+def _all_flags(header: Header) -> set[str]:
+    return {flag for group in header.groups for flag in group.flags}
+
+
+def _read_by_clauses(header: Header) -> frozenset[str]:
+    clauses = (header.accept, header.require, header.payload)
+    return frozenset(part.field for part in walk(clauses) if isinstance(part, Own))
+
+
+def _without_parts(header: Header, name: str, values: dict[str, Value]) -> dict[str, Value]:
+    """A part is written over the whole that it belongs to: the tested one must have the word."""
+    parts = {f.name for f in header.fields if f.part_of == name}
+    return {field: value for field, value in values.items() if field not in parts}
+
+
+def field_value(header: Header, field: Field, world: World) -> st.SearchStrategy[Value]:
+    array = header.array(field)
+    if array is not None:
+        one = st.sampled_from(world.values(field.kind, field.width))
+        return st.lists(one, min_size=1, max_size=array.most).map(tuple)
+    if not field.width:
+        options = _OPTIONS.get(header.protocol, ())
+        return st.sampled_from((b"", *options)) | st.binary(max_size=12)
+    anything = st.integers(0, (1 << field.width) - 1)
+    if field.kind == "bytes":
+        return anything
+    known, near = world.values(field.kind, field.width), world.of(header.name, field)
+    if field.kind != "uint":  # few addresses near a bound: most packets are to get past its check
+        return st.one_of(st.sampled_from((*known * 4, *near)), st.sampled_from(known), anything)
+    choices = [st.sampled_from(known), st.sampled_from(known), anything]
+    return st.one_of(*([st.sampled_from(near)] if near else []), *choices)
+
+
+def _passing(test: Test, field: Field) -> st.SearchStrategy[int]:
+    """Values that the test lets through, at the ends of its ranges or within; the bits that it
+    ignores as they come."""
+    ranges = st.sampled_from(test.ranges)
+    inside = ranges.flatmap(lambda r: st.sampled_from(r) | st.integers(*r))
+    if test.mask is None:
+        return inside
+    others = (1 << field.width) - 1 & ~test.mask
+    return st.tuples(inside, st.integers(0, (1 << field.width) - 1)).map(
+        lambda pair: pair[0] | pair[1] & others
+    )
+
+
+# ---- what clauses ask for -------------------------------------------------------------------
+
+
+def _mend(header: Header, values: dict[str, Value], goes_on: bool, fields: frozenset[str]) -> None:
+    """Give the fields that clauses read, and that were not drawn, values for which they hold."""
+    wanted = (*header.accept, *header.require, *(header.payload if goes_on else ()))
+    for condition in wanted:
+        if _true(condition, header, values):
+            continue
+        for name in sorted({p.field for p in walk(condition) if isinstance(p, Own)} & fields):
+            tried = _candidates(condition, header.field(name))
+            before = values.get(name)
+            for value in tried:
+                values[name] = value
+                if _true(condition, header, values):
+                    break
+            else:
+                values.pop(name)
+                if before is not None:
+                    values[name] = before
+                continue
+            break
+
+
+def _candidates(condition: Condition, field: Field) -> list[int]:
+    named = [part.value for part in walk(condition) if isinstance(part, Const)]
+    near = [value + by for value in named for by in (0, 1, -1)]
+    most = (1 << field.width) - 1
+    return [value for value in (*near, 0, 1, most) if 0 <= value <= most]
+
+
+def _true(condition: Condition, header: Header, values: Mapping[str, Value]) -> bool:
+    def read(expr: Expr) -> int:
+        name = getattr(expr, "field", "")
+        value = values.get(name)
+        if isinstance(value, int):
+            return value
+        default = next((f.default for f in header.fields if f.name == name), None)
+        return default if isinstance(default, int) else 0
+
+    return holds(condition, read, lambda _: True)

@@ -1,0 +1,45 @@
+"""What a rule has to match so that a drawn packet meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..interpreter.octets import Value
+from ..interpreter.parse_packet import PacketParser
+from ..model import Layer4, Match, Packet, Pipeline
+from ..sums import LAYER4
+from .packets import Drawn
+from .world import World
+
+#: What a look-up of a packet asked for, by rule kind and element.
+Asked = Mapping[tuple[str, str], int]
+
+
+class Sample:
+    """What a packet has to match, field by field. `asked` goes before: what a `find` asked for."""
+
+    def __init__(
+        self, pipeline: Pipeline, world: World, drawn: Drawn, asked: Asked | None = None
+    ) -> None:
+        port = world.environment.port(drawn.port)
+        assert port is not None
+        self.packet, self._port, self._asked = drawn, drawn.port, asked or {}
+        parsed = PacketParser(pipeline.graph).parse(port.role, drawn.frame)
+        self._fields: dict[tuple[str, str], Value] = {
+            (layer.name, name): value
+            for layer in parsed.layers
+            for name, value in layer.fields.items()
+        }
+        self._layer4 = [x for x in parsed.layers if x.header.protocol in LAYER4]
+
+    def value(self, rule: str, match: Match) -> int | None:
+        """What the packet has where the rule kind looks; None if nothing."""
+        operand, asked = match.operand, self._asked.get((rule, match.element.name))
+        if asked is not None:
+            return asked
+        if isinstance(operand, Packet):
+            found = self._fields.get((operand.node, operand.field))
+            return found if isinstance(found, int) else None
+        if isinstance(operand, Layer4):
+            return self._layer4[-1].octets.number(operand.which) if self._layer4 else 0
+        return self._port if match.element.references == ("port",) else None

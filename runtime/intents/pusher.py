@@ -1,0 +1,115 @@
+"""Pushes the reports of intents to where the edges' YAML says, whether or not a client listens."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ...lang.ending import diagnosed
+from ...lang.render import render
+from ..agent.owner import Owner
+from .kept import Intent
+from .otlp import request
+from .push_settings import Push
+from .pushed import post, take_down
+from .reports import Counts, Reporter
+from .sink import Sink
+
+#: Seconds after which pipelines are looked for again.
+_IDLE = 1.0
+_log = logging.getLogger("heliod.reports")
+
+
+@dataclass
+class _Pushed:
+    """A pipeline whose reports are pushed."""
+
+    owner: Owner
+    settings: Push
+    reporter: Reporter
+    sink: Sink
+    began: float = field(default_factory=time.time)
+    due: float = 0.0
+
+    def close(self) -> None:
+        self.reporter.close()
+        self.sink.close()
+        take_down(self.owner.name)
+
+
+class Pusher:
+    """Runs from `start` to `stop`, in a thread: requests do not wait for it."""
+
+    def __init__(
+        self, owners: Callable[[], Iterable[Owner]],
+        intents: Callable[[str], Sequence[Intent]],
+        counts: Callable[[Owner, Sequence[Intent]], Counts],
+    ) -> None:  # fmt: skip
+        """`intents`: of a pipeline; `counts`: what their rules counted."""
+        self._owners, self._intents, self._counts = owners, intents, counts
+        self._pushed: dict[int, _Pushed] = {}  # by the owner's identity
+        self._ended = threading.Event()
+        self._posting = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="reports", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """May be called again, also where it was never started."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self._look()
+            now = time.monotonic()
+            for pushed in self._pushed.values():
+                if pushed.due <= now:
+                    self._push(pushed)
+                    pushed.due = max(pushed.due + pushed.settings.period, now)
+            soonest = min((p.due for p in self._pushed.values()), default=now + _IDLE)
+            self._ended.wait(max(0.0, min(soonest, now + _IDLE) - time.monotonic()))
+        for pushed in self._pushed.values():
+            pushed.close()
+
+    def _look(self) -> None:
+        """Which pipelines there are to push reports of."""
+        found: dict[int, _Pushed] = {}
+        for owner in self._owners():
+            settings = owner.loaded.reports
+            if settings is not None:
+                found[id(owner)] = self._pushed.get(id(owner)) or _Pushed(
+                    owner, settings, Reporter(owner),
+                    Sink(owner.name, settings, tried=self._tried),
+                    due=time.monotonic(),
+                )  # fmt: skip
+        for owner_id in self._pushed.keys() - found.keys():
+            self._pushed[owner_id].close()
+        self._pushed = found
+
+    def _push(self, pushed: _Pushed) -> None:
+        owner = pushed.owner
+        try:
+            intents = self._intents(owner.name)
+            found = pushed.reporter.report(intents, self._counts(owner, intents))
+            pushed.sink.put(request(found, owner.name, pushed.sink.counts, pushed.began))
+            self._post(pushed.sink)
+        except Exception as error:  # unloaded in this moment, a reader that was killed, …
+            for each in diagnosed(error, "heliod"):
+                _log.error("%s: %s", owner.name, render(each))
+
+    def _post(self, sink: Sink) -> None:
+        """Raises OSError."""
+        with self._posting:
+            post(sink.pipeline, sink.pushed)
+
+    def _tried(self, sink: Sink) -> None:
+        """In the sink's thread."""
+        with suppress(OSError):  # `_push` reports it
+            self._post(sink)

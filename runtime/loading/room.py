@@ -1,0 +1,66 @@
+"""The memory of a pipeline's tables: what each takes, and whether the machine has it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from ...compiler.manifest import Manifest
+from ...lang.diagnostics import Diagnostic
+from .. import faults
+from ..kernel.handles import MapSpec, Object
+from ..kernel.libbpf import possible_cpus
+from ..kernel.memory import MapMemory, available, map_memory
+
+
+@dataclass(frozen=True)
+class TableMemory:
+    """Bytes of kernel memory of a rule kind's or a state's maps: taken by a load, and with a key
+    for each of `capacity` rules or entries. A rule with ranges may take several keys."""
+
+    name: str
+    what: str  # "rule kind" or "state"; empty for all that is neither
+    capacity: int
+    at_load: int
+    full: int
+
+    @property
+    def each(self) -> int:
+        """Bytes a rule or entry, in a full table."""
+        return round(self.full / self.capacity) if self.capacity else 0
+
+
+def memory_of_tables(
+    manifest: Manifest, specs: Mapping[str, MapSpec], cpus: int
+) -> list[TableMemory]:
+    """In order of declaration; last, all maps that do not grow with a capacity. `cpus`: how many
+    the machine may ever have."""
+    maps = {name: map_memory(spec, cpus) for name, spec in specs.items()}
+    kinds = [(kind.name, "rule kind", kind.capacity) for kind in manifest.rules]
+    states = [(state.name, "state", state.capacity) for state in manifest.states]
+    found = [_table(*each, list(_taken(maps, each[0].lower()))) for each in (*kinds, *states)]
+    return [*found, _table("other maps", "", 0, list(maps.values()))]
+
+
+def _taken(maps: dict[str, MapMemory], prefix: str) -> Iterator[MapMemory]:
+    """Those of a rule kind or state leave `maps`."""
+    for name in [name for name in maps if name.rpartition("_")[0] == prefix]:
+        yield maps.pop(name)
+
+
+def _table(name: str, what: str, capacity: int, maps: Collection[MapMemory]) -> TableMemory:
+    at_load = sum(each.at_load for each in maps)
+    per_key = sum(each.per_key for each in maps)
+    return TableMemory(name, what, capacity, at_load, at_load + capacity * per_key)
+
+
+def load_object(manifest: Manifest, found: Object) -> list[Diagnostic]:
+    """Load it, if there is memory for the maps that this creates; returns a warning where there is
+    none for all rules and entries that these may get. Raises `Refused`, BpfError."""
+    tables = memory_of_tables(manifest, found.new_maps(), possible_cpus())
+    free = available()
+    if sum(table.at_load for table in tables) > free:
+        raise faults.refused(faults.no_room(manifest.pipeline, tables, free))
+    found.load()
+    full = sum(table.full for table in tables) > free
+    return [faults.may_run_out(manifest.pipeline, tables, free)] if full else []

@@ -1,0 +1,99 @@
+"""What an agent says of its state, as `helioctl` shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast, get_args
+
+from ..certs import Ending
+from ..congestion.watcher import Status as Congestion
+from ..intents.pushed import Pushed
+from ..kernel.netlink import Counts
+from ..liveness.health import Quality, State
+from ..looking.sampling import PortSample, PortState
+from ..looking.status import (
+    AgentView,
+    IntentState,
+    JournalView,
+    Overlay,
+    PipelineView,
+    PushState,
+    RuleCount,
+    StateCount,
+    StatusView,
+)
+from . import control_pb2 as pb
+from .failures import diagnostic_of
+
+_STATES: dict[int, State] = {
+    pb.Overlay.UNKNOWN: "unknown", pb.Overlay.ALIVE: "alive", pb.Overlay.DEAD: "dead",
+}  # fmt: skip
+
+
+def view_of(reply: pb.StatusReply, intents: Iterable[pb.Intent]) -> StatusView:
+    """The whole status; `intents` of all its pipelines."""
+    agent = AgentView(
+        reply.version, reply.pid, reply.started, reply.clients, reply.acknowledge,
+        [diagnostic_of(found) for found in reply.findings],
+    )  # fmt: skip
+    journal = None
+    if reply.HasField("journal"):
+        found = reply.journal
+        journal = JournalView(found.directory, found.size, found.synced, found.writable)
+    certificates = [Ending(each.name, each.subject, each.ends) for each in reply.certificates]
+    there = list(intents)
+    views = [
+        _pipeline(each, [i for i in there if i.pipeline == each.pipeline])
+        for each in reply.pipelines
+    ]
+    return StatusView(agent, journal, certificates, views)
+
+
+def _pipeline(found: pb.PipelineStatus, intents: Iterable[pb.Intent]) -> PipelineView:
+    congestion = None
+    if found.HasField("congestion"):
+        c = found.congestion
+        diverted = {each.cpu: each.part for each in c.diverted}
+        congestion = Congestion(c.congested, c.since, c.why, {}, diverted)
+    states = [IntentState(i.id, pb.Intent.State.Name(i.state).lower(), i.why) for i in intents]
+    return PipelineView(
+        found.pipeline, found.program, found.digest, found.revision, found.release,
+        [_port(port) for port in found.ports],
+        [RuleCount(kind.kind, kind.rules, kind.capacity) for kind in found.kinds],
+        overlays_of(found), states, congestion,
+        [diagnostic_of(each) for each in found.findings],
+        [StateCount(s.state, s.entries, s.capacity) for s in found.states], _reports(found),
+    )  # fmt: skip
+
+
+def _reports(found: pb.PipelineStatus) -> PushState | None:
+    if not found.HasField("reports"):
+        return None
+    r = found.reports
+    return PushState(r.otlp, Pushed(r.sent, r.dropped, r.failed, r.tried, r.why))
+
+
+def overlays_of(found: pb.PipelineStatus) -> list[Overlay]:
+    """Those that are probed and those that are not, by id."""
+    made = [Overlay(o.kind, o.id, o.name, _quality(o)) for o in found.overlays]
+    made += [Overlay(o.kind, o.id, o.name, None) for o in found.unprobed]
+    return sorted(made, key=lambda overlay: overlay.id)
+
+
+def _quality(o: pb.Overlay) -> Quality:
+    state = _STATES.get(o.state, "unknown")
+    return Quality(state, o.loss, o.delay, o.jitter, o.sent, o.answered, o.since)
+
+
+def _port(port: pb.Port) -> PortSample:
+    counts = None
+    if port.HasField("counts"):
+        counts = Counts(**{name.name: value for name, value in port.counts.ListFields()})
+    return PortSample(port.name, port.role, port.interface, _port_state(port), counts)
+
+
+def _port_state(port: pb.Port) -> PortState:
+    """Also of an agent that does not know `state`."""
+    if port.state in get_args(PortState):
+        return cast(PortState, port.state)
+    return "gone" if not port.HasField("counts") else "up" if port.attached else "no program"

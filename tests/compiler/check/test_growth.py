@@ -1,0 +1,132 @@
+"""How the work of `helioc check` grows with a pipeline, counted in calls; and what is known at a
+place by the tests in front of it, which made it grow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+from helioc.compiler.check import check
+from helioc.lang.diagnostics import Refused
+from helioc.lang.parser import parse
+from helioc.lang.source import Source
+
+HEAD = """import std.ethernet, std.ip
+
+pipeline big {
+  ports outside, inside
+
+  parser {
+    ethernet -> ipv4  when type = 0x0800
+    ipv4     -> udp   when protocol = 17
+  }
+
+  ie src_ip = 1, ip4
+  ie action = 2, u8 { KEEP = 1, LOSE = 2 }
+
+  rule BLOCK [1k] { match src_ip exact ipv4.src gives action }
+  state SEEN [1k] { match src : ip4 gives port : port ages 60 }
+
+  default pass
+
+  stage first {
+    if not udp { pass }
+    find BLOCK else { pass }
+"""
+
+
+def source(*lines: str) -> Source:
+    return Source("big.hp", "\n".join((HEAD, *lines, "pass\n}\nrun parser -> first\n}\n")))
+
+
+def calls(body: Callable[[], object]) -> int:
+    """How many Python functions it calls."""
+    count = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        body()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+STATEMENTS = {
+    "if": "if udp.dst = {n} {{ pass }}",
+    "if above": "if udp.dst > {n} {{ pass }}",
+    "if and a difference": "if udp.dst >= {n} {{ if udp.dst - {n} = 7 {{ pass }} }}",
+    "if and an assignment": "if udp.dst > {n} {{ pass }} ipv4.ttl = 7",
+    "if and its own assignment": "if ipv4.ttl < 9 {{ drop }} ipv4.ttl = 7",
+    "if in if": "if udp {{ if ipv4.id = {n} {{ drop }} else {{ count other }} }}",
+    "match": "match BLOCK.action {{ KEEP => {{ count kept }} LOSE => {{ count lost }} }}",
+    "find": "find BLOCK else {{ count missed_{n} pass }}",
+    "recall": "recall SEEN(src = ipv4.src) else {{ remember SEEN(src = ipv4.src, port = port) }}",
+    "assignment": "ipv4.id = {n}",
+    "count": "count number_{n}",
+}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
+def test_twice_as_many_statements_are_twice_the_work(statement: str) -> None:
+    def work(count: int) -> int:
+        tree = parse(source(*(statement.format(n=n + 1) for n in range(count))))
+        return calls(lambda: check(tree))
+
+    work(1)  # what is imported and kept at first
+    none, once, twice = (work(count) for count in (1, 30, 60))
+    assert twice - none < 2.3 * (once - none)
+
+
+# ---- what tests say -----------------------------------------------------------------------------
+
+
+def accepted(*lines: str) -> bool:
+    """Whether a difference there is surely not below zero (H0238)."""
+    try:
+        check(parse(source(*lines)))
+    except Refused as refused:
+        assert {d.code for d in refused.diagnostics} == {"H0238"}
+        return False
+    return True
+
+
+MINUS = "if ipv4.ttl - 3 = 9 { drop }"
+
+
+@pytest.mark.parametrize(
+    ("known", "lines"),
+    [
+        (False, [MINUS]),
+        (True, ["if ipv4.ttl < 3 { drop }", MINUS]),
+        (False, ["if ipv4.ttl < 2 { drop }", MINUS]),
+        (True, ["if 3 > ipv4.ttl { drop }", MINUS]),
+        (True, ["if ipv4.ttl > 2 {", MINUS, "}"]),
+        (False, ["if ipv4.ttl > 2 { count large }", MINUS]),
+        (False, ["if ipv4.ttl > 2 { drop } else {", MINUS, "}"]),
+        (True, ["if ipv4.ttl < 3 { drop } else {", MINUS, "}"]),
+        (True, ["if ipv4.ttl < 3 { drop }", "if udp.dst = 1 { if udp.src = 2 {", MINUS, "} }"]),
+        (True, ["if ipv4.ttl = 0 { drop }", "if ipv4.ttl - 1 = 9 { drop }"]),
+        (False, ["if ipv4.ttl = 0 { drop }", "if ipv4.ttl - 2 = 9 { drop }"]),
+        (True, ["if udp.src < udp.dst { drop }", "if udp.src - udp.dst = 9 { drop }"]),
+        (False, ["if udp.src < udp.dst { drop }", "if udp.dst - udp.src = 9 { drop }"]),
+        # an assignment to a field that was tested, to another
+        (False, ["if ipv4.ttl < 3 { drop }", "ipv4.ttl = 1", MINUS]),
+        (True, ["if ipv4.ttl < 3 { drop }", "udp.dst = 1", MINUS]),
+        (False, ["if ipv4.ttl < 3 { drop }", "if udp.dst = 1 { ipv4.ttl = 1 }", MINUS]),
+        (True, ["if ipv4.ttl < 3 { drop }", "if udp.dst = 1 { ipv4.ttl = 1 drop }", MINUS]),
+        (False, ["if ipv4.ttl < 3 { drop }", "if udp.dst = 1 { ipv4.ttl = 1", MINUS, "}"]),
+        (True, ["if ipv4.ttl < 3 { drop }",
+                "if udp.dst = 1 { ipv4.ttl = 1 pass } else {", MINUS, "}"]),
+        (True, ["ipv4.ttl = 1", "if ipv4.ttl < 3 { drop }", MINUS]),
+        (True, ["if ipv4.ttl < 3 { drop }", "ipv4.ttl = 1", "if ipv4.ttl < 3 { drop }", MINUS]),
+        (True, ["if ipv4.ttl < 3 { ipv4.ttl = 9 drop }", "ipv4.id = 1", MINUS]),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_a_difference(known: bool, lines: list[str]) -> None:
+    assert accepted(*lines) == known

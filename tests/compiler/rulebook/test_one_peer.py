@@ -1,0 +1,59 @@
+"""The VXLAN gateway sends a broadcast to one address: a second peer of a network is refused, as it
+would hear no ARP request."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from helioc.compiler.manifest import Manifest
+from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.lang.diagnostics import Refused
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+
+GATEWAY = Path(__file__).parents[3] / "pipelines" / "vxlan_gateway.hp"
+FIRST = (
+    "create VTEP 1 east [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
+    "(interface, u32, UNDER)]"
+)
+
+
+@cache
+def manifest() -> Manifest:
+    pipeline = check_file(GATEWAY)
+    return manifest_of(pipeline, lower_pipeline(pipeline))
+
+
+def book() -> RuleBook:
+    made = RuleBook(manifest(), {"ACC": 1, "UNDER": 2}, {1: 11, 2: 12})
+    made.commit(made.plan(parse_request(Source("request", FIRST))))
+    return made
+
+
+def plan(text: str) -> None:
+    book().plan(parse_request(Source("request", text)))
+
+
+def test_a_second_peer_is_refused_with_the_reason_and_the_way_out() -> None:
+    with pytest.raises(Refused) as refused:
+        plan(FIRST.replace("1 east", "2 west").replace("192.0.2.2", "192.0.2.3"))
+    (found,) = refused.value.diagnostics
+    assert found.code == "H0452" and found.title == "VTEP 1 matches the same already"
+    assert "broadcast goes to one address" in found.help and "MEMBERs" in found.help
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create MEMBER [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.3)]",
+        FIRST.replace("1 east [", "[(vni, u32, 77), "),
+        FIRST.replace("1 east", "").replace("192.0.2.1", "192.0.2.9"),
+        "update VTEP 1 [(remote_ip, u32, 192.0.2.3)]",
+    ],
+    ids=["one of several", "of another network", "of another address of ours", "in its place"],
+)
+def test_what_hears_broadcasts_is_let_in(text: str) -> None:
+    plan(text)

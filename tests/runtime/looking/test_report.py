@@ -1,0 +1,126 @@
+"""Rules and entries of state tables as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from helioc.compiler.manifest import Slot, State
+from helioc.compiler.requests.rule_text import format_rule
+from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.requests.rules import Reference
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.looking.report import (
+    Entry,
+    Shown,
+    entry_json,
+    entry_rows,
+    rule_json,
+    rule_rows,
+    said_of,
+)
+from linx_manifest import IFINDEXES, PORTS, linx
+from rules_world import world
+
+VALUES = (
+    ("mac", "02:00:00:00:00:01"), ("vlan", "12"), ("host", "10.2.0.9"), ("wide", str(2**64 - 1)),
+    ("out", "LAN"), ("six", "2001:db8::1"),
+)  # fmt: skip
+TYPES = {"mac": "mac", "vlan": "u12", "host": "ip4", "wide": "u64", "out": "port", "six": "ip6"}
+
+
+def state(*more: str) -> State:
+    slots = [Slot(name, TYPES.get(name, "u8"), 0, 8) for name in (*TYPES, *more)]
+    return State("HOSTS", 9, 8, 8, tuple(slots[:2]), tuple(slots[2:]), 300)
+
+
+def shown(entry: Entry) -> Sequence[Sequence[str]]:
+    return [line.split() for line in entry_rows([entry]).splitlines()]
+
+
+def test_numbers_are_numbers() -> None:
+    (found,) = entry_json([Entry(VALUES, 4.26)], state())
+    text = {"mac": "02:00:00:00:00:01", "host": "10.2.0.9", "out": "LAN", "six": "2001:db8::1"}
+    assert found == text | {"vlan": 12, "wide": 2**64 - 1, "age": 4.3}
+
+
+def test_a_slot_may_be_called_age() -> None:
+    """Its own name is the slot's; the entry's age is then found beside it."""
+    entry = Entry((*VALUES, ("age", "7")), 4.26)
+    (found,) = entry_json([entry], state("age"))
+    assert (found["age"], found["entry.age"]) == (7, 4.3)
+    head, row = shown(entry)
+    assert head[-2:] == ["age", "entry.age"] and row[-3:] == ["7", "4", "s"]
+    (found,) = entry_json([Entry((*VALUES, ("age", "7")), None)], state("age"))
+    assert found["age"] == 7 and "entry.age" not in found
+
+
+def test_what_keeps_no_age_shows_none() -> None:
+    (found,) = entry_json([Entry(VALUES, None)], state())
+    assert "age" not in found
+    assert "age" not in shown(Entry(VALUES, None))[0]
+
+
+def test_entries_of_a_group_are_created_as_one() -> None:
+    made = [Reference("PDR", 2), Reference("LBR", 1), Reference("FAR", 5), Reference("LBR", 1)]
+    assert said_of(made, 4, 0, 0) == "created PDR 2, LBR 1, FAR 5"
+    many = [Reference("FAR", id_) for id_ in range(1, 13)]
+    assert said_of(many, 12, 0, 0).endswith("FAR 8, and 4 more")
+
+
+# ---- rules that others hold -------------------------------------------------------------------
+
+HOLDING = """
+create PDR 3 [(dscp, u8, 1), FAR [(action, u8, PASS)], LBR [(tos, u8, 4), FAR, FAR 18]],
+       LBR 8 [FAR [(action, u8, DROP), (weight, u16, 3)], FAR 17];
+delete PDR 2; create FAR 40 [(action, u8, DROP)]
+"""
+
+
+def listed(book: RuleBook) -> list[Shown]:
+    rules = list(book.save())
+    owners = {rule.sequence: Reference(rule.kind, rule.id) for rule in rules}
+    return [
+        Shown(r.kind, r.id, r.name, format_rule(r, book.manifest, book),
+              0 if r.kind != "LBR" else None, 0, bool(r.owner), owners.get(r.owner))
+        for r in rules
+    ]  # fmt: skip
+
+
+def texts(rules: Sequence[Shown]) -> list[str]:
+    """The column `rule`."""
+    return [line.split(None, 2)[2] for line in rule_rows(rules).splitlines()[1:]]
+
+
+def holding() -> RuleBook:
+    book = world()
+    book.commit(book.plan(parse_request(Source("request", HOLDING))))
+    return book
+
+
+def test_what_a_rule_holds_stands_below_it() -> None:
+    book = holding()
+    rules = listed(book)
+    lines = texts(rules)
+    at = lines.index(
+        "PDR 3 [(dscp, u8, 1), FAR [(action, u8, PASS)], LBR [(tos, u8, 4), FAR, FAR 18]]"
+    )
+    assert lines[at + 1] == "// held by LBR 1: FAR 2"
+    assert not any(line.startswith("FAR 2 ") for line in lines)
+    assert len(lines) == len(rules) - 2, "entries of an LBR count nothing: the PDR's line has them"
+    # without their owners
+    entries = [rule for rule in rules if rule.kind == "LBR"]
+    held = [line for line in texts(entries) if line.startswith("// held by PDR 3: LBR 1 [")]
+    assert held[1] == "// held by PDR 3: LBR 1 [(tos, u8, 4), FAR 2, FAR 18]" and len(held) == 2
+    said = [each.get("owner") for each in rule_json(entries)]
+    assert said.count({"kind": "PDR", "id": 3}) == 2 and said.count(None) == 2
+
+
+def test_all_lines_are_a_request_for_the_same_rules() -> None:
+    book, again = holding(), RuleBook(linx(), PORTS, IFINDEXES)
+    lines = [line if line.startswith("//") else f"create {line}" for line in texts(listed(book))]
+    again.commit(again.plan(parse_request(Source("shown", "\n".join(lines)))))
+    assert [r.text for r in listed(again) if not r.owned] == [
+        r.text for r in listed(book) if not r.owned
+    ]
+    assert len(again.save()) == len(book.save())
