@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _HEADER = struct.Struct("=IHHII")
-_REQUEST, _ACK, _DUMP, _CREATE, _REPLACE = 1, 4, 0x300, 0x400, 0x100
+_REQUEST, _ACK, _DUMP, _CREATE, _REPLACE, _EXCL = 1, 4, 0x300, 0x400, 0x100, 0x200
 _NEWNEIGH, _GETLINK, _GETADDR, _GETROUTE, _GETNEIGH = 28, 18, 22, 26, 30
 _NTF_USE = 1
 _SCOPE_LINK = 253
@@ -23,6 +23,7 @@ _LINK_NETNSID, _TARGET_NETNSID = 37, 46
 _NATIVE = (1, 4)  # XDP_ATTACHED_DRV, XDP_ATTACHED_MULTI
 _FAMILIES = {4: socket.AF_INET, 16: socket.AF_INET6}  # by octets of an address
 _USABLE = 0x02 | 0x04 | 0x08 | 0x10 | 0x40 | 0x80  # reachable stale delay probe noarp permanent
+_CONFIGURED = 0x40 | 0x80  # noarp permanent
 XDP_REDIRECTED = 4  # NETDEV_XDP_ACT_NDO_XMIT: the driver sends frames that programs redirect
 
 
@@ -161,11 +162,23 @@ class Netlink:
         return None
 
     def probe(self, index: int, address: bytes) -> None:
-        """Let the kernel find out a neighbour's MAC address; does not wait for it."""
-        family = _FAMILIES[len(address)]
-        body = struct.pack("=BxxxiHBB", family, index, 0, _NTF_USE, 0) + _attribute(1, address)
+        """Let the kernel find out a neighbour's MAC address; does not wait for it.
+
+        Since Linux 5.16 NTF_USE makes a permanent entry a dynamic one, so such an entry is left
+        alone. A missing one is only created: one that somebody else adds meanwhile stays."""
         with suppress(OSError):
-            list(self._ask(_NEWNEIGH, _REQUEST | _ACK | _CREATE | _REPLACE, body))
+            state = self._neighbour_state(index, address)
+            if state is None or not state & _CONFIGURED:
+                flags = _REQUEST | _ACK | _CREATE | (_EXCL if state is None else _REPLACE)
+                list(self._ask(_NEWNEIGH, flags, _neighbour(index, address, _NTF_USE)))
+
+    def _neighbour_state(self, index: int, address: bytes) -> int | None:
+        """NUD_* of an entry; None where there is none."""
+        with suppress(FileNotFoundError):
+            for answer in self._ask(_GETNEIGH, _REQUEST, _neighbour(index, address)):
+                state: int = struct.unpack_from("=BxxxiHBB", answer)[2]
+                return state
+        return None
 
     # ---- the protocol -----------------------------------------------------------------------
 
@@ -224,6 +237,12 @@ def _generic(
     data = generic.recv(1 << 16)
     _, kind, _, _, _ = _HEADER.unpack_from(data)
     return None if kind == 2 else dict(_attributes(data[_HEADER.size + 4 :]))
+
+
+def _neighbour(index: int, address: bytes, flags: int = 0) -> bytes:
+    """`struct ndmsg` and NDA_DST."""
+    family = _FAMILIES[len(address)]
+    return struct.pack("=BxxxiHBB", family, index, 0, flags, 0) + _attribute(1, address)
 
 
 def _attribute(kind: int, value: bytes) -> bytes:
