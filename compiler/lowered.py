@@ -162,6 +162,7 @@ class Writer:
     lines: list[Line] = field(default_factory=list)
     depth: int = 0
     span: Span | None = None
+    branches: int = 0  # of the function, so far
     _names: int = 0
     _heads: list[Line] = field(default_factory=list)
     _locals: dict[int, tuple[str, str, str]] = field(default_factory=dict)  # by their lines

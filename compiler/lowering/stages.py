@@ -44,6 +44,9 @@ from .tell import tell
 from .values import value
 from .verdicts import drop, finish
 
+#: Branches among which clang looks for reads of the same; a compilation of 128 took a second.
+MOST_TOGETHER = 32
+
 
 def lower_block(site: Site, block: Block) -> Shape | None:
     """Lower the statements in order. Returns the packet's shape behind the block, or None if
@@ -148,7 +151,16 @@ def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
     return going[0]
 
 
+def _apart(site: Site) -> None:
+    """Count a branch. Behind each MOST_TOGETHER of a function clang forgets what is in memory: it
+    compares each read with those of all branches before, in more than their number's square."""
+    site.writer.branches += 1
+    if site.writer.branches % MOST_TOGETHER == 0:
+        site.writer.put("REMEMBERED;")
+
+
 def _if(site: Site, s: If) -> Shape | None:
+    _apart(site)
     test = condition(site, s.condition)
     if isinstance(test, bool):  # the port role decides
         return _inlined(site, s.then if test else s.otherwise)
@@ -166,6 +178,7 @@ def _if(site: Site, s: If) -> Shape | None:
 
 
 def _if_gives(site: Site, s: IfGives) -> Shape | None:
+    _apart(site)
     with site.writer.nest(f"if ({gives_test(site, s)}) {{"):
         inner = site.branch()
         bind_given(inner, s)
