@@ -28,6 +28,10 @@ _LONGEST = 300
 _TOO_DEEP = re.compile(r"^(?:.*:(\d+):\d+: )?error: .*BPF stack limit", re.MULTILINE)
 
 
+#: Those that are at it.
+_running: set[subprocess.Popen[str]] = set()
+
+
 class TooDeep(Exception):
     """Functions of the C need more stack than there is; `names` are those that clang points to."""
 
@@ -63,18 +67,37 @@ def compile_c(text: str, name: str, span: Span, more: Sequence[str] = ()) -> byt
             shutil.copy(header, scratch)
         command = [clang, *flags(".", cpu), *more, "-fdebug-compilation-dir=.", f"{name}.bpf.c"]
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, cwd=scratch, timeout=_LONGEST
-            )
+            status, said = _run(command, scratch)
         except subprocess.TimeoutExpired:
             raise Refused([_refused(span, f"it did not finish within {_LONGEST} s")]) from None
-        if "unknown target CPU" in done.stderr:
+        if "unknown target CPU" in said:
             raise Refused([_no_cpu(span, f"{Path(clang).name} does not know `{cpu}`")])
-        if lines := _TOO_DEEP.findall(done.stderr):
+        if lines := _TOO_DEEP.findall(said):
             raise TooDeep(_functions_at(text, lines))
-        if done.returncode or not out.exists():
-            raise Refused([_refused(span, done.stderr)])
+        if status or not out.exists():
+            raise Refused([_refused(span, said)])
         return out.read_bytes()
+
+
+def _run(command: list[str], directory: str) -> tuple[int, str]:
+    """Exit status, and what it said on standard error. It does not outlive an interrupt."""
+    none, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(command, stdout=none, stderr=pipe, text=True, cwd=directory) as process:
+        _running.add(process)
+        try:
+            _, said = process.communicate(timeout=_LONGEST)
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            _running.discard(process)
+    return process.returncode, said
+
+
+def stop() -> None:
+    """End every clang that is at it: what waits for one finds that it failed."""
+    for process in tuple(_running):
+        process.kill()
 
 
 def _functions_at(text: str, lines: list[str]) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """`helioc`: check, compile, fmt, graph, doc, test, decode, replay, fuzz, explain.
 
 Exit status: 0 well, 1 the input is refused or a test failed, 2 the command line is wrong, 70 a
-fault of helioc itself, 130 interrupted, 141 nobody reads any more. Each command imports what it
+fault of helioc itself, 130 interrupted, 129 and 143 ended by SIGHUP and SIGTERM, 141 nobody reads
+any more. Each command imports what it
 needs when it runs: `check` must feel instant.
 """
 
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..lang.command import Finite, complain, run
+from ..lang.stopping import stop_in_order
 
 if TYPE_CHECKING:
     from .decoding.replay import Replayed
@@ -27,6 +29,7 @@ CAPTURE = click.argument("capture", type=click.Path(path_type=Path, dir_okay=Fal
 
 def main() -> NoReturn:
     """Entry point."""
+    stop_in_order()
     run(cli, "helioc")
 
 

@@ -104,29 +104,40 @@ def compile_pipeline(pipeline: Pipeline, join: Join = "staged", traced: bool = F
 class Build:
     """A compilation under way: a clang for each object, side by side."""
 
-    def __init__(self, pool: Executor, pipeline: Pipeline, join: Join, traced: bool) -> None:
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._warnings: tuple[Diagnostic, ...] = ()
+        self._built: list[Future[tuple[Unit, bytes]]] = []
+
+    def start(self, pool: Executor, join: Join, traced: bool) -> None:
+        """Begin. Raises `Refused`."""
         from .building import built
         from .emit import emit
 
-        def start(unit: Unit) -> Future[tuple[Unit, bytes]]:
-            frugal = partial(lower_pipeline, pipeline, join, unit.traced is not None, frugal=True)
-            return pool.submit(built, pipeline, unit, frugal)
-
-        self._pipeline = pipeline
-        self._warnings: tuple[Diagnostic, ...] = ()
+        pipeline = self._pipeline
         units = [lower_pipeline(pipeline, join)]
         if traced:
             try:
                 units.append(lower_pipeline(pipeline, join, traced=True))
             except Refused as error:
                 self._warnings = tuple(map(untraced, error.diagnostics))
-        # the traced one takes clang longest
-        self._built = [start(unit) for unit in reversed(units)][::-1]
+        for unit in reversed(units):  # the traced one takes clang longest
+            frugal = partial(lower_pipeline, pipeline, join, unit.traced is not None, frugal=True)
+            self._built.insert(0, pool.submit(built, pipeline, unit, frugal))
         self._unit, self._c = units[0], emit(units[0], lines=False)
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
         return self._built[0].result()[1]
+
+    def stop(self) -> None:
+        """End it; a thread that has not come to its clang yet is waited for."""
+        from concurrent.futures import wait
+
+        from .clang import stop
+
+        while wait(self._built, 0.05).not_done:
+            stop()
 
     def bundle(self) -> Bundle:
         """All of it. Raises `Refused`."""
@@ -152,7 +163,13 @@ def building(pipeline: Pipeline, join: Join = "staged", traced: bool = False) ->
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor() as pool:  # its threads wait for clang
-        yield Build(pool, pipeline, join, traced)
+        build = Build(pipeline)
+        try:
+            build.start(pool, join, traced)
+            yield build
+        except KeyboardInterrupt:
+            build.stop()
+            raise
 
 
 def compile_for_card(pipeline: Pipeline, on_host: bool = False) -> Bundle:

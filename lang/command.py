@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from .diagnostics import Diagnostic
+from .stopping import status_of
 
 
 class Finite(click.FloatRange):
@@ -45,8 +46,8 @@ def _status(command: click.Command, program: str) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort:
-        return 130
+    except click.Abort as abort:  # which click makes of an interrupt
+        return status_of(abort.__cause__)
     except BaseException as error:
         from .ending import ending
 

@@ -1,7 +1,7 @@
 """How a command ends that ends by an error: what it says, and its exit status.
 
 The entry points print it. Exit status: 1 the input or the system refused, 70 a fault of our own,
-130 interrupted, 141 nobody reads any more.
+130 interrupted, 128 and its number ended by a signal, 141 nobody reads any more.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 
 from .diagnostics import Diagnostic, Refused
 from .render import render_all
+from .stopping import status_of
 
 
 def ending(error: BaseException, program: str) -> tuple[str, int]:
     """What `program` says on standard error, and its exit status. Whatever happened, that is a
     diagnostic and no traceback."""
     if isinstance(error, KeyboardInterrupt):
-        return "", 130
+        return "", status_of(error)
     if isinstance(error, BrokenPipeError | SystemExit):  # by the latter click says the same
         # What is still buffered goes nowhere, without a complaint when the interpreter ends.
         nowhere = os.open(os.devnull, os.O_WRONLY)
