@@ -14,7 +14,7 @@ from .interpreter.environment import Environment, Outcome, Port, Rules, States
 from .interpreter.icmp_reply import is_confined, reply
 from .interpreter.parse_packet import PacketParser
 from .interpreter.reached import HIT, MISS, Reached
-from .interpreter.rewrite import TIME_TO_LIVE
+from .interpreter.rewrite import TIME_TO_LIVE, NotCaptured
 from .interpreter.scope import Done, Scope, cut
 from .model import (
     Append,
@@ -66,9 +66,11 @@ class Interpreter:
         self.reached = reached or Reached()
         self._parser = PacketParser(pipeline.graph, self.reached)
 
-    def run(self, rules: Rules, frame: bytes, port: int) -> Outcome:
+    def run(self, rules: Rules, frame: bytes, port: int, missing: int = 0) -> Outcome:
         """What becomes of a frame (from its Ethernet header on) that arrives by port number
-        `port`. Raises `LookupError` if the environment has no such port; nothing else."""
+        `port`. Of its last octets `missing` are not known. Raises `LookupError` if the environment
+        has no such port, `NotCaptured` if one of these decides, with the states as they were;
+        nothing else."""
         arrival = self.environment.port(port)
         if arrival is None:
             raise LookupError(f"no port {port}")
@@ -83,8 +85,14 @@ class Interpreter:
             self.states,
             self.reached,
             self._parser.tunnels(arrival.role),
+            missing,
         )
-        return run.outcome()
+        self.states.begin()
+        try:
+            return run.outcome()
+        except NotCaptured:
+            self.states.undo()
+            raise
 
 
 class _Run(Scope):

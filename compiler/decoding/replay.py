@@ -14,6 +14,7 @@ from ..captures.packets import ETHERNET, Captured
 from ..interpret import Interpreter
 from ..interpreter.environment import Environment, Outcome, Port
 from ..interpreter.parse_packet import PacketParser
+from ..interpreter.rewrite import NotCaptured
 from ..model import Pipeline
 from ..packettests.runs import disagreements
 from ..requests.rulebook import RuleBook
@@ -63,9 +64,9 @@ def surroundings(said: Environment, neighbours: bool) -> Environment:
 @dataclass(frozen=True)
 class Replayed:
     """What became of a packet. `outcome` is None of one that was not run, `left_out` says why:
-    `foreign` is no Ethernet frame; of one that is `cut` a header was not captured that the parser
-    asks for (`reason` says which); `refused` cannot be run by the kernel that is compared with.
-    `differences`: of the kernel; None where it was not asked."""
+    `foreign` is no Ethernet frame; of one that is `cut` octets were not captured that the parser
+    or `reply icmp` asks for (`reason` says which); `refused` cannot be run by the kernel that is
+    compared with. `differences`: of the kernel; None where it was not asked."""
 
     packet: Captured
     port: Port
@@ -210,7 +211,10 @@ class Replay:
         for each in known:
             each.asked.clear()
         frame = packet.whole
-        outcome = self._interpreter.run(self.book, frame, port.number)
+        try:
+            outcome = self._interpreter.run(self.book, frame, port.number, packet.missing)
+        except NotCaptured as error:
+            return Replayed(packet, port, left_out="cut", reason=str(error))
         out = self.environment.port(outcome.egress) if outcome.egress is not None else None
         counted = tuple(self._rules[rule] for rule in outcome.counted)
         differences = None

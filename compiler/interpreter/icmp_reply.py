@@ -115,6 +115,8 @@ def _answerable(packet: Rewriting, front: Layer, arrival: Port) -> bool:
     if is_multicast(target) or is_broadcast(target):
         return False
     carried = packet.frame[front.behind : front.end]
+    if ip.number("protocol") == _ICMP and carried:
+        packet.ask(front.behind + 1, front.name)
     return not (ip.number("protocol") == _ICMP and carried and carried[0] in _ERRORS)
 
 
@@ -130,7 +132,7 @@ def _answer6(
         return None
     if is_group("ip6", target) and kind != _TOO_BIG6:
         return None
-    if _carries_error(packet.frame, front):
+    if _carries_error(packet, front):
         return None
     told = max(mtu, _MIN_MTU6) if kind == _TOO_BIG6 else 0
     end = min(front.end, front.offset + _MIN_MTU6 - _HEADERS6)
@@ -154,13 +156,16 @@ def _answer6(
     return _Answer(network, start + total.to_bytes(2, "big") + rest)
 
 
-def _carries_error(frame: bytes, front: Layer) -> bool:
+def _carries_error(packet: Rewriting, front: Layer) -> bool:
     """Whether the packet carries an ICMPv6 error or a redirect (RFC 4443 section 2.4 (e))."""
+    frame = packet.frame
     next_header, at = front.octets.number("next_header"), front.offset + 40
     for _ in range(_MOST_EXTENSIONS):
         header = frame[at : at + 8]
         if next_header == _ICMP6 or len(header) < 8:
             break
+        if next_header in (*_SKIPPED, _FRAGMENT, _AUTHENTICATION):
+            packet.ask(at + 8, front.name)
         if next_header == _FRAGMENT and not int.from_bytes(header[2:4], "big") >> 3:
             at += 8
         elif next_header in _SKIPPED:
@@ -172,6 +177,7 @@ def _carries_error(frame: bytes, front: Layer) -> bool:
         next_header = header[0]
     if next_header != _ICMP6 or at >= front.end:
         return False
+    packet.ask(at + 1, front.name)
     return frame[at] < 128 or frame[at] == _REDIRECT6
 
 

@@ -33,6 +33,11 @@ TIME_TO_LIVE = {"ipv4": "ttl", "ipv6": "hop_limit"}
 ECT_1, ECT_0, CE = 1, 2, 3  # RFC 3168 section 5
 
 
+class NotCaptured(Exception):
+    """What becomes of a packet depends on octets of it that nobody knows: those behind the header
+    that is named."""
+
+
 class Rewriting:
     """`frame` is the frame as it came, but for fields that were changed in place. `chain` is what
     the packet will consist of: headers that came, and headings to be pushed, outermost first."""
@@ -43,9 +48,11 @@ class Rewriting:
         frame: bytes,
         parsed: Parsed,
         changed: Callable[[str, str, int, int], None] = lambda *_: None,
+        missing: int = 0,
     ) -> None:
-        """`changed` is told of each field that is changed in place: node, field, old and new."""
-        self._changed = changed
+        """`changed` is told of each field that is changed in place: node, field, old and new.
+        `missing`: octets at the frame's end that nobody knows."""
+        self._changed, self._missing = changed, missing
         self.graph: Graph = pipeline.graph
         self.frame = frame
         self.chain: list[Layer | Heading] = list(parsed.layers)
@@ -98,6 +105,12 @@ class Rewriting:
     def pushed(self) -> int:
         """Octets that pushes will add."""
         return sum(x.size for x in self.chain if isinstance(x, Heading))
+
+    def ask(self, end: int, node: str) -> None:
+        """The frame's octets up to `end` decide, which stand behind this node. Raises
+        `NotCaptured`."""
+        if len(self.frame) - self._missing < min(end, len(self.frame)):
+            raise NotCaptured(f"behind {node}")
 
     def in_front(self, node: str) -> list[Layer]:
         """What a pop to `node` removes."""

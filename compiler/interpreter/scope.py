@@ -67,12 +67,13 @@ class Scope:
         states: States,
         reached: Reached,
         tunnels: frozenset[str],
+        missing: int = 0,
     ) -> None:
         self.states, self.reached, self.tunnels = states, reached, tunnels
         self.recalled: dict[str, dict[str, int]] = {}
         self.pipeline, self.environment, self.rules = pipeline, environment, rules
         self.arrival, self.parsed = arrival, parsed
-        self.packet = Rewriting(pipeline, frame, parsed, self._changed)
+        self.packet = Rewriting(pipeline, frame, parsed, self._changed, missing)
         self.clamp = False
         self.queue: int | None = None
         self.bound: dict[str, Rule] = {}

@@ -17,10 +17,10 @@ from helioc.compiler.captures.reading import read_capture
 from helioc.compiler.cli import cli
 from helioc.lang.diagnostics import Refused
 from linx_world import PIPELINES
-from scapy.layers.inet import GRE, IP, UDP
-from scapy.layers.inet6 import IPv6
+from scapy.layers.inet import GRE, ICMP, IP, UDP
+from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6, IPv6ExtHdrHopByHop
 from scapy.layers.l2 import Ether
-from scapy.packet import Raw
+from scapy.packet import Packet, Raw
 from scapy.utils import wrpcap, wrpcapng
 
 LINX = str(PIPELINES / "linx.hp")
@@ -112,6 +112,61 @@ def test_packets_that_a_snap_length_cut(rules: Path, tmp_path: Path) -> None:
     assert written == [(whole["length"], whole["length"]), (whole["length"] - 3, whole["length"])]
     assert "packet 3 on lan: cut; cut: udp" in run(*words).splitlines()
     assert "packet 3 on lan: cut; cut: udp" in run(*words, "--trace").splitlines()
+
+
+ANSWERED = """import std.ethernet, std.ip, std.ipv6
+pipeline answered {
+  ports lan
+  parser {
+    ethernet -> ipv4 when type = 0x0800
+    ethernet -> ipv6 when type = 0x86dd
+  }
+  state SEEN [4] { match mac : mac  gives port : port }
+  default pass
+  on ttl_expired { reply icmp }
+  stage only {
+    recall SEEN(mac = ethernet.dst) else { remember SEEN(mac = ethernet.src, port = port)  pass }
+    remember SEEN(mac = ethernet.src, port = port)
+    if ipv4 { forward SEEN.port via ipv4.dst }
+    if ipv6 { forward SEEN.port via ipv6.dst }
+    pass
+  }
+  run parser -> only
+}
+"""
+V4, V6 = IP(src="10.1.0.10", dst="10.2.0.5", ttl=1), IPv6(src="fd::1", dst="fd::2", hlim=1)
+
+
+@pytest.mark.parametrize(
+    ("headers", "known", "reason"),
+    [(V4 / ICMP(type=8), 0, "ipv4"), (V4 / ICMP(type=8), 1, ""), (V4 / UDP(), 0, ""),
+     (V6 / ICMPv6EchoRequest(), 0, "ipv6"), (V6 / ICMPv6EchoRequest(), 1, ""),
+     (V6 / IPv6ExtHdrHopByHop() / UDP(), 7, "ipv6"), (V6 / IPv6ExtHdrHopByHop() / UDP(), 8, ""),
+     (V6 / IPv6ExtHdrHopByHop() / ICMPv6EchoRequest(), 8, "ipv6")],
+)  # fmt: skip
+def test_what_an_answer_depends_on_was_not_captured(
+    tmp_path: Path, headers: Packet, known: int, reason: str
+) -> None:
+    """No error answers one (RFC 1122 section 3.2.2, RFC 4443 section 2.4): whether a packet is one
+    its type says, behind the captured octets. What is cut leaves nothing in a state, either."""
+    path, source = tmp_path / "cut.pcap", tmp_path / "answered.hp"
+    source.write_text(ANSWERED)
+    a, b, c = (f"02:00:00:00:00:0{n}" for n in (1, 2, 3))
+    first = bytes(Ether(src=b, dst=a, type=0x9000) / Raw(bytes(46)))
+    asked = bytes(Ether(src=c, dst=b) / headers / Raw(bytes(20)))
+    back = bytes(Ether(src=a, dst=c, type=0x9000) / Raw(bytes(46)))
+    captured = 14 + len(V4 if IP in headers else V6) + known
+    with path.open("wb") as file:
+        writer = PcapWriter(file)
+        writer.write(first, 0, len(first))
+        writer.write(asked[:captured], 1, len(asked))
+        writer.write(back, 2, len(back))
+    _, told, after = map(json.loads, run(source, path, "--json").splitlines())
+    if reason:
+        assert (told["verdict"], told["events"]) == ("cut", [f"cut: behind {reason}"])
+    else:
+        assert (told["verdict"], told["events"]) == ("tx", ["hook: ttl_expired"])
+    assert ("miss: SEEN" in after["events"]) is bool(reason)
 
 
 def test_raw_ip_and_standard_input(rules: Path, tmp_path: Path) -> None:
