@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -96,10 +96,10 @@ def endings(path: Path) -> list[Ending]:
     return found
 
 
-def role_of(names: list[bytes]) -> Role | None:
-    """The role among a certificate's names."""
+def role_of(uris: Container[str]) -> Role | None:
+    """The role among a certificate's URIs."""
     for role in reversed(ROLES):
-        if f"{ROLE_URI}{role}".encode() in names:
+        if f"{ROLE_URI}{role}" in uris:
             return role
     return None
 

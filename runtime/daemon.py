@@ -90,6 +90,7 @@ def serve(
     from .intents.pusher import Pusher
     from .journal.store import Store
     from .kernel.handles import Object
+    from .listening import listen
     from .rpc.guard import Limits
     from .rpc.server import Server
     from .rpc.service import Service
@@ -97,9 +98,8 @@ def serve(
     Object.apart = True
     agent = Agent(Store(state, acknowledge))
     try:
-        service = Service(agent, listen_http(scraped) if scraped else None)
-        server = Server(service, Limits(rate=rate))
-        server.listen(path)
+        service = Service(agent, listen(scraped) if scraped else ())
+        server = Server(service, path, Limits(rate=rate))
         if identity is not None:
             server.listen_tcp(address, identity)
         if insecure:
@@ -154,21 +154,6 @@ def _run_on(cpu: int) -> None:
         raise click.UsageError(
             f"--cpu {cpu}: there is no such CPU, or we may not run on it"
         ) from None
-
-
-def listen_http(address: str) -> socket.socket:
-    """A socket that listens at HOST:PORT. Raises `Refused`."""
-    from .agent import faults
-    from .faults import refused
-
-    host, _, port = address.rpartition(":")
-    try:
-        return socket.create_server(
-            (host.strip("[]"), int(port)),
-            family=socket.AF_INET6 if "[" in host else socket.AF_INET,
-        )
-    except (OSError, ValueError, OverflowError) as error:
-        raise refused(faults.address_taken(address, str(error))) from None
 
 
 def tell_manager(state: str) -> None:

@@ -19,15 +19,15 @@ Task = tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 class Fair(ThreadPoolExecutor):
     """As any executor; what it is given waits in the order in which it came."""
 
-    def __init__(self, threads: int, each: int) -> None:
-        """`each`: at a time of one host."""
+    def __init__(self, threads: int, each: int, host: Callable[[str], str]) -> None:
+        """`each`: at a time of one host. `host`: that of gRPC's peer."""
         super().__init__(threads, "rpc")
-        self._each, self._turns = each, Lock()
+        self._host, self._each, self._turns = host, each, Lock()
         self._going: dict[str, int] = {}
         self._waiting: dict[str, deque[Task]] = {}
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        who, task = peer_of(args), (Future[Any](), work, args, named)
+        who, task = self._host(peer_of(args)), (Future[Any](), work, args, named)
         with self._turns:
             going = self._going.get(who, 0)
             if going >= self._each:
@@ -56,10 +56,10 @@ class Fair(ThreadPoolExecutor):
 
 
 def peer_of(args: tuple[Any, ...]) -> str:
-    """The host that calls: ipv4:192.0.2.1."""
+    """What gRPC says of the other end of the connection."""
     for each in args:
         call = getattr(each, "call", None)
         if call is not None and hasattr(call, "peer"):
             peer: bytes = call.peer()
-            return peer.rpartition(b":")[0].decode()
+            return peer.decode()
     return ""

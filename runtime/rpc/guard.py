@@ -23,10 +23,11 @@ from grpc_reflection.v1alpha import reflection_pb2
 from ...lang.ending import diagnosed
 from ..agent import faults
 from ..agent.outcome import MovedOn
-from ..certs import ROLES, Role, role_of
+from ..certs import ROLES, Role
 from ..faults import refused
 from . import control_pb2 as pb
 from .alarm import Alarm
+from .callers import Caller
 from .failures import failure, status_code, trailer
 from .methods import METHODS
 
@@ -92,13 +93,12 @@ class _Client:
 class Guard:
     """Wraps methods: see `methods.handlers`."""
 
-    def __init__(self, limits: Limits = Limits()) -> None:
-        self.limits, self.alarm = limits, Alarm()
-        #: Whom TLS lets in and we do not.
-        self.revoked: Container[bytes] = ()
+    def __init__(self, of: Callable[[str], Caller], limits: Limits = Limits()) -> None:
+        """`of`: who calls, by what gRPC says of the peer."""
+        self.limits, self.alarm, self._of = limits, Alarm(), of
+        #: Fingerprints of certificates that TLS lets in and we do not.
+        self.revoked: Container[str] = ()
         self._clients: dict[str, _Client] = {}
-        #: Calls that last, and their certificates.
-        self._running: dict[Context, bytes] = {}
         self._lasting = 0
         #: The last two clients that asked often, and when.
         self._busy: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
@@ -137,37 +137,28 @@ class Guard:
 
     @contextmanager
     def _call(self, name: str, context: Context) -> Iterator[_Client]:
-        who, role = identity(context)
+        caller = self._of(context.peer())
         needed = NEEDED.get(name, "admin")
-        if self.revoked and certificate_of(context) in self.revoked:
-            self._take(self._known(who), _DEAR)
+        if caller.fingerprint in self.revoked:
+            self._take(self._known(caller.name), _DEAR)
             raise refused(faults.revoked(name))
-        if needed and (role is None or ROLES.index(role) < ROLES.index(needed)):
-            self._take(self._known(who), _DEAR)
-            raise refused(faults.not_allowed(name, role or "", needed))
+        if needed and not _may(caller.role, needed):
+            self._take(self._known(caller.name), _DEAR)
+            raise refused(faults.not_allowed(name, caller.role or "", needed))
         timed, lasting = int(name in _TIMED), int(name in _LASTING)
-        client = self._enter(who, timed, lasting)
+        client = self._enter(caller.name, timed, lasting)
         seconds = self.limits.seconds
-        if timed or lasting:
-            self._running[context] = certificate_of(context)
         try:
             with self.alarm.after(seconds, context.cancel) if timed else nullcontext():
                 yield client
         finally:
-            self._running.pop(context, None)
-            self._leave(who, client, timed, lasting)
+            self._leave(caller.name, client, timed, lasting)
 
     def clients(self) -> int:
         """How many have a call going, or called in the last minute."""
         now = time.monotonic()
         with self._lock:
             return sum(c.calls > 0 or now - c.filled < _RECENT for c in self._clients.values())
-
-    def cut_off(self) -> None:
-        """Others are revoked now: end what they have going."""
-        for context, certificate in list(self._running.items()):
-            if certificate in self.revoked:
-                context.cancel()
 
     def _enter(self, who: str, timed: int, lasting: int) -> _Client:
         limits, client = self.limits, self._known(who)
@@ -283,20 +274,8 @@ def name_of(described: MethodDescriptor) -> str:
     return described.name if ours else f"{described.containing_service.name}.{described.name}"
 
 
-def identity(context: Context) -> tuple[str, Role | None]:
-    """Who calls, and with which role. Who may open the Unix socket may do everything, and so may
-    anybody where TCP is open without TLS."""
-    found: Any = context.auth_context()
-    if found.get("transport_security_type") == [b"ssl"]:
-        name = b"".join(found.get("x509_common_name", ())).decode(errors="replace")
-        return name, role_of(list(found.get("peer_uri", ())))
-    return context.peer().rpartition(":")[0], "admin"
-
-
-def certificate_of(context: Context) -> bytes:
-    """Who calls shows this, in PEM; empty without TLS."""
-    found: Any = context.auth_context()
-    return next(iter(found.get("x509_pem_cert", ())), b"")
+def _may(role: Role | None, needed: Role) -> bool:
+    return role is not None and ROLES.index(role) >= ROLES.index(needed)
 
 
 def failure_of(error: Exception) -> pb.Failure:

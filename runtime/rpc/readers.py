@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from ...lang.diagnostics import Refused
@@ -41,8 +41,8 @@ _LONG = ("List", "Entries")
 class Readers:
     """Calls may come from any thread. Close it."""
 
-    def __init__(self, metrics: socket.socket | None = None) -> None:
-        """`metrics`: where a reader is to serve them; it listens already, and is closed with
+    def __init__(self, metrics: Sequence[socket.socket] = ()) -> None:
+        """`metrics`: where a reader is to serve them; they listen already, and are closed with
         this."""
         self._short, self._long = _Reader(metrics), _Reader()
 
@@ -107,7 +107,7 @@ class Readers:
 class _Reader:
     """A process. It is started when it is first needed, and again when it has died."""
 
-    def __init__(self, metrics: socket.socket | None = None) -> None:
+    def __init__(self, metrics: Sequence[socket.socket] = ()) -> None:
         """With `metrics` it is started again by itself, too."""
         self._metrics = metrics
         self._closed = threading.Event()
@@ -119,7 +119,7 @@ class _Reader:
         """Now rather than at the first call."""
         with self._lock:
             self._running()
-        if self._metrics is not None:
+        if self._metrics:
             threading.Thread(target=self._keep, daemon=True).start()
 
     def _keep(self) -> None:
@@ -132,8 +132,8 @@ class _Reader:
         """May be called again."""
         self._closed.set()
         with self._lock:
-            if self._metrics is not None:
-                self._metrics.close()
+            for each in self._metrics:
+                each.close()
             if self._control is not None:
                 self._control.close()
                 self._control = None
@@ -167,9 +167,7 @@ class _Reader:
         if self._process is None or self._control is None:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
-                inherited = [theirs.fileno()]
-                if self._metrics is not None:
-                    inherited.append(self._metrics.fileno())
+                inherited = [each.fileno() for each in (theirs, *self._metrics)]
                 words = [sys.executable, "-m", "helioc.runtime.rpc", *map(str, inherited)]
                 self._process = subprocess.Popen(
                     words, pass_fds=inherited, stdin=subprocess.DEVNULL

@@ -1,7 +1,7 @@
 """The reader: a process of the agent's that only reads, so that nothing slow stands beside what
 changes rules. This is its side; readers.py is the agent's.
 
-With a second socket, which listens, the reader also serves metrics there.
+At further sockets, which listen, the reader also serves metrics.
 
 The agent sends, over a socket of packets that the reader is started with, for each call one octet
 (the method) and one or two descriptors: a stream socket for this call, and for what lists rules a
@@ -75,10 +75,10 @@ def main() -> None:
         os.nice(10)
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
     slots = threading.Semaphore(_LISTINGS)
-    if len(sys.argv) > 2:
+    for descriptor in map(int, sys.argv[2:]):
         from ..looking.metrics_server import MetricsServer
 
-        MetricsServer(socket.socket(fileno=int(sys.argv[2])))
+        MetricsServer(socket.socket(fileno=descriptor))
     with socket.socket(fileno=int(sys.argv[1])) as control:
         while True:
             method, descriptors, _, _ = socket.recv_fds(control, 1, 2)

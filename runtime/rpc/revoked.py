@@ -7,10 +7,8 @@ whatever else; `#` begins a comment. Without the file, or with an empty one, non
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
-import ssl
 from pathlib import Path
 
 from ...lang.diagnostics import Refused
@@ -36,13 +34,9 @@ class Revoked:
         if self._seen is not None:
             self._known = _read(path)
 
-    def __bool__(self) -> bool:
-        return bool(self._known)
-
-    def __contains__(self, certificate: object) -> bool:
-        """A certificate in PEM; nothing at all is not revoked."""
-        assert isinstance(certificate, bytes)
-        return bool(self._known and certificate) and fingerprint_of(certificate) in self._known
+    def __contains__(self, fingerprint: object) -> bool:
+        """The SHA-256 of a certificate in hex; who shows none is not revoked."""
+        return fingerprint in self._known
 
     def changed(self) -> bool:
         """Look whether the file has changed; one that cannot be read changes nothing."""
@@ -66,11 +60,6 @@ class Revoked:
         except OSError as error:
             return error.errno
         return about.st_ino, about.st_size, about.st_mtime_ns
-
-
-def fingerprint_of(certificate: bytes) -> str:
-    """Of a certificate in PEM."""
-    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.decode())).hexdigest()
 
 
 def _read(path: Path) -> frozenset[str]:

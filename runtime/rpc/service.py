@@ -39,7 +39,7 @@ class Service(IntentMethods):
     """`helio.control.v1`: `Control` and `Intents`. Its `readers` are the caller's to
     close."""
 
-    def __init__(self, agent: Agent, metrics: socket.socket | None = None) -> None:
+    def __init__(self, agent: Agent, metrics: Sequence[socket.socket] = ()) -> None:
         """`metrics`: see `Readers`."""
         self.agent, self.readers = agent, Readers(metrics)
         #: Of the server's: how many clients there are, and the identity that it shows by TCP.

@@ -18,8 +18,8 @@ from helioc.runtime.cli import cli
 
 
 def test_a_certificate_with_another_role_is_none() -> None:
-    assert role_of([b"urn:helio:role:root", b"edge.example"]) is None
-    assert role_of([b"urn:helio:role:read", b"urn:helio:role:rules"]) == "rules"
+    assert role_of(["urn:helio:role:root", "edge.example"]) is None
+    assert role_of(["urn:helio:role:read", "urn:helio:role:rules"]) == "rules"
 
 
 def test_certs_by_command(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from helioc.runtime.rpc import guard
+from helioc.runtime.rpc.callers import LOCAL
 from helioc.runtime.rpc.guard import AT_ONCE, OFTEN, SHARED, Guard, Limits
 
 
@@ -37,7 +38,7 @@ def ask(door: Guard, who: str, times: int = 1) -> None:
 
 
 def test_alone_it_may_ask_for_all_of_the_rate(clock: Clock) -> None:
-    door = Guard(Limits(rate=1000.0))
+    door = Guard(lambda _: LOCAL, Limits(rate=1000.0))
     ask(door, "one", 1000)
     assert clock.slept == 0
     ask(door, "one", 1000)
@@ -45,7 +46,7 @@ def test_alone_it_may_ask_for_all_of_the_rate(clock: Clock) -> None:
 
 
 def test_beside_a_busy_one_it_waits_for_its_share(clock: Clock) -> None:
-    door = Guard(Limits(rate=1000.0))
+    door = Guard(lambda _: LOCAL, Limits(rate=1000.0))
     share = 1000.0 / SHARED
     ask(door, "one", 100)
     ask(door, "other", OFTEN - 1)

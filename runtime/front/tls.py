@@ -1,0 +1,69 @@
+"""Mutual TLS: what the front shows, whom it lets in, and what a certificate says of its owner."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+
+class Contexts:
+    """The context for the next handshake, by the certificates as their files are then."""
+
+    def __init__(self, identity: Path) -> None:
+        """`identity`: see certs.read_identity. Raises OSError (ssl.SSLError is one)."""
+        self._certificate, self._key = (
+            identity.with_name(f"{identity.name}.{ending}") for ending in ("pem", "key")
+        )
+        self._authority = identity.parent / "ca.pem"
+        self._stamps = self._stamp()
+        self._context = self._make()
+
+    def now(self) -> ssl.SSLContext:
+        """Where the files cannot be used, such as while they are replaced, as it was before."""
+        try:
+            if (stamps := self._stamp()) != self._stamps:
+                self._context = self._make()
+                self._stamps = stamps
+        except OSError:
+            pass
+        return self._context
+
+    def _stamp(self) -> list[tuple[int, int, int]]:
+        files = [os.stat(each) for each in (self._authority, self._certificate, self._key)]
+        return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in files]
+
+    def _make(self) -> ssl.SSLContext:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        made.verify_mode = ssl.CERT_REQUIRED
+        made.load_verify_locations(self._authority)
+        made.load_cert_chain(self._certificate, self._key)
+        made.set_alpn_protocols(["h2"])
+        return made
+
+
+def names(tls: ssl.SSLObject | None) -> tuple[str, tuple[str, ...], str]:
+    """Of a client: its subject's common name, the URIs among its other names (RFC 5280 section
+    4.2.1.6), and the SHA-256 of its certificate in hex; all empty without TLS."""
+    if tls is None:
+        return "", (), ""
+    said: Any = tls.getpeercert()
+    subject = [pair for each in said["subject"] for pair in each]
+    common = "".join(value for kind, value in subject if kind == "commonName")
+    uris = tuple(value for kind, value in said.get("subjectAltName", ()) if kind == "URI")
+    octets = tls.getpeercert(binary_form=True) or b""
+    return common, uris, hashlib.sha256(octets).hexdigest()
+
+
+def failure(error: BaseException) -> str:
+    """Why a handshake failed, in a line of ours: nothing that a client wrote is in it."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {(error.reason or 'ended early').lower().replace('_', ' ')}"
+    if isinstance(error, TimeoutError):
+        return "no handshake in time"
+    return "it was closed during the handshake"

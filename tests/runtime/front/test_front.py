@@ -1,0 +1,115 @@
+"""Strangers and floods at the agent's TCP port, and a front that dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+from agent_world import World
+from helioc.runtime.client import Client
+from helioc.runtime.front.sources import Bounds
+from lab import Background, until
+from tls_world import PORT, within
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+ATTACKER = "127.0.0.9"
+
+
+def connect(count: int) -> list[socket.socket]:
+    """So many connections of the attacker's, of which nothing is ever heard."""
+    made = [socket.socket() for _ in range(count)]
+    for each in made:
+        each.bind((ATTACKER, 0))
+        each.setblocking(False)
+        each.connect_ex(("127.0.0.1", PORT))
+    return made
+
+
+def pid(client: Client) -> int:
+    client.pipeline = ""
+    return client.status().pid
+
+
+def listening(here: World, certs: Path) -> tuple[str, ...]:
+    return ("--tcp", f"127.0.0.1:{PORT}", "--identity", str(certs / "agent"))
+
+
+def test_idle_connections_lock_nobody_out(here: World, certs: Path) -> None:
+    """Neither who is connected nor who comes then."""
+
+    def go(client: Client) -> None:
+        assert pid(client)
+        with ExitStack() as owned:
+            for each in here.edge.inside_thread(lambda: connect(1500)):
+                owned.enter_context(each)
+            assert pid(client)
+            assert within(here, certs, "a-read", pid)
+
+    with here.agent(*listening(here, certs)) as process:
+        within(here, certs, "a-admin", go)
+        process.expect(f"{ATTACKER}: more than {Bounds().handshakes} handshakes at a time")
+
+
+def test_handshakes_that_fail_are_reported_and_bounded(here: World, certs: Path) -> None:
+    def attempt() -> str:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with socket.socket() as made:
+            made.bind((ATTACKER, 0))
+            made.settimeout(10)
+            try:
+                made.connect(("127.0.0.1", PORT))
+                with context.wrap_socket(made) as tls:  # TLS 1.3: the client is done first
+                    assert not tls.recv(1)
+            except ssl.SSLError:
+                pass
+            except ConnectionError:
+                return "closed"
+        return "failed"
+
+    with here.agent(*listening(here, certs)) as process:
+        count = int(Bounds().failures)
+        said = here.edge.inside_thread(lambda: [attempt() for _ in range(count + 1)])
+        assert said == [*["failed"] * count, "closed"]
+        process.expect(f"{ATTACKER}: TLS: peer did not return a certificate")
+        process.expect(f"{ATTACKER}: {count} handshakes failed")
+        assert within(here, certs, "a-read", pid)
+
+
+def front_of(process: Background) -> int:
+    """The front's process, of this agent's."""
+    agent = process.pid
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (each / "cmdline").read_bytes().split(b"\0")
+            if b"helioc.runtime.front" in words and f"PPid:\t{agent}\n" in (
+                each / "status").read_text():  # fmt: skip
+                return int(each.name)
+    return 0
+
+
+def test_a_front_that_dies_is_started_again(here: World, certs: Path) -> None:
+    with here.agent(*listening(here, certs)) as process:
+        first = front_of(process)
+        assert first and within(here, certs, "a-read", pid)
+        os.kill(first, signal.SIGKILL)
+        until(lambda: front_of(process) not in (0, first), "there is another")
+        assert within(here, certs, "a-read", pid)
+        process.expect("the front ended")
+        with here.client() as local:
+            assert pid(local)
+    until(lambda: not front_of(process), "it ends with its agent")
+
+
+def test_a_front_ends_with_its_agent(here: World, certs: Path) -> None:
+    with here.agent(*listening(here, certs)) as process:
+        os.kill(process.pid, signal.SIGKILL)
+        until(lambda: not front_of(process), "it is gone")
+        with here.agent(*listening(here, certs)):  # the port is free
+            assert within(here, certs, "a-read", pid)

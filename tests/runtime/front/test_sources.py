@@ -1,0 +1,83 @@
+"""What one source may have of the front."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from helioc.runtime.front.sources import Bounds, Sources, source_of
+
+FEW = Bounds(connections=4, all_connections=6, handshakes=2, all_handshakes=3, rate=10.0,
+             burst=20.0, failures=2.0, forget=60.0)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("host", "source"),
+    [("192.0.2.1", "192.0.2.1"), ("::ffff:192.0.2.1", "192.0.2.1"),
+     ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"), ("fe80::1%eth0", "fe80::/64")],
+)  # fmt: skip
+def test_a_source(host: str, source: str) -> None:
+    assert source_of(host) == source
+
+
+def connect(sources: Sources, host: str, count: int, now: float = 0.0) -> list[str]:
+    """Each has its handshake at once; why they are refused."""
+    found = []
+    for _ in range(count):
+        mine = object()
+        found.append(sources.open(host, mine, now))
+        if not found[-1]:
+            sources.shaken(host, mine, now, failed=False)
+    return found
+
+
+def test_connections_of_one_source_leave_room_for_others() -> None:
+    sources = Sources(FEW)
+    assert connect(sources, "192.0.2.1", 5) == [*[""] * 4, "more than 4 connections"]
+    assert connect(sources, "2001:db8::1", 1) == [""]
+    assert connect(sources, "2001:db8::2", 1) == [""]
+    assert connect(sources, "192.0.2.2", 1) == ["all 6 connections are taken"]
+    sources.close("192.0.2.1", 0.0)
+    assert connect(sources, "192.0.2.2", 1) == [""]
+
+
+def test_handshakes_of_one_source_leave_room_for_others() -> None:
+    sources, pending = Sources(FEW), [object() for _ in range(4)]
+    assert [sources.open("192.0.2.1", each, 0.0) for each in pending[:3]] == [
+        "", "", "more than 2 handshakes at a time",
+    ]  # fmt: skip
+    assert sources.open("192.0.2.2", pending[2], 0.0) == "" and sources.surplus() is None
+    assert sources.open("192.0.2.3", pending[3], 0.0) == ""
+    assert sources.surplus() is pending[0], "the oldest of the source that has most"
+    sources.shaken("192.0.2.1", pending[0], 0.0, failed=True)
+    assert sources.surplus() is None
+    assert sources.open("192.0.2.1", object(), 0.0) == ""
+
+
+def test_connections_a_second() -> None:
+    sources = Sources(replace(FEW, connections=100, all_connections=200))
+    assert connect(sources, "192.0.2.1", 21)[-1] == "more than 10 connections a second"
+    assert connect(sources, "192.0.2.1", 6, 0.5)[-2:] == ["", "more than 10 connections a second"]
+    assert connect(sources, "192.0.2.2", 1, 0.5) == [""]
+
+
+def test_handshakes_that_fail() -> None:
+    sources = Sources(FEW)
+    for _ in range(2):
+        mine = object()
+        assert sources.open("192.0.2.1", mine, 0.0) == ""
+        sources.shaken("192.0.2.1", mine, 0.0, failed=True)
+    assert connect(sources, "192.0.2.1", 1) == ["2 handshakes failed in 60 s"]
+    assert connect(sources, "192.0.2.2", 1) == [""]
+    assert connect(sources, "192.0.2.1", 1, 30.0) == [""], "one is forgotten"
+
+
+def test_sources_that_have_nothing_are_forgotten() -> None:
+    sources = Sources(FEW)
+    assert connect(sources, "192.0.2.1", 1) == [""]
+    for number in range(1000):
+        host, mine = f"2001:db8:0:{number:x}::1", object()
+        assert sources.open(host, mine, 0.0) == ""
+        sources.shaken(host, mine, 0.0, failed=True)
+        assert len(sources._sources) <= 4 * FEW.all_connections
+    assert connect(sources, "192.0.2.1", 4)[-1] == "more than 4 connections", "those that have stay"
