@@ -55,6 +55,10 @@ class Place(Frozen):
     def rule(self) -> str:
         return self.rules[0]
 
+    def begins(self, index: int) -> bool:
+        """Whether that token is the first of a line or behind a brace."""
+        return self.tokens[index].first or self.tokens[index - 1].text in ("{", "}")
+
     def span(self, index: int, count: int = 1) -> Span:
         """The place of so many tokens from that one on."""
         last = self.tokens[min(index + count, len(self.tokens)) - 1]
@@ -69,16 +73,20 @@ def explain(place: Place) -> Diagnostic:
 def _planned(place: Place) -> Diagnostic | None:
     """A word of a later release: at the place, or read as a name in front of it."""
     at = place.index
-    if place.rule == "pipeline":
-        return planned(place.span(at), "declaration")
+    if place.rule in ("file", "pipeline"):
+        return planned(place.span(at))
     if "rule_" in place.rules:  # read as an element that is matched, and the kind of match
         near = (place.span(i) for i in range(at - 2, at + 1))
         return next(filter(None, (planned(where, "clause") for where in near)), None)
-    if place.rule == "statement":
-        return planned(place.span(at - 1), "statement") or planned(place.span(at, 2), "statement")
-    if place.rule == "block":
-        return planned(place.span(at - 1), "condition") or planned(place.span(at), "condition")
-    return None
+    if not {"block", "graph"} & {*place.rules}:
+        return None
+    begun = (planned(place.span(i)) for i in (at - 1, at) if place.begins(i))
+    inside = range(at - 1, at + (2 if place.token.text == "not" else 1))
+    return (
+        next(filter(None, begun), None)
+        or planned(place.span(at, 2), "sign")
+        or next(filter(None, (planned(place.span(i), "condition") for i in inside)), None)
+    )
 
 
 def _misspelt(place: Place) -> Diagnostic | None:

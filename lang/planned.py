@@ -9,11 +9,11 @@ from .diagnostics import Diagnostic
 from .frozen import Frozen
 from .source import Span
 
-Where = Literal["clause", "statement", "condition", "declaration"]
+Where = Literal["clause", "sign", "condition"]
 
 
 class Planned(Frozen):
-    """`where`: what a file would say with the word."""
+    """`where`: as what it may stand within a line, of a rule or of a stage."""
 
     where: tuple[Where, ...]
     label: str
@@ -28,26 +28,26 @@ _VALUES = "write the value where it is used, or let a rule give it"
 PLANNED = {
     "ages": Planned(("clause",), "rules do not age yet",
                     "a controller deletes rules; entries of a `state` age"),
-    "const": Planned(("declaration",), "values have no names yet", _VALUES),
-    "emit": Planned(("statement",), "packets raise no events yet", _EVENTS),
-    "event": Planned(("declaration",), "packets raise no events yet", _EVENTS),
-    "flood": Planned(("statement",), "packets are not copied yet", _COPIES),
+    "const": Planned((), "values have no names yet", _VALUES),
+    "emit": Planned((), "packets raise no events yet", _EVENTS),
+    "event": Planned((), "packets raise no events yet", _EVENTS),
+    "flood": Planned((), "packets are not copied yet", _COPIES),
     "in": Planned(("condition",), "there are no sets of values yet",
                   "compare with each: `a = 6 or a = 17`; a rule matches prefixes and ranges"),
-    "let": Planned(("statement",), "values have no names yet", _VALUES),
-    "meter": Planned(("statement", "condition", "declaration"), "there are no meters yet",
+    "let": Planned((), "values have no names yet", _VALUES),
+    "meter": Planned(("condition",), "there are no meters yet",
                      _METERED),
     "meters": Planned(("clause",), "rules have no meters yet", _METERED),
-    "mirror": Planned(("statement",), "packets are not copied yet", _COPIES),
+    "mirror": Planned((), "packets are not copied yet", _COPIES),
     "now": Planned((), "stages read no clock yet", "`ages` of a `state` forgets entries in time"),
-    "+=": Planned(("statement",), "values are only assigned yet", "write `a.b = a.b + 1`"),
-    "-=": Planned(("statement",), "values are only assigned yet", "write `a.b = a.b - 1`"),
+    "+=": Planned(("sign",), "values are only assigned yet", "write `a.b = a.b + 1`"),
+    "-=": Planned(("sign",), "values are only assigned yet", "write `a.b = a.b - 1`"),
 }  # fmt: skip
 
 
 def planned(where: Span, said: Where | None = None) -> Diagnostic | None:
     """What is to be said of the word at `where`, if it is one of these. `said`: as what it was
-    written; None where it was read as a name that nothing has."""
+    written; None where it begins a line, or was read as a name that nothing has."""
     word = PLANNED.get(where.text)
     if word is None or (said and said not in word.where):
         return None

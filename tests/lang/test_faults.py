@@ -88,6 +88,12 @@ CASES = {
     "H0119-plus": LINES % "user.tos += 1",
     "H0119-minus": LINES % "user.tos -= 1",
     "H0119-several": DECLARED % "const A = 1\n  event E { a : u8 }\n  stage s { mirror B }",
+    "H0119-file": "const MESH = 10.0.0.0/8\nlet a = 1\n" + DECLARED % "ports lan",
+    "H0119-declared": DECLARED % "mirror B\n  let a = 1",
+    "H0119-stage": LINES
+    % "const A = 1\n    event E { a : u8 }\n    user.tos = user.tos in { 1, 2 }\n"
+    "    if user.tos not in { 1, 2 } { pass }\n    match a in b { }",
+    "H0119-graph": DECLARED % "parser {\n    a -> b when type in { 5, 6 }\n  }",
     "H0117-field": DECLARED % "parser { a -> b when bottom u4 = 4 }",
 }
 
