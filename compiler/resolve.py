@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..lang import tree
-from ..lang.diagnostics import Diagnostics, Refused
+from ..lang.diagnostics import Diagnostics, Refused, listed
 from ..lang.frozen import Frozen
 from ..lang.source import Source
 from .checking import faults_files as faults
@@ -103,7 +103,7 @@ def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:
         return
     if first.imported and new.imported:
         both = (first.imported.path.text, new.imported.path.text)
-        help = f"import only one of the files: {faults.listed(both, 'or')}"
+        help = f"import only one of the files: {listed(both, 'or')}"
     else:
         help = "give the header another name, or leave the import out"
     found.add(faults.declared_twice("header", name, first.header.name.span, help))

@@ -71,6 +71,12 @@ class Refused(Exception):
         self.diagnostics = list(diagnostics)
 
 
+def listed(words: Iterable[str], joint: str = "and") -> str:
+    """`a`, `b` and `c`."""
+    ticked = [f"`{w}`" for w in words]
+    return f" {joint} ".join([", ".join(ticked[:-1]), ticked[-1]] if len(ticked) > 1 else ticked)
+
+
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """`did you mean …?` for the nearest of `candidates`, or an empty string."""
     by_folded = {c.lower(): c for c in candidates}

@@ -302,6 +302,15 @@ def _no_verb(source: Source, found: Tokens, index: int) -> Diagnostic:
     return Diagnostic("H0405", f"`{word}` is nothing a request can do", (label,), help_)
 
 
+def _verb_behind_verb(source: Source, found: Tokens, index: int) -> Diagnostic:
+    """`create create PDR …`, where `index` is the second."""
+    one, two = found.texts[index - 1 : index + 1]
+    title = f"no rule stands between `{one}` and `{two}`"
+    place = _span(source, found, index - 1).to(_span(source, found, index))
+    help_ = f"a change begins with one of create, update, delete and replace: leave out `{one}`"
+    return Diagnostic("H0402", title, (Label(place, "two verbs in a row"),), help_)
+
+
 def _too_deep(span: Span) -> Diagnostic:
     return Diagnostic(
         "H0403",
@@ -330,6 +339,9 @@ def _syntax(
     source: Source, found: Tokens, end: int, index: int, rule: str, expected: str
 ) -> Diagnostic:
     at_end = index >= end
+    verbs = [kind for kind in found.kinds[end - 1 : end + 1] if kind in _OPERATIONS]
+    if at_end and len(verbs) == 2:
+        return _verb_behind_verb(source, found, end)
     place = _span(source, found, end - 1 if at_end else index)
     what = "the change ends here" if at_end else f"expected {expected}, not `{found.texts[index]}`"
     title = f"expected {expected}"

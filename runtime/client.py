@@ -156,7 +156,12 @@ class Client:
                 piece = octets[at : at + _PART]
                 yield pb.BulkPart(columns=piece) if at else pb.BulkPart(begin=begin, columns=piece)
 
-        done = messages.outcome(self._call("BulkApply", parts()))
+        try:
+            done = messages.outcome(self._call("BulkApply", parts()))
+        except Refused as error:
+            if not isinstance(columns, bytes):
+                error.diagnostics = [columns.placed(found) for found in error.diagnostics]
+            raise
         return replace(done, warnings=(*warnings, *done.warnings))
 
     def message(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ...lang import tree
+from ...lang.diagnostics import listed
 from ...lang.source import Span
 from .. import model
 from ..graph import below
 from ..sums import LAYER4, NETWORK
-from . import faults_changes, faults_files, faults_headers
+from . import faults_changes, faults_headers
 from .changes import Changed
 from .flow import Scope, State
 from .pushes import own_fields
@@ -127,6 +128,6 @@ def _check_covered(
         known = {graph.node(n).header.protocol for n in below(graph, role, node.name)}
         missing = [p for p in upper if p not in known]
         if missing:
-            what = faults_files.listed(missing, "and")
+            what = listed(missing, "and")
             program.report(faults_changes.not_covered(span, node.name, what, role, node.span))
             return

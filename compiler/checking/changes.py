@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...lang import tree
+from ...lang.diagnostics import listed
 from ...lang.source import Span
 from .. import model
 from ..graph import ethertypes, writable
@@ -226,9 +227,7 @@ def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> mode
     assert isinstance(value.expr, model.Attribute)
     element = program.elements.known[value.expr.element]
     if "port" not in element.references:
-        what = (
-            faults_files.listed(element.references) if element.references else KINDS[element.kind]
-        )
+        what = listed(element.references) if element.references else KINDS[element.kind]
         program.report(
             faults.not_a_port(path.span, f"a reference to {what}" if element.references else what)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...lang import tree
-from ...lang.diagnostics import Diagnostics
+from ...lang.diagnostics import Diagnostics, listed
 from ...lang.source import Span
 from .. import model
 from . import faults_files, faults_headers, guards
@@ -234,5 +234,5 @@ def mend(first: model.Edge, second: model.Edge) -> str:
             return "both match the same: remove one, or read them on different ports: `on …`"
     fields = {t.field for t in first.tests} ^ {t.field for t in second.tests}
     if fields:
-        return f"test {faults_files.listed(sorted(fields))} in both, with different values"
+        return f"test {listed(sorted(fields))} in both, with different values"
     return "choose values that no packet has both of"

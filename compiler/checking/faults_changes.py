@@ -3,10 +3,10 @@ H0332."""
 
 from __future__ import annotations
 
-from ...lang.diagnostics import Diagnostic
+from ...lang.diagnostics import Diagnostic, listed
 from ...lang.source import Span
 from ..model import Field
-from .faults_files import error, listed
+from .faults_files import error
 
 
 def no_link(span: Span, push: str) -> Diagnostic:

@@ -22,12 +22,6 @@ def either(suggestion: str, otherwise: str) -> str:
     return suggestion or otherwise
 
 
-def listed(words: Iterable[str], joint: str = "and") -> str:
-    """`a`, `b` and `c`."""
-    ticked = [f"`{w}`" for w in words]
-    return f" {joint} ".join([", ".join(ticked[:-1]), ticked[-1]] if len(ticked) > 1 else ticked)
-
-
 def no_such_file(path: tree.Path, looked: str, candidates: Iterable[str]) -> Diagnostic:
     return error(
         "H0201",

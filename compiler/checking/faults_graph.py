@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...lang import tree
-from ...lang.diagnostics import Diagnostic
+from ...lang.diagnostics import Diagnostic, listed
 from ...lang.source import Span
-from .faults_files import error, listed
+from .faults_files import error
 
 
 def two_headers(alias: tree.Name, header: str, first: Span, other: str) -> Diagnostic:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...lang import tree
-from ...lang.diagnostics import Diagnostic, did_you_mean
+from ...lang.diagnostics import Diagnostic, did_you_mean, listed
 from ...lang.planned import planned
 from ...lang.source import Span
-from .faults_files import either, error, listed
+from .faults_files import either, error
 
 TYPES = "u1 … u64, mac, ip4, ip6, bytes[n], bytes[rest]"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...lang import tree
-from ...lang.diagnostics import Diagnostic, did_you_mean
+from ...lang.diagnostics import Diagnostic, did_you_mean, listed
 from ...lang.source import Span
-from .faults_files import either, error, listed
+from .faults_files import either, error
 
 Labels = Sequence[tuple[Span, str]]
 

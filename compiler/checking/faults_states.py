@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...lang import tree
-from ...lang.diagnostics import Diagnostic, did_you_mean
+from ...lang.diagnostics import Diagnostic, did_you_mean, listed
 from ...lang.source import Span
 from .. import model
-from .faults_files import either, error, listed
+from .faults_files import either, error
 
 
 def nothing_kept(name: tree.Name, match: bool, gives: bool) -> Diagnostic:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...lang import tree
+from ...lang.diagnostics import listed
 from ...lang.source import Span
 from .. import model
 from . import faults_files
@@ -159,7 +160,7 @@ def _report_no_place(
             )
         )
     elif not program.unsure:
-        wanted = faults_files.listed(sorted(targets))
+        wanted = listed(sorted(targets))
         program.report(
             faults.bad_before(
                 span,

@@ -52,8 +52,8 @@ class Bulk(Draft):
         columns, book = self.columns, self.book
         kind = book.folded_kinds.get(fold(columns.kind))
         try:
-            if kind is None or kind.spread is not None or kind.grouped:
-                why = "is no kind of rule" if kind is None else "has members: use a request"
+            if kind is None or not kind.plain:
+                why = "is no kind of rule" if kind is None else "rules cannot be packed"
                 raise self._all_rows("H0470", f"{columns.kind} {why}")
             table = book.tables[kind.name]
             block = Block(kind, columns.count, self.sequence)
@@ -206,7 +206,7 @@ class Bulk(Draft):
             if column is None or column.forms is None or (column.forms != 1).any():
                 title = f"{kind.name} rules need `{field.codec.name}`"
                 rows = np.zeros(1, np.intp) if column is None else np.flatnonzero(column.forms != 1)
-                raise _Wrong(Fault("H0431", title, "", "left out"), rows, field.codec.name)
+                self._report(_Wrong(Fault("H0431", title, "", "left out"), rows, field.codec.name))
         for _, when, kinds, requirement in kind.requires:
             needed = np.ones(count, bool)
             for i, wanted in when:
@@ -215,6 +215,8 @@ class Bulk(Draft):
                     np.isin(column.values, list(wanted)) & (column.forms == 1) if column else False
                 )
             self._required(block, requirement.element, needed, kinds)
+        if self.errors:
+            raise Refused(self.errors)
         if kind.ifindex is not None and kind.rule.gives[kind.ifindex[0]] in block.values:
             self._ifindex(block, *kind.ifindex)
         for i, j in kind.overlaps:
@@ -230,7 +232,7 @@ class Bulk(Draft):
             needed = needed & ~good[references]
         if needed.any():
             fault = Fault("H0430", f"{block.kind.name} rules need `{name}` here", "", "left out")
-            raise _Wrong(fault, np.flatnonzero(needed), name)
+            self._report(_Wrong(fault, np.flatnonzero(needed), name))
 
     def _ifindex(self, block: Block, number: int, interface: int) -> None:
         """Each distinct pair of interface and number must agree."""

@@ -27,8 +27,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -45,6 +46,9 @@ VERSION = 2
 _DIGEST = 16
 _BEGIN = 8 + _DIGEST  # of what the digest covers
 _MOST_ROWS = 1 << 26
+#: The source of what is said of a row whose CSV is not known; its text: the row, the column.
+_PACKED = "<columns>"
+_ROW = re.compile(r"\w+, rule (\d+)(?:, (.+))?")
 _WIDTHS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -90,8 +94,17 @@ class Columns:
         index = names.index(column) if column in names else None
         if self.source is None:
             text = f"{self.kind}, rule {row + 1}" + (f", {column}" if column else "")
-            return Label(Source("<columns>", text).span(0, len(text)))
+            return Label(Source(_PACKED, text).span(0, len(text)))
         return Label(cell(self.source, row, index))
+
+    def placed(self, found: Diagnostic) -> Diagnostic:
+        """The same at its place in the CSV, where it is about packed rules that came from one."""
+        span = found.span
+        said = _ROW.fullmatch(span.source.text) if span and span.source.name == _PACKED else None
+        if said is None or self.source is None:
+            return found
+        place = self.place(int(said[1]) - 1, said[2] or "").span
+        return replace(found, labels=(Label(place, found.labels[0].text),))
 
 
 def cell(source: Source, row: int, column: int | None) -> Span:
@@ -141,7 +154,7 @@ def _digest(content: bytes | memoryview) -> bytes:
     return hashlib.blake2b(content, digest_size=_DIGEST).digest()
 
 
-def load(data: bytes, name: str = "<columns>") -> Columns:
+def load(data: bytes, name: str = _PACKED) -> Columns:
     """Read a `.hpr` file. Raises `Refused` (H0472) for anything that `dump` did not write."""
     try:
         return _load(data)

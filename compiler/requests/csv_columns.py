@@ -21,6 +21,10 @@ _DTYPES: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64
 def read_csv(source: Source, kind: Kind) -> Columns:
     """Pack a CSV of rules of this kind. Raises `Refused` with each distinct cell that is wrong."""
     header, columns = split(source)
+    if not kind.plain:
+        label = Label(cell(source, -1, None), f"{kind.name} rules hold others")
+        title = f"{kind.name} rules cannot be packed"
+        raise Refused([Diagnostic("H0470", title, (label,), "write them as a request")])
     errors: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     made: list[Column] = []
@@ -66,7 +70,8 @@ def _reader(kind: Kind, name: str, seen: set[str]) -> _Reader:
             return _Words(alternative)
     field = kind.fields.get(folded)
     if field is None:
-        takes = [*(f.codec.name for f in kind.fields.values()), "id", *kind.alternatives]
+        takes = ["id", *(["name"] if kind.rule.named else []),
+                 *(f.codec.name for f in kind.fields.values()), *kind.alternatives]  # fmt: skip
         title = f"{kind.name} has no `{name}`"
         help_ = did_you_mean(name, takes) or f"the columns may be {', '.join(takes)}"
         raise Fault("H0470", title, "", "no such column", help_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...lang.diagnostics import did_you_mean
@@ -15,6 +16,10 @@ from .ruletable import Allotted, Staged
 if TYPE_CHECKING:
     from .arrange import Arranged, Node
     from .rulebook import RuleBook
+
+
+#: Rules or ports of a kind that a help names.
+_CHOICES = 8
 
 
 class Awaited(NamedTuple):
@@ -130,16 +135,17 @@ class Draft:
         """What a reference refers to, by number or by name. A number that several of the kinds have
         means the first of them, as declared, unless an ifindex beside it says which."""
         name = field.codec.name
-        kinds = " or ".join("a port" if k == "port" else f"an {k}" if k[0] in "AEIO" else f"a {k}"
-                            for k in field.references)  # fmt: skip
+        each = ["a port" if k == "port" else f"an {k}" if k[0] in "AEIO" else f"a {k}"
+                for k in field.references]  # fmt: skip
         if isinstance(raw, int):
             found = self._numbered(field, raw)
             if ifindex is not None and len(found) > 1:
                 found = [r for r in found if self._agrees(r, ifindex)] or found
             if not found:
-                title = f"`{name}` refers to {raw}, but there is no such rule or port"
-                fault = Fault("H0441", title, "value", f"neither {kinds}" if " or " in kinds else
-                              f"not {kinds}", self._choices(field))  # fmt: skip
+                what = " or ".join(k if k == "port" else f"{k} rule" for k in field.references)
+                title = f"`{name}` refers to {raw}, but there is no such {what}"
+                fault = Fault("H0441", title, "value", "nothing has this number",
+                              self._choices(field))  # fmt: skip
                 return self._promised_to(field, raw, "", fault)
             return self._not_owned(found[0], "value")
         word = raw[1:-1] if raw[:1] == '"' else raw
@@ -158,7 +164,7 @@ class Draft:
         exact = self._spelled(field, word)
         if exact is not None:
             return self._not_owned(exact, "value")
-        title = f"`{word}` is not the name of {kinds}"
+        title = f"`{word}` is not the name of {' or '.join(each)}"
         help_ = did_you_mean(word, self._names(field)) or self._choices(field)
         fault = Fault("H0440", title, "value", "nothing has this name", help_)
         return self._promised_to(field, None, word, fault)
@@ -218,20 +224,28 @@ class Draft:
         return found[0] if found else None
 
     def _names(self, field: Field) -> list[str]:
-        names: list[str] = []
-        for kind in field.references:
-            if kind == "port":
-                names.extend(self.book.ports)
-            elif self.book.kinds[kind].rule.named:
-                names.extend(r.name for r in self.book.tables[kind] if r.name)
-                staged = self.staged(kind)
-                names.extend(r.name for r in staged.rules.values() if r is not None and r.name)
-        return names
+        return [name for kind in field.references for name in self._numbers(kind)]
+
+    def _numbers(self, kind: str) -> Mapping[str, int]:
+        """Those of the ports, or of a kind's rules, by their names."""
+        if kind == "port":
+            return self.book.ports
+        if not self.book.kinds[kind].rule.named:
+            return {}
+        rules = chain(self.book.tables[kind], self.staged(kind).rules.values())
+        return {rule.name: rule.id for rule in rules if rule is not None and rule.name}
 
     def _choices(self, field: Field) -> str:
-        names = sorted(set(self._names(field)))[:8]
-        if names:
-            return f"there are {', '.join(names)}"
+        """What has a name: of each kind the first few, with their numbers."""
+        found: list[str] = []
+        for kind in field.references:
+            numbers = self._numbers(kind)
+            if numbers:
+                said = [f"{name} ({numbers[name]})" for name in sorted(numbers)[:_CHOICES]]
+                more = f" and {len(numbers) - _CHOICES} more" if len(numbers) > _CHOICES else ""
+                found.append(f"{kind} {', '.join(said)}{more}")
+        if found:
+            return f"there are {'; '.join(found)}"
         return f"create it first: create {field.references[0]} […]"
 
     def _not_owned(self, reference: Reference, part: str) -> Reference:

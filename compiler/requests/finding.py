@@ -123,7 +123,7 @@ class Finder(Draft):
         """Schema 1 has no ids: the only rule of the kind, or, of a kind that matches nothing, the
         only one to delete with these values. Rules that others own are theirs to speak of."""
         kind = node.kind
-        live = [rule for rule in self._live(kind) if not rule.owner]
+        live = sorted((r for r in self._live(kind) if not r.owner), key=lambda rule: rule.id)
         which = node.operation == "delete" and not kind.match and bool(node.ies)
         if which and not kind.grouped:
             values, references = self.given(kind, parts, {}, {})

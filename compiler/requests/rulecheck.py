@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 
-from ...lang.diagnostics import Diagnostic, Label, Severity
+from ...lang.diagnostics import Diagnostic, Label, Severity, listed
 from ...lang.request import IE, Request, RuleItem
 from ...lang.source import Span
 from .arrange import Arranger, Node
 from .ie_values import Fault
-from .rulekinds import Kind, Parts
+from .rulekinds import Field, Kind, Parts
 from .rules import Reference
 
 _PARTS = {"type": (0, 1), "length": (2, 3), "value": (4, 5), "other": (6, 7), "values": (4, 7)}
@@ -86,7 +86,7 @@ def complete(kind: Kind, values: dict[int, int], references: dict[int, Reference
                 continue
             reference = references.get(index)
             if reference is None:
-                raise _missing(kind, requirement.element, when)
+                raise _incomplete(kind, _lacking(kind, values, {*values, *references}))
             if kinds and reference.kind not in kinds:
                 title = f"`{requirement.element}` of this {kind.name} cannot be a {reference.kind}"
                 raise Fault(
@@ -94,20 +94,38 @@ def complete(kind: Kind, values: dict[int, int], references: dict[int, Reference
                 )
 
 
-def _missing(kind: Kind, element: str, when: tuple[tuple[int, frozenset[int]], ...]) -> Fault:
-    because = " and ".join(
-        f"`{codec.name}` is {' or '.join(map(codec.format, sorted(values)))}"
-        for codec, values in ((kind.gives[i].codec, values) for i, values in when)
-    )
-    title = f"this {kind.name} lacks `{element}`" + (f", needed where {because}" if because else "")
-    codec = kind.gives[kind.rule.gives.index(element)].codec
-    return Fault("H0430", title, "rule", f"no `{element}`",
-                 f"add ({element}, {codec.lengths[0]}, …)")  # fmt: skip
+def _lacking(kind: Kind, values: Mapping[int, int], given: Set[int]) -> dict[int, str]:
+    """Elements by their place that a rule has to give and does not, and why: empty where always."""
+    found: dict[int, str] = {}
+    for index, when, *_ in kind.requires:
+        if index not in given and all(values.get(i) in wanted for i, wanted in when):
+            conditions = ((kind.gives[i].codec, values) for i, values in when)
+            found[index] = " and ".join(
+                f"`{codec.name}` is {' or '.join(map(codec.format, sorted(values)))}"
+                for codec, values in conditions
+            )
+    return dict(sorted(found.items()))
+
+
+def _incomplete(kind: Kind, lacking: Mapping[int, str], code: str = "H0430",
+                keys: Sequence[Field] = ()) -> Fault:  # fmt: skip
+    """One fault about all that a rule lacks. `keys`: what it matches exactly."""
+    reasons = dict.fromkeys(lacking.values())
+    groups = [([kind.gives[i] for i in lacking if lacking[i] == why],
+               f", needed where {why}" if why else "") for why in reasons]  # fmt: skip
+    if keys:
+        groups.insert(0, (list(keys), ", which it matches exactly"))
+    what = ", and ".join(listed(f.codec.name for f in group) + why for group, why in groups)
+    codecs = [field.codec for group, _ in groups for field in group]
+    return Fault(code, f"this {kind.name} lacks {what}", "rule",
+                 ", ".join(f"no `{codec.name}`" for codec in codecs),
+                 f"add {', '.join(f'({c.name}, {c.lengths[0]}, …)' for c in codecs)}")  # fmt: skip
 
 
 def has_keys(kind: Kind, parts: Parts) -> None:
-    for field in kind.exact:
-        if field.nth not in parts.pairs:
-            name, length = field.codec.name, field.codec.lengths[0]
-            title = f"this {kind.name} lacks `{name}`, which it matches exactly"
-            raise Fault("H0431", title, "rule", f"no `{name}`", f"add ({name}, {length}, …)")
+    missing = [field for field in kind.exact if field.nth not in parts.pairs]
+    if missing:
+        given = {*parts.values, *parts.references}
+        if kind.ifindex is not None and kind.ifindex[0] in given:
+            given.add(kind.ifindex[1])  # the number alone names the interface
+        raise _incomplete(kind, _lacking(kind, parts.values, given), "H0431", missing)

@@ -303,6 +303,8 @@ def test_overlays_have_columns_too() -> None:
 CSV_FAULTS = {
     "empty": ("PDR", "src_ip,FAR\n"),
     "header": ("PDR", "scr_ip,FAR\n10.0.0.1,19\n"),
+    "names": ("OVERLAY", "local_ip,colour\n10.0.0.1,10.0.0.2\n"),
+    "several": ("OVERLAY", "key\n1\n2\n"),
     "twice": ("PDR", "dscp,dscp\n1,2\n"),
     "uneven": ("PDR", "src_ip,FAR\n10.0.0.1,19\n10.0.0.2\n"),
     "cells": ("PDR", "src_ip,dscp,FAR\n10.0.0.1/8,99,19\n10.0.0.2,1,19\n10.0.0.1/8,x,19\n"),

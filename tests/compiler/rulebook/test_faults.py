@@ -33,9 +33,11 @@ MORE = {
     "create FAR [(actoin, u8, DROP)]\ndelete FAR 99",
     "H0402-unclosed": "create FAR [(action, u8, DROP)",
     "H0401-byte": "create FAR [(action, u8, \udcffDROP)]",
+    "H0402-verbs": "create create PDR [(dscp, u8, 1), FAR 19]; delete update FAR 17 [FAR 18]",
     "H0402-colon": "create PDR: ; delete FAR 17",
     "H0405-second": "delete FAR 17; FAR 18",
     "H0417-symbol": "create PDR [(protocol, u8, TPC), FAR 19]",
+    "H0431-all": "create OVERLAY 9 [(key, u32, 5)]; create OVERLAY 9 [(local_ip, u32, 1.2.3.4)]",
     "H0433-following": "create PDR [(dscp, u8, 1)], FAR [(action, u8, DROP)], "
     "FAR [(action, u8, PASS)], LBR [FAR 18, (tos, u8, 4)]",
     "H0433-shared": "create PDR [(dscp, u8, 1), FAR 19, LBR 7]",
@@ -47,6 +49,7 @@ MORE = {
     "H0439-none": "create [(tos, u8, 1), (action, u8, DROP), (colour, u8, 1)]",
     "H0439-empty": "create []",
     "H0440-member": "create PDR [(dscp, u8, 1), FAR]; create LBR [FAR drop]",
+    "H0441-number": "create FAR 9 [(action, u8, REDIRECT), (interface, u32, 9)]",
     "H0444-overlay": "create OVERLAY W [(local_ip, u32, 192.0.2.1), (remote_ip, u32, 192.0.2.2), "
     "(interface, u32, GRE-WAN1)]",
     "H0453-port": "create OVERLAY 9 wan_1 [(local_ip, u32, 1), (remote_ip, u32, 2), "
@@ -56,6 +59,7 @@ MORE = {
     "H0455-held": "delete FAR 1",
     "H0457-group": "create LBR 7 [FAR 19]; update LBR 7 [FAR 18]",
     "H0459-long": f'create OVERLAY "{"x" * 64}" [(local_ip, u32, 1), (remote_ip, u32, 2)]',
+    "H0460-order": "create FAR 3 [(action, u8, DROP)]; delete FAR",
     "H0460-bare": "create LBR [FAR, (tos, u8, 8)]",
 }
 

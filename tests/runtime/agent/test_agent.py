@@ -211,6 +211,7 @@ def test_bulk_comes_in_one_transaction(agent: Client) -> None:
     with pytest.raises(Rejected) as error:
         agent.bulk(columns)
     assert error.value.diagnostics[0].code == "H0452"
+    assert str(error.value.diagnostics[0].span) == "pdr.csv:2:1"
     with pytest.raises(Rejected) as error:
         agent.bulk(b"HPR\nnonsense")
     assert error.value.diagnostics[0].code == "H0472"
