@@ -109,7 +109,7 @@ def prepare_replay(
     from ..lang.parser import read
     from ..lang.request import Request
     from ..runtime.edge.offline import ports_of, read_anywhere
-    from ..runtime.edge.reading import read_source
+    from ..runtime.reading import read_source
     from ..runtime.requests import read_request
     from .packettests.cases import read_surroundings
     from .phases import lower_pipeline, manifest_of

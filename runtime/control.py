@@ -102,8 +102,9 @@ class Local:
         self._owned.close()
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow:
-        from .edge.reading import read_here, read_source
+        from .edge.reading import read_here
         from .loading.either import load
+        from .reading import read_source
 
         wanted, warnings = read_here(read_source(config), bundle.manifest)
         with load(bundle, wanted, self.name) as loaded:
@@ -111,7 +112,7 @@ class Local:
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
         from .card.loaded import LoadedCard
-        from .edge.reading import read_source
+        from .reading import read_source
         from .upgrades.upgrade import upgrade, weigh
 
         with self._open() as running:
@@ -210,7 +211,7 @@ class Remote:
     client: Client
 
     def load(self, bundle: Bundle, config: Path) -> LoadedNow:
-        from .edge.reading import read_source
+        from .reading import read_source
         from .rpc.failures import diagnostic_of
 
         source = read_source(config)
@@ -220,7 +221,7 @@ class Remote:
         return LoadedNow(status.pipeline, ports, rules, list(map(diagnostic_of, status.findings)))
 
     def upgrade(self, bundle: Bundle, mapping: Path | None, dry_run: bool) -> UpgradedNow:
-        from .edge.reading import read_source
+        from .reading import read_source
 
         answers = read_source(mapping) if mapping is not None else None
         done = self.client.upgrade(bundle, answers, dry_run=dry_run)

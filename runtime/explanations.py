@@ -295,7 +295,8 @@ TABLES: dict[str, Explanation] = {
     ),
     "H0740": Explanation(
         "a file cannot be read",
-        "It does not exist, or its permissions forbid it.",
+        "It does not exist, its permissions forbid it, or it is not text: requests, CSV and YAML "
+        "are UTF-8; `iconv` converts a file to it.",
     ),
     "H0741": Explanation(
         "a file's ending does not say what it holds",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from errno import E2BIG, EACCES, EINVAL, ENOMEM, ENOTDIR, EPERM
@@ -344,6 +345,16 @@ def unreadable(path: str, why: str) -> Diagnostic:
     return Diagnostic(
         "H0740", f"cannot read `{path}`: {why}", (), "check the path and its permissions"
     )
+
+
+def not_utf8(where: Span, byte: int) -> Diagnostic:
+    name = where.source.name
+    help_ = "save it as UTF-8"
+    if name != "<stdin>":
+        quoted = shlex.quote(name)
+        help_ += f", or convert it: iconv -f LATIN1 -t UTF-8 {quoted} > {quoted}.utf8"
+    return Diagnostic("H0740", f"`{name}` is not UTF-8 text",
+                      (Label(where, f"the byte 0x{byte:02x} stands here"),), help_)  # fmt: skip
 
 
 def too_large(path: str, most: int, piped: bool) -> Diagnostic:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
+from ..lang.source import Source
 from . import faults
 
 MIB = 1 << 20
@@ -27,6 +28,19 @@ def read_octets(path: Path, largest: int) -> bytes:
         raise faults.refused(faults.unreadable(str(path), why)) from None
     except ValueError as error:  # a NUL in the path
         raise faults.refused(faults.unreadable(str(path), str(error))) from None
+
+
+def read_source(path: Path, largest: int = MIB) -> Source:
+    """A file's text, without a byte order mark; `-` is standard input. Raises `Refused`."""
+    name = "<stdin>" if str(path) == "-" else str(path)
+    data = read_octets(path, largest).removeprefix(b"\xef\xbb\xbf")
+    try:
+        return Source(name, data.decode(), path)
+    except UnicodeDecodeError as error:
+        before, bad = data[: error.start].decode(), data[error.start :]
+        shown = Source(name, before + bad.decode(errors="replace"), path)
+        where = shown.span(len(before), len(before) + 1)
+        raise faults.refused(faults.not_utf8(where, bad[0])) from None
 
 
 def _bounded(name: str, file: BinaryIO, largest: int) -> bytes:

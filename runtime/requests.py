@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..lang.diagnostics import Diagnostic, did_you_mean
+from ..lang.diagnostics import did_you_mean
 from ..lang.request import Request
 from ..lang.source import Source
 from ..lang.writing import write_files
 from . import faults
-from .reading import MIB, read_octets
+from .reading import MIB, read_octets, read_source
 
 if TYPE_CHECKING:
     from ..compiler.manifest import Manifest
@@ -39,7 +39,7 @@ def read_request(
         from ..compiler.requests.columns import load
 
         return load(read_octets(path, LARGEST[form]), str(path))
-    source = _text(path, form)
+    source = read_source(path, LARGEST[form])
     if form == "yaml":
         from ..compiler.requests.yaml_requests import read_yaml
 
@@ -63,10 +63,7 @@ def pack(path: Path, out: Path, manifest: Manifest, kind: str) -> Columns:
         help_ = "packed rules are known by the ending .hpr: give such a name with -o"
         raise faults.refused(faults.unknown_file(str(out), help_))
     kinds = {r.name: Kind(manifest, r) for r in manifest.rules}
-    columns = _csv(path, _text(path, "csv"), kinds, kind)
-    rule = kinds[columns.kind].rule
-    if rule.spread is not None or rule.grouped:
-        raise faults.refused(Diagnostic("H0470", f"{rule.name} has members: use a request", ()))
+    columns = _csv(path, read_source(path, LARGEST["csv"]), kinds, kind)
     found = identical.check(columns, kinds[columns.kind])
     write_files({out: dump(columns)})
     return replace(columns, warnings=(*columns.warnings, *found))
@@ -83,12 +80,3 @@ def _csv(path: Path, source: Source, kinds: Mapping[str, Kind], kind: str) -> Co
         title = f"`{kind}` is no kind of rule" if kind else f"whose rules are in `{path}`?"
         raise faults.refused(faults.unknown_kind(title, help_))
     return read_csv(source, found)
-
-
-def _text(path: Path, form: str) -> Source:
-    name = "<stdin>" if str(path) == "-" else str(path)
-    try:
-        return Source(name, read_octets(path, LARGEST[form]).decode("utf-8-sig"), path)
-    except UnicodeDecodeError as error:
-        why = f"octet {error.start} is not UTF-8"
-        raise faults.refused(faults.unreadable(name, why)) from None

@@ -14,8 +14,8 @@ from helioc.lang.diagnostics import Diagnostic, Diagnostics, Label
 from helioc.lang.request import Request
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.edge.reading import read_source
 from helioc.runtime.edge.yaml_nodes import Nodes
+from helioc.runtime.reading import read_source
 
 GUIDE = "docs/controller.md"
 

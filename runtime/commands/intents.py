@@ -25,12 +25,10 @@ def intent() -> None:
 @click.pass_obj
 def intent_apply(target: Target, file: Path) -> None:
     """Tell the agent the intent in FILE, YAML or JSON (- is standard input)."""
-    from ...lang.source import Source
-    from ..edge.reading import read_source
     from ..intents.telling import said_of
+    from ..reading import read_source
 
-    given = str(file) == "-"
-    source = Source("<standard input>", sys.stdin.read()) if given else read_source(file)
+    source = read_source(file)
     with target.need_agent() as agent:
         click.echo(said_of(agent.apply_intent(source.text, source.name)))
 

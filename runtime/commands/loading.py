@@ -32,9 +32,10 @@ def load(
 
     Frames to other hosts' MAC addresses are for the interface's filter to keep out."""
     from ..card.faults import for_a_card
-    from ..edge.reading import bundle_of, read_source
+    from ..edge.reading import bundle_of
     from ..faults import no_bundle, refused
     from ..loading.bundle import read_bundle
+    from ..reading import read_source
 
     directory = bundle or bundle_of(read_source(config_path))
     if directory is None:

@@ -17,13 +17,11 @@ from ...lang.source import Source, Span
 from ...lang.yaml_reader import Entry
 from ..congestion.reading import read_congestion
 from ..congestion.settings import shape_of as congestion_shape_of
-from ..faults import refused, unreadable
 from ..intents.push_settings import read_push
 from ..kernel.netlink import Address, Link, Netlink
 from ..liveness.reading import read_liveness
 from ..liveness.settings import shape_of
 from ..loading.ports import Wanted
-from ..reading import MIB, read_octets
 from . import faults
 from .config import Config
 from .rules import also_wrong
@@ -39,14 +37,6 @@ class Host:
 
     links: tuple[Link, ...]
     addresses: tuple[Address, ...]
-
-
-def read_source(path: Path) -> Source:
-    """Raises `Refused`."""
-    try:
-        return Source(str(path), read_octets(path, MIB).decode("utf-8-sig"), path)
-    except UnicodeDecodeError as error:
-        raise refused(unreadable(str(path), f"octet {error.start} is not UTF-8")) from None
 
 
 def read_here(source: Source, manifest: Manifest) -> tuple[Config, Diagnostics]:

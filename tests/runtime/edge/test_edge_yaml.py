@@ -13,10 +13,11 @@ from helioc.lang.diagnostics import Refused
 from helioc.lang.render import render_all
 from helioc.lang.source import Source
 from helioc.runtime.edge.config import Config
-from helioc.runtime.edge.reading import Host, bundle_of, read_config, read_source
+from helioc.runtime.edge.reading import Host, bundle_of, read_config
 from helioc.runtime.kernel.netlink import Address, Link
 from helioc.runtime.liveness.settings import Liveness
 from helioc.runtime.loading.ports import Wanted
+from helioc.runtime.reading import read_source
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from linx_maps import HP, bundle
