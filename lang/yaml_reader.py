@@ -46,16 +46,18 @@ class YamlReader(ABC):
         text, start = self.source.text, self.source.span(0, 0)
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.MarkedYAMLError as error:
+        except (yaml.MarkedYAMLError, RecursionError) as error:
+            if (deep := too_deep(text, self.DEEPEST)) is not None:
+                at, problem = deep
+                self.found.add(self._misshapen(self.source.span(at, at + 1), problem))
+                return None
+            assert isinstance(error, yaml.MarkedYAMLError)  # RecursionError is of what is deep
             mark = error.problem_mark or error.context_mark
             at = min(mark.index, len(text)) if mark else 0
             problem = error.problem or "cannot be read"
             if problem == "but found another document":
                 problem = self.SECOND
             self.found.add(self._no_yaml(self.source.span(at, at + 1), problem))
-        except RecursionError:
-            at, problem = too_deep(text, self.DEEPEST)
-            self.found.add(self._misshapen(self.source.span(at, at + 1), problem))
         except (yaml.YAMLError, ValueError) as error:
             self.found.add(self._no_yaml(start, str(error).splitlines()[0]))
         else:

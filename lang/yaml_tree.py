@@ -25,16 +25,19 @@ def misshapen(root: yaml.Node, deepest: int) -> tuple[yaml.Node, str] | None:
     return None if found is None else (found, f"is nested more than {deepest} deep")
 
 
-def too_deep(text: str, deepest: int) -> tuple[int, str]:
-    """Where a text that cannot be composed for its depth becomes too deep, and what to say."""
-    depth, at = 0, 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > deepest and event.start_mark is not None:
-            at = event.start_mark.index
-            break
-    return at, f"is nested more than {deepest} deep"
+def too_deep(text: str, deepest: int) -> tuple[int, str] | None:
+    """Where a text that cannot be composed becomes too deep, and what to say; None where it is
+    otherwise wrong."""
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > deepest and event.start_mark is not None:
+                return event.start_mark.index, f"is nested more than {deepest} deep"
+    except yaml.YAMLError:
+        pass
+    return None
 
 
 def _within_itself(root: yaml.Node) -> yaml.Node | None:
