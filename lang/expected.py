@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import faults
+from . import faults, habits
 from .diagnostics import Diagnostic
 from .frozen import Frozen
 from .lexer import Token, span
@@ -67,7 +67,7 @@ class Place(Frozen):
 
 def explain(place: Place) -> Diagnostic:
     """The one diagnostic for what stands at `place`."""
-    return _planned(place) or _misspelt(place) or _reserved(place) or _plain(place)
+    return _planned(place) or _habit(place) or _misspelt(place) or _reserved(place) or _plain(place)
 
 
 def _planned(place: Place) -> Diagnostic | None:
@@ -87,6 +87,19 @@ def _planned(place: Place) -> Diagnostic | None:
         or planned(place.span(at, 2), "sign")
         or next(filter(None, (planned(place.span(i), "condition") for i in inside)), None)
     )
+
+
+def _habit(place: Place) -> Diagnostic | None:
+    """A word of another language, read as a name: there, or in front of it or of a bracket."""
+    if "block" not in place.rules:
+        return None
+    at = place.index
+    near = [at - 1, *[at - 2] * (place.tokens[at - 1].text == "("), *[at] * (not place.token.first)]
+    word = next((i for i in near if place.tokens[i].text in habits.WORDS), None)
+    if word is None:
+        return None
+    where = place.span(word)
+    return faults.misspelt(where, where.text, habits.WORDS[where.text])
 
 
 def _misspelt(place: Place) -> Diagnostic | None:
@@ -111,6 +124,8 @@ def _reserved(place: Place) -> Diagnostic | None:
         return None
     if token.first or token.kind in ("and", "or", "is", "gives"):
         return None  # more likely that something is missing before it
+    if _hint(place):
+        return None
     return faults.reserved(span(place.source, token), in_words(place.rule, place.wanted))
 
 
@@ -155,13 +170,10 @@ def in_words(rule: str, wanted: set[str]) -> str:
 
 def _hint(place: Place) -> str:
     token = place.token
-    before = place.tokens[place.index - 1].text if place.index else ""
-    if token.kind == "=" and before == "=":
-        return "a comparison is written with one `=`"
-    if token.kind == "&" and before == "&":
-        return "write `and`"
-    if token.kind == "|":
-        return "write `or`" if before == "|" else ""
+    for first in (place.index - 1, place.index):
+        pair = " ".join(t.kind for t in place.tokens[max(0, first) : first + 2])
+        if pair in habits.SIGNS:
+            return habits.SIGNS[pair]
     if token.kind == "import":
         return "imports stand at the beginning of the file"
     if place.rule == "file" and token.text in ("ie", "rule", "stage", "parser", "action", "ports"):

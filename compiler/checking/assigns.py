@@ -69,7 +69,8 @@ def _target(
     field = node.header.field(value.expr.field)
     why = _why_not(program, node, field, state)
     if why is not None:
-        program.report(faults_changes.not_assigned(path.span, path.text, why, field.span))
+        derived = isinstance(field.default, model.Derived)
+        program.report(faults_changes.not_assigned(path.span, path.text, why, field.span, derived))
         return None
     index = value.expr.index if isinstance(value.expr, model.Item) else None
     if not (isinstance(index, model.Const) and index.value):  # no more than the last is an address

@@ -18,13 +18,16 @@ def no_link(span: Span, push: str) -> Diagnostic:
     )
 
 
-def not_assigned(span: Span, field: str, why: str, where: Span) -> Diagnostic:
+def not_assigned(
+    span: Span, field: str, why: str, where: Span, derived: bool = False
+) -> Diagnostic:
+    again = "the packet would be another one: pop the header and push it again"
     return error(
         "H0322",
         f"`{field}` cannot be changed in place",
         (span, "assigned here"),
         (where, why),
-        help="the packet would be another one: pop the header and push it again",
+        help="leave it out: it is computed, and follows every change" if derived else again,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...lang import tree
+from ...lang import habits, tree
 from ...lang.diagnostics import Diagnostic, Label, Severity, did_you_mean
 from ...lang.planned import planned
 from ...lang.source import Span
@@ -53,7 +53,7 @@ def unknown(what: str, name: tree.Name, candidates: Iterable[str], otherwise: st
         "H0203",
         f"there is no {sort} `{name.text}`" + (f" of {owner}" if owner else ""),
         (name.span, "not declared"),
-        help=either(near, otherwise),
+        help=either(near, habits.WORDS.get(name.text, otherwise)),
     )
 
 

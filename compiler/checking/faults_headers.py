@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...lang import tree
+from ...lang import habits, tree
 from ...lang.diagnostics import Diagnostic, did_you_mean, listed
 from ...lang.planned import planned
 from ...lang.source import Span
@@ -120,7 +120,10 @@ def no_such_function(name: tree.Name, candidates: list[str]) -> Diagnostic:
         "H0242",
         f"there is no function `{name.text}` here",
         (name.span, f"known here: {', '.join(candidates)}" if candidates else "no functions here"),
-        help=either(did_you_mean(name.text, candidates), "use one of the known functions"),
+        help=either(
+            did_you_mean(name.text, candidates),
+            habits.WORDS.get(name.text, "use one of the known functions"),
+        ),
     )
 
 

@@ -91,12 +91,14 @@ class PacketNames:
         if node is None:
             return None
         if len(path.parts) != 2:
+            last = path.parts[-1].text
+            known = any(f.name == last for f in node.header.fields)
             self.found.add(
                 faults_headers.wrong_kind(
                     path.span,
                     "a node" if len(path.parts) == 1 else "a longer path",
                     "one of its fields",
-                    help=f"write `{node.name}.FIELD`",
+                    help=f"write `{node.name}.{last if known else 'FIELD'}`",
                 )
             )
             return None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helioc.lang import faults
+from helioc.lang import faults, habits
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.expected import HARD
 from helioc.lang.parser import LARGEST_FILE, MOST_TOKENS, parse, read
@@ -44,6 +44,46 @@ CASES = {
     "H0101-late-import": "header h { x : u8 }\nimport std.ip\n",
     "H0101-outside": "header h { x : u8 }\nrule PDR [64k] { counts packets }\n",
     "H0101-several": LINES % "fnd PDR\n    user.tos 3\n    pop 7\n    forward a\n    drop",
+    "H0101-habits-of-c": LINES
+    % """if a || b { drop }
+    a.b++
+    a.b--
+    for i in 0..4 { drop }
+    while a { drop }
+    loop { drop }
+    break
+    goto t
+    switch a.b { drop }
+    return drop""",
+    "H0101-habits-of-xdp": LINES
+    % """XDP_ABORTED
+    XDP_DROP
+    XDP_PASS
+    XDP_REDIRECT
+    XDP_TX
+    redirect a.b
+    exit
+    continue
+    send_back""",
+    "H0101-habits-of-p4": LINES
+    % """R.apply()
+    if R.apply().hit { drop }
+    if hdr.a.isValid() { drop }
+    hdr.a.setInvalid()
+    hdr.a.setValid()
+    mark_to_drop()
+    packet.extract(hdr.a)
+    accept
+    reject""",
+    "H0101-habits": LINES
+    % """if a.b is not local { drop }
+    if a.b = 10.0.0.0/8 { drop }
+    forward P via 10.0.0.2
+    drop()
+    pass()
+    count(c)
+    match a.b { A => drop
+      _ => }""",
     "H0102-block": LINES % "if user { pass\n    find PDR",
     "H0102-argument": LINES % "if hash(user.src { pass }",
     "H0102-index": DECLARED % "rule PDR [64k { counts packets }",
@@ -131,6 +171,19 @@ def test_every_code_is_explained_and_shown() -> None:
     used = set(re.findall(r'"(H01\d\d)"', Path(faults.__file__).read_text()))
     assert used == set(faults.EXPLANATIONS)
     assert used - {"H0109", "H0110", "H0111"} == {name[:5] for name in CASES}
+
+
+def test_habits_are_shown() -> None:
+    """All of them, but for four words that are read as a value: see check/cases."""
+    found = [d for text in CASES.values() for d in found_in(text)]
+    assert set(habits.SIGNS.values()) <= {d.help for d in found}
+    words = {d.span.text for d in found if d.span and d.help == habits.WORDS.get(d.span.text)}
+    assert habits.WORDS.keys() - words == {"false", "null", "true", "valid"}
+
+
+def test_words_of_other_languages_may_be_names() -> None:
+    lines = "\n".join(f"    if {word}.{word} = 1 {{ {word}({word}) }}" for word in habits.WORDS)
+    assert found_in(f"pipeline p {{\n  stage s {{\n{lines}\n  }}\n}}\n") == []
 
 
 def test_the_language_page_names_what_is_not_there_yet() -> None:
