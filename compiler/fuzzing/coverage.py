@@ -67,14 +67,20 @@ class Coverage:
         self._hooks = _hooks(pipeline)
 
     def summary(self) -> list[str]:
-        """Lines: how much was reached, then what was not, each with its file and line."""
+        """Lines: how much was reached, then what was not, each with its file and line. Of what
+        stands behind these there is a number only."""
         statements = {point.key for point in self._points}
-        done = len(statements & self._reached.statements) + len(self._reached.edges)
+        done = len(statements & self._reached.statements)
+        done += len(self._edges.keys() & self._reached.edges)
         done += len(self._hooks & self._reached.hooks)
         total = len(statements) + len(self._edges) + len(self._hooks)
         head = f"reached {done:,} of {total:,} statements, hits, misses, edges and hooks"
         missing = self.unreached()
-        return [head, *(["never reached:"] if missing else []), *(f"  {line}" for line in missing)]
+        if not missing:
+            return [head]
+        behind = total - done - len(missing)
+        more = f" ({behind:,} more {'stands' if behind == 1 else 'stand'} behind these)"
+        return [head, f"never reached{more if behind else ''}:", *(f"  {line}" for line in missing)]
 
     def unreached(self) -> list[str]:
         """What no packet reached. Of statements one after the other, the first; what is behind an

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -79,17 +80,23 @@ def watch(tmp_path: Path) -> Path:
     return path
 
 
-def unreached(path: Path, *packets: Packet, block: str = "192.0.2.1") -> list[str]:
-    """After these packets, without the file's folder."""
+def coverage(path: Path, *packets: Packet, block: str = "192.0.2.1") -> Coverage:
+    """After these packets."""
     fuzzed, reached = Fuzzed(check_file(path)), Reached()
     environment = fuzzed.world.environment
     book = new_book(fuzzed.manifest, environment)
-    request = parse_request(Source("rules", f"create BLOCK 1 [(src_ip, u32, {block})]"))
-    book.commit(book.plan(read_again(request)))
+    if any(rule.name == "BLOCK" for rule in fuzzed.manifest.rules):
+        request = parse_request(Source("rules", f"create BLOCK 1 [(src_ip, u32, {block})]"))
+        book.commit(book.plan(read_again(request)))
     interpreter = Interpreter(fuzzed.pipeline, environment, reached)
     for packet in packets:
         interpreter.run(book, bytes(packet), 1)
-    lines = Coverage(fuzzed.pipeline, reached).unreached()
+    return Coverage(fuzzed.pipeline, reached)
+
+
+def unreached(path: Path, *packets: Packet, block: str = "192.0.2.1") -> list[str]:
+    """After these packets, without the file's folder."""
+    lines = coverage(path, *packets, block=block).unreached()
     return [line.replace(f"{path.parent}/", "") for line in lines]
 
 
@@ -152,7 +159,28 @@ def test_how_much_was_reached() -> None:
     lines = Coverage(pipeline, Reached()).summary()
     assert lines[0].startswith("reached 0 of ")
     assert lines[0].endswith(" statements, hits, misses, edges and hooks")
-    assert lines[1] == "never reached:" and lines[2].startswith("  ")
+    assert lines[2].startswith("  ")
+
+
+@pytest.mark.parametrize("packets", [(), (OTHER,), (KNOWN, OTHER), (KNOWN, KNOWN)])
+def test_the_list_and_what_stands_behind_it_are_all(
+    watch: Path, packets: tuple[Packet, ...]
+) -> None:
+    head, never, *listed = coverage(watch, *packets).summary()
+    found = re.fullmatch(r"never reached \((\d+) more stands? behind these\):", never)
+    done, total = map(int, re.findall(r"\d+", head))
+    assert found and done + len(listed) + int(found[1]) == total, (head, never)
+
+
+def test_nothing_stands_behind(tmp_path: Path) -> None:
+    path = tmp_path / "bare.hp"
+    path.write_text(
+        "import std.ethernet, std.ip\npipeline bare {\n  ports a\n"
+        "  parser { ethernet -> ipv4 when type = 0x0800 }\n  default pass\n"
+        "  stage s { pass }\n  run parser -> s\n}\n"
+    )
+    lines = coverage(path, OTHER).summary()
+    assert lines[1:] == ["never reached:", "  hook malformed"]
 
 
 def refusal(path: Path) -> tuple[str, str, list[int]]:
@@ -197,7 +225,7 @@ def test_it_is_said_beside_the_agreement(watch: Path) -> None:
     done = CliRunner().invoke(cli, ["fuzz", str(watch), "--packets", "1"])
     lines = done.output.splitlines()
     assert done.exit_code == 0 and "interpreter and kernel agree" in lines[0]
-    at = lines.index("never reached:")
+    at = next(i for i, line in enumerate(lines) if line.startswith("never reached"))
     assert lines[at - 1].startswith("reached ")
     assert any(line.startswith(f"  {watch}:") for line in lines[at:]), done.output
 
