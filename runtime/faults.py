@@ -395,5 +395,10 @@ def not_routing(interface: str, span: Span | None) -> Diagnostic:
 
 
 def no_such_rule(words: str, have: Iterable[str]) -> Diagnostic:
-    help_ = did_you_mean(words, [h for h in have if h]) or "`helioctl show` lists the rules"
+    """`words`: `KIND`, `KIND ID`, `KIND NAME` or `NAME`. `have`: kinds and names that there are."""
+    have = [name for name in have if name]
+    first, _, which = words.partition(" ")
+    kind = next((name for name in have if which and name.lower() == first.lower()), "")
+    near = did_you_mean(which if kind else first, [name for name in have if name != kind])
+    help_ = near or f"`{f'helioctl show {kind}'.rstrip()}` lists the rules"
     return Diagnostic("H0743", f"there is no rule `{words}`", (), help_)

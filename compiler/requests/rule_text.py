@@ -120,6 +120,8 @@ def _within(
     if target is not None and target.owner == rule.sequence:
         item = rule_item(target, kinds, book, nested=True)
         return item._replace(items=(*item.items, *weight))
+    if target is not None and target.name:
+        return RuleItem(reference.kind, None, target.name, weight, bool(weight))
     return RuleItem(reference.kind, reference.id, None, weight, bool(weight))
 
 

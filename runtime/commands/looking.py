@@ -44,8 +44,9 @@ def show(target: Target, rule: tuple[str, ...], as_json: bool) -> None:
         shown = control.rules(which)
         measured = _measured(control, manifest, shown, bool(which.kind or which.name))
         if not shown and (which.id or which.name):
-            names = [r.name for r in control.rules(Meant())]
-            raise refused(no_such_rule(words, [*kinds, *states, *names]))
+            names = [] if which.id else [r.name for r in control.rules(Meant(which.kind))]
+            more = [] if which.kind else states
+            raise refused(no_such_rule(words, [*kinds, *more, *names]))
     say_json(rule_json(shown, measured)) if as_json else click.echo(rule_rows(shown, measured))
 
 

@@ -28,7 +28,8 @@ def status_text(view: StatusView, agent_here: bool, now: float) -> str:
     if view.certificates:
         rows = [(c.name, c.subject, _day(c.ends), _left(c.ends - now)) for c in view.certificates]
         parts.append(table(("certificate", "subject", "ends", "left"), rows, frozenset()))
-    parts += ["\n".join(_about_pipeline(each, now)) for each in view.pipelines]
+    alone = view.agent is None and not agent_here
+    parts += ["\n".join(_about_pipeline(each, now, alone)) for each in view.pipelines]
     if not view.pipelines:
         parts.append("no pipeline is loaded")
     return "\n\n".join(parts)
@@ -59,7 +60,8 @@ def _about_agent(view: StatusView, agent_here: bool, now: float) -> Iterator[str
         yield f"         {found.code}: {found.title}"
 
 
-def _about_pipeline(view: PipelineView, now: float) -> Iterator[str]:
+def _about_pipeline(view: PipelineView, now: float, alone: bool) -> Iterator[str]:
+    """`alone`: no agent runs here."""
     about = f"{view.name}  {health(view)['state']}"
     if view.program:  # empty of one that could not be restored, or read
         about += (f", revision {view.revision:,}, release {view.release}, {view.program} "
@@ -69,6 +71,8 @@ def _about_pipeline(view: PipelineView, now: float) -> Iterator[str]:
     rules = [(r.kind, f"{r.rules:,}", f"{r.capacity:,}") for r in view.rules]
     yield from _table(_PORTS, [_port(port) for port in view.ports], range(4, 10))
     yield from _table(_OVERLAYS, rows, range(3, 6))
+    if alone and not view.holder and any(each.quality is None for each in view.overlays):
+        yield "  not measured: the agent (`heliod`) probes overlays, and none runs here"
     yield from _table(("kind", "rules", "of"), rules, range(1, 3))
     states = [(s.state, f"{s.entries:,}", f"{s.capacity:,}") for s in view.states]
     yield from _table(("state", "entries", "of"), states, range(1, 3))

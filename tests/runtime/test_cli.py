@@ -145,6 +145,7 @@ def test_packed_rules_are_pushed(ctl: Ctl) -> None:
     assert "H0742" in ctl("pack", "bundle", "bad.csv", status=1)
     (at / "lbr.csv").write_text("tos\n8\n")
     assert "H0470" in ctl("pack", "bundle", "lbr.csv", status=1)  # as `push` says
+    assert "`helioctl show FAR` lists the rules" in ctl("show", "FAR", "99", status=1)
     for words in ("PDR 1 2", "LAN WAN1"):
         assert "H0743" in ctl("show", *words.split(), status=1)
     assert "H0742" in ctl("metrics", "--rules", "PDRR", status=1)

@@ -10,6 +10,7 @@ from helioc.compiler.requests.rulebook import RuleBook
 from helioc.compiler.requests.rules import Reference
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
+from helioc.runtime.faults import no_such_rule
 from helioc.runtime.looking.report import (
     Entry,
     Shown,
@@ -27,6 +28,20 @@ VALUES = (
     ("out", "LAN"), ("six", "2001:db8::1"),
 )  # fmt: skip
 TYPES = {"mac": "mac", "vlan": "u12", "host": "ip4", "wide": "u64", "out": "port", "six": "ip6"}
+
+
+def test_which_rule_may_have_been_meant() -> None:
+    """Never the kind that was named."""
+    have = ["FAR", "PDR", "OVERLAY", "GRE-WAN1", ""]
+    for words, says in (
+        ("FAR 99", "`helioctl show FAR` lists the rules"),
+        ("far 99", "`helioctl show FAR` lists the rules"),
+        ("OVERLAY GRE-WAN9", "did you mean `GRE-WAN1`?"),
+        ("GRE-WAN9", "did you mean `GRE-WAN1`?"),
+        ("FRA 7", "did you mean `FAR`?"), ("FRA", "did you mean `FAR`?"),
+        ("x", "`helioctl show` lists the rules"),
+    ):  # fmt: skip
+        assert no_such_rule(words, have).help == says, words
 
 
 def state(*more: str) -> State:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -273,6 +274,20 @@ def test_what_cannot_be_seen() -> None:
     damaged = PipelineView("edge", "", "", 0, 0, [], [], [], findings=[finding])
     lines = status_text(StatusView(None, None, [], [damaged]), False, NOW).splitlines()
     assert "edge  degraded" in lines and any(line.startswith("  H0778: ") for line in lines)
+
+
+def test_why_overlays_are_not_measured() -> None:
+    """Without an agent, and only then: an agent knows which it does not probe."""
+    why = "  not measured: the agent (`heliod`) probes overlays, and none runs here"
+    unmeasured = pipeline(overlays=[Overlay("OVERLAY", 1, "A", None)])
+    measured = pipeline(overlays=[Overlay("OVERLAY", 1, "A", Quality("dead", sent=3, since=NOW))])
+    assert why in status_text(StatusView(None, None, [], [unmeasured]), False, NOW).splitlines()
+    for view, agent_here in (
+        (status_of(unmeasured), False), (StatusView(None, None, [], [unmeasured]), True),
+        (StatusView(None, None, [], [measured]), False),
+        (StatusView(None, None, [], [replace(unmeasured, holder=17)]), False),
+    ):  # fmt: skip
+        assert why not in status_text(view, agent_here, NOW)
 
 
 def test_durations() -> None:
