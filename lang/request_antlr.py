@@ -56,7 +56,7 @@ _WANTED = {
 
 
 class SyntaxFault(Exception):
-    """The change is not in the grammar. `index` counts all of the request's tokens."""
+    """The entry is not in the grammar. `index` counts all of the request's tokens."""
 
     def __init__(self, index: int, rule: str, expected: str) -> None:
         super().__init__(expected)
@@ -93,19 +93,20 @@ def _expected(parser: Any, rule: str) -> str:
     return "`,` or the end of the change" if rule == "oneChange" else "a rule or an element"
 
 
-def parse_change(found: Tokens, start: int, end: int) -> ParserRuleContext:
-    """The tree of one change; its tokens count from 0. Raises `SyntaxFault`."""
+def parse_entry(found: Tokens, verb: int, start: int, end: int) -> ParserRuleContext:
+    """The tree of a change that has one entry, tokens [start, end): the verb is token 0, the
+    entry's count from 1. Raises `SyntaxFault`."""
     made: list[Any] = []
-    for i in range(start, end):
+    for number, i in enumerate((verb, *range(start, end))):
         token = CommonToken(type=TYPES[found.kinds[i]])
         token.text = found.texts[i]
-        token.tokenIndex = i - start
+        token.tokenIndex = number
         made.append(token)
     last = CommonToken(type=Token.EOF)
-    last.text, last.tokenIndex = "", end - start
+    last.text, last.tokenIndex = "", len(made)
     made.append(last)
     parser = RequestParser(CommonTokenStream(ListTokenSource(made)))
     parser._interp.predictionMode = PredictionMode.SLL
     parser.removeErrorListeners()
-    parser.addErrorListener(_Listener(start))
+    parser.addErrorListener(_Listener(start - 1))
     return parser.oneChange().change()

@@ -1,35 +1,45 @@
 """Text to a request. Raises `Refused` with every syntax error, one a change.
 
-The grammar is `Request.g4`. ANTLR needs about a millisecond for a change, so it parses each *shape*
-(the kinds of a change's tokens) once, to a recipe that says which token goes where; a change of a
-known shape only fills the recipe in. A shape that comes again as a whole request gets an expression
-that takes its text apart at once.
+The grammar is `Request.g4`. ANTLR needs about a millisecond for a rule, so it parses each *shape*
+(the kinds of the tokens of a change's entry) once, to a recipe that says which token goes where; an
+entry of a known shape only fills the recipe in. A change that comes again in the same shapes as a
+whole request gets an expression that takes its text apart at once.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .diagnostics import Diagnostic, Label, Refused, did_you_mean
+from .diagnostics import Diagnostic, Refused
 from .request import IE, Change, Form, Operation, Request, RuleItem, unquoted
-from .request_tokens import BAD, STRAY, VERBS, Tokens, expression_of, tokens
-from .source import Source, Span
+from .request_faults import (
+    DEPTH,
+    ERRORS_SHOWN,
+    LONGEST,
+    empty,
+    index,
+    no_verb,
+    span,
+    syntax,
+    too_deep,
+    too_long,
+    unreadable,
+)  # fmt: skip
+from .request_tokens import BAD, STRAY, Tokens, expression_of, tokens
+from .source import Source
 
-#: Brackets within brackets; a rule in a rule in a rule is three.
-DEPTH = 16
 #: Shapes kept; a controller has a dozen.
 _SHAPES_KEPT = 1024
 #: Of those that came twice as a request of their own: tried one by one.
 _EXPECTED_KEPT = 16
-_ERRORS_SHOWN = 20
 
 _OPERATIONS: dict[str, Operation] = {
     "c": "create", "u": "update", "d": "delete", "r": "replace",
 }  # fmt: skip
+_MARKS = re.compile(r"[][(),]")
 _FORMS: dict[str, Form] = {"/": "prefix", "&": "mask", "-": "range"}
 
 
@@ -60,9 +70,12 @@ class _RuleRecipe(NamedTuple):
     items: tuple[_RuleRecipe | _IERecipe, ...]
 
 
+#: Of an entry; its tokens count from 1.
 _Recipe = tuple[_RuleRecipe | _IERecipe, ...]
+#: Of a change: the number of tokens before those of each entry, and its recipe.
+_Recipes = list[tuple[int, _Recipe]]
 _shapes: dict[str, _Recipe] = {}
-_expected: list[tuple[re.Pattern[str], str, _Recipe]] = []
+_expected: list[tuple[re.Pattern[str], str, _Recipes]] = []
 
 
 def parse_request(source: Source, *, cached: bool = True) -> Request:
@@ -70,49 +83,53 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
     if cached and (known := _known(source)) is not None:
         return known
     found = tokens(source)
-    errors: list[Diagnostic] = list(_unreadable(source, found))
+    errors: list[Diagnostic] = list(unreadable(source, found))
     changes: list[Change] = []
     for start, end in _changes(source, found, errors):
-        shape = found.kinds[start:end]
-        if not cached or (recipe := _shapes.get(shape)) is None:
-            if any(start <= _index(found, e) < end for e in errors):
-                continue
-            parsed = _parse(source, found, start, end)
-            if isinstance(parsed, Diagnostic):
-                errors.append(parsed)
-                if len(errors) >= _ERRORS_SHOWN:
+        if any(start <= index(found, e) < end for e in errors):
+            continue
+        again, recipes = True, list[tuple[int, _Recipe]]()
+        for first, last in _entries(found.kinds, start + 1, end):
+            shape = found.kinds[first:last]
+            if not cached or (recipe := _shapes.get(shape)) is None:
+                parsed = _parse(source, found, start, first, last, end)
+                if isinstance(parsed, Diagnostic):
+                    errors.append(parsed)
                     break
-                continue
-            recipe = parsed
-            if len(_shapes) >= _SHAPES_KEPT:
-                _shapes.clear()
-            _shapes[shape] = recipe
-        elif not changes and end == len(found.kinds):
-            _expect(shape, recipe)
-        changes.append(_fill(recipe, found, start))
+                again, recipe = False, parsed
+                if len(_shapes) >= _SHAPES_KEPT:
+                    _shapes.clear()
+                _shapes[shape] = recipe
+            recipes.append((first - start - 1, recipe))
+        else:
+            if again and not changes and end == len(found.kinds):
+                _expect(found.kinds[start:end], recipes)
+            changes.append(_fill(recipes, found, start))
+        if len(errors) >= ERRORS_SHOWN:
+            break
     if errors:
         errors.sort(key=lambda d: d.span.start if d.span else 0)
-        raise Refused(errors[:_ERRORS_SHOWN])
+        raise Refused(errors[:ERRORS_SHOWN])
     if not changes:
-        raise Refused([_empty(source)])
+        raise Refused([empty(source)])
     return Request(tuple(changes), source)
 
 
 def _known(source: Source) -> Request | None:
     """A request of one change whose shape is expected: a single expression takes it apart."""
-    for expression, shape, recipe in _expected:
+    for expression, shape, recipes in _expected:
         match = expression.fullmatch(source.text)
         if match is not None:
             starts, ends = zip(*match.regs[1:], strict=True)
             found = Tokens(shape, match.groups(), starts, ends)
-            return Request((_fill(recipe, found, 0),), source)
+            return Request((_fill(recipes, found, 0),), source)
     return None
 
 
-def _expect(shape: str, recipe: _Recipe) -> None:
+def _expect(shape: str, recipes: _Recipes) -> None:
     expression = expression_of(shape)
     if expression is not None:
-        _expected.append((expression, shape, recipe))
+        _expected.append((expression, shape, recipes))
         del _expected[:-_EXPECTED_KEPT]
 
 
@@ -122,18 +139,31 @@ def _changes(source: Source, found: Tokens, errors: list[Diagnostic]) -> Iterato
     verbs = [i for i, kind in enumerate(kinds) if kind in _OPERATIONS]
     before = next((i for i, kind in enumerate(kinds) if kind != ";"), len(kinds))
     if before < (verbs[0] if verbs else len(kinds)) and kinds[before] not in (BAD, STRAY):
-        errors.append(_no_verb(source, found, before))
+        errors.append(no_verb(source, found, before))
     for start, end in pairwise([*verbs, len(kinds)]):
         while kinds[end - 1] == ";":
             end -= 1
         yield start, end
 
 
-def _fill(recipe: _Recipe, found: Tokens, base: int) -> Change:
+def _entries(kinds: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the entries' tokens begin and end: commas part them, but for those in brackets."""
+    depth, first = 0, start
+    for mark in _MARKS.finditer(kinds, start, end):
+        kind = mark[0]
+        if kind == ",":
+            if depth == 0:
+                yield first, mark.start()
+                first = mark.end()
+        else:
+            depth += 1 if kind in "[(" else -1
+    yield first, end
+
+
+def _fill(recipes: _Recipes, found: Tokens, base: int) -> Change:
     at = (found.starts[base], found.ends[base])
-    return Change(
-        _OPERATIONS[found.kinds[base]], tuple([_item(r, found, base) for r in recipe]), at
-    )
+    items = [_item(item, found, base + before) for before, recipe in recipes for item in recipe]
+    return Change(_OPERATIONS[found.kinds[base]], tuple(items), at)
 
 
 def _item(recipe: _RuleRecipe | _IERecipe, found: Tokens, base: int) -> RuleItem | IE:
@@ -177,19 +207,24 @@ def number(text: str) -> int:
 # ---- the grammar ----------------------------------------------------------------------------
 
 
-def _parse(source: Source, found: Tokens, start: int, end: int) -> _Recipe | Diagnostic:
-    """The recipe of the change in tokens [start, end), or what is wrong with it."""
+def _parse(
+    source: Source, found: Tokens, verb: int, start: int, end: int, stop: int
+) -> _Recipe | Diagnostic:
+    """The recipe of the entry in tokens [start, end), or what is wrong with it. The change begins
+    with `verb` and goes to `stop`."""
+    if end - start > LONGEST:
+        return too_long(source, found, start, end)
     depth = 0
     for i in range(start, end):
         depth += {"[": 1, "]": -1}.get(found.kinds[i], 0)
         if depth > DEPTH:
-            return _too_deep(_span(source, found, i))
-    from .request_antlr import SyntaxFault, parse_change
+            return too_deep(span(source, found, i))
+    from .request_antlr import SyntaxFault, parse_entry
 
     try:
-        tree = parse_change(found, start, end)
+        tree = parse_entry(found, verb, start, end)
     except SyntaxFault as fault:
-        return _syntax(source, found, end, fault.index, fault.rule, fault.expected)
+        return syntax(source, found, stop, fault.index, fault.rule, fault.expected)
     return tuple(_list_recipe(tree.list_()))
 
 
@@ -239,120 +274,3 @@ def _ie_recipe(element: Any) -> _IERecipe:
         last=element.stop.tokenIndex,
         more=tuple(literal.start.tokenIndex for literal in element.literal()),
     )
-
-
-# ---- what may be wrong ----------------------------------------------------------------------
-
-
-def _span(source: Source, found: Tokens, index: int) -> Span:
-    if index >= len(found.starts):
-        end = len(source.text.rstrip())
-        return source.span(max(0, end - 1), end)
-    return source.span(found.starts[index], found.ends[index])
-
-
-def _index(found: Tokens, diagnostic: Diagnostic) -> int:
-    return bisect_left(found.starts, diagnostic.span.start) if diagnostic.span else -1
-
-
-def _unreadable(source: Source, found: Tokens) -> Iterator[Diagnostic]:
-    if BAD not in found.kinds and STRAY not in found.kinds:
-        return
-    shown = 0
-    for i, kind in enumerate(found.kinds):
-        if kind not in (BAD, STRAY) or shown >= _ERRORS_SHOWN:
-            continue
-        shown += 1
-        if kind == BAD:
-            title, help_ = (
-                f"`{found.texts[i]}` is neither a number nor an address",
-                (
-                    "numbers are decimal or 0x…, addresses 10.0.0.1; "
-                    'a name that begins with a digit stands in quotes: "1st"'
-                ),
-            )
-        elif found.texts[i] == '"':
-            title, help_ = "this quote is not closed", 'a name in quotes ends on its line: "my WAN"'
-        else:
-            title = f"{_spoken(found.texts[i])} has no meaning in a request"
-            help_ = 'a name with other characters stands in quotes: "Zürich"'
-        yield Diagnostic("H0401", title, (Label(_span(source, found, i)),), help_)
-
-
-def _spoken(character: str) -> str:
-    """Octets of the command line that are no UTF-8 come as surrogates: PEP 383."""
-    if "\udc80" <= character <= "\udcff":
-        return f"the byte {ord(character) & 0xFF:#04x}"
-    return f"the character {character!r}"
-
-
-def _empty(source: Source) -> Diagnostic:
-    return Diagnostic(
-        "H0404",
-        "the request is empty",
-        (Label(source.span(0, min(1, len(source.text))), "nothing is asked for here"),),
-        "say for example: create FAR [(action, u8, DROP)]",
-    )
-
-
-def _no_verb(source: Source, found: Tokens, index: int) -> Diagnostic:
-    word = found.texts[index]
-    help_ = did_you_mean(word, VERBS) or "say for example: create FAR [(action, u8, DROP)]"
-    label = Label(_span(source, found, index), "expected create, update, delete or replace")
-    return Diagnostic("H0405", f"`{word}` is nothing a request can do", (label,), help_)
-
-
-def _verb_behind_verb(source: Source, found: Tokens, index: int) -> Diagnostic:
-    """`create create PDR …`, where `index` is the second."""
-    one, two = found.texts[index - 1 : index + 1]
-    title = f"no rule stands between `{one}` and `{two}`"
-    place = _span(source, found, index - 1).to(_span(source, found, index))
-    help_ = f"a change begins with one of create, update, delete and replace: leave out `{one}`"
-    return Diagnostic("H0402", title, (Label(place, "two verbs in a row"),), help_)
-
-
-def _too_deep(span: Span) -> Diagnostic:
-    return Diagnostic(
-        "H0403",
-        f"rules are nested more than {DEPTH} deep",
-        (Label(span, "one bracket too many"),),
-        "a rule of another kind may stand within a rule; close the brackets before the next one",
-    )
-
-
-_FORM_OF_IE = "an element is (type, length, value), for example (tos, u8, 184)"
-_FORM_OF_RULE = (
-    "a rule has its items in [ ], parted by commas: FAR 1 [(action, u8, DROP)]; or behind a colon: "
-    "LBR: FAR 1, FAR 2"
-)
-_HELP = {
-    "element": _FORM_OF_IE,
-    "type": _FORM_OF_IE,
-    "length": "lengths are u8, u16, u32, u64 (u48 for MAC, u128 for IPv6 addresses)",
-    "value": "a value is a number, an address or a name; prefix /16, mask & 0xfc, range ..2000",
-    "literal": "a value is a number, an address or a name; prefix /16, mask & 0xfc, range ..2000",
-    "block": _FORM_OF_RULE,
-}
-
-
-def _syntax(
-    source: Source, found: Tokens, end: int, index: int, rule: str, expected: str
-) -> Diagnostic:
-    at_end = index >= end
-    verbs = [kind for kind in found.kinds[end - 1 : end + 1] if kind in _OPERATIONS]
-    if at_end and len(verbs) == 2:
-        return _verb_behind_verb(source, found, end)
-    place = _span(source, found, end - 1 if at_end else index)
-    what = "the change ends here" if at_end else f"expected {expected}, not `{found.texts[index]}`"
-    title = f"expected {expected}"
-    if not at_end and found.kinds[index] == ";":
-        while found.kinds[index] == ";":
-            index += 1
-        place = _span(source, found, index)
-        title = f"`{found.texts[index]}` does not begin a change"
-        what = "expected create, update, delete or replace"
-        return Diagnostic(
-            "H0405", title, (Label(place, what),), did_you_mean(found.texts[index], VERBS)
-        )
-    help_ = _HELP.get(rule, _FORM_OF_RULE)
-    return Diagnostic("H0402", title, (Label(place, what),), help_)

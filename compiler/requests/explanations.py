@@ -43,6 +43,11 @@ SPELLING = {
         "creat FAR [(action, u8, DROP)]",
         "create FAR [(action, u8, DROP)]",
     ),
+    "H0406": Explanation(
+        "a rule that is too long",
+        "What stands between two commas of a change, brackets and all, has at most 8,192 words, "
+        "numbers and marks. Where a bracket is not closed, all that follows is within it.",
+    ),
     "H0410": Explanation(
         "unknown kind of rule",
         "The pipeline declares its kinds of rules; `helioctl show` lists them. Case, `-` and "

@@ -129,6 +129,16 @@ def test_a_known_shape_reads_like_a_new_one(parts: list[str], data: st.DataObjec
     assert outcome(text, True) == outcome(text, False) == outcome(text, True)
 
 
+def test_a_bracket_that_is_not_closed_in_a_long_request() -> None:
+    """All that follows is within it; it is found without the grammar."""
+    text = "create FAR 1 [(action, u8, DROP), FAR [(a, u8, 1)" + ", FAR [(a, u8, 1)]" * 2000 + "]"
+    with pytest.raises(Refused) as error:
+        parse_request(Source("request", text))
+    (found,) = error.value.diagnostics
+    assert found.code == "H0406" and "8192" in found.title
+    assert found.span is not None and (found.span.start, found.span.end) == (13, 14)
+
+
 @settings(max_examples=1500, deadline=None)
 @given(st.sampled_from(SAMPLES), st.data())
 def test_mutated_requests(text: str, data: st.DataObject) -> None:

@@ -147,7 +147,7 @@ def test_every_code_is_explained() -> None:
                 used |= set(re.findall(r'"(H04\d\d)"', path.read_text()))
     assert used == set(EXPLANATIONS)
     warnings = {"H0426", "H0432", "H0463", "H0464"}
-    assert {*warnings, "H0444", "H0454", *CARRIERS} == set(EXPLANATIONS) - set(EXAMPLES)
+    assert {*warnings, "H0406", "H0444", "H0454", *CARRIERS} == set(EXPLANATIONS) - set(EXAMPLES)
 
 
 def test_a_warning_of_a_request_without_places() -> None:
