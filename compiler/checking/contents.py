@@ -69,9 +69,9 @@ class Contents:
     ) -> None:
         self.header, self.said, self.written, self.never = header, said, written, never
 
-    def but_for(self, name: str, number: int) -> Contents:
-        """The same with another number in a field."""
-        said = {**self.said, name: (number, number)}
+    def but_for(self, name: str, within: Interval) -> Contents:
+        """The same with other numbers in a field."""
+        said = {**self.said, name: within}
         return Contents(self.header, said, self.written, self.never)
 
     def of(self, name: str) -> Interval:
@@ -163,6 +163,30 @@ def _may_lie(low: int, high: int, bits: Bits) -> bool:
     """Whether one of the numbers that they may be lies between these."""
     low, high = max(low, bits.interval[0]), min(high, bits.interval[1])
     return low <= high and guards.least_at(low, bits.value, bits.known) <= high
+
+
+def decided(contents: Contents, tests: Iterable[model.Test], most: int) -> list[Contents]:
+    """The ways in which each of these tests holds or does not, as far as ranges of its field decide
+    it; the contents alone if there would be more than `most`."""
+    ways = [contents]
+    for test in tests:
+        if (
+            test.ahead
+            or test.mask is not None
+            or not contents.has(contents.header.field(test.field))
+        ):
+            continue
+        ways = [w for way in ways for w in _divided(way, test)]
+        if len(ways) > most:
+            return [contents]
+    return ways
+
+
+def _divided(contents: Contents, test: model.Test) -> list[Contents]:
+    low, high = within = contents.of(test.field)
+    inside = [(max(a, low), min(b, high)) for a, b in test.ranges if a <= high and low <= b]
+    parts = (*inside, *guards.without((within,), test.ranges))
+    return [contents.but_for(test.field, part) for part in parts] if len(parts) > 1 else [contents]
 
 
 def holds(condition: model.Condition, contents: Contents) -> bool | None:

@@ -13,6 +13,7 @@ from . import faults_stages as faults
 from .changes import Changed
 from .flow import Bound, Fact, Scope, State, bind, unbind
 from .names import RESERVED
+from .ranges import Facts, one_of
 from .stage_names import Program, StageNames
 
 #: Checks the block of an arm: what it becomes, and the packets that fall out of its end.
@@ -119,7 +120,9 @@ def _match_value(
             program.report(faults.arm_binding(arm.binding, arm.pattern.text))
         chosen = tuple(values[c] for c in covers)
         fact = Fact(subject.binding, element.name, chosen)
-        made, left = body(arm.body, state, replace(scope, facts=(*scope.facts, fact)))
+        tested = Facts(scope.tested, one_of(subject, chosen))
+        within = replace(scope, facts=(*scope.facts, fact), tested=tested)
+        made, left = body(arm.body, state, within)
         arms.append((chosen, made))
         after |= left
     return Changed(model.MatchValue(subject, tuple(arms), written.span), after)

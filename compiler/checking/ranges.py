@@ -94,6 +94,11 @@ def told(condition: model.Condition | None, holds: bool) -> tuple[model.Compare,
     return ()
 
 
+def one_of(expr: model.Expr, values: Iterable[int]) -> tuple[model.Compare, ...]:
+    """The same where an expression has one of these values."""
+    return told(model.Or(tuple(model.Compare("=", expr, _const(v)) for v in values)), True)
+
+
 def _of_either(ways: list[tuple[model.Compare, ...]]) -> Iterator[model.Compare]:
     """Bounds that hold whichever of the ways it is: each the loosest of theirs."""
     every = [Facts(facts=way) for way in ways]

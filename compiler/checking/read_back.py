@@ -3,10 +3,11 @@ between its headers hold, and the clauses by which these headers are read."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address
-from itertools import pairwise, product, zip_longest
+from itertools import product, zip_longest
 from math import prod
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from .contents import (
     Contents,
     Interval,
     begin_with,
+    decided,
     holds,
     number,
     reckoned,
@@ -38,6 +40,8 @@ MOST_COUNTS = 1_024
 #: Fields that say what ECN is: where a push gives none, it comes from the packet (RFC 6040).
 _ECN = {"tos", "traffic_class", "dscp", "ecn"}
 
+#: The edges that read a header, in each way that it may be.
+Ways = tuple[tuple[model.Edge, ...], ...]
 Counts = dict[model.Expr, int]  # how many values elements hold, by `count(…)`
 
 
@@ -236,39 +240,41 @@ class ReadBack(NamedTuple):
         """Reports what would be read as something else. Returns what the headers hold, in each way
         that may be."""
         graph, names = self.program.checked.graph, [w.element.node for w in self.written]
-        self.roles([*names, *([self.target] if self.target else [])])
         found = []
         for counts in self.every_count():
             contents = tuple(contents_of(w, counts, self.tested) for w in self.written)
             found.append(contents)
             for behind in self.behind or (None,):
+                ways: list[Ways] = []
                 rest = (*contents, *([behind] if behind else []))
                 for source in self.sources:
                     self.edge_in_front(source, rest)
                 for i, (w, following) in enumerate(zip_longest(self.written, self.written[1:])):
                     target = following.element.node if following else self.target
                     if target:
-                        self.edge(w, following, target, rest[i:])
+                        ways.append(self.edge(w, following, target, rest[i:]))
                     front = self.sources if not i else (names[i - 1],)
                     if any(read_edges(graph, source, w.element.node) for source in front):
                         self.clauses(w, contents[i], bool(target))
                         self.elements(w, counts, contents[i])
+                self.roles([*names, self.target], ways)
         return found
 
-    def roles(self, names: list[str]) -> None:
-        """There is a role on which the whole path is read."""
-        left: frozenset[str] | None = None
-        before: model.Edge | None = None
-        for i, (source, target) in enumerate(pairwise(names)):
-            edges = read_edges(self.program.checked.graph, source, target)
-            roles = frozenset[str]().union(*(e.roles for e in edges))
-            if before and left is not None and roles and not left & roles:
-                span, node = self.written[i].span, self.written[i].element.node
-                read = [(e.span, f"on {', '.join(sorted(e.roles))}") for e in (before, edges[0])]
-                self.program.report(faults.no_role_reads(span, node, read[0], read[1]))
-                return
-            if roles:
-                left, before = roles if left is None else left & roles, edges[0]
+    def roles(self, names: list[str], ways: list[Ways]) -> None:
+        """Whatever the headers hold, there is a role on which the whole path is read."""
+        for each in product(*ways):
+            left: frozenset[str] | None = None
+            before: tuple[Span, str] | None = None
+            for i, reading in enumerate(each):
+                if not reading:
+                    continue
+                (edge, *_), roles = reading, frozenset[str]().union(*(e.roles for e in reading))
+                here = edge.span, f"on {', '.join(sorted(roles))}"
+                if before and left is not None and not left & roles:
+                    span, node = self.written[i].span, self.written[i].element.node
+                    self.program.report(faults.no_role_reads(span, node, before, here))
+                    return
+                left, before = roles if left is None else left & roles, here
 
     def every_count(self) -> list[Counts]:
         lists = (items for w in self.written for _, items in w.element.lists)
@@ -296,21 +302,34 @@ class ReadBack(NamedTuple):
 
     def edge(
         self, w: Written, following: Written | None, target: str, rest: tuple[Contents, ...]
-    ) -> None:
-        """`rest`: the header, and what follows it."""
+    ) -> Ways:
+        """`rest`: the header, and what follows it. Returns the edges that surely read it, in each
+        way that it may be; none where that was reported."""
         edges = read_edges(self.program.checked.graph, w.element.node, target)
-        failing = [self.first_failing(e.tests, rest[0], rest[1:]) for e in edges]
-        if not (failing and failing[0] and all(failing)):
-            return
-        test, never = failing[0]
+        ways = self.reading(edges, rest)
+        if all(ways) or not edges:
+            return ways
+        every = [(e, self.first_failing(e.tests, rest[0], rest[1:])) for e in edges]
+        failing = [(edge, *found) for edge, found in every if found]
+        edge, test, never = next((each for each in failing if not each[2]), failing[0])
         if test.ahead:
-            self.report_ahead(w, following, edges[0], failing[0], rest[0], rest[1:])
-            return
+            self.report_ahead(w, following, edge, (test, never), rest[0], rest[1:])
+            return ((),)
 
         def right(contents: Contents) -> bool:
             return bool(test_holds(test, contents, unknown(test.ahead)))
 
-        self.report(w, test.field, rest[0], _read_by(edges[0], test), never, right)
+        self.report(w, test.field, rest[0], _read_by(edge, test), never, right)
+        return ((),)
+
+    def reading(self, edges: Sequence[model.Edge], rest: tuple[Contents, ...]) -> Ways:
+        tests = (test for edge in edges for test in edge.tests)
+        return tuple(
+            dict.fromkeys(
+                tuple(e for e in edges if not self.first_failing(e.tests, way, rest[1:]))
+                for way in decided(rest[0], tests, MOST_COUNTS)
+            )
+        )
 
     def first_failing(
         self, tests: Sequence[model.Test], contents: Contents, rest: tuple[Contents, ...]
@@ -392,13 +411,13 @@ class ReadBack(NamedTuple):
     ) -> None:
         """`right`: whether the header would be read if it held that."""
         low, high = contents.of(name)
-        write = partial(_shown, w.header.field(name))
+        write = partial(_shown, w.header.field(name), "= 0x" in where[1])
         says = f"`{name}` is {write(low)}"
         if low != high:
             says = f"`{name}` may be {write(low)} to {write(high)}"
         span = next((w.spans[n] for n in _same_bits(w.header, name) if n in w.spans), w.span)
         unsaid = w.unsaid(name) if name in w.spans else None
-        if unsaid is not None and not right(contents.but_for(name, unsaid)):
+        if unsaid is not None and not right(contents.but_for(name, (unsaid, unsaid))):
             unsaid = None
         leaves = None if unsaid is None else write(unsaid)
         self.program.report(
@@ -432,7 +451,7 @@ def goes_on(program: Program, node: model.Node, span: Span, scope: Scope) -> Non
             program.report(faults.may_stop(span, node.name, field))
 
 
-def _shown(field: model.Field, value: int) -> str:
+def _shown(field: model.Field, hexadecimal: bool, value: int) -> str:
     """A field's value as users write it."""
     match field.kind, field.width:
         case "ip4", 32:
@@ -441,7 +460,7 @@ def _shown(field: model.Field, value: int) -> str:
             return str(IPv6Address(value))
         case "mac", 48:
             return value.to_bytes(6, "big").hex(":")
-    return guards.shown_number(value)
+    return f"0x{value:0{-(-field.width // 4)}x}" if hexadecimal else str(value)
 
 
 def _begin(header: model.Header, bits: int) -> list[str]:
@@ -455,7 +474,14 @@ def _holds(condition: model.Condition, contents: Contents) -> bool:
 
 
 def _read_by(edge: model.Edge, test: model.Test) -> tuple[Span, str]:
-    return edge.span, f"this edge reads it where `{test.field} = {guards.shown(test)}`"
+    return edge.span, f"this edge reads it where `{test.field} = {_as_written(edge, test)}`"
+
+
+def _as_written(edge: model.Edge, test: model.Test) -> str:
+    """A test's alternatives as the edge has them."""
+    text = re.sub(r"//.*", "", edge.span.text)
+    found = re.search(rf"\b{test.field} *=(.*?)(\b(and|write|on)\b|$)", text, re.DOTALL)
+    return " ".join(found[1].split()) if found else guards.shown(test)
 
 
 def own_fields(part: object) -> list[str]:

@@ -14,7 +14,7 @@ from .conditions import narrow
 from .flow import Bound, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .matches import match
-from .ranges import Facts, told
+from .ranges import Facts, one_of, told
 from .stage_names import Program, StageNames
 from .states import recall, remember
 
@@ -54,7 +54,10 @@ def block(
 
 
 def _passed(statement: model.Statement) -> tuple[model.Compare, ...]:
-    """What holds of the packets that come out of an `if` because the others do not."""
+    """What holds of the packets that come out of a branch because the others do not."""
+    if isinstance(statement, model.MatchValue):
+        left = [value for values, body in statement.arms if not body.ends for value in values]
+        return one_of(statement.subject, left) if left else ()
     if not isinstance(statement, model.If) or statement.then.ends == statement.otherwise.ends:
         return ()
     return told(statement.condition, not statement.then.ends)
