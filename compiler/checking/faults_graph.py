@@ -158,8 +158,11 @@ def wrong_write(span: Span, title: str, guard: Span, says: str, help: str) -> Di
     return error("H0219", title, (span, "cannot be written"), (guard, says), help=help)
 
 
-def does_not_fit(span: Span, value: str, what: str, width: int, where: Span | None) -> Diagnostic:
-    """A number, a default, a symbol, a guard's value that its field cannot hold."""
+def does_not_fit(
+    span: Span, value: str, what: str, width: int, where: Span | None, shortened: str = ""
+) -> Diagnostic:
+    """A number, a default, a symbol, a guard's value that its field cannot hold. `shortened`: what
+    has its lowest bits only, where it is not known before."""
     labels = [(span, f"needs more than {width} bits")]
     if where is not None:
         labels.append((where, f"{what} is {width} bits wide"))
@@ -167,7 +170,8 @@ def does_not_fit(span: Span, value: str, what: str, width: int, where: Span | No
         "H0220",
         f"{value} does not fit into {what}",
         *labels,
-        help=f"the largest value of {width} bits is {(1 << width) - 1}",
+        help=f"the largest value of {width} bits is {(1 << width) - 1}"
+        + (f"; write `{shortened}` for its lowest {width} bits" if shortened else ""),
     )
 
 

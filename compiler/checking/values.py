@@ -68,9 +68,22 @@ def fits(
     if value.high >> width:
         from . import faults_graph
 
-        found.add(faults_graph.does_not_fit(value.span, value.what, what, width, where))
+        found.add(
+            faults_graph.does_not_fit(
+                value.span, value.what, what, width, where, _shortened(value, width)
+            )
+        )
         return False
     return True
+
+
+def _shortened(value: Value, width: int) -> str:
+    """The lowest bits of a value, as users write them; "" of a number that is known."""
+    if value.literal or value.kind != "uint" or value.width > WIDEST:
+        return ""
+    text = value.span.text
+    whole = f"({text})" if isinstance(value.expr, model.Arithmetic) else text
+    return f"{whole} & {(1 << width) - 1:#x}"
 
 
 Lookup = Callable[[tree.Path], Value | None]
