@@ -358,4 +358,15 @@ CHANGES: dict[str, Explanation] = {
         "}\n"
         "stage main {\n  if note or not user { drop }\n  push note\n  pass\n}",
     ),
+    "H0333": Explanation(
+        "a push makes a fragment without the rest",
+        "A header that is pushed carries all that stands behind it. Where it says `more_fragments` "
+        "or a `fragment_offset`, the receiver waits for the rest of the packet, which nobody "
+        "sends, and drops what it has. This is a warning: a packet for a test may need it.",
+        "stage main {\n  if not user or outer or vlan { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2, more_fragments = 1 } / gre before user\n"
+        "  send back\n}",
+        "stage main {\n  if not user or outer or vlan { pass }\n"
+        "  push outer { src = 10.0.0.1, dst = 10.0.0.2 } / gre before user\n  send back\n}",
+    ),
 }

@@ -1,5 +1,5 @@
-"""Errors of what changes packets in place or carries them whole: H0321 to H0326, H0331,
-H0332."""
+"""Errors of what changes packets in place or carries them whole: H0321 to H0326, H0331 to
+H0333."""
 
 from __future__ import annotations
 
@@ -79,6 +79,16 @@ def tag_behind(span: Span, node: str, push: str) -> Diagnostic:
         f"`{node}` would stay behind what was pushed",
         (span, f"the egress port's link header replaces what stands in front of `{push}` only"),
         help=f"`pop {node}` before the push, or send the packet on with `bridge`",
+    )
+
+
+def part_of_a_packet(span: Span, node: str, field: str) -> Diagnostic:
+    return error(
+        "H0333",
+        f"`{node}` is pushed as a fragment, and nobody sends the rest",
+        (span, f"of a whole packet `{field}` is 0"),
+        help=f"leave `{field}` out: what is pushed carries all that stands behind it",
+        severity="warning",
     )
 
 

@@ -13,11 +13,12 @@ from ..graph import tells, writable
 from ..lowering.reads import walk
 from ..requests.lists import octets_of
 from ..sizes import worked_out
-from ..sums import is_checksum, zero_checksum
+from ..sums import FRAGMENTED, is_checksum, zero_checksum
 from . import faults_files, faults_headers
 from . import faults_stages as faults
 from .changes import Changed, announced, appended_before
 from .contents import Contents
+from .faults_changes import part_of_a_packet
 from .flow import Scope, State, World, roles_of
 from .packets import PacketNames
 from .push_places import Place, place_of
@@ -279,6 +280,10 @@ def _is_computed(assign: tree.Assign, node: model.Node) -> bool:
     return said and any(f.name == assign.target.text and is_checksum(f) for f in node.header.fields)
 
 
+#: What is 0 in a whole packet.
+_OF_FRAGMENTS = ("more_fragments", "fragment_offset")
+
+
 def _assign(
     program: Program,
     assign: tree.Assign,
@@ -311,6 +316,8 @@ def _assign(
     if not fits(value, field.width, field.kind, f"`{field.name}`", field.span, program.found):
         return None
     low, high = narrowed(scope.tested, value.expr, value.low, value.high)
+    if node.header.protocol in FRAGMENTED and field.name in _OF_FRAGMENTS and low > 0:
+        program.report(part_of_a_packet(name.span, node.name, field.name))
     return field.name, replace(value, low=low, high=high)
 
 
