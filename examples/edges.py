@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -110,8 +109,6 @@ def hear_answers(facing: list[tuple[Namespace, str]]) -> None:
     does so only with a program of its own."""
     with TemporaryDirectory(prefix="helio-pass-") as folder:
         made = f"{folder}/pass.o"
-        source = HERE / "pass.bpf.c"
-        headers = f"-I/usr/include/{os.uname().machine}-linux-gnu"
-        command("clang-16", "-O2", "-target", "bpf", headers, "-c", str(source), "-o", made)
+        command("clang-16", "-O2", "-target", "bpf", "-c", str(HERE / "pass.bpf.c"), "-o", made)
         for room, device in facing:
             room.ip("link", "set", "dev", device, "xdpdrv", "object", made, "section", "xdp")

@@ -216,8 +216,9 @@ def not_answering(interface: str, span: Span | None, other: Link) -> Diagnostic:
         "H0729",
         f"what the pipeline sends back by `{interface}` is lost, or waits for the next frame",
         (Label(span, f"its other end, {other.name}, has no XDP program"),) if span else (),
-        f"a veth delivers it to a native XDP program, which may pass everything: `ip link set "
-        f"{other.name} xdpdrv object pass.o section xdp`{_within(other)} (examples/pass.bpf.c)",
+        "a veth delivers it to a native XDP program, which may pass everything: `clang-16 -O2 "
+        "-target bpf -c examples/pass.bpf.c -o pass.o`, then `ip link set "
+        f"{other.name} xdpdrv object pass.o section xdp`{_within(other)}; or `mode: generic`",
         "warning",
     )
 

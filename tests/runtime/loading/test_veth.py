@@ -14,6 +14,8 @@ from helioc.compiler.lowering.reads import answers
 from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.cli import cli
+from helioc.runtime.faults import not_answering
+from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace
@@ -85,7 +87,7 @@ def peer_down(pair: Pair) -> None:
 
 def carry_out(help_: str, inside: Namespace) -> None:
     """The commands that it gives, in its order."""
-    for words in re.findall(r"`((?:ip|ethtool) [^`]+)`", help_):
+    for words in re.findall(r"`((?:ip|ethtool|clang-16) [^`]+)`", help_):
         inside.run(*words.split())
 
 
@@ -138,6 +140,25 @@ def test_what_is_sent_back(pair: Pair, other_end: Callable[[Pair], None], works:
     wire.send(udp("10.1.0.1", "10.1.0.2"))
     answer = wire.receive(seconds=10 if works else 0.2)
     assert (answer is not None) == works
+
+
+def test_the_advice_for_what_is_sent_back_works(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `load` and the docs say it, from the root of the repository, without anything at hand."""
+    write_bundle(compile_pipeline(check_file(BACK)), pair.directory / "bundle")
+    pair.up("near0", "eth0")
+    assert pair.load() == ["H0729"]
+    unload(pair.name)
+    other = Link(2, "eth0", "veth", 1500, bytes(6), 0, 0, 0)
+    advice = not_answering("near0", None, other).help
+    docs = (PIPELINES.parent / "docs" / "edge-yaml.md").read_text()
+    for words in re.findall(r"`((?:ip|clang-16) [^`]+)`", advice):
+        assert f"    {words.replace(' eth0 ', ' PEER ')}" in docs
+    (tmp_path / "examples").symlink_to(PIPELINES.parent / "examples")
+    monkeypatch.chdir(tmp_path)
+    carry_out(advice, pair.peer)
+    assert pair.load() == []
 
 
 def test_no_warning_where_nothing_is_sent_back(pair: Pair) -> None:
