@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...lang.request import IE, RuleItem, is_name
+from .apart import asks, no_such_packet
 from .arrange import Node
 from .finding import Finder
 from .ie_values import Fault, fold
@@ -109,9 +110,14 @@ class Creator(Finder):
         return id_
 
     def _never_matches(self, rule: Rule, node: Node, parts: Parts) -> None:
-        """Warn where another rule takes all of its packets by other elements, or it takes that
-        one's."""
+        """Warn where no packet has all that it matches, where another rule takes all of its packets
+        by other elements, or it takes that one's."""
         kind, staged = node.kind, self.staged(rule.kind)
+        for i, j, nodes in kind.apart:
+            a, b = parts.pairs.get(i), parts.pairs.get(j)
+            if a and b and asks(a[1]) and asks(b[1]):
+                fault = no_such_packet(f"{kind.name} {rule.id} never matches", a[0], b[0], nodes)
+                self.warnings.append((fault, node.item))
         for bits in kind.respelled(parts.bits, parts.pairs.get):
             key = kind.key(bits, rule.id, rule.priority)
             other = staged.get(key) if kind.grouped else self._with_key(staged, key)

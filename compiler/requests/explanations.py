@@ -352,6 +352,11 @@ RULES = {
         "`dscp 46` and `tos 184` do, and of these the older one holds. The same elements twice "
         "are an error (H0452). Rules of a CSV or .hpr file are compared with each other only.",
     ),
+    "H0465": Explanation(
+        "a rule that matches what no packet has",
+        "A warning: it matches fields of two headers of which a packet has one, by the parse graph "
+        "of the pipeline: an IPv4 source and an IPv6 source, say. No packet finds the rule.",
+    ),
     "H0464": Explanation(
         "a rule that says what another says",
         "A warning: rules of this kind match nothing, so that only their ids tell two apart that "

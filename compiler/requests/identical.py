@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...lang.diagnostics import Diagnostic, Label, Refused
+from .apart import no_such_packet
 from .block import Block
 from .columned import hashes_in
 from .columns import Array, Column, Columns
@@ -70,7 +71,25 @@ def duplicate(
 
 def warnings(block: Block, columns: Columns) -> list[Diagnostic]:
     """Of these rules alone; those in force are not compared."""
-    return [*_never_match(block, columns), *_said_before(block, columns)]
+    return [
+        *_no_such_packets(block, columns), *_never_match(block, columns),
+        *_said_before(block, columns),
+    ]  # fmt: skip
+
+
+def _no_such_packets(block: Block, columns: Columns) -> list[Diagnostic]:
+    """A warning with a count: rules that match headers of which no packet has both."""
+    found = []
+    for i, j, nodes in block.kind.apart:
+        a, b = (block.matchers.get(block.kind.match[at].codec.name) for at in (i, j))
+        if a is None or b is None or a.forms is None or b.forms is None:
+            continue
+        rows = np.flatnonzero((a.forms != 0) & (a.values != 0) & (b.forms != 0) & (b.values != 0))
+        if len(rows):
+            fault = no_such_packet(f"{len(rows)} of these rules never match", a.name, b.name, nodes)
+            label = Label(columns.place(int(rows[0]), b.name).span, fault.text)
+            found.append(Diagnostic(fault.code, fault.title, (label,), fault.help, "warning"))
+    return found
 
 
 def _never_match(block: Block, columns: Columns) -> list[Diagnostic]:

@@ -303,6 +303,8 @@ def _made(
         return None
     if len(rules) >= kind.rule.capacity or not _matches(kind, match):
         return None
+    if kind.apart and any(match[i] and match[j] for i, j, _ in kind.apart):
+        return None  # to be warned of
     key = b""
     if kind.keyed:
         key = kind.key(bits, id_, priority or 0)

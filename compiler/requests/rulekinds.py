@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE
 from ..manifest import Manifest, Match, RuleKind
+from .apart import never_together
 from .ie_values import Codec, Fault, codec_of, fold
 from .rules import Form, Matcher, Reference, Rule
 
@@ -126,6 +127,7 @@ class Kind:
         self._requirements()
         self.exact = [f for f in self.match if f.match and f.match.kind == "exact"]
         self.overlaps = list(_overlapping(self.match))
+        self.apart = never_together(manifest, rule)
         self._respelled: dict[tuple[object, ...], tuple[int, ...]] = {}
         self.ifindex = self._companion()
 
