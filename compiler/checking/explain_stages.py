@@ -287,7 +287,9 @@ STAGES: dict[str, Explanation] = {
     ),
     "H0298": Explanation(
         "a condition is known beforehand (warning)",
-        "Of the packets that get here all or none meet the condition.",
+        "Of the packets that get here all or none meet the condition: by what was asked before, "
+        "or as its own comparisons exclude each other (`a = 5 and a = 6`) or leave nothing out "
+        "(`a != 5 or a != 6`).",
         "stage main {\n  if port is lan { if outer { drop } }\n  pass\n}",
         "stage main {\n  if port is wan { if outer { drop } }\n  pass\n}",
     ),

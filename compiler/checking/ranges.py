@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ...lang.frozen import Frozen
@@ -163,8 +163,24 @@ def surely_above(facts: Facts, left: model.Expr, right: model.Expr) -> int | Non
     return max((n for n in found if n is not None), default=None)
 
 
+def contradict(facts: Sequence[model.Compare]) -> bool:
+    """Whether there is an expression of which not all of these can hold."""
+    known = Facts(facts=facts)
+    for expr in dict.fromkeys(fact for each in facts for fact in (each.left, each.right)):
+        low, high = _bounds(known, expr, -1, _ABOVE_ALL)  # below all, too: of one alone H0243 tells
+        if low > high or (low == high and low in excluded(known, expr)):
+            return True
+    return False
+
+
 def narrowed(facts: Facts, expr: model.Expr, low: int, high: int) -> tuple[int, int]:
     """What an expression of this range may be, by what was tested."""
+    low, high = _bounds(facts, expr, low, high)
+    return low, max(low, high)
+
+
+def _bounds(facts: Facts, expr: model.Expr, low: int, high: int) -> tuple[int, int]:
+    """The same; the first is above the second where it may be nothing."""
     for fact in facts.about(expr):
         if not isinstance(fact.right, model.Const):
             continue
@@ -172,7 +188,7 @@ def narrowed(facts: Facts, expr: model.Expr, low: int, high: int) -> tuple[int, 
             low = max(low, fact.right.value + (fact.operator == ">"))
         if fact.operator in ("=", "<=", "<"):
             high = min(high, fact.right.value - (fact.operator == "<"))
-    return low, max(low, high)
+    return low, high
 
 
 def excluded(facts: Facts, expr: model.Expr) -> frozenset[int]:

@@ -14,7 +14,7 @@ from .conditions import narrow
 from .flow import Bound, Scope, State, bind, unbind
 from .lookups import choose, find, leads_to
 from .matches import match
-from .ranges import Facts, one_of, told
+from .ranges import Facts, contradict, one_of, told
 from .stage_names import Program, StageNames
 from .states import recall, remember
 
@@ -157,9 +157,11 @@ def statement(program: Program, written: tree.Statement, state: State, scope: Sc
 
 def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Changed:
     condition, yes, no = narrow(program, written.condition, state, scope)
-    if state and not scope.applied and not program.unsure and condition and not (yes and no):
-        program.report(faults.never_holds(written.condition.span, bool(yes)))
-    met, unmet = (Facts(scope.tested, told(condition, holds)) for holds in (True, False))
+    facts = [told(condition, holds) for holds in (True, False)]
+    possible = [bool(s) and not contradict(f) for s, f in zip((yes, no), facts, strict=True)]
+    if state and not scope.applied and not program.unsure and condition and not all(possible):
+        program.report(faults.never_holds(written.condition.span, possible[0]))
+    met, unmet = (Facts(scope.tested, each) for each in facts)
     then, after_then = block(program, written.then, yes, replace(scope, tested=met))
     otherwise, after_otherwise = block(program, written.otherwise, no, replace(scope, tested=unmet))
     if condition is None:
