@@ -151,7 +151,8 @@ def _match(pipeline: Pipeline, key: Key, match: Match) -> m.Match:
     presence = None
     if match.maybe_absent:
         presence = next(bit for n, g, bit in key.presence if (n, g) == (node, group))
-    return m.Match(match.element.name, match.kind, width, low + shift, presence)
+    position = low + shift
+    return m.Match(match.element.name, match.kind, width, position, presence, match.roles)
 
 
 # ---- records --------------------------------------------------------------------------------

@@ -61,13 +61,15 @@ class Match(Frozen):
     """One match element of a rule kind. The lookup key is one big-endian integer of
     `key_size * 8` bits: the element's value stands at bits [position, position + width) from the
     least significant end. `presence` is the bit that says that the packet has the node (None where
-    it surely has); a rule that names the element has that bit set in value and mask."""
+    it surely has); a rule that names the element has that bit set in value and mask. `roles`: of
+    the port of arrival, as in `model.Match`."""
 
     element: str
     kind: Literal["exact", "lpm", "optional", "ternary", "range"]
     width: int
     position: int
     presence: int | None
+    roles: tuple[str, ...] = ()
 
 
 MemberKind = Literal["value", "present", "tag", "reference", "next_hop", "slots"]

@@ -41,7 +41,7 @@ def wrongs(manifest: Manifest) -> Iterator[str]:
             yield f"{rule.name}: {wrong}"
     if not next(_elements(manifest), "") and {e for r in manifest.rules for e in _used(r)} <= known:
         for rule in manifest.rules:
-            for wrong in (*_key(manifest, rule), *_record(manifest, rule)):
+            for wrong in (*_key(manifest, rule), *_record(manifest, rule), *_roles(manifest, rule)):
                 yield f"{rule.name}: {wrong}"
 
 
@@ -181,6 +181,11 @@ def _key(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
     at = rule.group_position
     if at is not None and not 16 <= at <= bits - 32:
         yield f"the group's id lies outside of the key of {rule.key_size} octets"
+
+
+def _roles(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
+    if not {role for match in rule.match for role in match.roles} <= {*manifest.roles}:
+        yield "it is looked up for packets of a role that there is not"
 
 
 def _within(match: Match, bits: int) -> bool:

@@ -20,7 +20,12 @@ def finish_rules(program: Program) -> tuple[model.RuleKind, ...]:
         replace(
             kind,
             match=tuple(
-                replace(m, maybe_absent=_maybe_absent(program, kind, m)) for m in kind.match
+                replace(
+                    m,
+                    maybe_absent=_maybe_absent(program, kind, m),
+                    roles=_roles(program, kind, m),
+                )
+                for m in kind.match
             ),
             spread=_spread(program, kind),
             grouped=kind.name in program.chosen,
@@ -56,6 +61,16 @@ def _maybe_absent(program: Program, kind: model.RuleKind, match: model.Match) ->
     if header.optional(header.field(operand.field)):
         return True
     return _may_lack(program, kind, operand.node)
+
+
+def _roles(program: Program, kind: model.RuleKind, match: model.Match) -> tuple[str, ...]:
+    """The roles of the ports by which packets came that the kind is looked up for."""
+    if not isinstance(match.operand, model.Arrival):
+        return ()
+    if (kind.name, match.element.name) in program.told:
+        return ()
+    found = {world.role for state in program.lookups.get(kind.name, []) for world in state}
+    return tuple(r for r in program.roles if r in found) if found < {*program.roles} else ()
 
 
 def _may_lack(program: Program, kind: model.RuleKind, node: str) -> bool:

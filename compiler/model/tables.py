@@ -36,11 +36,15 @@ class Element(Frozen):
 
 
 class Match(Frozen):
+    """`roles`: of a port of arrival, those of the packets for which the kind is looked up; empty
+    where it may be any."""
+
     element: Element
     kind: Literal["exact", "lpm", "optional", "ternary", "range"]
     operand: Packet | Layer4 | Arrival | Given
     maybe_absent: bool  # the node may be absent where the rule is looked up
     span: Span = NOWHERE
+    roles: tuple[str, ...] = ()
 
 
 class Spread(Frozen):

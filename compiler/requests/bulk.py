@@ -5,6 +5,7 @@ The rules stay packed in the book (`block.py`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ...lang.diagnostics import Diagnostic, Label, Refused
 from ...lang.request import is_name
 from . import identical
+from .apart import wrong_port
 from .block import Block, Ids, Rows
 from .columned import within
 from .columns import Array, Column, Columns, one
@@ -68,12 +70,27 @@ class Bulk(Draft):
             self._report(wrong)
         if self.errors:
             raise Refused(self.errors)
+        warnings = *columns.warnings, *self._strange(block), *identical.warnings(block, columns)
         return Plan(
-            Rows(block), (), (), Ids(block),
-            (*columns.warnings, *identical.warnings(block, columns)), (block,),
-            (block,), book.revision,
+            Rows(block), (), (), Ids(block), warnings, (block,), (block,), book.revision,
             self.sequence + columns.count,
         )  # fmt: skip
+
+    def _strange(self, block: Block) -> Iterator[Diagnostic]:
+        """A warning at the first of the rules that no packet finds by its port of arrival."""
+        kind, roles = block.kind, self.book.roles
+        for match in (kind.rule.match[place] for place in kind.arriving):
+            column = block.matchers.get(match.element)
+            if column is None:
+                continue
+            others = [port for port, role in roles.items() if role not in match.roles]
+            rows = np.flatnonzero((column.forms == 1) & np.isin(column.values, others))
+            if len(rows):
+                port = int(np.broadcast_to(column.values, block.count)[rows[0]])
+                fault = wrong_port(self.book, kind.name, port, match.roles)
+                text = f"{fault.text}; {len(rows)} such rules" if len(rows) > 1 else fault.text
+                label = Label(self.columns.place(int(rows[0]), column.name).span, text)
+                yield Diagnostic(fault.code, fault.title, (label,), fault.help, "warning")
 
     def _all_rows(self, code: str, title: str, help_: str = "") -> _Wrong:
         return _Wrong(Fault(code, title, "", "", help_), np.zeros(1, np.intp), "")

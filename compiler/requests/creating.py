@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...lang.request import IE, RuleItem, is_name
-from .apart import asks, no_such_packet
+from .apart import another_role, asks, no_such_packet
 from .arrange import Node
 from .finding import Finder
 from .ie_values import Fault, fold
@@ -118,6 +118,8 @@ class Creator(Finder):
             if a and b and asks(a[1]) and asks(b[1]):
                 fault = no_such_packet(f"{kind.name} {rule.id} never matches", a[0], b[0], nodes)
                 self.warnings.append((fault, node.item))
+        if kind.arriving and (strange := another_role(self.book, kind, parts.pairs.get)):
+            self.warnings.append((strange, node.item))
         for bits in kind.respelled(parts.bits, parts.pairs.get):
             key = kind.key(bits, rule.id, rule.priority)
             other = staged.get(key) if kind.grouped else self._with_key(staged, key)

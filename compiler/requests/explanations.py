@@ -357,6 +357,11 @@ RULES = {
         "A warning: it matches fields of two headers of which a packet has one, by the parse graph "
         "of the pipeline: an IPv4 source and an IPv6 source, say. No packet finds the rule.",
     ),
+    "H0466": Explanation(
+        "a rule for a port that its packets do not come by",
+        "A warning: the rule matches the port that a packet came by, and the stages look up rules "
+        "of its kind only for packets that come by ports of another role. No packet finds it.",
+    ),
     "H0464": Explanation(
         "a rule that says what another says",
         "A warning: rules of this kind match nothing, so that only their ids tell two apart that "

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ...lang.request import IE, Request, RuleItem
+from .apart import another_role
 from .ie_values import Fault, fold
 from .plan import Plan
 from .rulekinds import MATCH, POSITION, PRIORITY, REFERENCE, VALUE, Kind, Pair
@@ -305,6 +306,8 @@ def _made(
         return None
     if kind.apart and any(match[i] and match[j] for i, j, _ in kind.apart):
         return None  # to be warned of
+    if kind.arriving and another_role(book, kind, match.__getitem__):
+        return None
     key = b""
     if kind.keyed:
         key = kind.key(bits, id_, priority or 0)

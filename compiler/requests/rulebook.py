@@ -33,17 +33,20 @@ class StalePlan(Exception):
 
 
 class RuleBook:
-    """`ports` are the port instances, name to number; `ifindexes` the kernel's, by port number."""
+    """`ports` are the port instances, name to number; `ifindexes` the kernel's, and `roles` what
+    they are of, by port number."""
 
     def __init__(
         self,
         manifest: Manifest,
         ports: Mapping[str, int] | None = None,
         ifindexes: Mapping[int, int] | None = None,
+        roles: Mapping[int, str] | None = None,
     ) -> None:
         self.manifest = manifest
         self.ports = dict(ports or {})
         self.ifindexes = dict(ifindexes or {})
+        self.roles = dict(roles or {})
         self.port_names = {number: name for name, number in self.ports.items()}
         self.folded_ports: dict[str, list[int]] = {}
         for name, number in self.ports.items():

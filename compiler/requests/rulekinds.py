@@ -128,6 +128,8 @@ class Kind:
         self.exact = [f for f in self.match if f.match and f.match.kind == "exact"]
         self.overlaps = list(_overlapping(self.match))
         self.apart = never_together(manifest, rule)
+        #: Places of elements that say a port of arrival, which is of one of some roles.
+        self.arriving = [i for i, match in enumerate(rule.match) if match.roles]
         self._respelled: dict[tuple[object, ...], tuple[int, ...]] = {}
         self.ifindex = self._companion()
 

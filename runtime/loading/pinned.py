@@ -56,7 +56,8 @@ class Pinned(ABC):
 
     def _empty_book(self) -> RuleBook:
         ifindexes = {port.number: port.ifindex for port in self.ports}
-        return RuleBook(self.manifest, self.port_numbers, ifindexes)
+        roles = {port.number: self.manifest.roles[port.role] for port in self.wanted}
+        return RuleBook(self.manifest, self.port_numbers, ifindexes, roles)
 
     @property
     def port_numbers(self) -> dict[str, int]:
