@@ -10,6 +10,7 @@ from typing import Literal
 from .source import Span
 
 Severity = Literal["error", "warning"]
+_LONGEST_WORD = 64
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ def listed(words: Iterable[str], joint: str = "and") -> str:
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     """`did you mean …?` for the nearest of `candidates`, or an empty string."""
+    if len(word) > _LONGEST_WORD:  # to compare takes as long as the square of the length
+        return ""
     by_folded = {c.lower(): c for c in candidates}
     near = get_close_matches(word.lower(), by_folded, n=1, cutoff=0.6)
     return f"did you mean `{by_folded[near[0]]}`?" if near else ""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import takewhile
+from typing import ClassVar, TypeVar
 
 from ...lang.diagnostics import did_you_mean
 from ...lang.request import IE, Change, Operation, Request, RuleItem
@@ -58,6 +59,24 @@ class Arranged:
         self.nodes: list[Node] = []
 
 
+class Enough(Exception):
+    """As much is wrong as is shown: the rest of the request is not looked at."""
+
+
+_Found = TypeVar("_Found")
+
+
+class Faults(list[_Found]):
+    """What is wrong with a request. The last that is shown raises `Enough`."""
+
+    MOST: ClassVar[int] = 20
+
+    def append(self, fault: _Found) -> None:
+        super().append(fault)
+        if len(self) >= self.MOST:
+            raise Enough
+
+
 class Misplaced(Fault):
     """A fault with its place: an item of the request."""
 
@@ -82,7 +101,7 @@ class Arranger:
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self.kinds = kinds
-        self.faults: list[Misplaced] = []
+        self.faults = Faults[Misplaced]()
         self.last: dict[str, Node] = {}  # by kind: the rule described last
         self.waiting: Node | None = None  # the last top rule that may take one that follows
         self.seconds: list[tuple[Node, Node]] = []  # a rule that gives one, and what follows that

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...lang.request import IE, RuleItem, is_name
 from .apart import another_role, asks, no_such_packet
-from .arrange import Node
+from .arrange import Faults, Node
 from .finding import Finder
 from .ie_values import Fault, fold
 from .meanwhile import NONE, Pause
@@ -30,7 +30,7 @@ class Creator(Finder):
         self, book: RuleBook, pause: Pause = NONE, again: Mapping[str, Sequence[int]] | None = None
     ) -> None:
         super().__init__(book, pause, again)
-        self.errors: list[tuple[Fault, RuleItem | IE]] = []
+        self.errors = Faults[tuple[Fault, RuleItem | IE]]()
         self.warnings: list[tuple[Fault, RuleItem | IE]] = []
         self.results: dict[int, Reference] = {}
 

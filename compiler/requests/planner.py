@@ -7,12 +7,13 @@ what it said earlier, and a refused request leaves nothing behind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.request import IE, Change, Request, RuleItem, request_text
 from ...lang.source import Source
 from ..manifest import Manifest
-from .arrange import Arranged, Arranger, Misplaced, Node
+from .arrange import Arranged, Arranger, Enough, Faults, Misplaced, Node
 from .changing import Changer
 from .columned import keys_of
 from .ie_values import Fault
@@ -21,22 +22,21 @@ from .rulecheck import decode, diagnostic, every_fault
 from .rulekinds import Parts
 from .rules import Rule
 
-_ERRORS_SHOWN = 20
-
 
 class Planner(Changer):
     """One request's planning."""
 
     def plan(self, request: Request) -> Plan:
-        single = self._single(request)
-        if single is not None:
-            self._run(single)
-        else:
-            self._all(request)
-        if not self.errors:
-            self._kept_promises()
-            self._left_behind()
-            self._capacities()
+        with suppress(Enough):
+            single = self._single(request)
+            if single is not None:
+                self._run(single)
+            else:
+                self._all(request)
+            if not self.errors:
+                self._kept_promises()
+                self._left_behind()
+                self._capacities()
         if self.errors:
             raise self._refused(request)
         return self._plan(self._warned(request) if self.warnings else ())
@@ -47,7 +47,7 @@ class Planner(Changer):
             located = _located(request, self.book.manifest)
         there = {} if located is request else dict(_side_by_side(request.changes, located.changes))
         found = []
-        for fault, item in self.warnings[:_ERRORS_SHOWN]:
+        for fault, item in self.warnings[: Faults.MOST]:
             if located is request or id(item) in there:
                 found.append(diagnostic(fault, there.get(id(item), item), located, "warning"))
             else:
@@ -77,15 +77,15 @@ class Planner(Changer):
 
     def _all(self, request: Request) -> None:
         arranger = Arranger(self.book.folded_kinds)
-        with self.pause.aside():
-            changes = self.tree = arranger.arrange(request)
-            arranger.settle(changes)
-            arranger.join(changes)
-        self.errors.extend((fault, fault.item) for fault in arranger.faults)
+        try:
+            with self.pause.aside():
+                changes = self.tree = arranger.arrange(request)
+                arranger.settle(changes)
+                arranger.join(changes)
+        finally:
+            self.errors.extend((fault, fault.item) for fault in arranger.faults)
         self._keep_named_ids()
         for change in changes:
-            if len(self.errors) >= _ERRORS_SHOWN:
-                return
             if change.change.operation == "replace":
                 self._replace(change)
                 continue
@@ -275,7 +275,7 @@ class Planner(Changer):
                 return refused
         found = [diagnostic(fault, item, request) for fault, item in self.errors]
         found.sort(key=lambda d: d.labels[0].span.start)
-        return Refused(list(dict.fromkeys(found))[:_ERRORS_SHOWN])
+        return Refused(list(dict.fromkeys(found))[: Faults.MOST])
 
 
 def _located(request: Request, manifest: Manifest) -> Request:
