@@ -9,8 +9,10 @@ from typing import Literal
 
 from .source import Span
 
+#: Errors that are shown of what somebody sends, or an edge is told by a file.
+FEW = 20
 Severity = Literal["error", "warning"]
-_LONGEST_WORD = 64
+_LONGEST_WORD, _LONGEST_TITLE = 64, 280
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Diagnostic:
     help: str = ""
     severity: Severity = "error"
 
+    def __post_init__(self) -> None:
+        if len(self.title) > _LONGEST_TITLE:  # it says what somebody wrote
+            begin, end = self.title[: _LONGEST_TITLE - 80], self.title[-80:]
+            object.__setattr__(self, "title", f"{begin} … {end}")
+
     @property
     def span(self) -> Span | None:
         return self.labels[0].span if self.labels else None
@@ -38,17 +45,23 @@ class Diagnostic:
 
 @dataclass
 class Diagnostics:
-    """What a pass found so far. Checkers collect; the entry points print and exit."""
+    """What a pass found so far. Checkers collect; the entry points print and exit. With `most`
+    errors it is enough: `add` raises them."""
 
     found: list[Diagnostic] = field(default_factory=list)
+    most: int = 200
 
     def __post_init__(self) -> None:
         self._known = set(self.found)
+        self._errors = len(self.errors)
 
     def add(self, diagnostic: Diagnostic) -> None:
         if diagnostic not in self._known:
             self._known.add(diagnostic)
             self.found.append(diagnostic)
+            self._errors += diagnostic.severity == "error"
+            if self._errors >= self.most:
+                raise Refused(self.found)
 
     def extend(self, more: Iterable[Diagnostic]) -> None:
         for diagnostic in more:

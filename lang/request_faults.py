@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from .diagnostics import Diagnostic, Label, did_you_mean
+from .diagnostics import FEW, Diagnostic, Label, did_you_mean
 from .request_tokens import BAD, STRAY, VERBS, Tokens
 from .source import Source, Span
 
@@ -13,7 +13,6 @@ from .source import Source, Span
 DEPTH = 16
 #: Tokens of an entry: a rule of a thousand elements.
 LONGEST = 8192
-ERRORS_SHOWN = 20
 
 
 def span(source: Source, found: Tokens, index: int) -> Span:
@@ -32,7 +31,7 @@ def unreadable(source: Source, found: Tokens) -> Iterator[Diagnostic]:
         return
     shown = 0
     for i, kind in enumerate(found.kinds):
-        if kind not in (BAD, STRAY) or shown >= ERRORS_SHOWN:
+        if kind not in (BAD, STRAY) or shown >= FEW:
             continue
         shown += 1
         if kind == BAD:

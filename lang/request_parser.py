@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .diagnostics import Diagnostic, Refused
+from .diagnostics import FEW, Diagnostic, Refused
+from .given_up import go_on
 from .request import IE, Change, Form, Operation, Request, RuleItem, unquoted
 from .request_faults import (
     DEPTH,
-    ERRORS_SHOWN,
     LONGEST,
     empty,
     index,
@@ -90,6 +90,7 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
             continue
         again, recipes = True, list[tuple[int, _Recipe]]()
         for first, last in _entries(found.kinds, start + 1, end):
+            go_on()
             shape = found.kinds[first:last]
             if not cached or (recipe := _shapes.get(shape)) is None:
                 parsed = _parse(source, found, start, first, last, end)
@@ -105,11 +106,11 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
             if again and not changes and end == len(found.kinds):
                 _expect(found.kinds[start:end], recipes)
             changes.append(_fill(recipes, found, start))
-        if len(errors) >= ERRORS_SHOWN:
+        if len(errors) >= FEW:
             break
     if errors:
         errors.sort(key=lambda d: d.span.start if d.span else 0)
-        raise Refused(errors[:ERRORS_SHOWN])
+        raise Refused(errors[:FEW])
     if not changes:
         raise Refused([empty(source)])
     return Request(tuple(changes), source)

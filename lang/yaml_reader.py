@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import yaml
 
 from .diagnostics import Diagnostic, Diagnostics
+from .given_up import go_on
 from .source import Source, Span
 from .yaml_tree import misshapen, too_deep
 
@@ -18,6 +19,14 @@ class Entry(NamedTuple):
 
     key: Any
     value: Any
+
+
+class _Loader(yaml.SafeLoader):
+    """Ends when nobody waits for the document: it takes a second for 200 KB."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        go_on()
+        return super().compose_node(parent, index)
 
 
 class YamlReader(ABC):
@@ -45,7 +54,7 @@ class YamlReader(ABC):
         """The document's node; None (with a diagnostic) if there is none."""
         text, start = self.source.text, self.source.span(0, 0)
         try:
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            node = yaml.compose(text, Loader=_Loader)
         except (yaml.MarkedYAMLError, RecursionError) as error:
             if (deep := too_deep(text, self.DEEPEST)) is not None:
                 at, problem = deep

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import takewhile
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
-from ...lang.diagnostics import did_you_mean
+from ...lang.diagnostics import FEW, did_you_mean
 from ...lang.request import IE, Change, Operation, Request, RuleItem
 from . import beside
 from .ie_values import Fault, fold
@@ -69,11 +69,9 @@ _Found = TypeVar("_Found")
 class Faults(list[_Found]):
     """What is wrong with a request. The last that is shown raises `Enough`."""
 
-    MOST: ClassVar[int] = 20
-
     def append(self, fault: _Found) -> None:
         super().append(fault)
-        if len(self) >= self.MOST:
+        if len(self) >= FEW:
             raise Enough
 
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
+from ...lang.diagnostics import FEW, Diagnostic, Label, Refused, did_you_mean
 from ...lang.source import Source
 from .columns import Array, Column, Columns, cell
 from .csv_cells import Cells, decimals, one_by_one, prefixes, split
 from .ie_values import Codec, Fault, ListCodec, fold
 from .rulekinds import FORM_CODES, MATCH, REFERENCE, Field, Kind
 
-_ERRORS_SHOWN = 20
 _DTYPES: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -38,16 +37,16 @@ def read_csv(source: Source, kind: Kind) -> Columns:
         made.append(reader.column(cells))
         if reader.faults or reader.warnings:
             texts = cells.texts()
-            for text, wrong in list(reader.faults.items())[:_ERRORS_SHOWN]:
+            for text, wrong in list(reader.faults.items())[:FEW]:
                 errors.append(_error(wrong, source, texts.index(text), i))
-            for text, warning in list(reader.warnings.items())[:_ERRORS_SHOWN]:
+            for text, warning in list(reader.warnings.items())[:FEW]:
                 rows = (
                     f"{warning.text}, in {count} rows" if (count := texts.count(text)) > 1 else ""
                 )
                 found = _error(warning, source, texts.index(text), i, rows)
                 warnings.append(replace(found, severity="warning"))
     if errors:
-        raise Refused(errors[:_ERRORS_SHOWN])
+        raise Refused(errors[:FEW])
     return Columns(kind.name, len(columns[0].lengths), tuple(made), source, tuple(warnings))
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.diagnostics import FEW, Diagnostic, Refused
 from ...lang.request import IE, Change, Request, RuleItem, request_text
 from ...lang.source import Source
 from ..manifest import Manifest
-from .arrange import Arranged, Arranger, Enough, Faults, Misplaced, Node
+from .arrange import Arranged, Arranger, Enough, Misplaced, Node
 from .changing import Changer
 from .columned import keys_of
 from .ie_values import Fault
@@ -47,7 +47,7 @@ class Planner(Changer):
             located = _located(request, self.book.manifest)
         there = {} if located is request else dict(_side_by_side(request.changes, located.changes))
         found = []
-        for fault, item in self.warnings[: Faults.MOST]:
+        for fault, item in self.warnings[:FEW]:
             if located is request or id(item) in there:
                 found.append(diagnostic(fault, there.get(id(item), item), located, "warning"))
             else:
@@ -275,7 +275,7 @@ class Planner(Changer):
                 return refused
         found = [diagnostic(fault, item, request) for fault, item in self.errors]
         found.sort(key=lambda d: d.labels[0].span.start)
-        return Refused(list(dict.fromkeys(found))[: Faults.MOST])
+        return Refused(list(dict.fromkeys(found))[:FEW])
 
 
 def _located(request: Request, manifest: Manifest) -> Request:

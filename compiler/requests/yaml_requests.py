@@ -26,7 +26,7 @@ import re
 
 import yaml
 
-from ...lang.diagnostics import Diagnostic, Diagnostics, Label, did_you_mean
+from ...lang.diagnostics import FEW, Diagnostic, Diagnostics, Label, did_you_mean
 from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, unquoted
 from ...lang.request_parser import number
 from ...lang.request_tokens import is_word
@@ -51,7 +51,7 @@ _MOST_NODES = 5_000_000
 def read_yaml(source: Source, manifest: Manifest) -> Request:
     """A request from YAML. Raises `Refused`: where some of it is no request, also for what is wrong
     with the elements of the rest."""
-    found = Diagnostics()
+    found = Diagnostics(most=FEW)
     reader = _Reader(Yaml(source, found), manifest)
     root = reader.yaml.compose()
     changes = [] if root is None else reader.changes(root)

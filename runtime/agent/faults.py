@@ -104,6 +104,11 @@ def not_probed(why: str) -> Diagnostic:
                       "run `heliod` as root, or with CAP_NET_RAW")  # fmt: skip
 
 
+def given_up() -> Diagnostic:
+    return Diagnostic("H0779", "the call has ended: nothing was changed", (),
+                      "its client went away, or its deadline passed")  # fmt: skip
+
+
 def certificate_ends(certificate: Ending, now: float) -> Diagnostic:
     """A warning of one that ends soon, or has."""
     days = int((certificate.ends - now) // 86400)
@@ -114,6 +119,11 @@ def certificate_ends(certificate: Ending, now: float) -> Diagnostic:
 
 
 AGENT: dict[str, Explanation] = {
+    "H0779": Explanation(
+        "a call that nobody waits for",
+        "The client ended it or went away, or the deadline passed that it had set. The agent gives "
+        "up what it has not put into force yet, and changes nothing.",
+    ),
     "H0778": Explanation(
         "a certificate ends soon",
         "A warning of `helioctl status`: a certificate has less than 30 days left, or has ended. "

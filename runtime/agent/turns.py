@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from ...lang.given_up import go_on
+
 #: Seconds that a large request goes on at a time while others wait.
 SLICE = 0.001
 
@@ -62,6 +64,7 @@ class Slices:
         """Whether anybody was."""
         if time.perf_counter() < self._until:
             return False
+        go_on()
         waited_for = self._turns.waited_for
         if waited_for:
             self._turns.let_in()

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 
 from ...compiler.interpreter.environment import Port
 from ...compiler.manifest import Manifest
-from ...lang.diagnostics import Diagnostics
+from ...lang.diagnostics import FEW, Diagnostics
 from ...lang.source import Source
 from ..kernel.netlink import Address, Link
 from .config import Config
@@ -20,7 +20,7 @@ MTU = 1500
 def read_anywhere(source: Source, manifest: Manifest) -> Config:
     """The configuration; every interface that it names is taken to exist. Raises `Refused`."""
     named: dict[str, int] = {}
-    nodes = Nodes(source, Diagnostics())
+    nodes = Nodes(source, Diagnostics(most=FEW))
     root = nodes.mapping(nodes.root(), "the edge", None)
     ports = nodes.mapping(root["ports"].value, "`ports`", None) if "ports" in root else {}
     controls = [root["control"].value] if "control" in root else []

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from ...lang.diagnostics import Diagnostics
+from ...lang.diagnostics import FEW, Diagnostics
 from ...lang.source import Source, Span
 from ...lang.yaml_reader import Entry
 from ..edge.yaml_nodes import Nodes
@@ -57,7 +57,7 @@ class Document:
 
 def read_document(source: Source, now: Callable[[], float]) -> Document:
     """Raises `Refused` with all that is wrong. `now`: what a start of `+30s` counts from."""
-    found = Diagnostics()
+    found = Diagnostics(most=FEW)
     document = _Reader(Nodes(source, found, GUIDE)).document(now)
     found.stop_if_errors()
     return document

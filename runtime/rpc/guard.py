@@ -13,10 +13,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, Semaphore
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
@@ -32,7 +34,7 @@ from .failures import failure, status_code, trailer
 from .methods import METHODS
 
 Context = grpc.ServicerContext
-_Message = TypeVar("_Message")
+_Taken = Callable[[bytes, "_Client"], Message]
 
 #: Services of gRPC's own.
 _HEALTH: Any = health_pb2.DESCRIPTOR
@@ -55,6 +57,8 @@ _LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
 _TIMED = ("List", "Entries", "BulkApply")
 #: As so many requests counts a call that only looks, or is refused at the door: it takes as long.
 _DEAR = 20.0
+#: Bytes that count as one request more: of requests that are read word by word, and of others.
+_TEXTS, _TEXT, _BYTES = ("Apply", "Stream", "ApplyIntent"), 512, 16384
 #: By how much less a client may ask for while another asks often, and how much of a second's may
 #: come at once then. Often is so many requests in so many seconds: who only looks on slows nobody.
 SHARED, AT_ONCE = 10.0, 0.01
@@ -109,8 +113,8 @@ class Guard:
     ) -> Callable[..., Any]:
         """The method for those who may call it; errors are told as control.proto describes."""
         name = name_of(described)
-        only = partial(self._only, cost=_DEAR) if name in _LOOKING else self._only
-        read = self._paced if described.client_streaming else only
+        taken = partial(self._taken, name, GetMessageClass(described.input_type))
+        read = partial(self._paced if described.client_streaming else self._only, taken)
 
         def once(requests: Iterable[Any], context: Context) -> Any:
             try:
@@ -197,21 +201,30 @@ class Guard:
     # ---- rates ------------------------------------------------------------------------------
 
     def _paced(
-        self, requests: Iterable[_Message], client: _Client, context: Context
-    ) -> Iterator[_Message]:
+        self, taken: _Taken, requests: Iterable[bytes], client: _Client, context: Context
+    ) -> Iterator[Message]:
         for request in requests:
-            self._take(client)
-            yield request
+            yield taken(request, client)
 
     def _only(
-        self, requests: Iterable[_Message], client: _Client, context: Context, cost: float = 1.0
-    ) -> _Message:
+        self, taken: _Taken, requests: Iterable[bytes], client: _Client, context: Context
+    ) -> Message:
         """The one request of a call; who does not send it holds a thread no longer than that."""
         with self.alarm.after(self.limits.patience, context.cancel):
             for request in requests:
-                self._take(client, cost)
-                return request
+                return taken(request, client)
         raise refused(faults.bad_message("the call ended without a request", "send one message"))
+
+    def _taken(self, name: str, kind: type[Message], request: bytes, client: _Client) -> Message:
+        """A request as it came in, once the client may have it carried out."""
+        unit = _TEXT if name in _TEXTS else _BYTES
+        self._take(client, (_DEAR if name in _LOOKING else 1.0) + len(request) / unit)
+        try:
+            return kind.FromString(request)
+        except DecodeError:
+            title = f"what was sent for {name} is no {kind.DESCRIPTOR.full_name}"
+            help_ = "is it made from this control.proto?"
+            raise refused(faults.bad_message(title, help_)) from None
 
     def _take(self, client: _Client, cost: float = 1.0) -> None:
         """One request more of this client: wait where it asks too fast."""
@@ -276,6 +289,12 @@ def name_of(described: MethodDescriptor) -> str:
 
 def _may(role: Role | None, needed: Role) -> bool:
     return role is not None and ROLES.index(role) >= ROLES.index(needed)
+
+
+def need_client(context: Context) -> None:
+    """Raises `Refused` where the call has ended."""
+    if not context.is_active():
+        raise refused(faults.given_up())
 
 
 def failure_of(error: Exception) -> pb.Failure:

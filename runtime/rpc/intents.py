@@ -6,10 +6,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 
 import grpc
 
 from ...compiler.requests.rules import Reference
+from ...lang.given_up import unless
 from ...lang.source import Source
 from ..agent import faults as agent_faults
 from ..agent.agent import Agent
@@ -20,6 +22,7 @@ from ..intents.kept import Intent
 from ..intents.reports import Count, Counts, Report, Reporter, Reports
 from ..rules.moment import SIZES
 from . import control_pb2 as pb
+from .guard import need_client
 from .readers import Readers
 
 Context = grpc.ServicerContext
@@ -42,7 +45,8 @@ class IntentMethods:
             title = f"the intent has more than {LONGEST >> 20} MiB"
             raise refused(agent_faults.too_much(title, "make several intents of it"))
         source = Source(request.name or "<intent>", request.text)
-        return message(self.agent.intents.apply(source, request.pipeline))
+        with unless(partial(need_client, context)):
+            return message(self.agent.intents.apply(source, request.pipeline))
 
     def ListIntents(self, request: pb.ListIntentsRequest, context: Context) -> pb.ListIntentsReply:
         found = self.agent.intents.told(request.pipeline, request.ids)

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import grpc
 
 from ...lang.diagnostics import Refused
+from ...lang.given_up import unless
 from ...lang.source import Source
 from ..agent import faults
 from ..agent.agent import Agent, PipelineStatus, status_of
@@ -25,7 +27,7 @@ from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from . import control_pb2 as pb
 from . import messages
 from .failures import findings
-from .guard import Budget, failure_of
+from .guard import Budget, failure_of, need_client
 from .intents import IntentMethods
 from .readers import Readers
 
@@ -50,15 +52,14 @@ class Service(IntentMethods):
     # ---- changing ---------------------------------------------------------------------------
 
     def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.ApplyReply:
-        return messages.apply_reply(self._apply(request, _until(context)))
+        return messages.apply_reply(self._apply(request, context))
 
     def Stream(
         self, requests: Iterable[pb.ApplyRequest], context: Context
     ) -> Iterator[pb.StreamReply]:
-        until = _until(context)
         for number, request in enumerate(requests, 1):
             try:
-                done = messages.apply_reply(self._apply(request, until))
+                done = messages.apply_reply(self._apply(request, context))
                 yield pb.StreamReply(number=number, done=done)
             except Refused as error:
                 yield pb.StreamReply(number=number, failed=failure_of(error))
@@ -77,16 +78,18 @@ class Service(IntentMethods):
             wanted = begin.if_revision if begin.HasField("if_revision") else None
             wish = Wish(bytes(columns), True, wanted, begin.idempotency_key)
             del columns
-            done = self.agent.owner(begin.pipeline).apply(wish, _until(context))
+            with unless(partial(need_client, context)):
+                done = self.agent.owner(begin.pipeline).apply(wish, _until(context))
         return messages.apply_reply(done)
 
-    def _apply(self, request: pb.ApplyRequest, until: float | None) -> Outcome:
+    def _apply(self, request: pb.ApplyRequest, context: Context) -> Outcome:
         if len(request.request) > LONGEST:
             title = f"the request has more than {LONGEST >> 20} MiB"
             raise refused(faults.too_much(title, "split it, or send packed columns (BulkApply)"))
         wanted = request.if_revision if request.HasField("if_revision") else None
         wish = Wish(request.request, False, wanted, request.idempotency_key, request.digest)
-        return self.agent.owner(request.pipeline).apply(wish, until)
+        with unless(partial(need_client, context)):
+            return self.agent.owner(request.pipeline).apply(wish, _until(context))
 
     # ---- reading ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from ...compiler.manifest import Manifest
 from ...compiler.requests.ie_values import Fault
 from ...compiler.requests.rulekinds import Kind
-from ...lang.diagnostics import Diagnostics
+from ...lang.diagnostics import FEW, Diagnostics
 from ...lang.source import Source
 from ...lang.yaml_reader import Entry
 from ..edge.yaml_nodes import Nodes
@@ -29,7 +29,7 @@ _KEYS = ("pipeline", "ports", "kinds", "elements", "defaults")
 def read_mapping(source: Source, old: Manifest, new: Manifest, ports: Mapping[str, int]) -> Answers:
     """For an upgrade from `old` to `new`; `ports`: their numbers by name. Raises `Refused` with
     everything that is wrong."""
-    found = Diagnostics()
+    found = Diagnostics(most=FEW)
     answers = _Reader(source, found, old, new).answers(ports)
     found.stop_if_errors()
     return answers

@@ -65,16 +65,16 @@ def test_calls_of_a_client_are_counted_and_let_go() -> None:
         return "done"
 
     method = guard(METHODS["Apply"], slow)
-    threads = [threading.Thread(target=method, args=([None], Context("rules"))) for _ in range(2)]
+    threads = [threading.Thread(target=method, args=([b""], Context("rules"))) for _ in range(2)]
     for thread in threads:
         thread.start()
         waiting.acquire()
     with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
-        method([None], Context("rules"))
+        method([b""], Context("rules"))
     go_on.set()
     for thread in threads:
         thread.join()
-    assert method([None], Context("rules")) == "done"
+    assert method([b""], Context("rules")) == "done"
 
 
 def test_who_begins_a_call_and_sends_no_request_is_cut_off() -> None:
@@ -102,7 +102,7 @@ def test_who_asks_too_fast_waits(name: str, rate: float) -> None:
     method = guard(METHODS[name], lambda request, context: ["done"])
     begun = time.monotonic()
     for _ in range(240):  # 200 at once, 40 at their rate
-        assert list(method([None], Context("read"))) == ["done"]
+        assert list(method([b""], Context("read"))) == ["done"]
     assert 0.15 < time.monotonic() - begun < 2
 
 
@@ -111,7 +111,7 @@ def test_who_is_refused_all_the_time_waits() -> None:
     begun = time.monotonic()
     for _ in range(24):  # 20 at once, 4 at their rate
         with pytest.raises(RuntimeError, match="PERMISSION_DENIED"):
-            method([None], Context("read"))
+            method([b""], Context("read"))
     assert 0.15 < time.monotonic() - begun < 2
 
 

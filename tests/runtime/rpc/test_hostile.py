@@ -1,0 +1,116 @@
+"""Requests that are large, wrong or no messages at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import grpc
+import pytest
+from agent_world import World
+from helioc.lang.diagnostics import Refused
+from helioc.lang.given_up import unless
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
+from helioc.runtime.agent import faults
+from helioc.runtime.agent.turns import Slices, Turns
+from helioc.runtime.client import Client, Rejected
+from helioc.runtime.faults import refused
+from helioc.runtime.intents.document import read_document
+from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rpc import guard
+from helioc.runtime.rpc.callers import LOCAL
+from helioc.runtime.rpc.guard import Guard, Limits
+from helioc.runtime.rpc.methods import METHODS, path
+from tls_world import within
+
+JUNK = b"\xff\xff\xff\xff"
+
+
+@pytest.mark.usefixtures("kernel")
+def test_what_is_no_message_is_answered(secure: World, certs: Path) -> None:
+    """More often than a connection has streams, as single requests and within streams."""
+
+    def go(client: Client) -> None:
+        raw: Any = client._channel.unary_unary(path("Apply"))
+        streamed: Any = client._channel.stream_stream(path("Stream"))
+        for _ in range(80):
+            for call in (lambda: raw(JUNK, timeout=10), lambda: list(streamed(iter([JUNK])))):
+                with pytest.raises(grpc.RpcError) as error:
+                    call()
+                assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+                assert "is no helio.control.v1.ApplyRequest" in str(error.value)
+        assert client.apply("create FAR [(action, u8, DROP)]").revision
+
+    within(secure, certs, "a-rules", go)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_findings_are_few_and_short(secure: World, certs: Path) -> None:
+    keys = {f"key{number}": 1 for number in range(20_000)}
+    intent = {"resourceId": "a", "resources": ["ipv4"], "action": {"queue": 1}, **keys}
+    many = "create PDR [(dst_ip, u32, 10.2.0.0/16), FAR 9]"
+    texts = {"an intent": json.dumps(intent), "many rules": "; ".join([many] * 10_000)}
+
+    def go(client: Client) -> None:
+        for what, text in texts.items():
+            with pytest.raises(Rejected) as error:
+                client.apply_intent(text) if what == "an intent" else client.apply(text)
+            found = error.value.diagnostics
+            assert 0 < len(found) <= 20, what
+            assert all(len(each.title) < 300 and len(each.help) < 1000 for each in found), what
+
+    within(secure, certs, "a-rules", go)
+
+
+class Gone(Exception):
+    pass
+
+
+def leave() -> None:
+    raise Gone
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: parse_request(Source("r", "create FAR [(action, u8, DROP)]; delete FAR 1")),
+        lambda: read_document(Source("i", "{resourceId: a}"), lambda: 0.0),
+        Slices(Turns(), lambda: None).rest,
+    ],
+    ids=["request", "intent", "plan"],
+)
+def test_work_ends_when_nobody_waits(work: object) -> None:
+    assert callable(work)
+    with unless(leave), pytest.raises(Gone):
+        while True:
+            work()
+
+
+class Context:
+    """Of a call that has ended."""
+
+    def peer(self) -> str:
+        return "unix:"
+
+    def is_active(self) -> bool:
+        return False
+
+    def cancel(self) -> None:
+        pass
+
+
+def test_a_call_that_has_ended_is_refused() -> None:
+    with pytest.raises(Refused, match="H0779"):
+        guard.need_client(cast(Any, Context()))
+    assert guard.failure_of(refused(faults.given_up())).status == grpc.StatusCode.CANCELLED.value[0]
+
+
+def test_a_large_request_counts_as_many() -> None:
+    door = Guard(lambda _: LOCAL, Limits(rate=1000.0))
+    method = door(METHODS["Apply"], lambda request, context: "done")
+    request = pb.ApplyRequest(request=bytes(100 * guard._TEXT)).SerializeToString()
+    assert method([request], Context()) == "done"
+    client = door._known(LOCAL.name)
+    assert 1000 - client.tokens == pytest.approx(101, abs=1)
