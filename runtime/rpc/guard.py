@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from ...lang.diagnostics import Refused
 from ...lang.ending import diagnosed
 from ..agent import faults
 from ..agent.outcome import MovedOn
@@ -32,6 +33,7 @@ from .alarm import Alarm
 from .callers import Caller
 from .failures import failure, status_code, trailer
 from .methods import METHODS
+from .revoked import Revoked
 
 Context = grpc.ServicerContext
 _Taken = Callable[[bytes, "_Client"], Message]
@@ -100,8 +102,8 @@ class Guard:
     def __init__(self, of: Callable[[str], Caller], limits: Limits = Limits()) -> None:
         """`of`: who calls, by what gRPC says of the peer."""
         self.limits, self.alarm, self._of = limits, Alarm(), of
-        #: Fingerprints of certificates that TLS lets in and we do not.
-        self.revoked: Container[str] = ()
+        #: Of certificates that TLS lets in and we do not; without TLS there is none.
+        self.revoked: Revoked | None = None
         self._clients: dict[str, _Client] = {}
         self._lasting = 0
         #: The last two clients that asked often, and when.
@@ -143,12 +145,14 @@ class Guard:
     def _call(self, name: str, context: Context) -> Iterator[_Client]:
         caller = self._of(context.peer())
         needed = NEEDED.get(name, "admin")
-        if caller.fingerprint in self.revoked:
+        try:
+            if self.revoked is not None and caller.fingerprint:
+                self.revoked.need_valid(caller.fingerprint, name)
+            if needed and not _may(caller.role, needed):
+                raise refused(faults.not_allowed(name, caller.role or "", needed))
+        except Refused:
             self._take(self._known(caller.name), _DEAR)
-            raise refused(faults.revoked(name))
-        if needed and not _may(caller.role, needed):
-            self._take(self._known(caller.name), _DEAR)
-            raise refused(faults.not_allowed(name, caller.role or "", needed))
+            raise
         timed, lasting = int(name in _TIMED), int(name in _LASTING)
         client = self._enter(caller.name, timed, lasting)
         seconds = self.limits.seconds

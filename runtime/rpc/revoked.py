@@ -11,7 +11,7 @@ import logging
 import re
 from pathlib import Path
 
-from ...lang.diagnostics import Refused
+from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.render import render
 from ..agent import faults
 from ..faults import refused
@@ -30,6 +30,8 @@ class Revoked:
         """Raises `Refused`."""
         self._path = path
         self._known: frozenset[str] = frozenset()
+        #: Why the list cannot be read now: nobody knows who is revoked.
+        self._unread: tuple[Diagnostic, ...] = ()
         self._seen = self._stamp()
         if self._seen is not None:
             self._known = _read(path)
@@ -38,14 +40,24 @@ class Revoked:
         """The SHA-256 of a certificate in hex; who shows none is not revoked."""
         return fingerprint in self._known
 
+    def need_valid(self, fingerprint: str, method: str) -> None:
+        """That a certificate may call. Raises `Refused` where it is revoked, or where the list
+        cannot be read: it may be in it."""
+        if fingerprint in self._known:
+            raise refused(faults.revoked(method))
+        if self._unread:
+            raise refused(*self._unread)
+
     def changed(self) -> bool:
-        """Look whether the file has changed; one that cannot be read changes nothing."""
+        """Look whether the file has changed, and with it whose certificates are revoked."""
         if (now := self._stamp()) == self._seen:
             return False
         self._seen = now
         try:
             self._known = _read(self._path) if now is not None else frozenset()
+            self._unread = ()
         except Refused as error:
+            self._unread = tuple(error.diagnostics)
             for found in error.diagnostics:
                 _log.error("%s", render(found))
             return False
