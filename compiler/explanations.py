@@ -62,6 +62,12 @@ BUILD: dict[str, Explanation] = {
         "unless told otherwise) or v4, clang's -mcpu. v4 programs are a little shorter; they take "
         "clang 18 or newer, and a kernel from 6.6 on. docs/kernels.md tells what was tried.",
     ),
+    "H0340": Explanation(
+        "a limit of the process is reached",
+        "The kernel lets a process have so many open files, and a user or a control group so many "
+        "processes and threads. Nothing that was asked for was done by half. `heliod` keeps some "
+        "20 files open, six for each rule kind of a pipeline, and one for each client.",
+    ),
     "H0330": Explanation(
         "there is not enough memory",
         "The machine, or a limit (`ulimit -v`, a control group), gives this process no more. Rules "

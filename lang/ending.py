@@ -9,11 +9,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from errno import EAGAIN, EMFILE, ENFILE
 from pathlib import Path
 
 from .diagnostics import Diagnostic, Refused
 from .render import render_all
 from .stopping import status_of
+
+#: By errno: what there may be no more of, and what to do.
+_LIMITS = {
+    EMFILE: ("open files in this process", "raise the limit: `ulimit -n 65536`, LimitNOFILE= of a "
+             "unit"),
+    ENFILE: ("open files on this machine", "raise the limit: `sysctl fs.file-max`"),
+    EAGAIN: ("processes and threads", "raise the limit: `ulimit -u`, TasksMax= of a unit, pids.max "
+             "of a control group"),
+}  # fmt: skip
 
 
 def ending(error: BaseException, program: str) -> tuple[str, int]:
@@ -38,7 +48,9 @@ def diagnosed(error: BaseException, program: str) -> list[Diagnostic]:
     if isinstance(error, MemoryError):
         return [_no_memory()]
     if isinstance(error, OSError):
-        return [_system(error)]
+        return [limit_reached(error.errno or 0) or _system(error)]
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return [_limit(*_LIMITS[EAGAIN])]
     return [_internal(error, program)]
 
 
@@ -56,6 +68,15 @@ def account(diagnostics: Iterable[Diagnostic], program: str) -> str:
 
 def cannot_write(path: str, why: str, help_: str = "") -> Diagnostic:
     return Diagnostic("H0309", f"cannot write `{path}`: {why}", (), help_)
+
+
+def limit_reached(errno: int) -> Diagnostic | None:
+    """What a limit of this process, or of the machine, is the cause of; None for other errors."""
+    return _limit(*_LIMITS[errno]) if errno in _LIMITS else None
+
+
+def _limit(what: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0340", f"there may be no more {what}", (), help_)
 
 
 def _system(error: OSError) -> Diagnostic:

@@ -7,12 +7,13 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from errno import E2BIG, EACCES, EINVAL, ENOMEM, ENOTDIR, EPERM
+from errno import E2BIG, EACCES, EINVAL, EMFILE, ENFILE, ENOMEM, ENOTDIR, EPERM
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compiler.manifest import RuleKind
 from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
+from ..lang.ending import limit_reached
 from ..lang.source import Span
 from .kernel.faults import too_old
 
@@ -243,6 +244,8 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
         return no_privilege(doing)
     if error.errno == ENOTDIR or "bpf file system" in str(error):
         return no_bpffs(error.mend)
+    if error.errno in (EMFILE, ENFILE) and (limit := limit_reached(error.errno)):
+        return limit
     if error.errno == ENOMEM:
         return Diagnostic("H0330", f"there is not enough memory to {doing}", (), MORE_MEMORY)
     return kernel_lacks(f"let us {doing}", f"{error.operation}: {error.reason}", error.mend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from errno import EACCES, ENOMEM, EPERM
+from errno import EACCES, EMFILE, ENFILE, ENOMEM, EPERM
 
 from .handles import MapSpec, Object, Program
 from .libbpf import LOG_STATS, BpfError, LibbpfMissing
@@ -53,7 +53,9 @@ def figures(content: bytes) -> Measured:
     except LibbpfMissing as error:
         return Measured(why_not=str(error))
     except BpfError as error:
-        if error.errno == ENOMEM or (error.errno in (EPERM, EACCES) and not error.log):
+        if error.errno in (ENOMEM, EMFILE, ENFILE) or (
+            error.errno in (EPERM, EACCES) and not error.log
+        ):
             return Measured(maps=maps, why_not=str(error))
         return Measured(maps=maps, refused=str(error))
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from errno import EAGAIN, EMFILE, ENFILE
+from pathlib import Path
 
+import helioc
 import pytest
 from helioc.lang.diagnostics import Diagnostic, Refused
 from helioc.lang.ending import account, ending
@@ -22,6 +25,11 @@ from helioc.lang.ending import account, ending
         (ZeroDivisionError("division"), 70, "error[H9999]: helioc is at fault: ZeroDivisionError"),
         (MemoryError(), 1, "error[H0330]: there is not enough memory"),
         (RecursionError(), 70, "error[H9999]"),
+        (OSError(EMFILE, "Too many open files"), 1,
+         "error[H0340]: there may be no more open files in this process"),
+        (OSError(ENFILE, "Too many open files in system"), 1, "open files on this machine"),
+        (BlockingIOError(EAGAIN, "Resource temporarily unavailable"), 1, "processes and threads"),
+        (RuntimeError("can't start new thread"), 1, "processes and threads"),
     ],
 )  # fmt: skip
 def test_every_end_has_its_words(error: BaseException, status: int, said: str) -> None:
@@ -62,3 +70,16 @@ def test_nobody_reads_what_is_wrong(words: str) -> None:
         done = subprocess.run([sys.executable, "-m", f"helioc.{program}", *rest], stderr=closed,
                               stdout=subprocess.PIPE, timeout=60)  # fmt: skip
     assert (done.returncode, done.stdout) == (141, b"")
+
+
+def test_few_open_files(tmp_path: Path) -> None:
+    """Wherever the last of them is taken: it is no fault of the program that is compiled."""
+    guard = Path(helioc.__file__).parent / "examples/tour/guard.hp"
+    words = ["-m", "helioc.compiler.cli", "compile", str(guard), "-o", str(tmp_path)]
+    for files in range(8, 64):
+        limited = ["prlimit", f"--nofile={files}", sys.executable, *words]
+        done = subprocess.run(limited, capture_output=True, text=True, timeout=120)
+        if not done.returncode:
+            break
+        assert "error[H0340]" in done.stderr, done.stderr
+    assert files > 8 and not done.returncode
