@@ -316,6 +316,11 @@ class Client:
         self._schema = None
         return reply.pipeline
 
+    def accept_loss(self) -> pb.AcceptLossReply:
+        """Have the agent forget what its journal reports as lost."""
+        reply: pb.AcceptLossReply = self._call("AcceptLoss", pb.AcceptLossRequest())
+        return reply
+
     def refresh(self) -> pb.RefreshReply:
         reply: pb.RefreshReply = self._call("Refresh", pb.RefreshRequest(pipeline=self.pipeline))
         return reply

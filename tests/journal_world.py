@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.journal.heads import Head
 from helioc.runtime.journal.journal import Journal
-from helioc.runtime.journal.log import IES, Entry
-from helioc.runtime.journal.store import Kept, Store
+from helioc.runtime.journal.log import Log, Mark, open_new
+from helioc.runtime.journal.records import IES, Entry
+from helioc.runtime.journal.recovery import Written, log_name, read_logs
+from helioc.runtime.journal.state import Build, Item, State
+from helioc.runtime.journal.store import Store
+
+MANIFEST = '{"digest": "0123"}'
 
 
 def entries(count: int, first: int = 1) -> list[Entry]:
@@ -20,9 +29,20 @@ def keyed(count: int) -> list[Entry]:
     return [entry for entry in entries(count) if entry.key]
 
 
-def the(store: Store) -> Kept:
+def build(object_: bytes = b"object") -> Build:
+    return MANIFEST, object_, b""
+
+
+def the(store: Store) -> Item:
     (kept,) = store.pipelines()
     return kept
+
+
+def begin(store: Store, name: str = "edge", object_: bytes = b"object") -> Journal:
+    """A pipeline that is in force, with its first snapshot."""
+    journal = Journal(store, store.begin(name, build(object_)))
+    fold(journal, 0)
+    return journal
 
 
 def write(journal: Journal, count: int, first: int = 1) -> None:
@@ -35,3 +55,27 @@ def fold(journal: Journal, revision: int = 10) -> None:
     with journal.open_next() as descriptor:
         made = journal.turn_over(descriptor, revision, [b"rules"], "{}")
     journal.fold(made)
+
+
+#: Of logs that no store knows.
+WHOSE = b"directry", 7
+
+
+def new_log(directory: Path) -> Log:
+    """An empty one, which begins behind revision 0."""
+    path = directory / log_name(WHOSE[1], 1)
+    log = Log(path, Head(*WHOSE, 0), Mark(0, 0))
+    log.turn_over(path, open_new(path, (*WHOSE, 1)), 0)
+    return log
+
+
+def read(log: Log) -> Written:
+    """What a start finds of it."""
+    item = Item(WHOSE[1], "edge", begun=False, number=1)
+    return read_logs(log.path.parent, State(WHOSE[0].hex()), item, os.listdir(log.path.parent))
+
+
+def again(log: Log) -> Log:
+    """As a start goes on in it."""
+    found = read(log)
+    return Log(log.path, found.head, found.mark)

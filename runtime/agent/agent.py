@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from threading import RLock
 
@@ -25,7 +26,9 @@ from ..intents.kept import Kept as KeptIntents
 from ..intents.push_settings import Push
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, build_of
-from ..journal.store import Kept, Store
+from ..journal.posted import post
+from ..journal.state import Item, Loss
+from ..journal.store import Store
 from ..liveness.health import Quality
 from ..liveness.prober import Prober
 from ..liveness.settings import shape_of
@@ -117,6 +120,7 @@ class Agent:
             except Exception as error:
                 found = [] if name in loaded else [store_faults.not_restored(name)]
                 self._findings[name] = found + diagnosed(error, "heliod")
+        post(len(self.losses))
         self.scribe.start()
         self.surveyor.start()
         self.prober.start()
@@ -127,7 +131,7 @@ class Agent:
             said[owner.name] += owner.unwritten
         return {name: found for name, found in said.items() if found}
 
-    def _kept(self, loaded: Collection[str]) -> dict[str, Kept]:
+    def _kept(self, loaded: Collection[str]) -> dict[str, Item]:
         """What the journal has by name. A load that was killed before these were loaded is none:
         nobody was told that it is."""
         if self.store is None:
@@ -157,11 +161,8 @@ class Agent:
         self.prober.stir()
         return owner
 
-    def _restore(self, kept: Kept) -> None:
+    def _restore(self, kept: Item) -> None:
         assert self.store is not None
-        if kept.digest is None:  # begun, as older releases noted it
-            self.store.remove(kept.name)
-            return
         loaded, journal, found = restore(self.store, kept)
         owner = self._own(kept.name, Owner(loaded, self.events, journal), found)
         with suppress(Refused):  # it works all the same, and the scribe tries again
@@ -201,7 +202,7 @@ class Agent:
     def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
         store, journal = self.store, None
         if store is not None:
-            journal = Journal(store, store.begin(name, *build_of(bundle)), 0)
+            journal = Journal(store, store.begin(name, build_of(bundle)))
         try:
             owner = Owner(load(bundle, config, name), self.events, journal)
             try:
@@ -272,19 +273,55 @@ class Agent:
     @property
     def journalled(self) -> bool:
         """Everything that was asked for is written down, or can be."""
-        return not self.findings and not any(owner.unwritten for owner in self.owners())
+        unwritten = self.store.findings if self.store is not None else ()
+        return not unwritten and not any(owner.unwritten for owner in self.owners())
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What was acknowledged and is not there."""
+        return self.store.losses if self.store is not None else []
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
         """What is wrong with the agent, whatever it has loaded."""
-        return self.store.findings if self.store is not None else ()
+        store = self.store
+        if store is None:
+            return ()
+        lost = [store_faults.data_loss(store.directory, loss) for loss in store.losses]
+        return (*store.findings, *lost, *(note for _, note in store.notes))
+
+    def _of_journal(self, name: str) -> list[Diagnostic]:
+        """What the journal has to say of a pipeline."""
+        store = self.store
+        if store is None:
+            return []
+        lost = [store_faults.data_loss(store.directory, loss)
+                for loss in store.losses if loss.pipeline == name]  # fmt: skip
+        return [*lost, *(note for of, note in store.notes if of == name)]
 
     def _said(self, name: str, findings: Mapping[str, list[Diagnostic]]) -> list[Diagnostic]:
-        owner = self._owners.get(name)
+        owner, store = self._owners.get(name), self.store
         unwritten = owner.unwritten if owner is not None else ()
-        unwritten = unwritten or self.findings
+        unwritten = unwritten or (store.findings if store is not None else ())
         now = (*unwritten, *self.surveyor.findings(name), *self.prober.findings(name))
-        return [*findings.get(name, ()), *now]
+        return [*findings.get(name, ()), *self._of_journal(name), *now]
+
+    def accept_losses(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
+        """Forget what is lost, and pipelines that cannot be restored for that. Returns what is
+        forgotten, and what is not: of a pipeline that works and that a reboot would lose."""
+        store = self.store
+        if store is None:
+            return [], []
+        with self._changing:
+            before = self.losses
+            for name in {loss.pipeline for loss in before} & {*self._findings} - {*self._owners}:
+                self.unload(name)
+            store.accept_losses()
+            left = self.losses
+            post(len(left))
+        accepted = [loss for loss in before if loss not in left]
+        of = partial(store_faults.data_loss, store.directory)
+        return [*map(of, accepted)], [*map(of, left)]
 
     def _told(self, name: str, revision: int, overlay: Rule, quality: Quality) -> None:
         self.events.tell(Event(name, revision, OverlayChanged(overlay, quality)))

@@ -6,7 +6,7 @@ import gc
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -27,7 +27,8 @@ from ..card.loaded import LoadedCard
 from ..faults import not_loaded, refused
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, build_of, config_of
-from ..journal.store import Build, Snapshot
+from ..journal.state import Build
+from ..journal.store import Snapshot
 from ..liveness.absence import leave_out
 from ..loading.bundle import Bundle
 from ..loading.either import AnyLoaded, open_loaded
@@ -91,8 +92,8 @@ class Owner:
         self.touched: Touched | None = None
         #: One snapshot after the other; taken before a turn, if both are.
         self._folding = Lock()
-        #: What is in force, where the journal does not have it yet.
-        self._unkept: Build | None = journal.unkept if journal is not None else None
+        #: The build that was prepared is in force, and the journal does not say so yet.
+        self._unkept = journal is not None and journal.unkept
         #: Why it takes nothing any more.
         self._ended: Diagnostic | None = None
         self._answers = Answers(journal.answered() if journal is not None else OrderedDict())
@@ -315,7 +316,7 @@ class Owner:
         replace_()
         self.events.tell(Event(self.name, self.revision, PipelineChanged("upgraded")))
         if journal is not None:
-            self._unkept = build
+            self._unkept = True
             try:
                 with journal.open_next() as descriptor:
                     made = self._turn_over(journal, descriptor)
@@ -325,7 +326,7 @@ class Owner:
 
     def _need_journal(self) -> None:
         """What is asked of a build must not be written behind what was asked of another."""
-        if self._unkept is not None:
+        if self._unkept:
             self.stir()  # which tries again
             raise refused(store_faults.not_kept_yet(self.name))
 
@@ -347,11 +348,11 @@ class Owner:
 
     def _write_down(self, journal: Journal, made: Snapshot) -> None:
         journal.fold(made, self._unkept)
-        self._unkept = None
+        self._unkept = False
 
     def settle_journal(self) -> None:
         """A snapshot, if anything was written since the last: then restoring is quick."""
-        if self.journal is not None and not (self.journal.clean and self._unkept is None):
+        if self.journal is not None and (self._unkept or not self.journal.clean):
             self.fold()
 
     def sync(self) -> None:
@@ -359,12 +360,21 @@ class Owner:
         if self.journal is not None and self.journal.log.pending:
             self.journal.log.durable()
 
+    def confirm(self) -> None:
+        """Have the journal know how much there is of it, where nothing was written of late."""
+        journal = self.journal
+        if journal is not None and journal.idle:
+            with self.turn(None):
+                number, mark = journal.number, journal.log.mark
+            with suppress(Refused):  # the next request says why
+                journal.confirm(number, mark)
+
     def fold_if_due(self) -> None:
         """A snapshot, if much was written since the last."""
         journal = self.journal
         if journal is None:
             return
-        if self._unkept is not None or journal.due(len(self.loaded.book)):
+        if self._unkept or journal.due(len(self.loaded.book)):
             self.fold()
 
     @property

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...compiler.interpreter.environment import Limit
@@ -29,8 +29,9 @@ from ..faults import refused
 from ..intents.push_settings import from_json as push_of
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, config_of, ifindexes_of
-from ..journal.log import ALLOTTED, NOTE, PACKED, Entry, allotted
-from ..journal.store import Kept, Store, Written
+from ..journal.records import ALLOTTED, NOTE, PACKED, Entry, allotted
+from ..journal.state import Bundled, Item
+from ..journal.store import Store
 from ..kernel.handles import Map
 from ..liveness.settings import from_json as liveness_of
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
@@ -44,88 +45,73 @@ from ..rules import snapshot
 def reopen(store: Store, loaded: AnyLoaded) -> tuple[Journal | None, list[Diagnostic]]:
     """The journal of a pipeline that is loaded, brought in line with it; None where it has none.
     Raises `Refused`."""
-    kept, build = _kept_of(store, loaded), None
-    if kept is not None and _digest(kept.manifest) != loaded.manifest.digest:
-        build = store.prepared(kept.id)  # an upgrade may have been killed
-        if build is None or _digest(build[0]) != loaded.manifest.digest:
+    kept, upgraded = _kept_of(store, loaded), False
+    if kept is not None and _program(kept.build) != loaded.manifest.digest:
+        upgraded = _program(kept.prepared) == loaded.manifest.digest  # it may have been killed
+        if not upgraded:
             store.remove(kept.name)  # a reboot must not bring back what has been replaced
             kept = None
     if kept is None:
         return None, [store_faults.not_kept(loaded.name)]
-    known = _is_of(kept, loaded)
-    written = store.written(kept)
-    entries, found = written.entries, _lost(kept, written)
+    known, found = _is_of(kept, loaded), list[Diagnostic]()
+    written = store.written(kept) if kept.snapshot is not None else store.unwritten(kept.id)
+    entries, sound = written.entries, store.in_force(kept) and not written.marred
     last = entries[-1].revision if entries else kept.revision
-    if known and build is None and last > loaded.revision:
+    if known and not upgraded and last > loaded.revision:
         found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
-    in_order = known and build is None and last == loaded.revision and not found
+    in_order = known and not upgraded and last == loaded.revision and sound and not found
     with released_on_failure() as owned:
-        journal = owned.enter_context(
-            closing(Journal(store, kept.id, written.number, entries, written.size))
-        )
+        journal = owned.enter_context(closing(Journal(store, kept.id, written)))
         if not in_order or _ifindexes(kept, entries) != ifindexes_of(loaded):
-            journal.withheld, journal.unkept = True, build
+            journal.withheld, journal.unkept = True, upgraded
             with suppress(Refused):  # whoever owns it tries again
                 with journal.open_next() as descriptor:
                     parts, config = loaded.snapshot(), config_of(loaded)
                     made = journal.turn_over(descriptor, loaded.revision, parts, config)
-                journal.fold(made, build)
-                journal.unkept = None
+                journal.fold(made, upgraded)
+                journal.unkept = False
         return journal, found
 
 
-def _kept_of(store: Store, loaded: AnyLoaded) -> Kept | None:
+def _kept_of(store: Store, loaded: AnyLoaded) -> Item | None:
     """What the journal has of it: that of its own load, if this was killed before it said that it
     is in force, what it began with."""
     kept = next((k for k in store.pipelines() if k.name == loaded.name), None)
     if kept is None or not _is_of(kept, loaded):
         for begun in store.begun():
-            if begun.name == loaded.name and _digest(begun.manifest) == loaded.manifest.digest:
+            if begun.name == loaded.name and _program(begun.build) == loaded.manifest.digest:
                 return begun
     store.give_up(loaded.name)
     return kept
 
 
-def _is_of(kept: Kept, loaded: AnyLoaded) -> bool:
+def _is_of(kept: Item, loaded: AnyLoaded) -> bool:
     """Whether the same load wrote it."""
-    return kept.digest is not None and bool(
+    return not kept.begun and bool(
         json.loads(kept.config)["incarnation"] == loaded.about["incarnation"]
     )
 
 
-def restore(store: Store, kept: Kept) -> tuple[AnyLoaded, Journal, list[Diagnostic]]:
+def restore(store: Store, kept: Item) -> tuple[AnyLoaded, Journal, list[Diagnostic]]:
     """Load a pipeline as the journal has it. Raises `Refused`."""
-    traced = unpack_traced(kept.traced)
-    bundle = make_bundle(kept.manifest, lambda _: kept.object, traced=traced)
+    manifest, object_, packed = store.build(kept)
+    bundle = make_bundle(manifest, lambda _: object_, traced=unpack_traced(packed))
     written = store.written(kept)
-    entries, found = written.entries, _lost(kept, written)
-    content = Restoration(kept, bundle, store.snapshot(kept), entries, found)
+    content = Restoration(kept, bundle, store.snapshot(kept), written.entries)
     with released_on_failure() as owned:
-        journal = owned.enter_context(
-            closing(Journal(store, kept.id, written.number, entries, written.size))
-        )
-        journal.withheld = bool(written.lost)
+        journal = owned.enter_context(closing(Journal(store, kept.id, written)))
         loaded = load(bundle, content.config, kept.name, content)
         return loaded, journal, content.findings
 
 
-def _lost(kept: Kept, written: Written) -> list[Diagnostic]:
-    """What is to be said of a log."""
-    if not written.lost:
-        return []
-    last = written.entries[-1].revision if written.entries else kept.revision
-    return [store_faults.damaged_log(kept.name, last, written.lost)]
-
-
-def _ifindexes(kept: Kept, entries: Iterable[Entry]) -> Any:
+def _ifindexes(kept: Item, entries: Iterable[Entry]) -> Any:
     """The ports' as the journal knows them."""
     notes = [entry.content for entry in entries if entry.form == NOTE]
     return json.loads(notes[-1]) if notes else json.loads(kept.config)["ifindexes"]
 
 
-def _digest(manifest: str) -> str:
-    digest: str = json.loads(manifest)["digest"]
-    return digest
+def _program(build: Bundled | None) -> str:
+    return build.program if build is not None else ""
 
 
 @dataclass
@@ -133,11 +119,11 @@ class Restoration:
     """What a pipeline of the journal held: `either.load` asks for it. `findings`: what could not be
     made again."""
 
-    kept: Kept
+    kept: Item
     bundle: Bundle
     snapshot: bytes
     entries: list[Entry]
-    findings: list[Diagnostic]
+    findings: list[Diagnostic] = field(default_factory=list)
 
     @property
     def config(self) -> Config:

@@ -17,9 +17,9 @@ from .owner import Owner
 #: Seconds in which changes gather before it looks: what a power cut may take of what was
 #: acknowledged before it was on the disk, if the journal is kept so.
 PAUSE = 0.01
-#: Seconds between two attempts to write what could not be written; and so many times as long as the
-#: last one took.
-AGAIN, _SHARE = 1.0, 4
+#: Seconds between two attempts to write what could not be written, and so many times as long as the
+#: last one took, but not more than these.
+AGAIN, _SHARE, _LONGEST = 1.0, 4, 5.0
 _log = logging.getLogger("heliod.journal")
 
 
@@ -61,7 +61,7 @@ class Scribe:
 
     def _fold(self) -> None:
         while self._goes_on(self._synced):
-            self._each(Owner.fold_if_due)
+            self._each(_fold)
 
     def _goes_on(self, event: threading.Event, pause: float = 0) -> bool:
         """Wait for what there is to do; false when this ends."""
@@ -78,7 +78,7 @@ class Scribe:
                 with suppress(Refused):  # it has been told, and the status tells it
                     self._store.mend()
             self._each(_mend)
-            pause = max(AGAIN, _SHARE * (time.monotonic() - begun))
+            pause = min(max(AGAIN, _SHARE * (time.monotonic() - begun)), _LONGEST)
 
     def _each(self, work: Callable[[Owner], None]) -> None:
         """Whatever goes wrong with one, the others are looked after, and it is again."""
@@ -90,7 +90,13 @@ class Scribe:
                     _log.error("%s: %s", owner.name, render(found))
 
 
+def _fold(owner: Owner) -> None:
+    if not owner.unwritten:  # else it is tried again now and then, not with each request
+        owner.fold_if_due()
+
+
 def _mend(owner: Owner) -> None:
+    owner.confirm()
     if owner.unwritten:
         with suppress(Refused):
             owner.mend_journal()

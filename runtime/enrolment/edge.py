@@ -25,7 +25,7 @@ from typing import Any
 from ...lang.diagnostics import Diagnostic
 from ..certs import read_identity
 from ..faults import refused
-from ..journal.log import sync_directory
+from ..journal.files import sync_directory
 from . import faults
 from .certificates import (
     certificates_in,

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple
 
+from ..journal.ledger import Ledger
 from ..journal.store import Store
 
 State = Literal["pending", "active", "failed", "expired"]
-_TABLE = """
-CREATE TABLE IF NOT EXISTS intents (
-  serial INTEGER PRIMARY KEY AUTOINCREMENT, pipeline TEXT NOT NULL, id TEXT NOT NULL,
-  name TEXT NOT NULL, text TEXT NOT NULL, begins REAL NOT NULL, ends REAL, state TEXT NOT NULL,
-  rules TEXT NOT NULL, why TEXT NOT NULL, UNIQUE (pipeline, id))
-"""
-_COLUMNS = "serial, pipeline, id, name, text, begins, ends, state, rules, why"
 
 
 class Made(NamedTuple):
@@ -56,53 +51,43 @@ class Kept:
     `Refused`, and then nothing is written."""
 
     def __init__(self, store: Store | None) -> None:
-        self._store, self._serial = store, 0
-        if store is not None:
-            store.also(lambda db: db.execute(_TABLE))
+        self._ledger = Ledger(store) if store is not None else None
+        self._serial = self._ledger.last if self._ledger is not None else 0
+        self._serials = {(each.pipeline, each.id): each.serial for each in self.all()}
 
     def all(self) -> list[Intent]:
         """The oldest first."""
-        if self._store is None:
-            return []
-        with self._store.reading() as db:
-            rows = db.execute(f"SELECT {_COLUMNS} FROM intents ORDER BY serial").fetchall()
-        return [_intent(*row) for row in rows]
+        texts = self._ledger.texts if self._ledger is not None else {}
+        return [_intent(serial, text) for serial, text in sorted(texts.items())]
 
     def add(self, intent: Intent) -> Intent:
         """In the place of another of its name; returned with its serial."""
-        if self._store is None:
-            self._serial += 1
-            return replace(intent, serial=self._serial)
-        with self._store.transaction() as db:
-            db.execute("DELETE FROM intents WHERE pipeline = ? AND id = ?",
-                       (intent.pipeline, intent.id))  # fmt: skip
-            row = db.execute(
-                "INSERT INTO intents (pipeline, id, name, text, begins, ends, state, rules, why) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING serial", _row(intent)
-            ).fetchone()  # fmt: skip
-        return replace(intent, serial=int(row[0]))
+        name, added = (intent.pipeline, intent.id), replace(intent, serial=self._serial + 1)
+        before = self._serials.get(name)
+        replaced = {before: None} if before is not None else {}
+        self._put({**replaced, added.serial: _text(added)})
+        self._serial = self._serials[name] = added.serial
+        return added
 
     def put(self, intent: Intent) -> None:
         """One that is there, as it is now."""
-        if self._store is not None:
-            with self._store.transaction() as db:
-                db.execute("UPDATE intents SET ends = ?, state = ?, rules = ?, why = ? "
-                           "WHERE serial = ?", (*_row(intent)[-4:], intent.serial))  # fmt: skip
+        self._put({intent.serial: _text(intent)})
 
     def remove(self, *intents: Intent) -> None:
-        if self._store is not None:
-            with self._store.transaction() as db:
-                db.executemany("DELETE FROM intents WHERE serial = ?",
-                               [(intent.serial,) for intent in intents])  # fmt: skip
+        self._put({intent.serial: None for intent in intents})
+        for each in intents:
+            if self._serials.get((each.pipeline, each.id)) == each.serial:
+                del self._serials[each.pipeline, each.id]
+
+    def _put(self, texts: Mapping[int, str | None]) -> None:
+        if self._ledger is not None and texts:
+            self._ledger.put(texts)
 
 
-def _row(intent: Intent) -> tuple[object, ...]:
-    rules = json.dumps([list(rule) for rule in intent.rules])
-    return (intent.pipeline, intent.id, intent.name, intent.text, intent.begins, intent.ends,
-            intent.state, rules, intent.why)  # fmt: skip
+def _text(intent: Intent) -> str:
+    return json.dumps({**asdict(intent), "rules": [list(rule) for rule in intent.rules]})
 
 
-def _intent(serial: int, pipeline: str, id_: str, name: str, text: str, begins: float,
-            ends: float | None, state: State, rules: str, why: str) -> Intent:  # fmt: skip
-    made = tuple(Made(*each) for each in json.loads(rules))
-    return Intent(pipeline, id_, name, text, begins, ends, state, made, why, serial)
+def _intent(serial: int, text: str) -> Intent:
+    about = json.loads(text)
+    return Intent(**{**about, "rules": tuple(Made(*r) for r in about["rules"]), "serial": serial})

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...lang.diagnostics import Diagnostic
 from ...lang.explain import Explanation
 from .disk import mend_of
+
+if TYPE_CHECKING:
+    from .state import Loss
 
 CANNOT_WRITE = "H0780"
 
@@ -22,9 +27,35 @@ def cannot_write(path: str, why: str, for_good: bool = False) -> Diagnostic:
 
 
 def damaged(path: str, why: str) -> Diagnostic:
+    """A file that is to be used, and is not what was written."""
     return Diagnostic("H0781", f"the journal is damaged: `{path}`: {why}", (),
-                      "what is loaded goes on working. Move the directory away and start `heliod` "
-                      "again, load what is missing, and tell it its rules anew")  # fmt: skip
+                      "put the file back from a backup and start `heliod` again, or load the "
+                      "pipeline again and send its rules again")  # fmt: skip
+
+
+def data_loss(directory: Path, loss: Loss) -> Diagnostic:
+    of = f"`{loss.pipeline}`" if loss.pipeline else "the intents"
+    of, file = of if loss.what != "list" else "every pipeline", directory / loss.file
+    about = {
+        "pipeline": "the pipeline cannot be restored",
+        "requests": f"all is there up to revision {loss.revision:,}, {_count(loss.lost)} behind it "
+                    "are lost",
+        "answers": "its rules are all there, but not all that was answered to idempotency keys",
+        "list": "what there was nobody knows",
+    }[loss.what]  # fmt: skip
+    then = {
+        "pipeline": "load it again and send its rules again, or put the file back from a backup",
+        "requests": "send again what was asked for behind that revision",
+        "answers": "a request that is sent again with such a key is made again",
+        "list": "load all pipelines again and send their rules again",
+    }[loss.what]
+    help_ = (f"{then}; then `helioctl repair --accept-loss`, and look after the disk. What was "
+             "replaced is in `aside`")  # fmt: skip
+    return Diagnostic("H0781", f"data of {of} is lost: `{file}`: {loss.why}; {about}", (), help_)
+
+
+def _count(revisions: int) -> str:
+    return f"{revisions:,} revision{'s' * (revisions != 1)}" if revisions else "those"
 
 
 def in_use(path: str) -> Diagnostic:
@@ -58,10 +89,23 @@ def not_replayed(name: str, revision: int) -> Diagnostic:
                       "rules with what they should be", "warning")  # fmt: skip
 
 
-def damaged_log(name: str, revision: int, why: str) -> Diagnostic:
-    return Diagnostic("H0787", f"the log of `{name}` ends at revision {revision}: {why}", (),
-                      "if the machine was not rebooted nothing is lost; otherwise what was asked "
-                      "for after that is: tell it again, and look after the disk")  # fmt: skip
+def unconfirmed(path: str, revision: int) -> Diagnostic:
+    title = f"the last requests in `{path}` were not confirmed: it ends at revision {revision:,}"
+    return Diagnostic("H0787", title, (), "what was acknowledged is there if power failed while "
+                      "they were written; otherwise the disk has damaged them: compare the rules "
+                      "with what they should be", "warning")  # fmt: skip
+
+
+def strays(directory: str, files: Collection[str]) -> Diagnostic:
+    some = ", ".join(sorted(files)[:8]) + ", …" * (len(files) > 8)
+    title = f"files of the journal that its list does not name were moved to `{directory}`: {some}"
+    help_ = "an agent that was killed may leave some: remove them if nothing is missing"
+    return Diagnostic("H0789", title, (), help_, "warning")
+
+
+def copied(path: str, why: str) -> Diagnostic:
+    title = f"`{path}`: {why}: it is written again from its other copy"
+    return Diagnostic("H0789", title, (), "nothing is lost; look after the disk", "warning")
 
 
 def not_kept_yet(name: str) -> Diagnostic:
@@ -82,10 +126,13 @@ JOURNAL: dict[str, Explanation] = {
         "(H0783) it has to be started again.",
     ),
     "H0781": Explanation(
-        "the journal is damaged",
-        "The agent would not know what of it to believe, and does not start on it. Pipelines that "
-        "are loaded go on working without the agent; an agent with an empty journal takes them on "
-        "as they are.",
+        "data of the journal is lost",
+        "Something that was acknowledged is not there: a file of the journal is gone, or is not "
+        "what was written. Each file has a checksum, and a list that is kept twice names all. What "
+        "comes before the damage is restored and works. `helioctl status` shows `data_loss` until "
+        "`helioctl repair --accept-loss`, over restarts of the agent, too. While the machine runs "
+        "the rules are in the kernel's maps, and are written again from those. docs/journal.md "
+        "says which file is which.",
     ),
     "H0782": Explanation(
         "two agents with one journal",
@@ -116,10 +163,10 @@ JOURNAL: dict[str, Explanation] = {
         "have been refused for a full table, is the usual reason.",
     ),
     "H0787": Explanation(
-        "the log of a pipeline is damaged, or gone",
-        "Each record of the log has a checksum, and one does not fit; or a file of it is missing. "
-        "What comes before that was made again. While the machine runs all rules are in the "
-        "kernel's maps, and the journal is written anew from those.",
+        "the last group of requests was not confirmed",
+        "The end of a log cannot be read, and its header does not say that it was on the disk: "
+        "either power failed while the last requests were written, and nobody was answered, or "
+        "the disk has damaged them since. What comes before is all there. One start reports it.",
     ),
     "H0788": Explanation(
         "an upgrade is in force that the journal could not be told",
@@ -127,5 +174,11 @@ JOURNAL: dict[str, Explanation] = {
         "when it was in force. The data path goes on. The agent tries again by itself, and before "
         "each change; until then it refuses changes, so that a reboot finds the build before with "
         "all rules that it had. `heliod`, started again, tries first of all.",
+    ),
+    "H0789": Explanation(
+        "the journal's directory was put in order",
+        "Nothing is removed when the agent starts: files that the journal's list does not name go "
+        "to the directory `aside`. One of the list's two copies that cannot be read is written "
+        "again from the other.",
     ),
 }

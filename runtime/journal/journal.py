@@ -18,9 +18,12 @@ from ...lang.diagnostics import Diagnostic, Refused
 from ..agent.outcome import Outcome
 from ..loading.bundle import Bundle
 from ..loading.either import AnyLoaded
-from . import faults, log
-from .log import ALLOTTED, IES, NOTE, PACKED, Entry, Log
-from .store import Build, Snapshot, Store
+from . import faults
+from .log import Log, Mark, open_new
+from .records import ALLOTTED, IES, NOTE, PACKED, Entry, with_allotted
+from .recovery import Written
+from .state import Build
+from .store import Snapshot, Store
 
 #: Idempotency keys that are remembered.
 KEYS = 65_536
@@ -34,25 +37,25 @@ Answered = OrderedDict[str, tuple[bytes, Outcome]]
 class Journal:
     """What is written of one pipeline. Raises `Refused`, and then nothing is."""
 
-    def __init__(
-        self, store: Store, pipeline: int, number: int, entries: Sequence[Entry] = (),
-        size: int | None = None,
-    ) -> None:  # fmt: skip
-        """`number`: of the log to go on in, behind its first `size` octets (all that are sound);
-        `entries`: those that no snapshot has yet."""
-        self.store, self.pipeline, self.number = store, pipeline, number
-        self.log = Log(store.log_path(pipeline, number), size)
-        self._since = len(entries)
-        self._keyed = [entry._replace(content=b"") for entry in entries if entry.key]
-        self._mark = 0
+    def __init__(self, store: Store, pipeline: int, written: Written | None = None) -> None:
+        """`written`: what no snapshot has yet, and the log to go on in; without, there is none."""
+        self.store, self.pipeline = store, pipeline
+        found = written if written is not None else store.unwritten(pipeline)
+        self.number = found.head.number
+        self.log = Log(store.log_path(pipeline, self.number), found.head, found.mark)
+        self._since = len(found.entries)
+        self._keyed = [entry._replace(content=b"") for entry in found.entries if entry.key]
+        self._before = self.log.mark
+        #: How far the log was when somebody looked last, and how many bytes the list knows of.
+        self._seen, self._confirmed = self.log.mark, 0
         #: A note that could not be written: it comes before anything else.
         self._owed: Entry | None = None
         self._unwritten: tuple[Diagnostic, ...] = ()
         self._unfolded: tuple[Diagnostic, ...] = ()
         #: Nothing is written before there is a snapshot.
-        self.withheld = False
-        #: What is in force, where that is another build than the journal has.
-        self.unkept: Build | None = None
+        self.withheld = written is None or written.marred
+        #: What is in force is the build that was prepared, and the journal does not say so yet.
+        self.unkept = False
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
@@ -72,10 +75,10 @@ class Journal:
         """A request that is about to be made, and its answer. `ids`: those that it gives to rules,
         by kind, where it would give others to them if it were made alone."""
         self._settle()
-        self._mark = self.log.size
+        self._before = self.log.mark
         revision, form = outcome.revision, PACKED if packed else IES
         if ids:
-            form, content = ALLOTTED, log.with_allotted(ids, content)
+            form, content = ALLOTTED, with_allotted(ids, content)
         if key:
             entry = Entry(revision, form, content, key, digest, _answer(outcome))
         else:
@@ -88,7 +91,7 @@ class Journal:
         """The last request could not be made."""
         if self._keyed and self._keyed[-1].revision == revision:
             self._keyed.pop()
-        self.log.withdraw(self._mark)
+        self.log.withdraw(self._before)
 
     def note(self, revision: int, loaded: AnyLoaded) -> None:
         """Another transaction than a request's: nothing that a replay would have to make again. It
@@ -119,12 +122,27 @@ class Journal:
         if self.store.acknowledge == "after":
             self.log.durable()
 
+    @property
+    def idle(self) -> bool:
+        """Nothing was written since this was asked last, and the list does not say how much is."""
+        seen, self._seen = self._seen, self.log.mark
+        return seen == self._seen and seen.size > self._confirmed and not self.findings
+
+    def confirm(self, number: int, mark: Mark) -> None:
+        """Have it on record how much there was of this log while no request was made. Raises
+        `Refused` where the disk fails."""
+        self.log.durable()
+        self.log.confirm()
+        self.store.confirm(self.pipeline, number, mark)
+        if number == self.number:
+            self._confirmed = mark.size
+
     # ---- snapshots --------------------------------------------------------------------------
 
     def due(self, rules: int) -> bool:
         """Whether so much was written that a snapshot is worth it, or the last one failed."""
         many = self._since > max(_MANY, rules * _SHARE)
-        return many or self.log.size > _LARGE or bool(self._unfolded)
+        return many or self.log.mark.size > _LARGE or bool(self._unfolded)
 
     @property
     def clean(self) -> bool:
@@ -136,7 +154,7 @@ class Journal:
         """A new log, for `turn_over`; nothing is left of it where that does not happen."""
         path = self.store.log_path(self.pipeline, self.number + 1)
         with self._folding():
-            descriptor = log.open_new(path)
+            descriptor = open_new(path, (*self.log.whose, self.number + 1))
         try:
             yield descriptor
         except BaseException:
@@ -148,8 +166,11 @@ class Journal:
                   ) -> Snapshot:  # fmt: skip
         """Go on in a new log; what was written so far is in these parts. Give what it returns to
         `fold`."""
+        path = self.store.log_path(self.pipeline, self.number + 1)
+        with self._folding():
+            self.log.turn_over(path, descriptor, revision)
         self.number += 1
-        self.log.turn_over(self.store.log_path(self.pipeline, self.number), descriptor)
+        self._confirmed = 0
         self._since, self._owed, self._unwritten = 0, None, ()
         keyed, self._keyed = self._keyed, []
         return Snapshot(revision, parts, config, keyed)
@@ -159,12 +180,12 @@ class Journal:
         killed in the middle of, the journal has the one that is in force."""
         self.store.prepare(self.pipeline, build)
 
-    def fold(self, made: Snapshot, build: Build | None = None) -> None:
-        """Let a snapshot take the place of the logs before; `build`: what is in force now, if it is
-        another. If that fails they stay."""
+    def fold(self, made: Snapshot, upgraded: bool = False) -> None:
+        """Let a snapshot take the place of the logs before; `upgraded`: the build that was prepared
+        is in force. If that fails they stay."""
         try:
             with self._folding():
-                self.store.fold(self.pipeline, self.number, replace(made, build=build), KEYS)
+                self.store.fold(self.pipeline, self.number, replace(made, upgraded=upgraded), KEYS)
         except BaseException:
             self._keyed[:0] = made.answered
             raise
@@ -185,6 +206,8 @@ class Journal:
             created, *counts = json.loads(entry.answer)
             references = tuple(Reference(*each) for each in created)
             found[entry.key] = entry.digest, Outcome(entry.revision, references, *counts)
+        while len(found) > KEYS:
+            found.popitem(last=False)
         return found
 
 

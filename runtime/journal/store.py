@@ -1,9 +1,4 @@
-"""What was asked for, kept so that a reboot loses nothing.
-
-    DIRECTORY/lock          one agent works with it at a time
-             /journal.db    SQLite: pipelines (bundle, ports by interface name), answers by key
-             /rules-P-N     the snapshot of pipeline P: its rules (rules/snapshot.py)
-             /log-P-N       what changed since then (log.py), and perhaps log-P-(N+1) …
+"""What was asked for, kept so that a reboot loses nothing: the files of docs/journal.md.
 
 A request is written to the log before it is made: what is in the maps is in the journal, whenever
 the process is killed. Many requests share the waiting for the disk.
@@ -11,87 +6,45 @@ the process is killed. Many requests share the waiting for the disk.
 
 from __future__ import annotations
 
+import logging
 import os
-import re
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from ...lang.diagnostics import Diagnostic
+from ...lang.diagnostics import Diagnostic, Refused
 from ..faults import refused
-from . import faults, log
-from .database import Database
+from . import faults, format1
+from .files import Mark as File
+from .files import Unsound, read_sound, why, write_whole
+from .heads import Head
 from .hold import hold
-from .log import Entry, sync_directory
+from .log import Mark
+from .records import Entry, decode, encode
+from .recovery import OURS, Found, Written, log_name, read_logs, recover, spoken_of
+from .state import INTENTS, Build, Bundled, Item, Loss, State, read_build, write_build
 
-FORMAT = 1
 Acknowledge = Literal["before", "after"]
-#: A bundle: manifest, object, packed traced build (empty: it has none).
-Build = tuple[str, bytes, bytes]
-_DIGEST = 16
-_FILE = re.compile(r"(rules|log)-(\d+)-(\d+)(~?)")
-#: Behind the name of a pipeline that is being loaded: no pipeline's name has it.
-_BEGUN = "~"
-_SCHEMA = (
-    """CREATE TABLE about (format INTEGER NOT NULL)""",
-    """CREATE TABLE pipelines (
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, manifest TEXT NOT NULL, object BLOB NOT NULL,
-  traced BLOB NOT NULL DEFAULT x'', config TEXT NOT NULL DEFAULT '', digest BLOB,
-  revision INTEGER NOT NULL DEFAULT 0, number INTEGER NOT NULL DEFAULT 0)""",
-    """CREATE TABLE answers (
-  pipeline INTEGER NOT NULL, revision INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
-  answer BLOB NOT NULL, PRIMARY KEY (pipeline, revision)) WITHOUT ROWID""",
-)
-_PREPARED = """
-CREATE TABLE IF NOT EXISTS prepared (
-  pipeline INTEGER PRIMARY KEY, manifest TEXT NOT NULL, object BLOB NOT NULL, traced BLOB NOT NULL)
-"""
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A pipeline of the journal. `traced`: its packed traced build, if any. `config`: see
-    journal.py. `digest`: of the snapshot with its rules at `revision`; None: nobody has said yet
-    that it is in force. `number`: of snapshot and log."""
-
-    id: int
-    name: str
-    manifest: str
-    object: bytes
-    traced: bytes
-    config: str
-    digest: bytes | None
-    revision: int
-    number: int
+#: Files of answers of a pipeline.
+_MOST_FILES = 8
+_log = logging.getLogger("heliod.journal")
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """What takes the place of a log. `answered`: entries whose answers are to be remembered.
-    `build`: where it is another now."""
+    `upgraded`: the build that was prepared is in force."""
 
     revision: int
     parts: Sequence[bytes]
     config: str
     answered: Sequence[Entry] = ()
-    build: Build | None = None
-
-
-@dataclass(frozen=True)
-class Written:
-    """What was written since a snapshot, oldest first. `number`: of the last log, of which `size`
-    octets are sound. `lost`: why there is no more, where there was."""
-
-    entries: list[Entry] = field(default_factory=list)
-    number: int = 0
-    size: int = 0
-    lost: str = ""
+    upgraded: bool = False
 
 
 class Store:
@@ -103,41 +56,43 @@ class Store:
         self.directory, self.acknowledge = directory, acknowledge
         #: When the last snapshot came to the disk, in seconds of the Unix epoch; 0: not yet.
         self.synced = 0.0
+        #: Why nothing can be written.
+        self.findings: tuple[Diagnostic, ...] = ()
         # Of two snapshots that are made at a time one would sweep the other's files away.
-        self._folding = threading.Lock()
+        self._changing = threading.RLock()
         self._held = hold(directory)
+        #: What is to be closed with it.
+        self.owned = ExitStack()
         try:
-            self._db = Database(directory / "journal.db", self._make)
+            self._take(self._recover())
         except BaseException:
-            os.close(self._held)
+            self.close()
             raise
 
-    def _make(self, db: sqlite3.Connection) -> None:
-        if not db.execute("SELECT name FROM sqlite_master").fetchone():
-            self._must_be_new()
-            for statement in _SCHEMA:
-                db.execute(statement)
-            db.execute("INSERT INTO about VALUES (?)", (FORMAT,))
-            sync_directory(self.directory)
-        if db.execute("SELECT format FROM about").fetchone() != (FORMAT,):
-            raise refused(faults.damaged(str(self._db_path), "another release wrote it"))
-        db.execute(_PREPARED)
-        db.execute("UPDATE about SET format = format")  # does the disk take it?
+    def _recover(self) -> Found:
+        try:
+            if format1.is_here(self.directory):
+                format1.convert(self.directory)
+            return recover(self.directory)
+        except OSError as error:
+            raise refused(faults.damaged(str(self.directory), why(error))) from None
 
-    @property
-    def _db_path(self) -> Path:
-        return self.directory / "journal.db"
-
-    def _must_be_new(self) -> None:
-        """A database that is empty where there are rules was lost."""
-        if any(_FILE.fullmatch(each.name) for each in self.directory.iterdir()):
-            why = "it is empty, or gone, but for its files"
-            raise refused(faults.damaged(str(self._db_path), why))
-
-    @property
-    def findings(self) -> tuple[Diagnostic, ...]:
-        """Why nothing can be written."""
-        return self._db.findings
+    def _take(self, found: Found) -> None:
+        self._state, self._found = found.state, found.losses
+        #: Files that go aside and are not removed.
+        self._aside = found.strays | found.marred
+        #: What is said of this start alone, by pipeline; empty: of all.
+        self.notes = [
+            (found.state.items[each].name, faults.unconfirmed(str(self.directory / file), revision))
+            for each, (file, revision) in found.unconfirmed.items()
+        ]  # fmt: skip
+        if -1 not in found.losses:
+            copies = found.unsound.items()
+            self.notes += [("", faults.copied(str(self.directory / n), why)) for n, why in copies]
+        if found.strays:
+            self.notes.append(("", faults.strays(str(self.directory / "aside"), found.strays)))
+        with suppress(Refused):  # the findings say so
+            self._save(self._state)
 
     @property
     def size(self) -> int:
@@ -149,225 +104,229 @@ class Store:
                     size += each.stat().st_size
         return size
 
-    def mend(self) -> None:
-        """Write again, if that can be."""
-        self._db.mend()
-
     def close(self) -> None:
         """May be called again."""
         if self._held >= 0:
-            self._db.close()
+            self.owned.close()
             os.close(self._held)
             self._held = -1
 
-    def also(self, make: Callable[[sqlite3.Connection], object]) -> None:
-        """For tables of others."""
-        self._db.also(make)
+    # ---- the list ---------------------------------------------------------------------------
 
-    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """The database, for what changes nothing."""
-        return self._db.reading()
+    def mend(self) -> None:
+        """Write again, if that can be."""
+        with self._changing:
+            if self.findings:
+                self._save(self._state)
 
-    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """The database, for one transaction."""
-        return self._db.writing()
+    def _save(self, state: State) -> None:
+        """Have the list on the disk, and put away what it does not name any more."""
+        found = [loss for of in self._found.values() for loss in of]
+        settled = [loss for loss in found if not spoken_of(loss.file, state)]
+        state = replace(
+            state, generation=state.generation + 1, losses=(*state.losses, *settled)
+        )  # fmt: skip
+        try:
+            state.save(self.directory)
+        except Refused as error:
+            self.findings = tuple(error.diagnostics)
+            raise
+        if self.findings:
+            _log.info("the journal `%s` can be written again", self.directory)
+        self._state, self.findings = state, ()
+        self._found = {each: [loss for loss in of if loss not in settled]
+                       for each, of in self._found.items()}  # fmt: skip
+        self._sweep()
+
+    def _sweep(self) -> None:
+        with suppress(OSError):  # they are found by the next start
+            for path in self.directory.iterdir():
+                if not OURS.fullmatch(path.name) or spoken_of(path.name, self._state):
+                    continue
+                if path.name in self._aside:
+                    self._put_aside(path)
+                else:
+                    path.unlink(missing_ok=True)
+
+    def _put_aside(self, path: Path) -> None:
+        folder = self.directory / "aside"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        names = (path.name if not number else f"{path.name}.{number}" for number in count())
+        path.rename(next(folder / name for name in names if not (folder / name).exists()))
+        self._aside.discard(path.name)
+
+    # ---- losses -----------------------------------------------------------------------------
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What was acknowledged and is not there, until somebody accepts it."""
+        return [*self._state.losses, *(each for of in self._found.values() for each in of)]
+
+    def accept_losses(self) -> None:
+        """But for those whose file is still in the list."""
+        with self._changing:
+            self._save(replace(self._state, losses=()))
+
+    def in_force(self, item: Item) -> bool:
+        """The kernel has the rules of this pipeline: of them nothing is lost. Returns whether the
+        journal has them, too."""
+        found = self._found.pop(item.id, [])
+        left = [
+            replace(each, what="answers") if each.what == "requests" else each
+            for each in found if item.snapshot is None or each.file != item.snapshot.name
+        ]  # fmt: skip
+        if left:
+            self._found[item.id] = left
+        return not found
 
     # ---- pipelines --------------------------------------------------------------------------
 
-    def pipelines(self) -> list[Kept]:
+    def pipelines(self) -> list[Item]:
         """By name; not those that are only begun."""
-        return [kept for kept in self._all() if not kept.name.endswith(_BEGUN)]
+        return self._named(False)
 
-    def begun(self) -> list[Kept]:
+    def begun(self) -> list[Item]:
         """Those whose load has begun, and nobody said yet that they are in force."""
-        return [
-            replace(kept, name=kept.name.removesuffix(_BEGUN))
-            for kept in self._all() if kept.name.endswith(_BEGUN)
-        ]  # fmt: skip
+        return self._named(True)
 
-    def _all(self) -> list[Kept]:
-        with self.reading() as db:
-            rows = db.execute("SELECT id, name, manifest, object, traced, config, digest, "
-                              "revision, number FROM pipelines ORDER BY name"
-                              ).fetchall()  # fmt: skip
-        return [Kept(*row) for row in rows]
+    def _named(self, begun: bool) -> list[Item]:
+        found = [i for i in self._state.items.values() if i.id != INTENTS and i.begun == begun]
+        return sorted(found, key=lambda item: item.name)
 
-    def begin(self, name: str, manifest: str, object_: bytes, traced: bytes = b"") -> int:
-        """Note a pipeline that is about to be loaded; returns its id. `fold` says that it is: then
-        it takes the place of who has its name, who stays until then."""
-        name += _BEGUN
-        with self._folding:
-            with self.transaction() as db:
-                self._forget(db, name)
-            # Ids are given again: files of who had this one are not to be taken for its own.
-            self._sweep()
-            with self.transaction() as db:
-                row = db.execute(
-                    "INSERT INTO pipelines (name, manifest, object, traced) VALUES (?, ?, ?, ?) "
-                    "RETURNING id",
-                    (name, manifest, object_, traced),
-                ).fetchone()
-        return int(row[0])
+    def begin(self, name: str, build: Build) -> int:
+        """Note a pipeline that is about to be loaded; returns its number. `fold` says that it is:
+        then it takes the place of who has its name, who stays until then."""
+        with self._changing:
+            pipeline = self._state.next
+            item = Item(pipeline, name, build=self._write_build(pipeline, build))
+            self._save(replace(self._forgetting(name, True), next=pipeline + 1).having(item))
+        return pipeline
 
     def prepare(self, pipeline: int, build: Build) -> None:
-        """Note what is about to take the place of the build that is kept. `fold` with it says that
-        it has, without it that it has not."""
-        with self.transaction() as db:
-            db.execute("INSERT OR REPLACE INTO prepared VALUES (?, ?, ?, ?)", (pipeline, *build))
+        """Note what is about to take the place of the build that is kept. `fold` says whether it
+        has."""
+        with self._changing:
+            prepared = self._write_build(pipeline, build)
+            item = replace(self._state.items[pipeline], prepared=prepared)
+            self._save(self._state.having(item))
 
-    def prepared(self, pipeline: int) -> Build | None:
-        """What may have taken the place of the build that is kept."""
-        with self.reading() as db:
-            row: Build | None = db.execute(
-                "SELECT manifest, object, traced FROM prepared WHERE pipeline = ?", (pipeline,)
-            ).fetchone()
-        return row
+    def _write_build(self, pipeline: int, build: Build) -> Bundled:
+        path = self.directory / f"build-{pipeline}-{self._state.generation + 1}"
+        return write_build(path, build)
 
     def remove(self, name: str) -> None:
         """Forget a pipeline and all its rules."""
-        with self._folding:
-            with self.transaction() as db:
-                self._forget(db, name)
-                self._forget(db, name + _BEGUN)
-            self._sweep()
+        with self._changing:
+            state = self._forgetting(name, False)
+            begun = state.named(name, True)
+            self._save(state.without(begun.id) if begun is not None else state)
 
     def retire(self, name: str) -> None:
         """Note that a pipeline is about to be unloaded; `remove` says that it is. Until then it is
         as one whose load has begun, for what is in force by then may be another revision."""
-        with self._folding, self.transaction() as db:
-            if db.execute("SELECT id FROM pipelines WHERE name = ?", (name,)).fetchone():
-                self._forget(db, name + _BEGUN)
-                db.execute("UPDATE pipelines SET name = ?, digest = NULL WHERE name = ?",
-                           (name + _BEGUN, name))  # fmt: skip
+        with self._changing:
+            item = self._state.named(name)
+            if item is not None:
+                state = self._forgetting(name, True)
+                self._save(state.having(replace(item, begun=True)))
 
     def give_up(self, name: str) -> None:
         """Forget what `begin` noted."""
-        if all(begun.name != name for begun in self.begun()):
-            return
-        with self._folding:
-            with self.transaction() as db:
-                self._forget(db, name + _BEGUN)
-            self._sweep()
+        with self._changing:
+            if self._state.named(name, True) is not None:
+                self._save(self._forgetting(name, True))
 
-    def _take_name(self, db: sqlite3.Connection, pipeline: int) -> None:
-        """What was begun is in force, and who had its name is not."""
-        wanted = "SELECT name FROM pipelines WHERE id = ? AND name LIKE ?"
-        for (begun,) in db.execute(wanted, (pipeline, f"%{_BEGUN}")).fetchall():
-            name = begun.removesuffix(_BEGUN)
-            self._forget(db, name)
-            db.execute("UPDATE pipelines SET name = ? WHERE id = ?", (name, pipeline))
+    def _forgetting(self, name: str, begun: bool) -> State:
+        item = self._state.named(name, begun)
+        return self._state.without(item.id) if item is not None else self._state
 
-    def _forget(self, db: sqlite3.Connection, name: str) -> None:
-        mine = "(SELECT id FROM pipelines WHERE name = ?)"
-        for table in ("answers", "prepared"):
-            db.execute(f"DELETE FROM {table} WHERE pipeline IN {mine}", (name,))
-        db.execute("DELETE FROM pipelines WHERE name = ?", (name,))
+    # ---- reading ----------------------------------------------------------------------------
+
+    def build(self, item: Item) -> Build:
+        """Raises `Refused` where it is damaged."""
+        assert item.build is not None
+        return read_build(self._read(item.build.file))
+
+    def snapshot(self, item: Item) -> bytes:
+        """A pipeline's snapshot. Raises `Refused` where it is damaged."""
+        assert item.snapshot is not None
+        return self._read(item.snapshot)
+
+    def _read(self, file: File) -> bytes:
+        try:
+            return read_sound(self.directory, file)
+        except Unsound as error:
+            raise refused(faults.damaged(str(self.directory / file.name), str(error))) from None
+
+    def written(self, item: Item) -> Written:
+        """What was written since its snapshot, as far as it can be read. Raises `Refused`."""
+        try:
+            files = os.listdir(self.directory)
+        except OSError as error:
+            raise refused(faults.damaged(str(self.directory), why(error))) from None
+        return read_logs(self.directory, self._state, item, files)
+
+    def unwritten(self, pipeline: int) -> Written:
+        """Of a pipeline that has no log yet."""
+        return Written(Head(bytes.fromhex(self._state.directory), pipeline, 0), Mark(0, 0))
+
+    def answers(self, pipeline: int) -> list[Entry]:
+        """Those that are remembered, oldest first, without what they answer."""
+        item = self._state.items.get(pipeline)
+        found = [self._answers_of(file) for file, _ in item.answers] if item is not None else []
+        return [entry for content in found for entry, _ in decode(content)]
+
+    def _answers_of(self, file: File) -> bytes:
+        with suppress(Unsound):  # which was found at the start
+            return read_sound(self.directory, file)
+        return b""
 
     # ---- rules ------------------------------------------------------------------------------
 
     def log_path(self, pipeline: int, number: int) -> Path:
-        return self.directory / f"log-{pipeline}-{number}"
+        return self.directory / log_name(pipeline, number)
 
-    def _snapshot_path(self, pipeline: int, number: int) -> Path:
-        return self.directory / f"rules-{pipeline}-{number}"
-
-    def written(self, kept: Kept) -> Written:
-        """What was written since its snapshot, as far as it can be read. Raises `Refused`."""
-        there = self._logs(kept)
-        if kept.digest is None:
-            there.add(kept.number)  # it is made when something is written
-        last = max(there, default=kept.number)
-        found: list[Entry] = []
-        number, size = kept.number, 0
-        while number in there:
-            path = self.log_path(kept.id, number)
-            try:
-                entries, size = log.read_whole(path)
-                found += entries
-            except log.Damage as damage:
-                return Written(found + damage.entries, last, 0, f"`{path}`: {damage}")
-            number += 1
-        # Any other was on the disk before the database spoke of it, or the next was begun.
-        lost = f"`{self.log_path(kept.id, number)}` is gone" if number <= last else ""
-        return Written(found, last, size, lost)
-
-    def _logs(self, kept: Kept) -> set[int]:
-        """The numbers of its logs from its snapshot on."""
-        files = (_FILE.fullmatch(path.name) for path in self.directory.iterdir())
-        mine = [f for f in files if f and f[1] == "log" and int(f[2]) == kept.id and not f[4]]
-        return {int(f[3]) for f in mine if int(f[3]) >= kept.number}
-
-    def snapshot(self, kept: Kept) -> bytes:
-        """A pipeline's snapshot. Raises `Refused` where it is damaged."""
-        path = self._snapshot_path(kept.id, kept.number)
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise refused(faults.damaged(str(path), why)) from None
-        if blake2b(content, digest_size=_DIGEST).digest() != kept.digest:
-            raise refused(faults.damaged(str(path), "its digest is not that of its content"))
-        return content
+    def intents(self) -> Item | None:
+        return self._state.items.get(INTENTS)
 
     def fold(self, pipeline: int, number: int, made: Snapshot, most_answers: int) -> None:
         """A snapshot in the place of all logs before `number`. The last answers are kept."""
-        with self._folding:
-            self._fold(pipeline, number, made, most_answers)
+        with self._changing:
+            item = self._state.items.get(pipeline) or Item(pipeline, "")
+            snapshot = write_whole(self.directory / f"snapshot-{pipeline}-{number}", made.parts)
+            upgraded = item.prepared if made.upgraded and item.prepared is not None else item.build
+            kept = replace(
+                item, begun=False, build=upgraded, prepared=None, config=made.config,
+                revision=made.revision, snapshot=snapshot, number=number, length=0,
+                last=made.revision, answers=self._remembered(item, number, made, most_answers),
+            )  # fmt: skip
+            state = self._forgetting(item.name, False) if item.begun else self._state
+            self._save(state.having(kept))
             self.synced = time.time()
-            self._sweep()
 
-    def _fold(self, pipeline: int, number: int, made: Snapshot, most_answers: int) -> None:
-        digest = self._write(self._snapshot_path(pipeline, number), made.parts)
-        values = (digest, made.revision, made.config, number, pipeline)
-        rows = [(pipeline, e.revision, e.key, e.digest, e.answer) for e in made.answered]
-        with self.transaction() as db:
-            self._take_name(db, pipeline)
-            db.execute("UPDATE pipelines SET digest = ?, revision = ?, config = ?, number = ? "
-                       "WHERE id = ?", values)  # fmt: skip
-            if made.build is not None:
-                db.execute("UPDATE pipelines SET manifest = ?, object = ?, traced = ? "
-                           "WHERE id = ?", (*made.build, pipeline))  # fmt: skip
-            db.execute("DELETE FROM prepared WHERE pipeline = ?", (pipeline,))
-            db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
-            db.execute("DELETE FROM answers WHERE pipeline = ? AND revision <= (SELECT revision "
-                       "FROM answers WHERE pipeline = ? ORDER BY revision DESC LIMIT 1 OFFSET ?)",
-                       (pipeline, pipeline, most_answers))  # fmt: skip
+    def _remembered(
+        self, item: Item, number: int, made: Snapshot, most: int
+    ) -> tuple[tuple[File, int], ...]:
+        """Files of the last answers."""
+        lost = {loss.file for loss in self._found.get(item.id, ())}
+        files = [each for each in item.answers if each[0].name not in lost]
+        while sum(each for _, each in files[1:]) + len(made.answered) >= most:
+            del files[:1]
+            if not files:
+                break
+        if not made.answered:
+            return tuple(files)
+        content, of = [encode(entry) for entry in made.answered], len(made.answered)
+        if len(files) >= _MOST_FILES:
+            content[:0] = [self._answers_of(file) for file, _ in files]
+            of, files = of + sum(each for _, each in files), []
+        path = self.directory / f"answers-{item.id}-{number}"
+        return (*files, (write_whole(path, content), of))
 
-    def answers(self, pipeline: int) -> list[Entry]:
-        """Those that are remembered, oldest first, without what they answer."""
-        with self.reading() as db:
-            rows = db.execute("SELECT revision, 0, x'', key, digest, answer FROM answers "
-                              "WHERE pipeline = ? ORDER BY revision", (pipeline,)
-                              ).fetchall()  # fmt: skip
-        return [Entry(*row) for row in rows]
-
-    def _sweep(self) -> None:
-        """Remove files of ours that nothing speaks of."""
-        with self.reading() as db:
-            first = dict(db.execute("SELECT id, number FROM pipelines").fetchall())
-        for path in self.directory.iterdir():
-            if not (found := _FILE.fullmatch(path.name)):
-                continue
-            kind, pipeline, number, unfinished = found.groups()
-            known = first.get(int(pipeline)) if not unfinished else None
-            later = known is not None and int(number) > known and kind == "log"
-            if not later and (known is None or int(number) != known):
-                path.unlink(missing_ok=True)
-
-    def _write(self, path: Path, parts: Iterable[bytes]) -> bytes:
-        """A file, whole and safely on the disk; returns its digest."""
-        digest, new = blake2b(digest_size=_DIGEST), path.with_name(f"{path.name}~")
-        try:
-            with new.open("wb") as file:
-                for part in parts:
-                    file.write(part)
-                    digest.update(part)
-                file.flush()
-                os.fdatasync(file.fileno())
-            new.replace(path)
-            sync_directory(self.directory)
-        except OSError as error:
-            new.unlink(missing_ok=True)
-            why = (error.strerror or str(error)).lower()
-            raise refused(faults.cannot_write(str(path), why)) from None
-        return digest.digest()
+    def confirm(self, pipeline: int, number: int, mark: Mark) -> None:
+        """Note how long a log is that is on the disk."""
+        with self._changing:
+            item = self._state.items.get(pipeline)
+            if item is not None and item.number == number and item.length < mark.size:
+                kept = replace(item, length=mark.size, last=mark.revision)
+                self._save(self._state.having(kept))

@@ -29,6 +29,7 @@ from ...lang.diagnostics import Refused
 from ..agent.tally import BOUNDS, Tallied
 from ..card.reader import reader_of
 from ..intents.pushed import OUTCOMES
+from ..journal.posted import posted
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
 from ..loading.releases import loaded_names, this_namespace
@@ -81,6 +82,8 @@ class Metrics(Collector):
                 # one that is unloaded just now is none any more
                 with suppress(Refused, BpfError, FileNotFoundError), reader_of(name) as reader:
                     self._pipeline(found, reader, sample(reader, netlink), rules_of)
+        found.gauge("journal_losses", "What the agent's journal has lost and nobody has accepted.",
+                    {}, posted())  # fmt: skip
         found.gauge("scrape_seconds", "How long it took to find all this out.", {},
                     time.monotonic() - begun)  # fmt: skip
         return list(found)

@@ -98,12 +98,19 @@ class AgentView:
 @dataclass(frozen=True)
 class JournalView:
     """`size` in bytes. `synced`: when what was written last came to the disk, in seconds of the
-    Unix epoch; 0: nothing was written since the agent started."""
+    Unix epoch; 0: nothing was written since the agent started. `losses`: that nobody accepted."""
 
     directory: str
     size: int
     synced: float
     writable: bool
+    losses: int
+
+    @property
+    def state(self) -> str:
+        if self.losses:
+            return "data_loss"
+        return "healthy" if self.writable else "degraded"
 
 
 @dataclass(frozen=True)

@@ -50,12 +50,11 @@ def _about_agent(view: StatusView, agent_here: bool, now: float) -> Iterator[str
     if journal is None:
         yield "journal  none: nothing is kept over a reboot"
     else:
-        state = "healthy" if journal.writable else "degraded"
         synced = "nothing written since it started"
         if journal.synced:
             synced = f"last on the disk {duration(now - journal.synced)} ago"
-        yield (f"journal  {state}, {journal.directory}, {_size(journal.size)}, {synced}, requests "
-               f"answered {agent.acknowledge} they are on the disk")  # fmt: skip
+        yield (f"journal  {journal.state}, {journal.directory}, {_size(journal.size)}, {synced}, "
+               f"requests answered {agent.acknowledge} they are on the disk")  # fmt: skip
     for found in agent.findings:
         yield f"         {found.code}: {found.title}"
 
@@ -167,8 +166,7 @@ def status_json(view: StatusView, now: float) -> dict[str, Any]:
     if agent is not None:
         found["agent"] = asdict(agent) | {"findings": _findings(agent.findings)}
     if journal is not None:
-        state = "healthy" if journal.writable else "degraded"
-        found["journal"] = {"state": state, **asdict(journal)}
+        found["journal"] = {"state": journal.state, **asdict(journal)}
         del found["journal"]["writable"]
     found["certificates"] = [
         each._asdict() | {"days": int((each.ends - now) // 86400)} for each in view.certificates

@@ -398,16 +398,30 @@ class StatusReply(_message.Message):
     def __init__(self, version: _Optional[str] = ..., pid: _Optional[int] = ..., started: _Optional[float] = ..., acknowledge: _Optional[str] = ..., pipelines: _Optional[_Iterable[_Union[PipelineStatus, _Mapping]]] = ..., findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., clients: _Optional[int] = ..., journal: _Optional[_Union[Journal, _Mapping]] = ..., certificates: _Optional[_Iterable[_Union[Certificate, _Mapping]]] = ...) -> None: ...
 
 class Journal(_message.Message):
-    __slots__ = ("directory", "size", "synced", "writable")
+    __slots__ = ("directory", "size", "synced", "writable", "losses")
     DIRECTORY_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     SYNCED_FIELD_NUMBER: _ClassVar[int]
     WRITABLE_FIELD_NUMBER: _ClassVar[int]
+    LOSSES_FIELD_NUMBER: _ClassVar[int]
     directory: str
     size: int
     synced: float
     writable: bool
-    def __init__(self, directory: _Optional[str] = ..., size: _Optional[int] = ..., synced: _Optional[float] = ..., writable: _Optional[bool] = ...) -> None: ...
+    losses: int
+    def __init__(self, directory: _Optional[str] = ..., size: _Optional[int] = ..., synced: _Optional[float] = ..., writable: _Optional[bool] = ..., losses: _Optional[int] = ...) -> None: ...
+
+class AcceptLossRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class AcceptLossReply(_message.Message):
+    __slots__ = ("accepted", "left")
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_FIELD_NUMBER: _ClassVar[int]
+    accepted: _containers.RepeatedCompositeFieldContainer[Finding]
+    left: _containers.RepeatedCompositeFieldContainer[Finding]
+    def __init__(self, accepted: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., left: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
 
 class Certificate(_message.Message):
     __slots__ = ("name", "subject", "ends")

@@ -36,6 +36,8 @@ _OPTIONS = (
     ("grpc.http2.ping_timeout_ms", 10_000),  # by this gRPC's core waits for a keepalive's answer
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
 )
+#: In the health service: whether all is there that was acknowledged.
+JOURNAL = "helio.journal"
 #: Seconds between two looks at the list of those who are let in no more.
 _LOOK = 1.0
 #: Threads besides those that may last: for more clients than one that have all their calls going;
@@ -54,7 +56,7 @@ class Server:
         threads = Fair(limits.all_lasting + SPARE, EACH, lambda peer: self._callers.of(peer).host)
         self._server = grpc.server(threads, options=_OPTIONS)
         self._guard = guard = Guard(self._callers.of, limits)
-        service.clients = guard.clients
+        service.clients, service.told_losses = guard.clients, self._say_journal
         self._health = health.HealthServicer()
         own = [service.full_name for service in SERVICES]
         told = reflection.ReflectionServicer((*own, HEALTH.full_name, REFLECTION.full_name))
@@ -103,6 +105,12 @@ class Server:
     def _say(self, status: int) -> None:
         for name in ("", *(service.full_name for service in SERVICES)):
             self._health.set(name, status)
+        self._say_journal()
+
+    def _say_journal(self) -> None:
+        status = health_pb2.HealthCheckResponse
+        lost = bool(self._service.agent.losses)
+        self._health.set(JOURNAL, status.NOT_SERVING if lost else status.SERVING)
 
     def _watch_revoked(self) -> None:
         assert self._revoked is not None

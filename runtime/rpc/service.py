@@ -47,6 +47,8 @@ class Service(IntentMethods):
         #: Of the server's: how many clients there are, and the identity that it shows by TCP.
         self.clients: Callable[[], int] = lambda: 0
         self.identity: Path | None = None
+        #: Of the server's: the health service is to look at the journal.
+        self.told_losses: Callable[[], None] = lambda: None
         self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
 
     # ---- changing ---------------------------------------------------------------------------
@@ -177,8 +179,13 @@ class Service(IntentMethods):
             return None
         return pb.Journal(
             directory=str(store.directory), size=store.size, synced=self.agent.synced(),
-            writable=self.agent.journalled,
+            writable=self.agent.journalled, losses=len(self.agent.losses),
         )  # fmt: skip
+
+    def AcceptLoss(self, request: pb.AcceptLossRequest, context: Context) -> pb.AcceptLossReply:
+        accepted, left = self.agent.accept_losses()
+        self.told_losses()
+        return pb.AcceptLossReply(accepted=findings(accepted), left=findings(left))
 
     def _certificates(self) -> list[pb.Certificate]:
         if self.identity is None:

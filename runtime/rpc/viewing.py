@@ -39,7 +39,9 @@ def view_of(reply: pb.StatusReply, intents: Iterable[pb.Intent]) -> StatusView:
     journal = None
     if reply.HasField("journal"):
         found = reply.journal
-        journal = JournalView(found.directory, found.size, found.synced, found.writable)
+        journal = JournalView(
+            found.directory, found.size, found.synced, found.writable, found.losses
+        )
     certificates = [Ending(each.name, each.subject, each.ends) for each in reply.certificates]
     there = list(intents)
     views = [

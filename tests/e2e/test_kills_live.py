@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -128,8 +129,9 @@ class Scene:
             self._in(self.loader)
             longest = 0.5
         elif moment == "in a snapshot":
-            found = set(self.here.state.glob("log-1-*"))
-            self._until(lambda: bool(set(self.here.state.glob("log-1-*")) - found), "a snapshot")
+            logs = partial(self.here.state.glob, "requests-1-*")
+            found = set(logs())
+            self._until(lambda: bool(set(logs()) - found), "a snapshot")
             longest = 0.02
         threading.Event().wait(self.chance.uniform(0.0, longest))
 

@@ -6,17 +6,21 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from agent_world import EDGE, World, world
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
+from helioc.runtime.rpc.server import JOURNAL
 from lab import Background, Lab, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -69,14 +73,17 @@ def full(here: World) -> Iterator[Path]:
 
 
 def refused_with_the_mend(here: World, client: Client, mend: str) -> None:
-    for change in (
-        lambda: client.apply("create FAR 3 [(action, u8, DROP)]"),
-        client.unload,
-    ):
+    for change in (lambda: fill_the_log(client), client.unload):
         with pytest.raises(Rejected) as error:
             change()
         (found,) = error.value.diagnostics
         assert found.code == "H0780" and str(here.state) in found.title and mend in found.help
+
+
+def fill_the_log(client: Client) -> None:
+    """It may have room that was allocated before."""
+    for _ in range(3000):
+        client.apply("update FAR 1 [(action, u8, DROP)]")
 
 
 def in_force_again(here: World, client: Client, process: Background, before: list[str]) -> None:
@@ -166,27 +173,53 @@ def test_a_first_agent_on_a_full_disk_waits_for_room(here: World) -> None:
 
 def test_a_log_that_is_gone_is_told_and_the_maps_are_kept(here: World) -> None:
     before = prepare(here, signal.SIGKILL)
-    (log,) = here.state.glob("log-*")
+    (log,) = here.state.glob("requests-1-*")
     log.unlink()
     with here.agent() as process, here.client() as client:
-        process.expect("H0787")
-        assert codes(client) == ["H0787"] and texts(client) == before
+        process.expect("H0781")
+        (found,) = client.status().pipelines[0].findings
+        assert found.code == "H0781" and "its rules are all there" in found.title
+        assert texts(client) == before
     remove_pinned(here.name)
     with here.agent(), here.client() as client:
-        assert texts(client) == before and not codes(client)
+        assert texts(client) == before and codes(client) == ["H0781"]
+        assert not client.accept_loss().left and not codes(client)
 
 
-def test_a_log_that_is_gone_after_a_reboot_is_told(here: World) -> None:
+def test_a_log_that_is_gone_after_a_reboot_is_told_until_somebody_accepts_it(here: World) -> None:
     prepare(here, signal.SIGKILL)
     remove_pinned(here.name)
-    (log,) = here.state.glob("log-*")
+    (log,) = here.state.glob("requests-1-*")
     log.unlink()
+    for _ in range(2):
+        with here.agent() as process, here.client() as client:
+            process.expect("H0781")
+            (found,) = client.status().pipelines[0].findings
+            assert found.code == "H0781" and f"`{log}`: it is gone" in found.title
+            assert next(client.rules()).kind == "OVERLAY", "its snapshot"
+            client.apply("create FAR [(action, u8, DROP)]")
+            about = json.loads(here.ctl("status", "--json"))["journal"]
+            assert about["state"] == "data_loss" and about["losses"] == 1
+            assert healthy(here) == health_pb2.HealthCheckResponse.NOT_SERVING
+            text = here.edge.run(*METRICS)
+            assert "helio_journal_losses 1.0" in text
     with here.agent(), here.client() as client:
-        (status,) = client.status().pipelines
-        (found,) = status.findings
-        assert found.code == "H0787" and f"`{log}` is gone" in found.title
-        assert [rule.kind for rule in client.rules()] == ["OVERLAY"], "its snapshot, and no more"
-        client.apply("create FAR 3 [(action, u8, DROP)]")
+        assert "journal  data_loss" in here.ctl("status")
+        assert "accepted: data of" in here.ctl("repair", "--accept-loss")
+        assert "nothing is lost" in here.ctl("repair", "--accept-loss")
+        assert json.loads(here.ctl("status", "--json"))["journal"]["state"] == "healthy"
+        assert healthy(here) == health_pb2.HealthCheckResponse.SERVING and not codes(client)
+        assert "helio_journal_losses 0.0" in here.edge.run(*METRICS)
+
+
+METRICS = (sys.executable, "-m", "helioc.runtime.cli", "--local", "metrics")
+
+
+def healthy(here: World) -> int:
+    with grpc.insecure_channel(here.address) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        asked = health_pb2.HealthCheckRequest(service=JOURNAL)
+        return int(stub.Check(asked, timeout=10).status)
 
 
 def test_a_pipeline_killed_while_it_was_unloaded_stays(here: World) -> None:
@@ -211,12 +244,13 @@ def test_the_status_says_how_the_journal_is(here: World) -> None:
 
     with here.agent(), here.client() as client:
         client.load(read_bundle(here.directory / "bundle"), EDGE)
+        client.apply("create FAR 1 [(action, u8, DROP)]")
         healthy = journal()
         assert healthy["state"] == "healthy" and healthy["size"] > 0
         assert 0 <= time.time() - healthy["synced"] < 60
         with full(here):
             with pytest.raises(Rejected):
-                client.apply("create FAR 3 [(action, u8, DROP)]")
+                fill_the_log(client)
             assert journal()["state"] == "degraded"
             text = here.ctl("status")
             assert "journal  degraded" in text and "H0780" in text

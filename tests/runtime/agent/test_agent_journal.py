@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +18,8 @@ from helioc.compiler import phases
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.source import Source
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.journal.journal import build_of
+from helioc.runtime.journal.state import COPIES
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.lock import Lock
@@ -119,7 +120,7 @@ def test_what_refers_to_interfaces_by_number_is_restored(here: World, lab: Lab) 
 def test_a_load_that_was_killed_is_no_pipeline(here: World) -> None:
     store = Store(here.state)
     found = read_bundle(here.directory / "bundle")
-    store.begin(here.name, found.manifest.to_json(), found.object)
+    store.begin(here.name, build_of(found))
     store.close()
     for _ in range(2):
         with here.agent() as process, here.client() as client:
@@ -168,20 +169,21 @@ def test_a_pipeline_that_could_not_be_owned_is_unloaded_all_the_same(here: World
             assert client.unload() == here.name and not (ROOT / here.name).exists()
 
 
-def test_a_journal_that_cannot_be_read_holds_nothing_up(here: World) -> None:
-    """The pipeline that it is of can be changed without the agent while that runs."""
+def test_a_log_that_cannot_be_read_holds_nothing_up(here: World) -> None:
+    """The rules are taken from the kernel."""
     with here.agent(), here.client() as client:
         load(here, client)
-    (log,) = here.state.glob("log-*")
+    (log,) = here.state.glob("requests-1-*")
     log.unlink()
     log.mkdir()
-    with here.agent() as process:
+    with here.agent() as process, here.client() as client:
         process.expect("H0781")
-        here.ctl("--local", "create", "FAR 1 [(action, u8, DROP)]")
+        client.apply("create FAR 1 [(action, u8, DROP)]")
+        assert (here.state / "aside" / log.name).is_dir()
+        kill(process)
     reboot(here)
-    with here.agent() as process:
-        process.expect("H0785")
-        here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+    with here.agent(), here.client() as client:
+        assert client.rule("FAR", 1) and client.status().journal.losses == 1
 
 
 def test_a_restored_pipeline_is_not_said_to_be_lost(here: World) -> None:
@@ -189,8 +191,8 @@ def test_a_restored_pipeline_is_not_said_to_be_lost(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client)
     reboot(here)
-    (rules,) = here.state.glob("rules-*")
-    stem, _, number = rules.name.rpartition("-")
+    (log,) = here.state.glob("requests-1-*")
+    stem, _, number = log.name.rpartition("-")
     in_the_way = here.state / f"{stem}-{int(number) + 1}"
     in_the_way.mkdir()
     with here.agent(), here.client() as client:
@@ -218,7 +220,7 @@ def test_a_pipeline_that_cannot_be_restored_is_told_and_kept(here: World) -> Non
     with here.agent(), here.client() as client:
         load(here, client)
     reboot(here)
-    (snapshot,) = here.state.glob("rules-*")
+    (snapshot,) = here.state.glob("snapshot-1-*")
     good = snapshot.read_bytes()
     snapshot.write_bytes(good[:-1])
     with here.agent() as process, here.client() as client:
@@ -229,7 +231,7 @@ def test_a_pipeline_that_cannot_be_restored_is_told_and_kept(here: World) -> Non
     with here.agent(), here.client() as client:
         assert not client.status().pipelines[0].findings
     reboot(here)
-    snapshot = next(here.state.glob("rules-*"))
+    snapshot = next(here.state.glob("snapshot-1-*"))
     snapshot.unlink()
     with here.agent(), here.client() as client:
         assert client.unload() == here.name, "it can be forgotten"
@@ -245,7 +247,7 @@ def test_a_load_that_is_refused_replaces_nothing(here: World) -> None:
         client.apply("create FAR 1 [(action, u8, DROP)]")
         before = texts(client)
     reboot(here)
-    (snapshot,) = here.state.glob("rules-*")
+    (snapshot,) = here.state.glob("snapshot-1-*")
     good = snapshot.read_bytes()
     snapshot.write_bytes(good[:-1])
     with here.agent() as process, here.client() as client:
@@ -299,20 +301,22 @@ def test_a_pipeline_of_a_local_load_is_said_to_be_lost_by_a_reboot(here: World) 
         assert client.apply("create FAR 1 [(action, u8, DROP)]").created_count == 1
 
 
-def test_a_damaged_journal_leaves_the_data_path(here: World) -> None:
+def test_a_list_that_is_lost_leaves_the_data_path(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client)
         client.apply("create FAR 1 [(action, u8, DROP)]")
-    (here.state / "journal.db").write_bytes(b"nonsense" * 1000)
-    words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(here.socket),
-             "--state", str(here.state)]  # fmt: skip
-    done = subprocess.run(here.edge.inside(*words), capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "H0781" in done.stderr and "Traceback" not in done.stderr
-    with Reader(here.name) as reader:
-        assert len(reader.rules()) == 2
-    (here.state).rename(here.directory / "damaged")
-    with here.agent(), here.client() as client:
+    for name in COPIES:
+        (here.state / name).write_bytes(b"nonsense" * 1000)
+    with here.agent() as process, here.client() as client:
+        process.expect("H0781")
+        status = client.status()
+        assert [f.code for f in status.pipelines[0].findings] == ["H0784"], "as of a local load"
+        assert [f.code for f in status.findings] == ["H0781", "H0789"] and status.journal.losses
         assert client.rule("FAR", 1)
+    assert list((here.state / "aside").glob("snapshot-1-*"))
+    reboot(here)
+    with here.agent(), here.client() as client:
+        assert not client.status().pipelines and client.status().journal.losses
 
 
 def test_a_full_disk_refuses_changes_and_nothing_else(here: World) -> None:

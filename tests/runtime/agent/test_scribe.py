@@ -16,7 +16,7 @@ SECONDS = 10
 class Looked:
     """Stands for an owner."""
 
-    name = "edge"
+    name, unwritten = "edge", ()
 
     def __init__(self) -> None:
         self.synced, self.folding, self.go_on = 0, 0, threading.Event()

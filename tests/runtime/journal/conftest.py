@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from helioc.runtime.journal.log import Log
 from helioc.runtime.journal.store import Store
+from journal_world import new_log
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[Log]:
-    made = Log(tmp_path / "log")
+    made = new_log(tmp_path)
     yield made
     made.close()
 

@@ -4,79 +4,138 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import closing
 from errno import EROFS
 from pathlib import Path
 
 import pytest
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.journal.log import IES, NOTE, PACKED, Damage, Entry, Log, read
-from journal_world import entries
+from helioc.runtime.journal.heads import HEADS, Head
+from helioc.runtime.journal.log import Log, Mark, open_new
+from helioc.runtime.journal.records import IES, NOTE, PACKED, Entry
+from helioc.runtime.journal.recovery import Written, log_name
+from journal_world import WHOSE, again, entries, new_log, read
+
+
+def revisions(log: Log) -> list[int]:
+    return [entry.revision for entry in read(log).entries]
 
 
 def test_what_is_written_is_read_again(log: Log) -> None:
     wanted = [*entries(100), Entry(101, NOTE, b"{}"), Entry(102, PACKED, bytes(1_000_000))]
     for entry in wanted:
         log.append(entry)
-    assert read(log.path) == wanted
-    again = Log(log.path)
-    again.append(Entry(103, IES, b"later"))
-    again.close()
-    assert read(log.path)[-1] == Entry(103, IES, b"later")
+    assert read(log).entries == wanted and not read(log).marred
+    other = again(log)
+    other.append(Entry(103, IES, b"later"))
+    other.close()
+    assert read(log).entries == [*wanted, Entry(103, IES, b"later")]
+
+
+def test_a_note_may_have_the_revision_before(log: Log) -> None:
+    for entry in (Entry(1, IES, b"x"), Entry(1, NOTE, b"{}"), Entry(2, IES, b"y")):
+        log.append(entry)
+    log.durable()
+    assert revisions(log) == [1, 1, 2]
 
 
 @pytest.mark.parametrize("cut", [1, 5, 15, 30])
-def test_a_record_that_was_cut_short_is_dropped(log: Log, cut: int) -> None:
+def test_a_record_that_was_cut_short_and_never_confirmed_is_dropped(log: Log, cut: int) -> None:
+    """A kill in the middle of a write leaves it."""
     for entry in entries(10):
         log.append(entry)
-    size = log.path.stat().st_size
-    os.truncate(log.path, size - cut)
-    assert [e.revision for e in read(log.path)] == list(range(1, 10))
-    again = Log(log.path)
-    again.append(Entry(10, IES, b"another"))
-    again.close()
-    assert read(log.path)[-1] == Entry(10, IES, b"another")
+    os.truncate(log.path, HEADS + log.mark.size - cut)
+    assert revisions(log) == list(range(1, 10)) and not read(log).marred
+    other = again(log)
+    other.append(Entry(10, IES, b"another"))
+    other.close()
+    assert read(log).entries[-1] == Entry(10, IES, b"another")
 
 
-def test_zeros_at_the_end_are_what_a_power_cut_leaves(log: Log) -> None:
-    log.append(Entry(1, IES, b"x"))
-    with log.path.open("ab") as file:
-        file.write(bytes(5000))
-    assert read(log.path) == [Entry(1, IES, b"x")]
-
-
-def test_damage_in_the_middle_is_said(log: Log) -> None:
+def test_what_was_confirmed_and_cannot_be_read_is_lost(log: Log) -> None:
     for entry in entries(100):
         log.append(entry)
-    content = bytearray(log.path.read_bytes())
-    content[len(content) // 2] ^= 1
-    log.path.write_bytes(content)
-    with pytest.raises(Damage) as error:
-        read(log.path)
-    assert 30 < len(error.value.entries) < 70
+    log.durable()
+    log.append(Entry(101, IES, b"in the next group"))
+    log.durable()
+    damage(log.path, HEADS + log.mark.size // 2)
+    found = read(log)
+    assert 30 < len(found.entries) < 70 and "a record at byte" in found.lost
+    assert found.missing == 101 - found.entries[-1].revision
 
 
-def test_a_length_that_is_damaged_is_no_end(log: Log) -> None:
-    """It says that the record goes on beyond the file, as one does that was cut short."""
-    log.append(Entry(1, IES, b"one"))
-    size = log.size
-    for entry in entries(9, 2):
+def test_the_last_group_is_unconfirmed_until_the_header_says_so(log: Log) -> None:
+    for entry in entries(10):
         log.append(entry)
-    content = bytearray(log.path.read_bytes())
-    content[size + 2] ^= 0x40
+        log.durable()
+    content = log.path.read_bytes()
+    damage(log.path, HEADS + log.mark.size - 1)
+    assert revisions(log) == list(range(1, 10)) and read(log).unconfirmed and not read(log).lost
     log.path.write_bytes(content)
-    with pytest.raises(Damage) as error:
-        read(log.path)
-    assert [e.revision for e in error.value.entries] == [1]
-    assert log.path.read_bytes() == content
+    log.confirm()
+    damage(log.path, HEADS + log.mark.size - 1)
+    assert revisions(log) == list(range(1, 10)) and read(log).missing == 1
+
+
+@pytest.mark.parametrize("page", [0, 4096])
+def test_one_header_is_enough(log: Log, page: int) -> None:
+    for entry in entries(10):
+        log.append(entry)
+        log.durable()
+    damage(log.path, page + 30)
+    assert revisions(log) == list(range(1, 11)) and read(log).unconfirmed
+    damage(log.path, 4096 - page + 30)
+    assert "headers" in read(log).lost
+
+
+def test_another_log_is_not_taken_for_this(log: Log) -> None:
+    with closing(Log(log.path, Head(b"elsewhen", 7, 0), Mark(0, 0))) as stranger:
+        stranger.turn_over(log.path, open_new(log.path, (b"elsewhen", 7, 1)), 0)
+    assert read(log).lost == "it is another log"
+
+
+def damage(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
 
 
 def test_what_could_not_be_made_is_withdrawn(log: Log) -> None:
     log.append(Entry(1, IES, b"one"))
-    size = log.size
-    log.append(Entry(2, IES, b"two"))
-    log.withdraw(size)
+    mark = log.mark
+    log.append(Entry(2, IES, b"two, which is longer than the other"))
+    log.durable()
+    log.withdraw(mark)
+    assert revisions(log) == [1] and not read(log).marred
     log.append(Entry(2, IES, b"another"))
-    assert [e.content for e in read(log.path)] == [b"one", b"another"]
+    assert [e.content for e in read(log).entries] == [b"one", b"another"]
+
+
+def test_a_log_goes_on_in_the_next(log: Log) -> None:
+    """And what the next says of the one before shows whether that is whole."""
+    for entry in entries(10):
+        log.append(entry)
+    log.durable()
+    first, second = log.path, log.path.with_name(log_name(7, 2))
+    log.turn_over(second, open_new(second, (*WHOSE, 2)), 10)
+    for entry in entries(5, 11):
+        log.append(entry)
+    log.durable()
+    log.confirm()
+    content = read_logs_of(first)
+    assert [e.revision for e in content.entries] == list(range(1, 16)) and content.head.number == 2
+    whole = first.read_bytes()
+    damage(first, HEADS + 300)
+    assert read_logs_of(first).missing
+    first.write_bytes(whole)
+    second.unlink()
+    lost = read_logs_of(first)
+    assert lost.lost == "it is gone" and lost.file == second.name and len(lost.entries) == 10
+
+
+def read_logs_of(first: Path) -> Written:
+    with closing(Log(first, Head(*WHOSE, 1), Mark(0, 0))) as log:
+        return read(log)
 
 
 def test_many_share_the_waiting(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +182,7 @@ def test_what_could_not_be_withdrawn_goes_before_anything_comes(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append(Entry(1, IES, b"one"))
-    size = log.size
+    mark = log.mark
     log.append(Entry(2, IES, b"withdrawn"))
 
     def fails(*_: int) -> None:
@@ -131,11 +190,11 @@ def test_what_could_not_be_withdrawn_goes_before_anything_comes(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "ftruncate", fails)
-        log.withdraw(size)
+        log.withdraw(mark)
         with pytest.raises(Refused, match="H0780.*read-only"):
             log.append(Entry(2, IES, b"another"))
     log.append(Entry(2, IES, b"another"))
-    assert [e.content for e in read(log.path)] == [b"one", b"another"]
+    assert [e.content for e in read(log).entries] == [b"one", b"another"]
 
 
 def test_who_waits_for_the_disk_is_let_go_when_it_ends(log: Log) -> None:
@@ -146,17 +205,17 @@ def test_who_waits_for_the_disk_is_let_go_when_it_ends(log: Log) -> None:
 
 
 def test_a_full_disk_refuses_and_recovers(small_disk: Path) -> None:
-    log = Log(small_disk / "log")
-    revision = 0
+    log = new_log(small_disk)
+    revision, half = 0, log.mark
     with pytest.raises(Refused, match="H0780.*no space"):
         for revision in range(1, 2000):
             log.append(Entry(revision, IES, bytes(3000)))
-    assert [e.revision for e in read(log.path)] == list(range(1, revision))
-    log.withdraw(log.size // 2)
+            half = log.mark if revision == 100 else half
+    assert revisions(log) == list(range(1, revision))
+    log.withdraw(half)
     log.close()
-    left = read(small_disk / "log")
-    log = Log(small_disk / "log")
+    log = again(log)
     log.append(Entry(revision, IES, b"x"))
     log.durable()
     log.close()
-    assert read(small_disk / "log")[-1].revision == revision and left
+    assert revisions(log) == [*range(1, 101), revision]

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
+import pytest
 from helioc.runtime.journal.journal import Journal
-from helioc.runtime.journal.log import open_new
-from helioc.runtime.journal.store import Snapshot, Store, Written
-from journal_world import fold, keyed, the, write
+from helioc.runtime.journal.store import Store
+from journal_world import begin, build, fold, the, write
 
 
 def test_it_is_all_there_after_a_restart(store: Store) -> None:
-    pipeline = store.begin("edge", '{"digest": ""}', b"object")
+    pipeline = store.begin("edge", build())
     (begun,) = store.begun()
     assert begun.name == "edge" and not store.pipelines(), "nobody has said that it is in force"
-    store.fold(pipeline, 1, Snapshot(7, [b"some ", b"rules"], "{}", keyed(3)), 10)
+    journal = Journal(store, pipeline)
+    fold(journal, 7)
+    write(journal, 3, 8)
+    fold(journal, 11)
+    journal.close()
     store.close()
     again = Store(store.directory)
     kept = the(again)
-    assert (kept.name, kept.object, kept.revision, kept.number) == ("edge", b"object", 7, 1)
-    assert again.snapshot(kept) == b"some rules"
-    assert [e.key for e in again.answers(pipeline)] == ["k1", "k3"]
+    assert (kept.name, kept.revision, kept.number) == ("edge", 11, 2)
+    assert again.build(kept) == build() and again.snapshot(kept) == b"rules"
+    assert [e.key for e in again.answers(pipeline)] == ["k9"]
+    assert not again.losses and not again.notes
     again.close()
 
 
-def test_the_last_answers_are_kept(store: Store) -> None:
-    pipeline = store.begin("edge", "", b"")
-    store.fold(pipeline, 1, Snapshot(100, [b""], "{}", keyed(100)), 30)
-    assert [e.revision for e in store.answers(pipeline)] == list(range(41, 100, 2))
+def test_the_last_answers_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("helioc.runtime.journal.journal.KEYS", 30)
+    journal = begin(store)
+    for first in range(1, 400, 20):  # more than files are kept
+        write(journal, 20, first)
+        fold(journal, first + 19)
+    assert list(journal.answered()) == [f"k{number}" for number in range(341, 400, 2)]
+    assert len(list(store.directory.glob("answers-*"))) <= 8
+    journal.close()
 
 
 def test_an_unloaded_pipeline_leaves_nothing(store: Store) -> None:
-    journal = Journal(store, store.begin("edge", "", b""), 0)
+    journal = begin(store)
     write(journal, 10)
     fold(journal)
     write(journal, 10, 11)
@@ -44,47 +51,75 @@ def test_an_unloaded_pipeline_leaves_nothing(store: Store) -> None:
 
 def test_a_pipeline_has_nothing_of_another_that_had_its_name(store: Store) -> None:
     """That one's rules would be made in it."""
-    journal = Journal(store, store.begin("edge", "", b""), 0)
-    fold(journal, 0)
+    journal = begin(store)
     write(journal, 10)
     journal.close()
-    again = Journal(store, store.begin("edge", "", b"another"), 0)
-    fold(again, 0)
-    assert store.written(the(store)) == Written([], 1)
-    again.close()
+    begin(store, object_=b"another").close()
+    assert not store.written(the(store)).entries and not store.answers(the(store).id)
 
 
 def test_what_was_kept_stays_until_another_is_in_force(store: Store) -> None:
     """A load that is refused, or killed, replaces nothing."""
-    journal = Journal(store, store.begin("edge", "", b"old"), 0)
-    fold(journal, 0)
+    journal = begin(store, object_=b"old")
     write(journal, 10)
     journal.close()
     for _ in range(2):
-        store.begin("edge", "", b"refused")
-        assert the(store).object == b"old" and len(store.begun()) == 1
+        store.begin("edge", build(b"refused"))
+        assert store.build(the(store))[1] == b"old" and len(store.begun()) == 1
     store.give_up("edge")
     assert len(store.written(the(store)).entries) == 10 and not store.begun()
-    again = Journal(store, store.begin("edge", "", b"new"), 0)
-    fold(again, 0)
-    assert the(store).object == b"new" and not store.begun()
-    assert store.written(the(store)) == Written([], 1)
-    again.close()
-    assert {path.name for path in store.directory.glob("*-[0-9]*-*")} == {
-        f"{file}-{the(store).id}-1" for file in ("log", "rules")
+    begin(store, object_=b"new").close()
+    assert store.build(the(store))[1] == b"new" and not store.begun()
+    number = the(store).id
+    assert {path.name.rpartition("-")[0] for path in store.directory.glob("*-[0-9]*-*")} == {
+        f"{file}-{number}" for file in ("build", "requests", "snapshot")
     }
 
 
-def test_a_new_log_is_empty(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    path.write_bytes(b"of who was here before")
-    os.close(open_new(path))
-    assert path.read_bytes() == b""
+def test_nothing_is_removed_at_the_start(store: Store) -> None:
+    begin(store).close()
+    store.close()
+    for name in ("requests-9-7", "snapshot-1-9", "rules-1-1", "journal.db-wal"):
+        (store.directory / name).write_bytes(name.encode())
+    (store.directory / "notes-1-2").write_bytes(b"of somebody else")
+    for number in range(2):
+        again = Store(store.directory)
+        again.close()
+        aside = {path.name: path.read_bytes() for path in (store.directory / "aside").iterdir()}
+        assert aside["rules-1-1"] == b"rules-1-1" and len(aside) == 4 + number
+        codes = [found.code for _, found in again.notes]
+        assert codes == ["H0789"] and not again.losses
+        (store.directory / "rules-1-1").write_bytes(b"another")
+    assert (store.directory / "notes-1-2").exists()
 
 
-def test_foreign_files_are_no_hindrance(store: Store) -> None:
-    for name in ("log-1-2-old", "log-x-1", "rules-1-", "log-99-7", "rules-99-1~"):
-        (store.directory / name).write_bytes(b"")
-    store.remove("edge")
-    left = {path.name for path in store.directory.glob("[lr]*-*")}
-    assert left == {"log-1-2-old", "log-x-1", "rules-1-"}
+def test_a_loss_is_reported_until_it_is_accepted(store: Store) -> None:
+    journal = begin(store)
+    write(journal, 10)
+    journal.acknowledged()
+    journal.confirm(1, journal.log.mark)
+    journal.close()
+    store.close()
+    log = store.log_path(journal.pipeline, 1)
+    whole = log.read_bytes()
+    log.write_bytes(whole[:-40])
+    for _ in range(2):
+        again = Store(store.directory)
+        (loss,) = again.losses
+        assert (loss.pipeline, loss.file, loss.what) == ("edge", log.name, "requests")
+        assert loss.revision + loss.lost == 10 and loss.lost in (1, 2)
+        again.close()
+    again = Store(store.directory)
+    journal = Journal(again, journal.pipeline, again.written(the(again)))
+    assert journal.withheld
+    fold(journal, loss.revision)
+    journal.close()
+    again.close()
+    assert (store.directory / "aside" / log.name).read_bytes() == whole[:-40]
+    again = Store(store.directory)
+    assert again.losses == [loss] and not again.written(the(again)).marred
+    again.accept_losses()
+    again.close()
+    again = Store(store.directory)
+    assert not again.losses
+    again.close()

@@ -91,7 +91,7 @@ def told(manifest: Manifest, *numbers: int, rules_of: tuple[str, ...] = ()) -> d
 
 def names(manifest: Manifest) -> set[str]:
     """Every metric there is: LINX has no state, the gateway no masks that change."""
-    found = {"helio_scrape_seconds"}
+    found = {"helio_scrape_seconds", "helio_journal_losses"}
     for each in (manifest, linx_manifest()):
         kinds = tuple(kind.name for kind in each.rules)
         found |= {name.partition("{")[0] for name in told(each, 3, rules_of=kinds)}

@@ -184,7 +184,7 @@ def pipeline(**changes: Any) -> PipelineView:
 
 def status_of(*pipelines: PipelineView) -> StatusView:
     agent = AgentView("0.1.0", 17, NOW - 90061, 2, "after", [])
-    journal = JournalView("/var/lib/helio", 3 << 20, NOW - 5, True)
+    journal = JournalView("/var/lib/helio", 3 << 20, NOW - 5, True, 0)
     ends = datetime(2030, 1, 31, tzinfo=UTC).timestamp()
     return StatusView(agent, journal, [Ending("agent", "CN=edge1", ends)], pipelines)
 

@@ -21,9 +21,10 @@ from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.agent.owner import Wish
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.journal import log
+from helioc.runtime.journal import journal, store
 from helioc.runtime.journal.faults import cannot_write
 from helioc.runtime.journal.journal import Journal
+from helioc.runtime.journal.state import State
 from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import Link
 from helioc.runtime.loading.releases import releases_of, remove_pinned
@@ -159,8 +160,9 @@ STEPS: list[tuple[Any, str, int, bool]] = [
     (Store, "prepare", 1, False), (upgrading, "install", 1, False),
     (upgrading, "write_about", 1, False), (upgrading, "put_in_force", 1, False),
     (Link, "update", 1, True), (Link, "update", 2, True), (upgrading, "_carry", 2, True),
-    (log, "open_new", 1, True), (Journal, "turn_over", 1, True), (Store, "_write", 1, True),
-    (Store, "fold", 1, True), (Store, "_sweep", 1, True),
+    (State, "save", 1, False), (journal, "open_new", 1, True), (Journal, "turn_over", 1, True),
+    (store, "write_whole", 1, True), (State, "save", 2, True), (Store, "fold", 1, True),
+    (Store, "_sweep", 2, True),
 ]  # fmt: skip
 
 

@@ -1,0 +1,110 @@
+"""Files that are written whole, and read only as they were written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, NoReturn
+
+from ..faults import refused
+from . import faults
+
+_DIGEST = 16
+#: A file that is being written, and whatever is left of one.
+UNFINISHED = "new~"
+
+
+class Mark(NamedTuple):
+    """A file that must be there. `size` in bytes; `digest`: BLAKE2b-128 in hex."""
+
+    name: str
+    size: int
+    digest: str
+
+
+class Unsound(Exception):
+    """A file is not what was written. Its text says why."""
+
+
+def digest_of(content: bytes) -> str:
+    return blake2b(content, digest_size=_DIGEST).hexdigest()
+
+
+def read_sound(directory: Path, mark: Mark) -> bytes:
+    """Raises `Unsound`."""
+    content = read(directory / mark.name)
+    if len(content) != mark.size:
+        raise Unsound(f"it has {len(content):,} bytes, not {mark.size:,}")
+    if digest_of(content) != mark.digest:
+        raise Unsound("its checksum is not that of its content")
+    return content
+
+
+def read(path: Path) -> bytes:
+    """Raises `Unsound`."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise Unsound("it is gone") from None
+    except OSError as error:
+        raise Unsound(why(error)) from None
+
+
+def write_whole(path: Path, parts: Iterable[bytes]) -> Mark:
+    """Its name is on the disk with the next `write_twice`. Raises `Refused`."""
+    digest, size, new = blake2b(digest_size=_DIGEST), 0, path.with_name(UNFINISHED)
+    try:
+        with _opened(new) as file:
+            for part in parts:
+                size += file.write(part)
+                digest.update(part)
+        new.rename(path)
+    except OSError as error:
+        _give_up(path, error, new)
+    return Mark(path.name, size, digest.hexdigest())
+
+
+def write_twice(paths: Sequence[Path], content: bytes) -> None:
+    """All of these files whole, before the name of any changes. Raises `Refused`."""
+    fresh = {path: path.with_name(f"{path.name}~") for path in paths}
+    try:
+        for new in fresh.values():
+            with _opened(new) as file:
+                file.write(content)
+        for path, new in fresh.items():
+            new.rename(path)
+        sync_directory(paths[0].parent)
+    except OSError as error:
+        _give_up(paths[0], error, *fresh.values())
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """A new file, on the disk when this ends."""
+    how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    with open(os.open(path, how, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fdatasync(file.fileno())
+
+
+def _give_up(path: Path, error: OSError, *begun: Path) -> NoReturn:
+    for each in begun:
+        with suppress(OSError):
+            each.unlink(missing_ok=True)
+    raise refused(faults.cannot_write(str(path), why(error))) from None
+
+
+def sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
