@@ -182,7 +182,7 @@ class Agent:
         if not name and len(owners := self.owners()) == 1:
             return owners[0]
         with self._changing:
-            name = pick(name)
+            name = pick(name, everywhere=False)  # clients are told of no other namespace
             return self._owners.get(name) or self._adopt(name)
 
     # ---- load, unload -----------------------------------------------------------------------

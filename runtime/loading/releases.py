@@ -91,10 +91,10 @@ def _namespace_of(name: str) -> int:
         return 0
 
 
-def pick(name: str) -> str:
+def pick(name: str, everywhere: bool = True) -> str:
     """The loaded pipeline that is meant: where none is named, the only one of this network
-    namespace. Raises `Refused`."""
-    have = loaded_names(0 if name else this_namespace())
+    namespace. `everywhere`: a name may also be that of one in another. Raises `Refused`."""
+    have = loaded_names(0 if name and everywhere else this_namespace())
     if not name and len(have) == 1:
         return have[0]
     if not name and have:
@@ -103,7 +103,7 @@ def pick(name: str) -> str:
         need_privilege()
         if not have:
             need_bpffs()
-        raise faults.refused(faults.not_loaded(name, have or loaded_names()))
+        raise faults.refused(faults.not_loaded(name, have or (loaded_names() * everywhere)))
     return name
 
 

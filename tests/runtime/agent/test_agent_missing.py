@@ -11,7 +11,7 @@ import pytest
 from agent_world import EDGE, World, world
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
-from lab import Background, Lab, command, until
+from lab import Background, Lab, Namespace, command, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -37,6 +37,23 @@ def agent(here: World, *under: str) -> Iterator[Background]:
 
 def load(here: World, client: Client, more: str = "") -> None:
     client.load(read_bundle(here.directory / "bundle"), EDGE + more)
+
+
+def test_pipelines_of_other_namespaces_are_nobodys_business(here: World, lab: Lab) -> None:
+    """An agent says nothing of them, not even that they are there."""
+    here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+    elsewhere = World(Namespace(f"{lab.prefix}lan", lab._stack), here.name, here.directory)
+    with agent(elsewhere), here.client() as client:
+        for work in (client.status, client.schema, client.unload, client.rules):
+            for name in (here.name, "other", ""):
+                client.pipeline = name
+                try:
+                    said = str(work())
+                except Rejected as error:
+                    said = str(error.diagnostics)
+                    assert "H0706" in said
+                assert here.name not in said.replace(f"no pipeline `{here.name}` is loaded", "")
+    assert here.name in here.ctl("--local", "list")
 
 
 def test_no_bpf_file_system(here: World) -> None:
