@@ -120,17 +120,29 @@ class Owner:
     def apply(self, wish: Wish, until: float | None = None) -> Outcome:
         """One transaction. `until`: the moment of `time.monotonic` from which on it is not begun
         any more. Returns when it may be acknowledged."""
+        return self.begin(wish, until)()
+
+    def begin(self, wish: Wish, until: float | None = None) -> Callable[[], Outcome]:
+        """One transaction, in force when this returns. What it returns is called once, and returns
+        when it may be acknowledged; others may be begun before that."""
         begun = time.perf_counter()
         try:
             with no_collecting() if len(wish.content) >= FEWEST else nullcontext():
                 outcome = self._in_force(wish, until)
-            forced = time.perf_counter()
-            if self.journal is not None:
-                self.stir()
-                self.journal.acknowledged()
         except Refused:
             self.tally.refused()
             raise
+        if self.journal is not None:
+            self.stir()
+        return partial(self._acknowledged, outcome, begun, time.perf_counter())
+
+    def _acknowledged(self, outcome: Outcome, begun: float, forced: float) -> Outcome:
+        if self.journal is not None:
+            try:
+                self.journal.acknowledged()
+            except Refused:
+                self.tally.refused()
+                raise
         if not outcome.repeated:
             self.tally.made(forced - begun, time.perf_counter() - forced)
         return outcome

@@ -26,6 +26,7 @@ from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from . import control_pb2 as pb
 from . import messages
+from .ahead import ahead
 from .failures import findings
 from .guard import Budget, failure_of, need_client
 from .intents import IntentMethods
@@ -54,14 +55,15 @@ class Service(IntentMethods):
     # ---- changing ---------------------------------------------------------------------------
 
     def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.ApplyReply:
-        return messages.apply_reply(self._apply(request, context))
+        return messages.apply_reply(self._begin(request, context)())
 
     def Stream(
         self, requests: Iterable[pb.ApplyRequest], context: Context
     ) -> Iterator[pb.StreamReply]:
-        for number, request in enumerate(requests, 1):
+        begun = ahead(lambda request: self._begin(request, context), requests)
+        for number, acknowledged in enumerate(begun, 1):
             try:
-                done = messages.apply_reply(self._apply(request, context))
+                done = messages.apply_reply(acknowledged())
                 yield pb.StreamReply(number=number, done=done)
             except Refused as error:
                 yield pb.StreamReply(number=number, failed=failure_of(error))
@@ -84,14 +86,15 @@ class Service(IntentMethods):
                 done = self.agent.owner(begin.pipeline).apply(wish, _until(context))
         return messages.apply_reply(done)
 
-    def _apply(self, request: pb.ApplyRequest, context: Context) -> Outcome:
+    def _begin(self, request: pb.ApplyRequest, context: Context) -> Callable[[], Outcome]:
+        """See `Owner.begin`."""
         if len(request.request) > LONGEST:
             title = f"the request has more than {LONGEST >> 20} MiB"
             raise refused(faults.too_much(title, "split it, or send packed columns (BulkApply)"))
         wanted = request.if_revision if request.HasField("if_revision") else None
         wish = Wish(request.request, False, wanted, request.idempotency_key, request.digest)
         with unless(partial(need_client, context)):
-            return self.agent.owner(request.pipeline).apply(wish, _until(context))
+            return self.agent.owner(request.pipeline).begin(wish, _until(context))
 
     # ---- reading ----------------------------------------------------------------------------
 
