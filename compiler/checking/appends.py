@@ -48,7 +48,7 @@ def append(program: Program, statement: tree.Append, state: State, scope: Scope)
         element_of(program, e, path[i], targets[i], path[:i], state, scope, [found[i].name])
         for i, e in enumerate(statement.path)
     ]
-    read_back(program, written, [behind.name], None, scope, span)
+    read_back(program, written, [behind.name], None, scope, span, ends=True)
     elements = tuple(w.element for w in written)
     for each in path:
         program.pushes[each.name] = span

@@ -340,9 +340,11 @@ CHANGES: dict[str, Explanation] = {
         "a push that would be read as something else",
         "What a push writes, the pipeline's own parser must read back as what was pushed: the "
         "tests of the edges between its headers must hold, and so must what its headers `accept`, "
-        "`require` and say by `payload when`. A value that comes from a packet or a rule must be "
-        "known to be right: leave it out, so that the push writes what the edge asks for, write a "
-        "number, or test it further up. An edge that is there to be written only says `on push`.",
+        "`require` and say by `payload when`; `extent` and `payload to` must reach to the end of "
+        "what stands behind, as a computed length does: `= length(header, payload)`. A value that "
+        "comes from a packet or a rule must be known to be right: leave it out, so that the push "
+        "writes what the edge asks for, write a number, or test it further up. An edge that is "
+        "there to be written only says `on push`.",
         "header note { class : u8 }\n"
         "parser {\n"
         "  ethernet -> note when type = 0x9000 and next u8 = 5\n"

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from ...lang.diagnostics import Diagnostic, listed
 from ...lang.source import Span
-from ..model import Field
+from ..model import Derived, Field
 from .faults_files import error
+from .lengths import Wrong
 
 
 def no_link(span: Span, push: str) -> Diagnostic:
@@ -122,6 +123,27 @@ def not_read_back(
         (span, says),
         where,
         help=f"{leave}{known}{test}",
+    )
+
+
+def not_reached(
+    span: Span, node: str, field: Field, says: str, where: tuple[Span, str], wrong: Wrong
+) -> Diagnostic:
+    """`field`: by which a header says how far it reaches."""
+    help = "no length that is computed says that: write the edge in front only, `on push`"
+    if wrong.plus is not None:
+        plus = f" {'-' if wrong.plus < 0 else '+'} {abs(wrong.plus)}" if wrong.plus else ""
+        computed = f"`{field.name} : u{field.width} = length(header, payload){plus}`"
+        help = f"declare it so that it is right: {computed}"
+        if not isinstance(field.default, Derived):
+            help = f"let it be computed, and leave it out here: {computed} in the header"
+            help = f"it has to be {wrong.right}; or {help}" if wrong.right else help
+    return error(
+        "H0332",
+        f"the parser {'does' if wrong.never else 'may'} not read `{node}` back as it is pushed",
+        (span, says),
+        where,
+        help=help,
     )
 
 

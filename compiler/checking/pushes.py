@@ -83,9 +83,10 @@ def read_back(
     target: model.Node | None,
     scope: Scope,
     span: Span,
+    ends: bool = False,
 ) -> None:
-    """The parser reads what was written back, in front of `target` and behind one of `sources`. Not
-    asked of a statement (at `span`) that is wrong anyway."""
+    """The parser reads what was written back, in front of `target` (of nothing if it `ends` there)
+    and behind one of `sources`. Not asked of a statement (at `span`) that is wrong anyway."""
     wrong = (d.span for d in program.found.errors if d.span and d.span.source == span.source)
     if any(span.start <= each.start < span.end for each in wrong):
         return
@@ -95,8 +96,9 @@ def read_back(
     if target is not None:
         behind = tuple(program.pushed.get(target.name, ())) or (came(program, target, scope),)
     name = target.name if target else ""
-    ways = ReadBack(program, tuple(written), tuple(sources), name, behind, scope.tested).check()
-    for way in ways:
+    path = tuple(written)
+    reader = ReadBack(program, path, tuple(sources), name, behind, scope.tested, ends)
+    for way in reader.check():
         for w, contents in zip(written, way, strict=True):
             program.pushed.setdefault(w.element.node, []).append(contents)
 

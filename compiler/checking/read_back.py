@@ -31,6 +31,7 @@ from .contents import (
     unknown,
 )
 from .flow import Scope
+from .lengths import Lengths, Pushed
 from .ranges import Facts, excluded, narrowed
 from .stage_names import Program
 from .values import Value
@@ -166,17 +167,36 @@ def _counted(written: Written, so_far: Contents, counts: Counts) -> dict[str, In
     """The fields that the header's size, or the number of an array's elements, follows from."""
     header = written.header
     found = {name: (0, (1 << header.field(name).width) - 1) for name in worked_out(header)}
-    octets: int | None = header.fixed // 8
     for group in header.groups:
-        there = _sure(so_far, group)
-        if group.count is not None:
-            there = _elements(written, group, counts)
-            if there is not None:
-                found |= _solved(header, group.count, there, there)
-        octets = None if octets is None or there is None else octets + group.width // 8 * there
+        there = None if group.count is None else _elements(written, group, counts)
+        if group.count is not None and there is not None:
+            found |= _solved(header, group.count, there, there)
+    octets = _parts(written, so_far, counts)
     if header.size is not None and octets is not None:
         found |= _solved(header, header.size, octets, 1 << 17)
     return found
+
+
+def _parts(written: Written, contents: Contents, counts: Counts) -> int | None:
+    """How many bytes the fields of a header have; None if that is not sure."""
+    octets = written.header.fixed // 8
+    for group in written.header.groups:
+        if group.count is not None:
+            there = _elements(written, group, counts)
+        else:
+            there = _sure(contents, group)
+        if there is None:
+            return None
+        octets += group.width // 8 * there
+    return octets
+
+
+def octets_of(written: Written, contents: Contents, counts: Counts) -> int | None:
+    """How many bytes a header has; None if that is not sure."""
+    if written.header.size is None:
+        return _parts(written, contents, counts)
+    low, high = number(written.header.size, contents)
+    return low if low == high else None
 
 
 def _solved(header: model.Header, expr: model.Expr, low: int, high: int) -> dict[str, Interval]:
@@ -227,7 +247,8 @@ def came(program: Program, node: model.Node, scope: Scope) -> Contents:
 
 class ReadBack(NamedTuple):
     """`written` in order; `sources`: nodes that may stand in front of the first; `behind`: what is
-    known of what follows the last, in each way that may be (none where nobody reads that)."""
+    known of what follows the last, in each way that may be (none where nobody reads that). `ends`:
+    nothing does."""
 
     program: Program
     written: tuple[Written, ...]
@@ -235,6 +256,7 @@ class ReadBack(NamedTuple):
     target: str
     behind: tuple[Contents, ...]
     tested: Facts
+    ends: bool = False
 
     def check(self) -> list[tuple[Contents, ...]]:
         """Reports what would be read as something else. Returns what the headers hold, in each way
@@ -247,6 +269,7 @@ class ReadBack(NamedTuple):
             for behind in self.behind or (None,):
                 ways: list[Ways] = []
                 rest = (*contents, *([behind] if behind else []))
+                lengths = self.lengths(contents, counts, behind)
                 for source in self.sources:
                     self.edge_in_front(source, rest)
                 for i, (w, following) in enumerate(zip_longest(self.written, self.written[1:])):
@@ -257,6 +280,7 @@ class ReadBack(NamedTuple):
                     if any(read_edges(graph, source, w.element.node) for source in front):
                         self.clauses(w, contents[i], bool(target))
                         self.elements(w, counts, contents[i])
+                        self.reaches(w, contents[i], lengths, i)
                 self.roles([*names, self.target], ways)
         return found
 
@@ -368,6 +392,29 @@ class ReadBack(NamedTuple):
                     faults.not_counted(w.spans[name], name, given, counter, source, items.skip)
                 )
 
+    def lengths(
+        self, contents: Sequence[Contents], counts: Counts, behind: Contents | None
+    ) -> Lengths:
+        pushed = [
+            Pushed(w.element.node, w.header, w.values, each, octets_of(w, each, counts))
+            for w, each in zip(self.written, contents, strict=True)
+        ]
+        graph = self.program.checked.graph
+        return Lengths(graph, pushed, behind, self.target, self.ends, counts, self.tested)
+
+    def reaches(self, w: Written, contents: Contents, lengths: Lengths, i: int) -> None:
+        """A header says how far it, and what follows it, reach."""
+        for wrong in lengths.wrong(i):
+            name = _culprit(w, contents, own_fields(wrong.expr))
+            field = w.header.field(name)
+            where = (
+                field.span,
+                f"`{wrong.word}` of `{w.header.name}` says how far it reaches by this",
+            )
+            span, says = self.said_of(w, name, contents)
+            node = w.element.node
+            self.program.report(faults.not_reached(span, node, field, says, where, wrong))
+
     # ---- reports -----------------------------------------------------------------------------
 
     def report_ahead(
@@ -410,12 +457,8 @@ class ReadBack(NamedTuple):
         right: Callable[[Contents], bool],
     ) -> None:
         """`right`: whether the header would be read if it held that."""
-        low, high = contents.of(name)
         write = partial(_shown, w.header.field(name), "= 0x" in where[1])
-        says = f"`{name}` is {write(low)}"
-        if low != high:
-            says = f"`{name}` may be {write(low)} to {write(high)}"
-        span = next((w.spans[n] for n in _same_bits(w.header, name) if n in w.spans), w.span)
+        span, says = self.said_of(w, name, contents, write)
         unsaid = w.unsaid(name) if name in w.spans else None
         if unsaid is not None and not right(contents.but_for(name, (unsaid, unsaid))):
             unsaid = None
@@ -423,6 +466,19 @@ class ReadBack(NamedTuple):
         self.program.report(
             faults.not_read_back(span, w.element.node, name, says, where, never, leaves)
         )
+
+    def said_of(
+        self, w: Written, name: str, contents: Contents, write: Callable[[int], str] = str
+    ) -> tuple[Span, str]:
+        """What a field is, where the push gives it, or else at the header's name."""
+        low, high = contents.of(name)
+        says = f"`{name}` is {write(low)}"
+        if low != high:
+            says = f"`{name}` may be {write(low)} to {write(high)}"
+        if _is_derived(w.header.field(name)):
+            says = f"`{name}` is computed"
+        span = next((w.spans[n] for n in _same_bits(w.header, name) if n in w.spans), w.span)
+        return span, says
 
 
 def read_behind(program: Program, source: str, node: model.Node, span: Span, scope: Scope) -> None:
