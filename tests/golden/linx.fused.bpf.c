@@ -959,61 +959,70 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 				first_4 = bpf_ntohs(RAW16(st->ethernet_h, 12));
 			holds_5 = first_4 == 0x9100;
 		}
-		if (holds_5) {
-			count_event(45);
-		}
-		else {
+		u8 holds_7 = (holds_5);
+		if (!holds_7) {
 			u64 first_6 = 0;
 			if (there(st->vlan_h))
 				first_6 = bpf_ntohs(RAW16(st->vlan_h, 2));
 			else if (there(st->ethernet_h))
 				first_6 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			if (first_6 == 0x86dd) {
+			holds_7 = first_6 == 0x9200;
+		}
+		if (holds_7) {
+			count_event(45);
+		}
+		else {
+			u64 first_8 = 0;
+			if (there(st->vlan_h))
+				first_8 = bpf_ntohs(RAW16(st->vlan_h, 2));
+			else if (there(st->ethernet_h))
+				first_8 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+			if (first_8 == 0x86dd) {
 				count_event(42);
 			}
 			else {
-				u64 first_7 = 0;
+				u64 first_9 = 0;
 				if (there(st->vlan_h))
-					first_7 = bpf_ntohs(RAW16(st->vlan_h, 2));
+					first_9 = bpf_ntohs(RAW16(st->vlan_h, 2));
 				else if (there(st->ethernet_h))
-					first_7 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-				u8 holds_9 = (first_7 == 0x8847);
-				if (!holds_9) {
-					u64 first_8 = 0;
-					if (there(st->vlan_h))
-						first_8 = bpf_ntohs(RAW16(st->vlan_h, 2));
-					else if (there(st->ethernet_h))
-						first_8 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-					holds_9 = first_8 == 0x8848;
-				}
-				if (holds_9) {
-					count_event(43);
-				}
-				else {
+					first_9 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+				u8 holds_11 = (first_9 == 0x8847);
+				if (!holds_11) {
 					u64 first_10 = 0;
 					if (there(st->vlan_h))
 						first_10 = bpf_ntohs(RAW16(st->vlan_h, 2));
 					else if (there(st->ethernet_h))
 						first_10 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-					u8 holds_12 = (first_10 == 0x8863);
-					if (!holds_12) {
-						u64 first_11 = 0;
-						if (there(st->vlan_h))
-							first_11 = bpf_ntohs(RAW16(st->vlan_h, 2));
-						else if (there(st->ethernet_h))
-							first_11 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-						holds_12 = first_11 == 0x8864;
-					}
-					if (holds_12) {
-						count_event(46);
-					}
-					else {
+					holds_11 = first_10 == 0x8848;
+				}
+				if (holds_11) {
+					count_event(43);
+				}
+				else {
+					u64 first_12 = 0;
+					if (there(st->vlan_h))
+						first_12 = bpf_ntohs(RAW16(st->vlan_h, 2));
+					else if (there(st->ethernet_h))
+						first_12 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+					u8 holds_14 = (first_12 == 0x8863);
+					if (!holds_14) {
 						u64 first_13 = 0;
 						if (there(st->vlan_h))
 							first_13 = bpf_ntohs(RAW16(st->vlan_h, 2));
 						else if (there(st->ethernet_h))
 							first_13 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-						if (first_13 < 0x600) {
+						holds_14 = first_13 == 0x8864;
+					}
+					if (holds_14) {
+						count_event(46);
+					}
+					else {
+						u64 first_15 = 0;
+						if (there(st->vlan_h))
+							first_15 = bpf_ntohs(RAW16(st->vlan_h, 2));
+						else if (there(st->ethernet_h))
+							first_15 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+						if (first_15 < 0x600) {
 							count_event(47);
 						}
 					}
@@ -1036,25 +1045,25 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	if ((RAW16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		u64 key_14[4] = {};
-		key_14[2] |= (u64)(u8)((u64)1 >> 0) << 32;
-		key_14[0] |= (u64)RAW64(st->user_h, 12);
-		key_14[2] |= (u64)RAW8(st->user_h, 1) << 40;
-		key_14[2] |= (u64)RAW8(st->user_h, 9) << 48;
+		u64 key_16[4] = {};
+		key_16[2] |= (u64)(u8)((u64)1 >> 0) << 32;
+		key_16[0] |= (u64)RAW64(st->user_h, 12);
+		key_16[2] |= (u64)RAW8(st->user_h, 1) << 40;
+		key_16[2] |= (u64)RAW8(st->user_h, 9) << 48;
 		if (SELDOM(!there(st->ethernet_h)))
 			return internal();
-		key_14[1] |= (u64)RAW32(st->ethernet_h, 6);
-		key_14[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-		key_14[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-		key_14[2] |= (u64)(u16)(st->l4 >> 16);
+		key_16[1] |= (u64)RAW32(st->ethernet_h, 6);
+		key_16[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+		key_16[1] |= (u64)(u16)(st->l4 >> 0) << 48;
+		key_16[2] |= (u64)(u16)(st->l4 >> 16);
 		if (there(st->vlan_h)) {
-			key_14[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-			key_14[2] |= 0x100000000000000ULL;
+			key_16[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+			key_16[2] |= 0x100000000000000ULL;
 		}
-		u64 found_15 = pdr_find(st->epoch, key_14[0], key_14[1], key_14[2], key_14[3]);
-		u32 slot_16 = found_15;
-		st->pdr_slot = slot_16;
-		st->pdr_rule = slot_16 ? bpf_map_lookup_elem(&pdr_records, &slot_16) : 0;
+		u64 found_17 = pdr_find(st->epoch, key_16[0], key_16[1], key_16[2], key_16[3]);
+		u32 slot_18 = found_17;
+		st->pdr_slot = slot_18;
+		st->pdr_rule = slot_18 ? bpf_map_lookup_elem(&pdr_records, &slot_18) : 0;
 		if (!st->pdr_rule) {
 			count_event(18);
 			{
@@ -1062,29 +1071,29 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else {
-			count_rule(&pdr_counts, found_15 >> 32, st->length);
+			count_rule(&pdr_counts, found_17 >> 32, st->length);
 		}
 	}
 	else {
-		u64 key_17[4] = {};
-		key_17[2] |= (u64)(u8)((u64)0 >> 0) << 32;
-		key_17[0] |= (u64)RAW64(st->user_h, 12);
-		key_17[2] |= (u64)RAW8(st->user_h, 1) << 40;
-		key_17[2] |= (u64)RAW8(st->user_h, 9) << 48;
+		u64 key_19[4] = {};
+		key_19[2] |= (u64)(u8)((u64)0 >> 0) << 32;
+		key_19[0] |= (u64)RAW64(st->user_h, 12);
+		key_19[2] |= (u64)RAW8(st->user_h, 1) << 40;
+		key_19[2] |= (u64)RAW8(st->user_h, 9) << 48;
 		if (SELDOM(!there(st->ethernet_h)))
 			return internal();
-		key_17[1] |= (u64)RAW32(st->ethernet_h, 6);
-		key_17[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-		key_17[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-		key_17[2] |= (u64)(u16)(st->l4 >> 16);
+		key_19[1] |= (u64)RAW32(st->ethernet_h, 6);
+		key_19[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+		key_19[1] |= (u64)(u16)(st->l4 >> 0) << 48;
+		key_19[2] |= (u64)(u16)(st->l4 >> 16);
 		if (there(st->vlan_h)) {
-			key_17[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-			key_17[2] |= 0x100000000000000ULL;
+			key_19[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+			key_19[2] |= 0x100000000000000ULL;
 		}
-		u64 found_18 = pdr_find(st->epoch, key_17[0], key_17[1], key_17[2], key_17[3]);
-		u32 slot_19 = found_18;
-		st->pdr_slot = slot_19;
-		st->pdr_rule = slot_19 ? bpf_map_lookup_elem(&pdr_records, &slot_19) : 0;
+		u64 found_20 = pdr_find(st->epoch, key_19[0], key_19[1], key_19[2], key_19[3]);
+		u32 slot_21 = found_20;
+		st->pdr_slot = slot_21;
+		st->pdr_rule = slot_21 ? bpf_map_lookup_elem(&pdr_records, &slot_21) : 0;
 		if (!st->pdr_rule) {
 			count_event(18);
 			{
@@ -1092,7 +1101,7 @@ ALWAYS int stage_lan_classifier(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else {
-			count_rule(&pdr_counts, found_18 >> 32, st->length);
+			count_rule(&pdr_counts, found_20 >> 32, st->length);
 		}
 	}
 	return CONTINUE;
@@ -1921,61 +1930,70 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 				first_8 = bpf_ntohs(RAW16(st->ethernet_h, 12));
 			holds_9 = first_8 == 0x9100;
 		}
-		if (holds_9) {
-			count_event(45);
-		}
-		else {
+		u8 holds_11 = (holds_9);
+		if (!holds_11) {
 			u64 first_10 = 0;
 			if (there(st->vlan_h))
 				first_10 = bpf_ntohs(RAW16(st->vlan_h, 2));
 			else if (there(st->ethernet_h))
 				first_10 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-			if (first_10 == 0x86dd) {
+			holds_11 = first_10 == 0x9200;
+		}
+		if (holds_11) {
+			count_event(45);
+		}
+		else {
+			u64 first_12 = 0;
+			if (there(st->vlan_h))
+				first_12 = bpf_ntohs(RAW16(st->vlan_h, 2));
+			else if (there(st->ethernet_h))
+				first_12 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+			if (first_12 == 0x86dd) {
 				count_event(42);
 			}
 			else {
-				u64 first_11 = 0;
+				u64 first_13 = 0;
 				if (there(st->vlan_h))
-					first_11 = bpf_ntohs(RAW16(st->vlan_h, 2));
+					first_13 = bpf_ntohs(RAW16(st->vlan_h, 2));
 				else if (there(st->ethernet_h))
-					first_11 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-				u8 holds_13 = (first_11 == 0x8847);
-				if (!holds_13) {
-					u64 first_12 = 0;
-					if (there(st->vlan_h))
-						first_12 = bpf_ntohs(RAW16(st->vlan_h, 2));
-					else if (there(st->ethernet_h))
-						first_12 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-					holds_13 = first_12 == 0x8848;
-				}
-				if (holds_13) {
-					count_event(43);
-				}
-				else {
+					first_13 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+				u8 holds_15 = (first_13 == 0x8847);
+				if (!holds_15) {
 					u64 first_14 = 0;
 					if (there(st->vlan_h))
 						first_14 = bpf_ntohs(RAW16(st->vlan_h, 2));
 					else if (there(st->ethernet_h))
 						first_14 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-					u8 holds_16 = (first_14 == 0x8863);
-					if (!holds_16) {
-						u64 first_15 = 0;
-						if (there(st->vlan_h))
-							first_15 = bpf_ntohs(RAW16(st->vlan_h, 2));
-						else if (there(st->ethernet_h))
-							first_15 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-						holds_16 = first_15 == 0x8864;
-					}
-					if (holds_16) {
-						count_event(46);
-					}
-					else {
+					holds_15 = first_14 == 0x8848;
+				}
+				if (holds_15) {
+					count_event(43);
+				}
+				else {
+					u64 first_16 = 0;
+					if (there(st->vlan_h))
+						first_16 = bpf_ntohs(RAW16(st->vlan_h, 2));
+					else if (there(st->ethernet_h))
+						first_16 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+					u8 holds_18 = (first_16 == 0x8863);
+					if (!holds_18) {
 						u64 first_17 = 0;
 						if (there(st->vlan_h))
 							first_17 = bpf_ntohs(RAW16(st->vlan_h, 2));
 						else if (there(st->ethernet_h))
 							first_17 = bpf_ntohs(RAW16(st->ethernet_h, 12));
-						if (first_17 < 0x600) {
+						holds_18 = first_17 == 0x8864;
+					}
+					if (holds_18) {
+						count_event(46);
+					}
+					else {
+						u64 first_19 = 0;
+						if (there(st->vlan_h))
+							first_19 = bpf_ntohs(RAW16(st->vlan_h, 2));
+						else if (there(st->ethernet_h))
+							first_19 = bpf_ntohs(RAW16(st->ethernet_h, 12));
+						if (first_19 < 0x600) {
 							count_event(47);
 						}
 					}
@@ -1986,24 +2004,24 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			return verdict(0, XDP_PASS);
 		}
 	}
-	u64 key_18[2] = {};
+	u64 key_20[2] = {};
 	if (there(st->gre_h)) {
-		void *group_21 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
-		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_21 + 4 > limit_of(ctx))
-			group_21 = 0;
-		if (group_21) {
-			key_18[0] |= (u64)RAW32(group_21, 0);
-			key_18[1] |= 0x100000000ULL;
+		void *group_23 = st->gre_h + ((4 + (((RAW8(st->gre_h, 0) >> 7) & 0x1) ? 4 : 0)) & 31);
+		if (!((RAW8(st->gre_h, 0) >> 5) & 0x1) || group_23 + 4 > limit_of(ctx))
+			group_23 = 0;
+		if (group_23) {
+			key_20[0] |= (u64)RAW32(group_23, 0);
+			key_20[1] |= 0x100000000ULL;
 		}
 	}
 	if (SELDOM(!there(st->outer_h)))
 		return internal();
-	key_18[0] |= (u64)RAW32(st->outer_h, 12) << 32;
-	key_18[1] |= (u64)RAW32(st->outer_h, 16);
-	u64 found_19 = overlay_find(st->epoch, key_18[0], key_18[1]);
-	u32 slot_20 = found_19;
-	st->overlay_slot = slot_20;
-	st->overlay_rule = slot_20 ? bpf_map_lookup_elem(&overlay_records, &slot_20) : 0;
+	key_20[0] |= (u64)RAW32(st->outer_h, 12) << 32;
+	key_20[1] |= (u64)RAW32(st->outer_h, 16);
+	u64 found_21 = overlay_find(st->epoch, key_20[0], key_20[1]);
+	u32 slot_22 = found_21;
+	st->overlay_slot = slot_22;
+	st->overlay_rule = slot_22 ? bpf_map_lookup_elem(&overlay_records, &slot_22) : 0;
 	if (!st->overlay_rule) {
 		count_event(17);
 		{
@@ -2011,17 +2029,17 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	else {
-		count_rule(&overlay_counts, found_19 >> 32, st->length);
+		count_rule(&overlay_counts, found_21 >> 32, st->length);
 	}
 	if (is_local(RAW32(st->user_h, 16))) {
-		u8 met_22 = (RAW8(st->outer_h, 1) & 3);
-		if (met_22 & 1) {
-			if (met_22 == 3 && !(RAW8(st->user_h, 1) & 3)) {
+		u8 met_24 = (RAW8(st->outer_h, 1) & 3);
+		if (met_24 & 1) {
+			if (met_24 == 3 && !(RAW8(st->user_h, 1) & 3)) {
 				count_event(10);
 				return verdict(1, XDP_DROP);
 			}
-			if (met_22 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
-				set_ecn(st->user_h, met_22);
+			if (met_24 == 3 || (RAW8(st->user_h, 1) & 3) == 2) {
+				set_ecn(st->user_h, met_24);
 			}
 		}
 		{
@@ -2038,25 +2056,25 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 		}
 	}
 	if ((RAW16(st->user_h, 6) & bpf_htons(0x3fff)) != 0) {
-		u64 key_23[4] = {};
-		key_23[2] |= (u64)(u8)((u64)1 >> 0) << 32;
-		key_23[0] |= (u64)RAW64(st->user_h, 12);
-		key_23[2] |= (u64)RAW8(st->user_h, 1) << 40;
-		key_23[2] |= (u64)RAW8(st->user_h, 9) << 48;
+		u64 key_25[4] = {};
+		key_25[2] |= (u64)(u8)((u64)1 >> 0) << 32;
+		key_25[0] |= (u64)RAW64(st->user_h, 12);
+		key_25[2] |= (u64)RAW8(st->user_h, 1) << 40;
+		key_25[2] |= (u64)RAW8(st->user_h, 9) << 48;
 		if (SELDOM(!there(st->ethernet_h)))
 			return internal();
-		key_23[1] |= (u64)RAW32(st->ethernet_h, 6);
-		key_23[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-		key_23[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-		key_23[2] |= (u64)(u16)(st->l4 >> 16);
+		key_25[1] |= (u64)RAW32(st->ethernet_h, 6);
+		key_25[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+		key_25[1] |= (u64)(u16)(st->l4 >> 0) << 48;
+		key_25[2] |= (u64)(u16)(st->l4 >> 16);
 		if (there(st->vlan_h)) {
-			key_23[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-			key_23[2] |= 0x100000000000000ULL;
+			key_25[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+			key_25[2] |= 0x100000000000000ULL;
 		}
-		u64 found_24 = pdr_find(st->epoch, key_23[0], key_23[1], key_23[2], key_23[3]);
-		u32 slot_25 = found_24;
-		st->pdr_slot = slot_25;
-		st->pdr_rule = slot_25 ? bpf_map_lookup_elem(&pdr_records, &slot_25) : 0;
+		u64 found_26 = pdr_find(st->epoch, key_25[0], key_25[1], key_25[2], key_25[3]);
+		u32 slot_27 = found_26;
+		st->pdr_slot = slot_27;
+		st->pdr_rule = slot_27 ? bpf_map_lookup_elem(&pdr_records, &slot_27) : 0;
 		if (!st->pdr_rule) {
 			count_event(18);
 			{
@@ -2064,29 +2082,29 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else {
-			count_rule(&pdr_counts, found_24 >> 32, st->length);
+			count_rule(&pdr_counts, found_26 >> 32, st->length);
 		}
 	}
 	else {
-		u64 key_26[4] = {};
-		key_26[2] |= (u64)(u8)((u64)0 >> 0) << 32;
-		key_26[0] |= (u64)RAW64(st->user_h, 12);
-		key_26[2] |= (u64)RAW8(st->user_h, 1) << 40;
-		key_26[2] |= (u64)RAW8(st->user_h, 9) << 48;
+		u64 key_28[4] = {};
+		key_28[2] |= (u64)(u8)((u64)0 >> 0) << 32;
+		key_28[0] |= (u64)RAW64(st->user_h, 12);
+		key_28[2] |= (u64)RAW8(st->user_h, 1) << 40;
+		key_28[2] |= (u64)RAW8(st->user_h, 9) << 48;
 		if (SELDOM(!there(st->ethernet_h)))
 			return internal();
-		key_26[1] |= (u64)RAW32(st->ethernet_h, 6);
-		key_26[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
-		key_26[1] |= (u64)(u16)(st->l4 >> 0) << 48;
-		key_26[2] |= (u64)(u16)(st->l4 >> 16);
+		key_28[1] |= (u64)RAW32(st->ethernet_h, 6);
+		key_28[1] |= (u64)RAW16(st->ethernet_h, 10) << 32;
+		key_28[1] |= (u64)(u16)(st->l4 >> 0) << 48;
+		key_28[2] |= (u64)(u16)(st->l4 >> 16);
 		if (there(st->vlan_h)) {
-			key_26[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
-			key_26[2] |= 0x100000000000000ULL;
+			key_28[2] |= (u64)RAW16(st->vlan_h, 0) << 16;
+			key_28[2] |= 0x100000000000000ULL;
 		}
-		u64 found_27 = pdr_find(st->epoch, key_26[0], key_26[1], key_26[2], key_26[3]);
-		u32 slot_28 = found_27;
-		st->pdr_slot = slot_28;
-		st->pdr_rule = slot_28 ? bpf_map_lookup_elem(&pdr_records, &slot_28) : 0;
+		u64 found_29 = pdr_find(st->epoch, key_28[0], key_28[1], key_28[2], key_28[3]);
+		u32 slot_30 = found_29;
+		st->pdr_slot = slot_30;
+		st->pdr_rule = slot_30 ? bpf_map_lookup_elem(&pdr_records, &slot_30) : 0;
 		if (!st->pdr_rule) {
 			count_event(18);
 			{
@@ -2094,7 +2112,7 @@ ALWAYS int stage_wan_classifier(struct xdp_md *ctx, struct state *st)
 			}
 		}
 		else {
-			count_rule(&pdr_counts, found_27 >> 32, st->length);
+			count_rule(&pdr_counts, found_29 >> 32, st->length);
 		}
 	}
 	return CONTINUE;
