@@ -109,8 +109,8 @@ def _vxlan(sessions: int) -> Iterator[Rule]:
     segment = (("vni", 7), ("local_ip", OURS))
     match = (("port", Matcher("value", ACCESS)),)
     yield Rule("SEGMENT", 1, 1, match=match, values=segment)
-    out, one = _value(local_ip=OURS), (("remote_ip", PEER),)
-    yield Rule("VTEP", 1, 1, match=out, values=one, references=_port(CORE))
+    one = ("local_ip", OURS), ("remote_ip", PEER)
+    yield Rule("VTEP", 1, 1, values=one, references=_port(CORE))
     to = (("port", Reference("port", ACCESS)),)
     yield Rule("TENANT", 1, 1, match=_value(vni=7), references=to)
     for i in range(sessions):
