@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..lang.command import Finite, run
+from . import logs
 from .agent.privileges import AGENT, CARDS, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
 from .places import SOCKET, STATE
 
@@ -78,7 +79,7 @@ def serve(
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    logging.basicConfig(level=logging.INFO, format="%(name)s: %(levelname)s: %(message)s")
+    logs.set_up()
     if cpu is not None:
         _run_on(cpu)
     low = any(port_of(each) < FIRST_OPEN_PORT for each in (address, insecure, scraped) if each)

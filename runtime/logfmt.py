@@ -1,0 +1,26 @@
+"""Records as text in one line, `key=value key="a value"`, whatever others wrote into the values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+#: Characters of a value; of a longer one so many, and "...".
+LONGEST = 128
+_BARE = re.compile(r"[!#-<>-\[\]-~]+")
+
+
+def escaped(value: object) -> str:
+    """Printable ASCII: quotes, backslashes and all else as JSON escapes it."""
+    text = str(value)
+    if len(text) > LONGEST:
+        text = text[:LONGEST] + "..."
+    return json.dumps(text)[1:-1]
+
+
+def logfmt(fields: Mapping[str, object]) -> str:
+    """The fields in their order; values are quoted where they have a space, an equals sign, a quote
+    or a backslash, or are empty."""
+    texts = ((name, escaped(value)) for name, value in fields.items())
+    return " ".join(f"{n}={t}" if _BARE.fullmatch(t) else f'{n}="{t}"' for n, t in texts)
