@@ -38,6 +38,8 @@ nightly:
 	@HELIO_MUTATIONS=$${HELIO_MUTATIONS:-20} $(BIN)/python -m pytest -n 2 tests/lang/test_fuzz.py tests/compiler/check/test_fuzz.py
 	@HELIO_OBJECTS=$${HELIO_OBJECTS:-3000} $(BIN)/python -m pytest tests/runtime/kernel/test_apart.py tests/runtime/agent/test_agent_objects.py
 	@HELIO_AGENT_KILLS=$${HELIO_AGENT_KILLS:-300} $(BIN)/python -m pytest -s tests/e2e/test_kills_live.py
+	@HELIO_BYTES=all $(BIN)/python -m pytest tests/runtime/journal/test_damage.py
+	@HELIO_FAULTS=$${HELIO_FAULTS:-2000} $(BIN)/python -m pytest -s tests/runtime/agent/test_agent_damage.py
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
 
 matrix:

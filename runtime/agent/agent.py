@@ -328,6 +328,7 @@ class Agent:
 
     def close(self) -> None:
         """Let go of all pipelines; they go on working."""
+        post(0)
         self.events.close()
         self.prober.stop()
         self.surveyor.stop()

@@ -1,7 +1,7 @@
 """How much of the journal is lost, for who reads beside the agent: metrics.
 
-A file of a network namespace below /run, which is there while something is lost; of an agent that
-was killed, too.
+A file of a network namespace below /run, which is there while an agent runs that reports a loss, or
+was killed.
 """
 
 from __future__ import annotations
