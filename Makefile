@@ -1,6 +1,6 @@
 # make demo   traffic through the SD-WAN edge, in network namespaces    (root, Debian 12)
 # make test   every check and test                                      (root, Debian 12)
-# make nightly  thousands of generated pipelines, interpreter against kernel; hundreds of kills, thousands of damaged objects
+# make nightly  thousands of generated pipelines, interpreter against kernel; hundreds of kills, thousands of damaged objects, journals, power cuts
 # make seeded   faults put into the compiler: each must be found
 # make matrix   every kernel, clang and pipeline: docs/kernels.md
 # Both install what is missing by themselves and can be repeated.
@@ -38,7 +38,7 @@ nightly:
 	@HELIO_MUTATIONS=$${HELIO_MUTATIONS:-20} $(BIN)/python -m pytest -n 2 tests/lang/test_fuzz.py tests/compiler/check/test_fuzz.py
 	@HELIO_OBJECTS=$${HELIO_OBJECTS:-3000} $(BIN)/python -m pytest tests/runtime/kernel/test_apart.py tests/runtime/agent/test_agent_objects.py
 	@HELIO_AGENT_KILLS=$${HELIO_AGENT_KILLS:-300} $(BIN)/python -m pytest -s tests/e2e/test_kills_live.py
-	@HELIO_BYTES=all $(BIN)/python -m pytest tests/runtime/journal/test_damage.py
+	@HELIO_BYTES=all HELIO_CUTS=$${HELIO_CUTS:-20000} $(BIN)/python -m pytest tests/runtime/journal
 	@HELIO_FAULTS=$${HELIO_FAULTS:-2000} $(BIN)/python -m pytest -s tests/runtime/agent/test_agent_damage.py
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
 
