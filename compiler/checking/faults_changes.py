@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ...lang.diagnostics import Diagnostic, listed
 from ...lang.source import Span
-from ..model import Derived, Field
+from ..model import Derived, Field, Node
 from .faults_files import error
 from .lengths import Wrong
 
@@ -144,6 +144,23 @@ def not_reached(
         (span, says),
         where,
         help=help,
+    )
+
+
+def not_taken_over(
+    says: tuple[Span, str],
+    node: str,
+    field: str,
+    front: Node,
+    where: tuple[Span, str],
+    never: bool,
+) -> Diagnostic:
+    return error(
+        "H0332",
+        f"the parser {'does' if never else 'may'} not read what came behind `{node}` as it did",
+        says,
+        where,
+        help=f"leave `{field}` out: it is taken over from `{front.name}`",
     )
 
 

@@ -25,6 +25,7 @@ from .push_places import Place, place_of
 from .ranges import narrowed
 from .read_back import ReadBack, Written, asked_for, came
 from .stage_names import Program, SaidItems, StageNames
+from .taken_over import taken_over
 from .values import KINDS, Value, fits, of_width
 
 
@@ -59,6 +60,10 @@ def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> 
         for i, (e, after) in enumerate(zip_longest(statement.path, following))
     ]
     read_back(program, written, sources, before, scope, span)
+    if behind is not None:
+        after = {w.chain[place.of(program, w) :][:1] for w in state}
+        every = [program.checked.graph.nodes[at[0]] if at else None for at in sorted(after)]
+        taken_over(program, written[-1], behind, told, every, scope)
     elements = tuple(w.element for w in written)
     worlds = frozenset(_pushed(program, path, place, w, span) for w in state)
     for each in path:

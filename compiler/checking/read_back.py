@@ -343,7 +343,7 @@ class ReadBack(NamedTuple):
         def right(contents: Contents) -> bool:
             return bool(test_holds(test, contents, unknown(test.ahead)))
 
-        self.report(w, test.field, rest[0], _read_by(edge, test), never, right)
+        self.report(w, test.field, rest[0], read_by(edge, test), never, right)
         return ((),)
 
     def reading(self, edges: Sequence[model.Edge], rest: tuple[Contents, ...]) -> Ways:
@@ -432,20 +432,20 @@ class ReadBack(NamedTuple):
         ahead = _begin(rest[0].header, test.ahead)
         if following is None:
             self.program.report(
-                faults.not_followed(w.span, self.target, ahead, _read_by(edge, test), never)
+                faults.not_followed(w.span, self.target, ahead, read_by(edge, test), never)
             )
             return
 
         if not ahead:
             span, node = following.span, following.element.node
-            self.program.report(faults.begins_otherwise(span, node, _read_by(edge, test), never))
+            self.program.report(faults.begins_otherwise(span, node, read_by(edge, test), never))
             return
 
         def right(other: Contents) -> bool:
             return bool(test_holds(test, contents, begin_with((other, *rest[1:]), test.ahead)))
 
         name = _culprit(following, rest[0], ahead)
-        self.report(following, name, rest[0], _read_by(edge, test), never, right)
+        self.report(following, name, rest[0], read_by(edge, test), never, right)
 
     def report(
         self,
@@ -457,7 +457,7 @@ class ReadBack(NamedTuple):
         right: Callable[[Contents], bool],
     ) -> None:
         """`right`: whether the header would be read if it held that."""
-        write = partial(_shown, w.header.field(name), "= 0x" in where[1])
+        write = partial(shown, w.header.field(name), "= 0x" in where[1])
         span, says = self.said_of(w, name, contents, write)
         unsaid = w.unsaid(name) if name in w.spans else None
         if unsaid is not None and not right(contents.but_for(name, (unsaid, unsaid))):
@@ -477,7 +477,7 @@ class ReadBack(NamedTuple):
             says = f"`{name}` may be {write(low)} to {write(high)}"
         if _is_derived(w.header.field(name)):
             says = f"`{name}` is computed"
-        span = next((w.spans[n] for n in _same_bits(w.header, name) if n in w.spans), w.span)
+        span = next((w.spans[n] for n in same_bits(w.header, name) if n in w.spans), w.span)
         return span, says
 
 
@@ -495,7 +495,7 @@ def read_behind(program: Program, source: str, node: model.Node, span: Span, sco
     if failing and len(failing) == len(edges):
         edge, test, never = failing[0]
         ahead = _begin(node.header, test.ahead)
-        program.report(faults.not_followed(span, node.name, ahead, _read_by(edge, test), never))
+        program.report(faults.not_followed(span, node.name, ahead, read_by(edge, test), never))
 
 
 def goes_on(program: Program, node: model.Node, span: Span, scope: Scope) -> None:
@@ -507,7 +507,7 @@ def goes_on(program: Program, node: model.Node, span: Span, scope: Scope) -> Non
             program.report(faults.may_stop(span, node.name, field))
 
 
-def _shown(field: model.Field, hexadecimal: bool, value: int) -> str:
+def shown(field: model.Field, hexadecimal: bool, value: int) -> str:
     """A field's value as users write it."""
     match field.kind, field.width:
         case "ip4", 32:
@@ -529,7 +529,7 @@ def _holds(condition: model.Condition, contents: Contents) -> bool:
     return bool(holds(condition, contents))
 
 
-def _read_by(edge: model.Edge, test: model.Test) -> tuple[Span, str]:
+def read_by(edge: model.Edge, test: model.Test) -> tuple[Span, str]:
     return edge.span, f"this edge reads it where `{test.field} = {_as_written(edge, test)}`"
 
 
@@ -545,7 +545,7 @@ def own_fields(part: object) -> list[str]:
     return [p.field for p in walk(part) if isinstance(p, model.Own)]
 
 
-def _same_bits(header: model.Header, name: str) -> list[str]:
+def same_bits(header: model.Header, name: str) -> list[str]:
     """A field, what it is a part of, and its parts."""
     field = header.field(name)
     parts = [f.name for f in header.fields if f.part_of == name]
@@ -554,7 +554,7 @@ def _same_bits(header: model.Header, name: str) -> list[str]:
 
 def _culprit(w: Written, contents: Contents, names: Sequence[str]) -> str:
     """Which of some fields the push says, or else what is not known."""
-    said = [n for n in names if w.spans.keys() & set(_same_bits(w.header, n))]
+    said = [n for n in names if w.spans.keys() & set(same_bits(w.header, n))]
     open_ = [n for n in names if contents.of(n)[0] != contents.of(n)[1]]
     both = [n for n in said if n in open_]
     return (both or said or open_ or list(names))[0]

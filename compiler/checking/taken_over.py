@@ -1,0 +1,80 @@
+"""A push behind a link header: what that said of what follows it, the last pushed header says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from .. import model
+from . import faults_changes as faults
+from .contents import Interval
+from .flow import Scope
+from .ranges import narrowed
+from .read_back import ReadBack, Written, came, contents_of, read_by, same_bits, shown
+from .stage_names import Program
+
+
+def taken_over(
+    program: Program,
+    w: Written,
+    front: model.Node,
+    told: Mapping[str, model.Expr],
+    following: Sequence[model.Node | None],
+    scope: Scope,
+) -> None:
+    """Reports a field by which `front` says what follows it and to which the push gives something
+    else, unless an edge reads what came by that. `told`: these fields, as they came; `following`:
+    what may stand behind `front` (None: what nobody has read)."""
+    contents = contents_of(w, {}, scope.tested)
+    reader = ReadBack(program, (w,), (), "", (), scope.tested)
+    for name in _given(w, told):
+        field, (low, high) = w.header.field(name), contents.of(name)
+        for node in following:
+            least, most = _came_with(program, front, node, name, told[name], scope)
+            if least == low == high == most:
+                continue
+            edges = [e for e in _reading(program, w.element.node, node) if e.roles]
+            rest = (contents, came(program, node, scope)) if node else (contents,)
+            if edges and all(reader.reading(edges, rest)):
+                continue
+            failing = [(e, reader.first_failing(e.tests, contents, rest[1:])) for e in edges]
+            where = front.header.field(name).span, f"`{front.name}` says by this what follows it"
+            where = next((read_by(e, found[0]) for e, found in failing if found), where)
+            never = most < low or high < least
+            hexadecimal = "= 0x" in where[1] or (
+                name in w.values and "0x" in w.values[name].span.text
+            )
+            says = reader.said_of(w, name, contents, partial(shown, field, hexadecimal))
+            program.report(faults.not_taken_over(says, w.element.node, name, front, where, never))
+            break
+
+
+def _given(w: Written, told: Mapping[str, model.Expr]) -> Iterator[str]:
+    """The fields of which the push says something else."""
+    for name, expr in told.items():
+        value = w.values.get(name)
+        if w.spans.keys() & set(same_bits(w.header, name)) and not (value and value.expr == expr):
+            yield name
+
+
+def _reading(program: Program, source: str, node: model.Node | None) -> Iterator[model.Edge]:
+    leaving = program.checked.graph.leaving(source)
+    return (edge for edge in leaving if node is not None and edge.target == node.name)
+
+
+def _came_with(
+    program: Program,
+    front: model.Node,
+    node: model.Node | None,
+    name: str,
+    expr: model.Expr,
+    scope: Scope,
+) -> Interval:
+    """What the field was when the packet came: as tested, and as the edges to `node` ask."""
+    low, high = narrowed(scope.tested, expr, 0, (1 << front.header.field(name).width) - 1)
+    edges = [e for e in _reading(program, front.name, node) if e.roles]
+    tests = [[t for t in e.tests if t.field == name and t.mask is None] for e in edges]
+    if not tests or not all(tests):
+        return low, high
+    ranges = [r for each in tests for t in each for r in t.ranges]
+    return max(low, min(a for a, _ in ranges)), min(high, max(b for _, b in ranges))
