@@ -373,12 +373,12 @@ class Owner:
             self.journal.log.durable()
 
     def confirm(self) -> None:
-        """Have the journal know how much there is of it, where nothing was written of late."""
+        """Have the journal's list know how much there is, now and then."""
         journal = self.journal
-        if journal is not None and journal.idle:
-            with self.turn(None):
-                number, mark = journal.number, journal.log.mark
-            with suppress(Refused):  # the next request says why
+        if journal is not None and not journal.findings and journal.confirmable:
+            with suppress(Refused):  # it is unloaded, or the next request says why
+                with self.turn(None):
+                    number, mark = journal.number, journal.log.mark
                 journal.confirm(number, mark)
 
     def fold_if_due(self) -> None:

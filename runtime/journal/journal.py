@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -30,6 +31,8 @@ KEYS = 65_536
 #: Requests and octets since the last snapshot from which on there is a new one; requests also as a
 #: part of all rules, for a snapshot has all of them.
 _MANY, _SHARE, _LARGE = 10_000, 0.2, 256 << 20
+#: Seconds until the list is told how long a log is that is always written to.
+_LATE = 10.0
 
 Answered = OrderedDict[str, tuple[bytes, Outcome]]
 
@@ -46,8 +49,9 @@ class Journal:
         self._since = len(found.entries)
         self._keyed = [entry._replace(content=b"") for entry in found.entries if entry.key]
         self._before = self.log.mark
-        #: How far the log was when somebody looked last, and how many bytes the list knows of.
-        self._seen, self._confirmed = self.log.mark, 0
+        #: How far the log was when somebody looked last, how many bytes the list knows of, and when
+        #: it was told.
+        self._seen, self._confirmed, self._told = self.log.mark, 0, time.monotonic()
         #: A note that could not be written: it comes before anything else.
         self._owed: Entry | None = None
         self._unwritten: tuple[Diagnostic, ...] = ()
@@ -123,10 +127,12 @@ class Journal:
             self.log.durable()
 
     @property
-    def idle(self) -> bool:
-        """Nothing was written since this was asked last, and the list does not say how much is."""
+    def confirmable(self) -> bool:
+        """The list is to know how much there is: nothing was written since this was asked last, or
+        it was not told for long."""
         seen, self._seen = self._seen, self.log.mark
-        return seen == self._seen and seen.size > self._confirmed and not self.findings
+        late = time.monotonic() - self._told > _LATE
+        return (seen == self._seen or late) and self._seen.size > self._confirmed
 
     def confirm(self, number: int, mark: Mark) -> None:
         """Have it on record how much there was of this log while no request was made. Raises
@@ -134,6 +140,7 @@ class Journal:
         self.log.durable()
         self.log.confirm()
         self.store.confirm(self.pipeline, number, mark)
+        self._told = time.monotonic()
         if number == self.number:
             self._confirmed = mark.size
 

@@ -148,3 +148,19 @@ def test_what_comes_before_a_log_that_is_gone_is_kept(
 
 def fails(*_: object) -> None:
     raise Refused([])
+
+
+def test_the_list_is_told_how_long_a_log_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = begin(store)
+    write(journal, 3)
+    assert not journal.confirmable and journal.confirmable, "of one that was left alone"
+    write(journal, 3, 4)
+    assert not journal.confirmable
+    with monkeypatch.context() as patched:
+        patched.setattr("helioc.runtime.journal.journal._LATE", 0.0)
+        write(journal, 1, 7)
+        assert journal.confirmable, "and of one that never is"
+    journal.confirm(1, journal.log.mark)
+    assert the(store).length == journal.log.mark.size and the(store).last == 7
+    assert not journal.confirmable and not journal.log.pending
+    journal.close()
