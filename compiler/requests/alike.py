@@ -1,5 +1,5 @@
-"""Rules of a kind without a match, by what they say: only their ids tell two apart that say the
-same."""
+"""Rules of a kind without a match, or of a spread, by what they say: only their ids tell two apart
+that say the same."""
 
 from __future__ import annotations
 
@@ -35,4 +35,5 @@ def same(one: Rule, other: Rule) -> bool:
 
 
 def _content(rule: Rule) -> tuple[object, ...]:
-    return rule.values, rule.references, rule.target, rule.members
+    members = tuple(sorted(rule.members))  # in whatever order they were written
+    return rule.match, rule.priority, rule.values, rule.references, rule.target, members

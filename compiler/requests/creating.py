@@ -32,6 +32,7 @@ class Creator(Finder):
         super().__init__(book, pause, again)
         self.errors = Faults[tuple[Fault, RuleItem | IE]]()
         self.warnings: list[tuple[Fault, RuleItem | IE]] = []
+        self.repeated: list[tuple[Rule, Fault, RuleItem | IE]] = []  # each the same as this rule
         self.results: dict[int, Reference] = {}
 
     def remove(self, rule: Rule) -> None:
@@ -105,7 +106,7 @@ class Creator(Finder):
         staged.place = item
         self._point(rule, 1)
         self._never_matches(rule, node, parts)
-        if item.id is None and not (name or owner or kind.keyed or keep):
+        if item.id is None and not (name or owner or keep) and (kind.grouped or not kind.keyed):
             self._said_before(rule, node)
         return id_
 
@@ -139,7 +140,15 @@ class Creator(Finder):
             one, two = f"{rule.kind} {rule.id}", f"{rule.kind} {other.id}"
             title = f"{one} says the same as {two}: by content a request cannot mean either"
             help_ = f"leave it out and use {two}, or update and delete them by their ids"
-            self.warnings.append((Fault("H0464", title, "rule", "said before", help_), node.item))
+            fault = Fault("H0464", title, "rule", "said before", help_)
+            self.repeated.append((other, fault, node.item))
+
+    def warn_of_repeated(self) -> None:
+        """Of what is the same as rules that are still there: a replace removes at last."""
+        for other, fault, item in self.repeated:
+            self.pause()
+            if other in self.staged(other.kind).known(other.id):
+                self.warnings.append((fault, item))
 
     def _name_free(self, node: Node) -> None:
         kind, name = node.kind, node.item.name or ""

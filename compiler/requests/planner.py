@@ -37,6 +37,7 @@ class Planner(Changer):
                 self._kept_promises()
                 self._left_behind()
                 self._capacities()
+                self.warn_of_repeated()
         if self.errors:
             raise self._refused(request)
         return self._plan(self._warned(request) if self.warnings else ())

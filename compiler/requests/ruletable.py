@@ -92,7 +92,7 @@ class Table:
         return block.rule(number - block.base)
 
     def like(self, rule: Rule) -> Iterable[int]:
-        """The ids of rules that say the same, of a kind without a match."""
+        """The ids of rules that say the same, of a kind without a match or a spread."""
         if self.alike is None:
             self.alike = Alike(self)
         return self.alike.to(rule)
@@ -422,7 +422,7 @@ class Staged:
     def like(self, rule: Rule) -> Rule | None:
         """The first other rule that says the same: see `Table.like`."""
         others = chain(self.table.like(rule), self.alike.to(rule))
-        found = (each for id_ in others if (each := self.get(id_)) is not None)
+        found = (each for id_ in others for each in self.with_id(id_))
         return next((r for r in found if r.id != rule.id and not r.owner and same(r, rule)), None)
 
     def add(self, rule: Rule, key: bytes) -> None:
@@ -435,8 +435,8 @@ class Staged:
             self.rules[rule.id] = rule
             if kind.keyed:
                 self.keys[key] = rule.id
-            else:
-                self.alike.note(None, rule)
+        if kind.grouped or not kind.keyed:
+            self.alike.note(None, rule)
         if rule.name:
             self.names[fold(rule.name)] = rule.id
         self.more += 1

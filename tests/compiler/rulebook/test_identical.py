@@ -113,6 +113,40 @@ def test_ids_and_owners_tell_them_apart(book: RuleBook, say: Say) -> None:
     assert not warned(book, f"create {FAR}")
 
 
+@pytest.mark.parametrize("match", ["", "(tos, u8, 8), "])
+def test_a_spread_that_says_what_another_says(book: RuleBook, say: Say, match: str) -> None:
+    text = f"create LBR [{match}FAR 17, FAR 18 [(weight, u16, 3)]]"
+    assert not warned(book, text)
+    (found,) = warned(book, f"{text}; {text}")
+    assert found.title.startswith("LBR 2 says the same as LBR 1")
+    say(book, text)
+    (found,) = warned(book, f"create LBR [FAR 18 [(weight, u16, 3)], {match}FAR 17]")
+    assert (found.code, found.severity) == ("H0464", "warning")
+    assert found.title.startswith("LBR 2 says the same as LBR 1")
+    for other in (
+        f"LBR [{match}FAR 17, FAR 18]",
+        f"LBR [{match}FAR 17]",
+        f"LBR [{match}FAR 17, FAR 18 [(weight, u16, 3)], FAR 19]",
+        "LBR [(tos, u8, 16), FAR 17, FAR 18 [(weight, u16, 3)]]",
+        f"LBR 9 [{match}FAR 17, FAR 18 [(weight, u16, 3)]]",
+        f"PDR [(dscp, u8, 1), LBR [{match}FAR 17, FAR 18 [(weight, u16, 3)]]]",
+    ):
+        assert not warned(book, f"create {other}"), other
+    say(book, "update LBR 1 [FAR 19]")
+    assert not warned(book, text)
+    say(book, "delete LBR 1 [FAR 19]")
+    assert warned(book, text)
+    say(book, "delete LBR 1")
+    assert not warned(book, text)
+
+
+@pytest.mark.parametrize("text", ["LBR [FAR 17]", "FAR [(action, u8, DROP)]"])
+def test_what_is_replaced_says_nothing_before(empty: RuleBook, say: Say, text: str) -> None:
+    say(empty, f"create FAR 17 [(action, u8, PASS)], {text}")
+    kept = ", FAR 17 [(action, u8, PASS)]" if "DROP" in text else ""
+    assert not warned(empty, f"replace {text}{kept}")
+
+
 def test_of_those_that_came_by_the_column(book: RuleBook, say: Say) -> None:
     rows = "".join(f"{n},DROP\n" for n in range(100, 140))
     say(book, "delete FAR 19")
