@@ -191,10 +191,12 @@ class Changer(Creator):
         }  # fmt: skip
         for rule in found:
             node.id = rule.id
-            if named and node.kind.spread is not None:
+            if node.kind.spread is None:
+                self._gives_that(rule, named)
+                self.remove(rule)
+            elif named and (node.item.id is not None or node.item.name is not None):
                 self._drop_members(node, rule, named)
             else:
-                self._gives_that(rule, named)
                 self.remove(rule)
 
     def _drop_members(self, node: Node, rule: Rule, named: dict[int, Node]) -> None:

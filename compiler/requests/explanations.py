@@ -269,7 +269,8 @@ RULES = {
     ),
     "H0450": Explanation(
         "no such rule",
-        "Rules are found by id, by name, or by all of what they match.",
+        "Rules are found by id, by name, or by all of what they match. A delete that writes members"
+        " but no id means the rule that has these members and no others.",
         "update FAR 99 [(action, u8, DROP)]",
         "update FAR 19 [(action, u8, PASS)]",
     ),
@@ -336,7 +337,8 @@ RULES = {
         "which rule?",
         "An update or a delete says which rule it means: by id, by name, or by all of what it"
         " matches. Without any of these, as the paper's Schema 1 writes it, the only rule of its"
-        " kind is updated, and the only one with the values that are said is deleted.",
+        " kind is updated, and the only one with the values that are said is deleted. Rules that"
+        " others hold are not meant so: they go with those, or are meant by id.",
         "update FAR [(action, u8, DROP)]",
         "update FAR 19 [(action, u8, DROP)]",
     ),
@@ -364,10 +366,10 @@ RULES = {
     ),
     "H0464": Explanation(
         "a rule that says what another says",
-        "A warning: rules of this kind match nothing, so that only their ids tell two apart that "
-        "say the same. Schema 1 of the paper has no ids: its `update` and `delete` can mean "
-        "neither of them. A rule that is created with an id is not warned of. Rules of a CSV or "
-        ".hpr file are compared with each other only.",
+        "A warning: rules of this kind match nothing, or the same under several ids, so that only "
+        "their ids tell two apart that say the same, members included. Schema 1 of the paper has "
+        "no ids: its `update` and `delete` can mean neither of them. A rule that is created with "
+        "an id is not warned of. Rules of a CSV or .hpr file are compared with each other only.",
     ),
 }  # fmt: skip
 

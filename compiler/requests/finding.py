@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ...lang.diagnostics import did_you_mean
-from ...lang.request import item_text
 from .arrange import Node
-from .drafting import Draft
 from .ie_values import Fault
 from .meanwhile import NONE, Pause
-from .rule_text import rule_item
 from .rulecheck import decode
 from .rulekinds import Kind, Parts, purpose
 from .rules import Reference, Rule
 from .ruletable import Staged
+from .which import Which, ids_of
 
 if TYPE_CHECKING:
     from .rulebook import RuleBook
 
 _POINTERS_NAMED = 3
-#: Rules that a message shows, and characters of each.
-_NAMED = 3
-_LONGEST = 160
 #: Different priorities for each of which a rule is looked up.
 _LEVELS = 256
-#: Rules among which the nearest are searched.
-_LOOKED_AT = 4096
 
 
-class Finder(Draft):
+class Finder(Which):
     """Finds rules by id, name and match among the staged, and stages removals. `bereft`: what was
     removed while rules pointed at it."""
 
@@ -110,7 +103,8 @@ class Finder(Draft):
     def _by_match(self, node: Node, parts: Parts) -> list[Rule]:
         kind = node.kind
         staged = self.staged(kind.name)
-        if not kind.keyed or not (parts.named or not node.kind.match or node.item.block):
+        written = _deletes_spread(node)
+        if not kind.keyed or not (parts.named or not kind.match or node.item.block or written):
             return [self._only(node, parts)]
         if kind.grouped or kind.has_priority:
             return self._search(node, parts, staged)
@@ -123,29 +117,42 @@ class Finder(Draft):
         """Schema 1 has no ids: the only rule of the kind, or, of a kind that matches nothing, the
         only one to delete with these values. Rules that others own are theirs to speak of."""
         kind = node.kind
-        live = sorted((r for r in self._live(kind) if not r.owner), key=lambda rule: rule.id)
+        every = live = sorted(self._live(kind), key=lambda rule: rule.id)
         which = node.operation == "delete" and not kind.match and bool(node.ies)
-        if which and not kind.grouped:
-            values, references = self.given(kind, parts, {}, {})
-            if kind.ifindex is not None and kind.ifindex[1] in references:
-                values.pop(kind.ifindex[0], None)  # a second name of the interface, which agrees
-            wanted = {kind.rule.gives[i]: v for i, v in (*values.items(), *references.items())}
-            live = [r for r in live if wanted.items() <= dict((*r.values, *r.references)).items()]
+        which = which and not kind.grouped
+        said = self._said(kind, parts) if which else {}
+        if which:
+            live = [rule for rule in live if _has(rule, said)]
+        held = [rule for rule in live if rule.owner]
+        live = [rule for rule in live if not rule.owner]
         # A request to delete that says nothing is more likely unfinished than meant.
         if len(live) == 1 and (node.operation != "delete" or which):
             return live[0]
+        if held and not live:
+            raise self._held(held)
         by = "its id" + (" or name" if kind.rule.named else "") + (
             ", or what it matches" if kind.match else "")  # fmt: skip
         rules = f"; it may be {self._listed(live)}" if live else ""
         title = f"which {kind.name}?"
         if not live:
             why = "none has these values" if which else "there is none"
+            free = [rule for rule in every if not rule.owner]
+            if near := self._nearest(kind, set(said.items()), free):
+                rules = f"; the nearest: {self._listed(near)}"
         elif len(live) == 1:
             why = "nothing says which"
         else:
             why = f"{len(live)} have these values" if which else f"there are {len(live)}"
-            why += f": {_ids(live)}"
+            why += f": {ids_of(live)}"
         raise Fault("H0460", title, "kind", why, f"write {by}{rules}")
+
+    def _said(self, kind: Kind, parts: Parts) -> dict[str, int | Reference]:
+        """The values and references that the IEs say, by element."""
+        values, references = self.given(kind, parts, {}, {})
+        if kind.ifindex is not None and kind.ifindex[1] in references:
+            values.pop(kind.ifindex[0], None)  # a second name of the interface, which agrees
+        gives = kind.rule.gives
+        return {gives[i]: v for each in (values, references) for i, v in each.items()}
 
     def _live(self, kind: Kind) -> list[Rule]:
         staged = self.staged(kind.name)
@@ -172,9 +179,41 @@ class Finder(Draft):
             found.sort(key=lambda rule: rule.sequence)
         if not found:
             raise self._no_match(node, parts)
+        if kind.grouped:  # what others hold is theirs to speak of
+            found = [rule for rule in found if not rule.owner] or found
+        if _deletes_spread(node):
+            written = [rule for rule in found if self._has_members(node, rule)]
+            if not written:
+                title = f"no {kind.name} has exactly that match and these members"
+                raise self._no_match(node, parts, found, title)
+            found = written
         if len(found) > 1:
             raise self._several(node, found)
         return found
+
+    def _has_members(self, node: Node, rule: Rule) -> bool:
+        """Whether the members of a spread are those that are written, with these weights."""
+        left = {member.id: member.weight for member in rule.members}
+        for child in node.children:
+            parts = self._decoded(child)
+            id_ = self._member_of(child, parts, rule, left)
+            if id_ is None or left.pop(id_) != (1 if parts.weight is None else parts.weight):
+                return False
+        return not left
+
+    def _member_of(
+        self, child: Node, parts: Parts, rule: Rule, left: Mapping[int, int]
+    ) -> int | None:
+        """Which of these members is written: by id, by name, or one that the rule owns by what it
+        says."""
+        item, staged = child.item, self.staged(child.kind.name)
+        if child.same is not None or item.id is not None or item.name is not None:
+            id_ = child.same.id if child.same is not None else item.id
+            id_ = staged.named(item.name or "") if id_ is None else id_
+            return id_ if id_ is not None and id_ in left else None
+        said = self._said(child.kind, parts)
+        own = (each for id_ in left for each in staged.with_id(id_) if each.owner == rule.sequence)
+        return next((each.id for each in own if _has(each, said)), None)
 
     # ---- removal ----------------------------------------------------------------------------
 
@@ -242,49 +281,6 @@ class Finder(Draft):
         help_ = "leave the match out, or delete the rule and create it anew"
         return Fault("H0456", title, "rule", "not its match", help_)
 
-    def _no_match(self, node: Node, parts: Parts, among: Iterable[Rule] | None = None) -> Fault:
-        """`among`: the rules that may be meant, where these are not all of the kind."""
-        near = self._nearest(node.kind, parts, among)
-        title = f"no {node.kind.name} matches exactly that"
-        help_ = "all of its match must be said; or write its id"
-        if near:
-            help_ += f"; the nearest: {self._listed(near)}"
-        return Fault("H0450", title, "rule", "no such rule", help_)
-
-    def _several(self, node: Node, found: list[Rule]) -> Fault:
-        kind = node.kind
-        title = f"{len(found)} {kind.name} rules are meant"
-        ids = list(dict.fromkeys(rule.id for rule in found))
-        what = "its match too" if len(ids) == 1 else "its id"
-        if kind.rule.priority is not None and not kind.grouped:
-            what += f" or `{kind.rule.priority[1]}`"
-        help_ = f"say which one, write {what}: {self._listed(found)}"
-        return Fault("H0457", title, "rule", _ids(found), help_)
-
-    def _nearest(self, kind: Kind, parts: Parts, among: Iterable[Rule] | None) -> list[Rule]:
-        """Rules that match the most of the elements by the same values, and the fewest others; of
-        many rules only some are looked at."""
-        wanted, every = set(parts.match), among is not None
-        if among is None:
-            staged = self.staged(kind.name)
-            handles = dict.fromkeys(chain(staged.rules, islice(staged.table.rules, _LOOKED_AT)))
-            among = (rule for h in handles if (rule := staged.get(h)) is not None)
-        likely = [(len(wanted & set(rule.match)), -len(rule.match), -rule.sequence, rule)
-                  for rule in among if every or wanted & set(rule.match)]  # fmt: skip
-        return [each[-1] for each in sorted(likely, key=lambda each: each[:3], reverse=True)]
-
-    def _listed(self, rules: Sequence[Rule]) -> str:
-        """The first of them, as they are shown."""
-        texts = [self._shown(rule) for rule in rules[:_NAMED]]
-        if len(rules) > _NAMED:
-            return f"{', '.join(texts)} and {len(rules) - _NAMED} more"
-        *most, last = texts
-        return f"{', '.join(most)} or {last}" if most else last
-
-    def _shown(self, rule: Rule) -> str:
-        text = item_text(rule_item(rule, self.book.kinds, self.book))
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
     @staticmethod
     def members_fit(kind: Kind, count: int) -> None:
         spread = kind.spread
@@ -299,6 +295,10 @@ class Finder(Draft):
         raise Fault("H0435", title, "rule", "too few" if few else "too many", help_)
 
 
-def _ids(rules: Sequence[Rule]) -> str:
-    ids = list(dict.fromkeys(str(rule.id) for rule in rules))
-    return f"ids {', '.join(ids[:8])}" + (", …" if len(ids) > 8 else "")
+def _deletes_spread(node: Node) -> bool:
+    """Without an id: the members that it writes are all of those of the rule that is meant."""
+    return node.operation == "delete" and node.kind.spread is not None and bool(node.children)
+
+
+def _has(rule: Rule, said: Mapping[str, int | Reference]) -> bool:
+    return said.items() <= dict((*rule.values, *rule.references)).items()

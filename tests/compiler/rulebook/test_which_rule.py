@@ -52,6 +52,12 @@ def refused(book: RuleBook, text: str) -> Diagnostic:
         ("delete LBR", "H0460", "it may be LBR 7 [(tos, u8, 184), FAR 17, FAR 18]"),
         ("update OVERLAY [(local_ip, u32, 192.0.2.5), (remote_ip, u32, 192.0.2.9)]", "H0450",
          "the nearest: OVERLAY 2 GRE-WAN2 [(local_ip, u32, 192.0.2.5)"),
+        ("delete FAR: (action, u8, REDIRECT), (interface, u32, WAN1)", "H0460",
+         "the nearest: FAR 17 [(action, u8, REDIRECT), (interface, u32, GRE-WAN1)]"),
+        ("delete LBR [(tos, u8, 4), FAR 18]", "H0450",
+         "the nearest: LBR 7 [(tos, u8, 184), FAR 17, FAR 18]"),
+        ("delete OVERLAY [(local_ip, u32, 192.0.2.77), (remote_ip, u32, 192.0.2.9)]", "H0450",
+         "the nearest: OVERLAY 2 GRE-WAN2 ["),
     ],
 )  # fmt: skip
 def test_the_rules_are_named(book: RuleBook, say: Say, text: str, code: str, says: str) -> None:

@@ -43,6 +43,31 @@ def test_a_delete_says_something(empty: RuleBook, say: Say) -> None:
     assert fault(empty, "delete FAR").code == "H0460"
 
 
+@pytest.mark.parametrize("operation", ["delete", "update"])
+def test_what_another_holds_is_said(empty: RuleBook, say: Say, operation: str) -> None:
+    say(empty, "create PDR 80 [(dst_ip, u32, 10.80.0.0/16), FAR [(action, u8, DROP)]]")
+    found = fault(empty, f"{operation} FAR [(action, u8, DROP)]")
+    assert found.code == "H0460"
+    assert found.labels[0].text == "PDR 80 holds FAR 1 [(action, u8, DROP)]"
+    assert found.help == "delete PDR 80, which takes it along, or `update FAR 1 […]`"
+    say(empty, "update FAR 1 [(action, u8, PASS)]")
+    say(empty, "delete PDR 80")
+    assert not empty.count("FAR")
+
+
+def test_of_those_that_others_hold_the_ones_with_its_values(empty: RuleBook, say: Say) -> None:
+    """A rule that nobody holds has others."""
+    far = "FAR [(action, u8, DROP)]"
+    say(empty, "create FAR 9 [(action, u8, PASS)]; " + "; ".join(
+        f"create PDR {n} [(dst_ip, u32, 10.{n}.0.0/16), {far}]" for n in range(80, 90)
+    ))  # fmt: skip
+    found = fault(empty, f"delete {far}")
+    assert "PDR 80 holds FAR 1 [" in found.labels[0].text and "7 more" in found.labels[0].text
+    assert "PDR 80" in found.help
+    found = fault(empty, "delete FAR [(action, u8, REDIRECT)]")
+    assert found.labels[0].text == "none has these values" and "holds" not in str(found.help)
+
+
 DROPS = "[(action, u8, DROP)]"
 
 
