@@ -139,10 +139,9 @@ class Journal:
         `Refused` where the disk fails."""
         self.log.durable()
         self.log.confirm()
-        self.store.confirm(self.pipeline, number, mark)
-        self._told = time.monotonic()
-        if number == self.number:
+        if self.store.confirm(self.pipeline, number, mark) and number == self.number:
             self._confirmed = mark.size
+        self._told = time.monotonic()
 
     # ---- snapshots --------------------------------------------------------------------------
 

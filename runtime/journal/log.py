@@ -217,7 +217,8 @@ def open_new(path: Path, whose: tuple[bytes, int, int]) -> int:
     """A new file for `turn_over`, of which its directory knows. Raises `Refused`."""
     descriptor = -1
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        # One that a killed agent left is never without headers: the log before may name it.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         for generation in (1, 2):
             head = Head(*whose, generation)
             os.pwrite(descriptor, head.encode(), head.place)

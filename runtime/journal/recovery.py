@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from . import heads, state
@@ -103,7 +103,8 @@ def _recover(directory: Path, found: Found, item: Item, files: set[str]) -> None
         losses.append(Loss(item.name, file, why, what, revision, count))
 
     answers = {mark.name for mark, _ in item.answers}
-    for mark in item.marks:
+    # A build that is prepared is acknowledged only when it is the build.
+    for mark in replace(item, prepared=None).marks:
         try:
             read_sound(directory, mark)
         except Unsound as error:

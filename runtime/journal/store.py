@@ -323,10 +323,13 @@ class Store:
         path = self.directory / f"answers-{item.id}-{number}"
         return (*files, (write_whole(path, content), of))
 
-    def confirm(self, pipeline: int, number: int, mark: Mark) -> None:
-        """Note how long a log is that is on the disk."""
+    def confirm(self, pipeline: int, number: int, mark: Mark) -> bool:
+        """Note how long a log is that is on the disk. Returns whether it is the list's."""
         with self._changing:
             item = self._state.items.get(pipeline)
-            if item is not None and item.number == number and item.length < mark.size:
+            if item is None or item.number != number:
+                return False
+            if item.length < mark.size:
                 kept = replace(item, length=mark.size, last=mark.revision)
                 self._save(self._state.having(kept))
+            return True

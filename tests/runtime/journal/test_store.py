@@ -123,3 +123,16 @@ def test_a_loss_is_reported_until_it_is_accepted(store: Store) -> None:
     again = Store(store.directory)
     assert not again.losses
     again.close()
+
+
+def test_a_prepared_build_that_is_damaged_is_no_loss(store: Store) -> None:
+    journal = begin(store)
+    store.prepare(journal.pipeline, build(b"another"))
+    prepared = the(store).prepared
+    assert prepared is not None
+    (store.directory / prepared.file.name).unlink()
+    journal.close()
+    store.close()
+    again = Store(store.directory)
+    assert not again.losses and again.build(the(again)) == build()
+    again.close()
