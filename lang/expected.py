@@ -75,12 +75,12 @@ def _planned(place: Place) -> Diagnostic | None:
     at = place.index
     if place.rule in ("file", "pipeline"):
         return planned(place.span(at))
+    begun = (planned(place.span(i)) for i in (at - 1, at) if place.begins(i))
     if "rule_" in place.rules:  # read as an element that is matched, and the kind of match
-        near = (place.span(i) for i in range(at - 2, at + 1))
-        return next(filter(None, (planned(where, "clause") for where in near)), None)
+        near = (planned(place.span(i), "clause") for i in range(at - 2, at + 1))
+        return next(filter(None, (*near, *begun)), None)
     if not {"block", "graph"} & {*place.rules}:
         return None
-    begun = (planned(place.span(i)) for i in (at - 1, at) if place.begins(i))
     inside = range(at - 1, at + (2 if place.token.text == "not" else 1))
     return (
         next(filter(None, begun), None)

@@ -138,10 +138,11 @@ def _match_brackets(out: Lexed, source: Source) -> None:
     open_: list[Token] = []
     suspect: Token | None = None
     early: tuple[Token, Token] | None = None
+    before = ""
     for token in out.tokens:
-        kind = token.kind
+        kind, word, before = token.kind, before, token.text
         if kind in _OPEN:
-            if kind == "{":  # never inside other brackets
+            if kind == "{" and word != "in":  # never inside other brackets, but for sets (H0119)
                 _close_inner(out, source, open_, token)
             token.depth = len(open_)
             open_.append(token)

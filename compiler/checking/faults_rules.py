@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostic, did_you_mean, listed
+from ...lang.planned import planned
 from ...lang.source import Span
 from .faults_files import either, error
 
@@ -172,7 +173,7 @@ def never_found(span: Span, kind: str, nodes: list[str], where: Span) -> Diagnos
 
 
 def counts_nothing(word: tree.Name) -> Diagnostic:
-    return error(
+    return planned(word.span) or error(
         "H0265",
         f"a rule cannot count `{word.text}`",
         (word.span, "not something to count"),

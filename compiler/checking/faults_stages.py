@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ...lang import tree
 from ...lang.diagnostics import Diagnostic, did_you_mean, listed
+from ...lang.planned import planned
 from ...lang.source import Span
 from .faults_files import either, error
 
@@ -39,13 +40,16 @@ def not_bound(span: Span, kind: str, ever: Span | None) -> Diagnostic:
 def not_given(
     name: tree.Name, kind: str, where: Span, elements: Sequence[str], declared: bool
 ) -> Diagnostic:
+    near = "" if declared else did_you_mean(name.text, elements)
+    if not (declared or near) and (later := planned(name.span)):
+        return later
     hint = f"add `{name.text}` to the `gives` of `{kind}`"
     return error(
         "H0272",
         f"a rule of kind `{kind}` has no `{name.text}`",
         (name.span, "not an element of the rule"),
         (where, f"has {', '.join(elements) or 'no elements'}"),
-        help=hint if declared else either(did_you_mean(name.text, elements), hint),
+        help=either(near, hint),
     )
 
 

@@ -133,6 +133,9 @@ CASES = {
     "H0119-stage": LINES
     % "const A = 1\n    event E { a : u8 }\n    user.tos = user.tos in { 1, 2 }\n"
     "    if user.tos not in { 1, 2 } { pass }\n    match a in b { }",
+    "H0119-rule": DECLARED
+    % "rule R [4] {\n    mirror a\n    meter b\n    const c = 5\n    gives d\n  }",
+    "H0119-argument": LINES % "find R(a in { 1, 2 }) else { pass }\n    remember S(a = 1, n += 1)",
     "H0119-graph": DECLARED % "parser {\n    a -> b when type in { 5, 6 }\n  }",
     "H0117-field": DECLARED % "parser { a -> b when bottom u4 = 4 }",
 }
