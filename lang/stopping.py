@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import NoReturn
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
+_MOMENT = 0.01  # seconds
 
 
 class Stopped(KeyboardInterrupt):
@@ -22,12 +24,24 @@ def stop_in_order() -> None:
     for number in _ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _stop)
+    sys.unraisablehook = _unraisable
 
 
 def _stop(number: int, _: object) -> NoReturn:
     for each in _ENDING:
         signal.signal(each, signal.SIG_IGN)
     raise Stopped(number)
+
+
+def _unraisable(what: sys.UnraisableHookArgs) -> None:
+    """Where nothing can be raised, in a callback of the importer say, it is raised a moment
+    later."""
+    stopped = what.exc_value
+    if not isinstance(stopped, Stopped):
+        sys.__unraisablehook__(what)
+        return
+    signal.signal(signal.SIGALRM, lambda *_: _stop(stopped.status - 128, None))
+    signal.setitimer(signal.ITIMER_REAL, _MOMENT)
 
 
 def status_of(interrupt: BaseException | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -30,7 +29,7 @@ def repair(target: Target, accept_loss: bool) -> None:
         click.echo("nothing is lost")
     if reply.left:
         complain([diagnostic_of(found) for found in reply.left])
-        sys.exit(1)
+        raise click.exceptions.Exit(1)
 
 
 COMMANDS = (repair,)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import socket
 import sys
@@ -25,7 +24,6 @@ def main() -> None:
     system.prctl(_SET_PDEATHSIG, signal.SIGKILL)
     confine(())
     asyncio.run(_serve(wanted))
-    os._exit(0)
 
 
 async def _serve(wanted: dict[str, Any]) -> None:
