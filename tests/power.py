@@ -157,9 +157,9 @@ class Disk:
             (into / name).write_bytes(contents[file])
 
 
-def _put(content: bytearray, at: int, octets: bytes) -> None:
+def _put(content: bytearray, at: int, sector: bytes) -> None:
     content += bytes(max(0, at - len(content)))
-    content[at : at + len(octets)] = octets
+    content[at : at + len(sector)] = sector
 
 
 _CALLS: dict[str, Callable[[Disk, Callable[..., Any]], Callable[..., Any]]] = {

@@ -31,7 +31,7 @@ KEYS = 65_536
 #: Requests and octets since the last snapshot from which on there is a new one; requests also as a
 #: part of all rules, for a snapshot has all of them.
 _MANY, _SHARE, _LARGE = 10_000, 0.2, 256 << 20
-#: Seconds until the list is told how long a log is that is always written to.
+#: Seconds until the list has the length of a log that is always written to.
 _LATE = 10.0
 
 Answered = OrderedDict[str, tuple[bytes, Outcome]]
@@ -49,9 +49,9 @@ class Journal:
         self._since = len(found.entries)
         self._keyed = [entry._replace(content=b"") for entry in found.entries if entry.key]
         self._before = self.log.mark
-        #: How far the log was when somebody looked last, how many bytes the list knows of, and when
-        #: it was told.
-        self._seen, self._confirmed, self._told = self.log.mark, 0, time.monotonic()
+        #: How far the log was when it was looked at; how many bytes the list knows of, and since
+        #: when.
+        self._seen, self._confirmed, self._noted = self.log.mark, 0, time.monotonic()
         #: A note that could not be written: it comes before anything else.
         self._owed: Entry | None = None
         self._unwritten: tuple[Diagnostic, ...] = ()
@@ -129,9 +129,9 @@ class Journal:
     @property
     def confirmable(self) -> bool:
         """The list is to know how much there is: nothing was written since this was asked last, or
-        it was not told for long."""
+        what it knows is old."""
         seen, self._seen = self._seen, self.log.mark
-        late = time.monotonic() - self._told > _LATE
+        late = time.monotonic() - self._noted > _LATE
         return (seen == self._seen or late) and self._seen.size > self._confirmed
 
     def confirm(self, number: int, mark: Mark) -> None:
@@ -141,7 +141,7 @@ class Journal:
         self.log.confirm()
         if self.store.confirm(self.pipeline, number, mark) and number == self.number:
             self._confirmed = mark.size
-        self._told = time.monotonic()
+        self._noted = time.monotonic()
 
     # ---- snapshots --------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ class Server:
         threads = Fair(limits.all_lasting + SPARE, EACH, lambda peer: self._callers.of(peer).host)
         self._server = grpc.server(threads, options=_OPTIONS)
         self._guard = guard = Guard(self._callers.of, limits)
-        service.clients, service.told_losses = guard.clients, self._say_journal
+        service.clients, service.losses_changed = guard.clients, self._say_journal
         self._health = health.HealthServicer()
         own = [service.full_name for service in SERVICES]
         told = reflection.ReflectionServicer((*own, HEALTH.full_name, REFLECTION.full_name))

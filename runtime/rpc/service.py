@@ -49,7 +49,7 @@ class Service(IntentMethods):
         self.clients: Callable[[], int] = lambda: 0
         self.identity: Path | None = None
         #: Of the server's: the health service is to look at the journal.
-        self.told_losses: Callable[[], None] = lambda: None
+        self.losses_changed: Callable[[], None] = lambda: None
         self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
 
     # ---- changing ---------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class Service(IntentMethods):
 
     def AcceptLoss(self, request: pb.AcceptLossRequest, context: Context) -> pb.AcceptLossReply:
         accepted, left = self.agent.accept_losses()
-        self.told_losses()
+        self.losses_changed()
         return pb.AcceptLossReply(accepted=findings(accepted), left=findings(left))
 
     def _certificates(self) -> list[pb.Certificate]:

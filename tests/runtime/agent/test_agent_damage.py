@@ -79,8 +79,8 @@ class Scene:
             files[name], files[other] = files[other], files[name]
         elif how == "stale":
             name, files[name] = chance.choice(self.before)
-        for each, octets in files.items():
-            (self.here.state / each).write_bytes(octets)
+        for each, written in files.items():
+            (self.here.state / each).write_bytes(written)
         return f"{how} {name} {at}"
 
 

@@ -150,7 +150,7 @@ def fails(*_: object) -> None:
     raise Refused([])
 
 
-def test_the_list_is_told_how_long_a_log_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_list_knows_how_long_a_log_is(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = begin(store)
     write(journal, 3)
     assert not journal.confirmable and journal.confirmable, "of one that was left alone"
