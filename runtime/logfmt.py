@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 #: Characters of a value; of a longer one so many, and "...".
 LONGEST = 128
 _BARE = re.compile(r"[!#-<>-\[\]-~]+")
+
+
+_Value = TypeVar("_Value")
+
+
+def cut(value: _Value) -> _Value | str:
+    """So much of a text as is ever shown, for who keeps it."""
+    return value[: LONGEST + 1] if isinstance(value, str) else value
 
 
 def escaped(value: object) -> str:

@@ -27,7 +27,7 @@ class Bounds:
 
 
 @dataclass
-class _Bucket:
+class Bucket:
     """Holds `most` tokens, and gets `rate` a second."""
 
     most: float
@@ -49,8 +49,8 @@ class _Bucket:
 
 @dataclass
 class _Source:
-    opened: _Bucket
-    failures: _Bucket
+    opened: Bucket
+    failures: Bucket
     connections: int = 0
     handshakes: list[object] = field(default_factory=list)  # oldest first
 
@@ -115,8 +115,8 @@ class Sources:
         if (found := self._sources.get(name)) is None:
             self._forget(now)
             found = self._sources[name] = _Source(
-                _Bucket(bounds.burst, bounds.rate, bounds.burst, now),
-                _Bucket(bounds.failures, bounds.failures / bounds.forget, bounds.failures, now),
+                Bucket(bounds.burst, bounds.rate, bounds.burst, now),
+                Bucket(bounds.failures, bounds.failures / bounds.forget, bounds.failures, now),
             )
         return found
 

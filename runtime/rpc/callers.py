@@ -22,6 +22,7 @@ from typing import NamedTuple
 from ..certs import Role, role_of
 from ..front.listener import agent_name
 from ..front.report import PACKET, Opened
+from .audit import Audit, Entry, Fields
 
 #: Seconds before a front that has ended is started again.
 _AGAIN = 0.2
@@ -48,9 +49,10 @@ GONE = Caller("", None)
 class Callers:
     """The front, and the connections that came by it. May be asked by any thread."""
 
-    def __init__(self, agent: Path) -> None:
-        """`agent`: the socket at which the agent's server listens for the front."""
-        self._agent = agent
+    def __init__(self, agent: Path, audit: Audit) -> None:
+        """`agent`: the socket at which the agent's server listens for the front. `audit` is told of
+        connections that it refuses."""
+        self._agent, self._audit = agent, audit
         self._listening: list[tuple[socket.socket, bool]] = []
         self._identity: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -167,4 +169,17 @@ class Callers:
         self._opened.pop(number, None)
 
     def _on_refused(self, what: dict[str, object]) -> None:
-        _log.warning("%s: %s (%s times)", what["host"] or "many", what["why"], what["count"])
+        self._audit.record(_Refusal(**what))  # type: ignore[arg-type]
+
+
+class _Refusal(Entry):
+    """Connections of one source that were refused for one reason, in a second."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, host: str, why: str, count: int) -> None:
+        super().__init__(("", host or "many", "", ""), "connect")
+        self.answer, self.why, self.times = "refused", why, count
+
+    def details(self) -> Fields:
+        return {"why": self.why, "count": self.times}

@@ -30,13 +30,15 @@ from ..certs import ROLES, Role
 from ..faults import refused
 from . import control_pb2 as pb
 from .alarm import Alarm
+from .audit import Audit
 from .callers import Caller
 from .failures import failure, status_code, trailer
 from .methods import METHODS
+from .recorded import Call
 from .revoked import Revoked
 
 Context = grpc.ServicerContext
-_Taken = Callable[[bytes, "_Client"], Message]
+_Taken = Callable[[bytes, Call, "_Client"], Message]
 
 #: Services of gRPC's own.
 _HEALTH: Any = health_pb2.DESCRIPTOR
@@ -54,6 +56,8 @@ NEEDED: dict[str, Role | None] = {
     **dict.fromkeys(("ApplyIntent", "RemoveIntent"), "rules"),
     **dict.fromkeys(("Health.Check", "Health.List", "Health.Watch")),
 }
+#: Who may call what changes something.
+_CHANGING = ("rules", "admin")
 _LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
 #: Calls that end by themselves if the client lets them, and are ended after a while.
 _TIMED = ("List", "Entries", "BulkApply")
@@ -99,9 +103,12 @@ class _Client:
 class Guard:
     """Wraps methods: see `methods.handlers`."""
 
-    def __init__(self, of: Callable[[str], Caller], limits: Limits = Limits()) -> None:
-        """`of`: who calls, by what gRPC says of the peer."""
+    def __init__(
+        self, of: Callable[[str], Caller], limits: Limits = Limits(), audit: Audit | None = None
+    ) -> None:
+        """`of`: who calls, by what gRPC says of the peer. `audit`: of all methods."""
         self.limits, self.alarm, self._of = limits, Alarm(), of
+        self._audit = audit or Audit()
         #: Of certificates that TLS lets in and we do not; without TLS there is none.
         self.revoked: Revoked | None = None
         self._clients: dict[str, _Client] = {}
@@ -115,35 +122,46 @@ class Guard:
     ) -> Callable[..., Any]:
         """The method for those who may call it; errors are told as control.proto describes."""
         name = name_of(described)
+        begin = partial(Call, self._audit, name, described, NEEDED.get(name, "admin") in _CHANGING)
         taken = partial(self._taken, name, GetMessageClass(described.input_type))
         read = partial(self._paced if described.client_streaming else self._only, taken)
 
         def once(requests: Iterable[Any], context: Context) -> Any:
+            call = begin()
             try:
-                with self._call(name, context) as client:
-                    asked = read(requests, client, context)
+                with self._call(name, call, context) as client:
+                    asked = read(requests, call, client, context)
                     with client.looking if name in _LOOKING else nullcontext():
-                        return method(asked, context)
+                        return call.answered(method(asked, context))
             except Exception as error:
-                self._refuse(error, context)
+                self._refuse(error, call, context)
 
         def many(requests: Iterable[Any], context: Context) -> Iterator[Any]:
+            call = begin()
             try:
-                with self._call(name, context) as client:
-                    yield from method(read(requests, client, context), context)
+                with self._call(name, call, context) as client:
+                    asked = read(requests, call, client, context)
+                    yield from call.answers(method(asked, context))
             except Exception as error:
-                self._refuse(error, context)
+                self._refuse(error, call, context)
+            finally:
+                call.over()
 
         return many if described.server_streaming else once
 
-    def _refuse(self, error: Exception, context: Context) -> NoReturn:
+    def _refuse(self, error: Exception, call: Call, context: Context) -> NoReturn:
         """One after the other, so that who is refused all the time has no more than a turn."""
         with self._refusing:
-            _abort(error, context)
+            failed = failure_of(error)
+            if isinstance(error, grpc.RpcError):  # the caller ended it
+                call.over()
+            else:
+                call.refused(failed)
+            _abort(failed, context)
 
     @contextmanager
-    def _call(self, name: str, context: Context) -> Iterator[_Client]:
-        caller = self._of(context.peer())
+    def _call(self, name: str, call: Call, context: Context) -> Iterator[_Client]:
+        call.by(caller := self._of(context.peer()))
         needed = NEEDED.get(name, "admin")
         try:
             if self.revoked is not None and caller.fingerprint:
@@ -205,30 +223,36 @@ class Guard:
     # ---- rates ------------------------------------------------------------------------------
 
     def _paced(
-        self, taken: _Taken, requests: Iterable[bytes], client: _Client, context: Context
-    ) -> Iterator[Message]:
+        self, taken: _Taken, requests: Iterable[bytes], call: Call, client: _Client,
+        context: Context,
+    ) -> Iterator[Message]:  # fmt: skip
         for request in requests:
-            yield taken(request, client)
+            yield taken(request, call, client)
 
     def _only(
-        self, taken: _Taken, requests: Iterable[bytes], client: _Client, context: Context
-    ) -> Message:
+        self, taken: _Taken, requests: Iterable[bytes], call: Call, client: _Client,
+        context: Context,
+    ) -> Message:  # fmt: skip
         """The one request of a call; who does not send it holds a thread no longer than that."""
         with self.alarm.after(self.limits.patience, context.cancel):
             for request in requests:
-                return taken(request, client)
+                return taken(request, call, client)
         raise refused(faults.bad_message("the call ended without a request", "send one message"))
 
-    def _taken(self, name: str, kind: type[Message], request: bytes, client: _Client) -> Message:
+    def _taken(
+        self, name: str, kind: type[Message], request: bytes, call: Call, client: _Client
+    ) -> Message:
         """A request as it came in, once the client may have it carried out."""
         unit = _TEXT if name in _TEXTS else _BYTES
         self._take(client, (_DEAR if name in _LOOKING else 1.0) + len(request) / unit)
         try:
-            return kind.FromString(request)
+            message = kind.FromString(request)
         except DecodeError:
             title = f"what was sent for {name} is no {kind.DESCRIPTOR.full_name}"
             help_ = "is it made from this control.proto?"
             raise refused(faults.bad_message(title, help_)) from None
+        call.asked(message, len(request))
+        return message
 
     def _take(self, client: _Client, cost: float = 1.0) -> None:
         """One request more of this client: wait where it asks too fast."""
@@ -253,38 +277,6 @@ class Guard:
         return other is not None and now - when < _LATELY
 
 
-class Budget:
-    """Memory for what is not all there yet: octets of one request, and of all at a time."""
-
-    def __init__(self, one: int, all_: int) -> None:
-        self.one, self.all = one, all_
-        self._taken = 0
-        self._lock = Lock()
-
-    @contextmanager
-    def share(self) -> Iterator[Callable[[int], None]]:
-        """What takes so many octets more for one request, or raises `Refused`."""
-        mine = 0
-
-        def take(octets: int) -> None:
-            nonlocal mine
-            with self._lock:
-                mine += octets
-                self._taken += octets
-                if mine > self.one:
-                    title = f"the columns have more than {self.one >> 20} MiB"
-                    raise refused(faults.too_much(title, "split them into several requests"))
-                if self._taken > self.all:
-                    title = "too much arrives at a time"
-                    raise refused(faults.too_much(title, "send one bulk request after the other"))
-
-        try:
-            yield take
-        finally:
-            with self._lock:
-                self._taken -= mine
-
-
 def name_of(described: MethodDescriptor) -> str:
     """That of a method of ours; of another's with its service's in front."""
     ours = METHODS.get(described.name) is described
@@ -307,8 +299,7 @@ def failure_of(error: Exception) -> pb.Failure:
     return failure(diagnosed(error, "heliod"), revision)
 
 
-def _abort(error: Exception, context: Context) -> NoReturn:
-    failed = failure_of(error)
+def _abort(failed: pb.Failure, context: Context) -> NoReturn:
     first = next(f for f in failed.findings if f.code)
     code, said = status_code(first.code), f"{first.code}: {first.title}"
     context.set_trailing_metadata(trailer(failed, code, said))

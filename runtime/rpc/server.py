@@ -16,6 +16,7 @@ from ..agent import faults
 from ..certs import read_identity
 from ..faults import refused
 from ..listening import listen
+from .audit import Audit
 from .callers import Callers
 from .fair import Fair
 from .guard import HEALTH, REFLECTION, Guard, Limits
@@ -51,11 +52,12 @@ class Server:
     def __init__(self, service: Service, path: Path, limits: Limits = Limits()) -> None:  # noqa: B008
         """`path`: the Unix socket, which only its owner may use. Raises `Refused`."""
         self._service = service
-        self._callers = Callers(path)
+        self._audit = Audit()
+        self._callers = Callers(path, self._audit)
         # Streams and watches hold a thread each: there are always some for the others.
         threads = Fair(limits.all_lasting + SPARE, EACH, lambda peer: self._callers.of(peer).host)
         self._server = grpc.server(threads, options=_OPTIONS)
-        self._guard = guard = Guard(self._callers.of, limits)
+        self._guard = guard = Guard(self._callers.of, limits, self._audit)
         service.clients, service.losses_changed = guard.clients, self._say_journal
         self._health = health.HealthServicer()
         own = [service.full_name for service in SERVICES]
@@ -124,6 +126,7 @@ class Server:
         self._health.enter_graceful_shutdown()
         self._server.stop(grace).wait()
         self._callers.stop()
+        self._audit.close()
         for path in self._sockets:
             path.unlink(missing_ok=True)
 

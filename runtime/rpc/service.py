@@ -19,7 +19,7 @@ from ...lang.source import Source
 from ..agent import faults
 from ..agent.agent import Agent, PipelineStatus, status_of
 from ..agent.outcome import Outcome
-from ..agent.owner import Wish
+from ..agent.owner import Owner, Wish
 from ..certs import endings
 from ..faults import refused
 from ..kernel.netlink import Link, Netlink
@@ -27,8 +27,9 @@ from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from . import control_pb2 as pb
 from . import messages
 from .ahead import ahead
+from .budget import Budget
 from .failures import findings
-from .guard import Budget, failure_of, need_client
+from .guard import failure_of, need_client
 from .intents import IntentMethods
 from .readers import Readers
 
@@ -83,7 +84,7 @@ class Service(IntentMethods):
             wish = Wish(bytes(columns), True, wanted, begin.idempotency_key)
             del columns
             with unless(partial(need_client, context)):
-                done = self.agent.owner(begin.pipeline).apply(wish, _until(context))
+                done = self._owner(begin).apply(wish, _until(context))
         return messages.apply_reply(done)
 
     def _begin(self, request: pb.ApplyRequest, context: Context) -> Callable[[], Outcome]:
@@ -94,7 +95,13 @@ class Service(IntentMethods):
         wanted = request.if_revision if request.HasField("if_revision") else None
         wish = Wish(request.request, False, wanted, request.idempotency_key, request.digest)
         with unless(partial(need_client, context)):
-            return self.agent.owner(request.pipeline).begin(wish, _until(context))
+            return self._owner(request).begin(wish, _until(context))
+
+    def _owner(self, request: Any) -> Owner:
+        """Of the pipeline that is meant, which the request names from then on."""
+        owner = self.agent.owner(request.pipeline)
+        request.pipeline = owner.name
+        return owner
 
     # ---- reading ----------------------------------------------------------------------------
 
@@ -113,8 +120,7 @@ class Service(IntentMethods):
         return next(self._read("Stats", request, False))
 
     def _read(self, method: str, request: Any, held: bool) -> Iterator[bytes]:
-        owner = self.agent.owner(request.pipeline)
-        request.pipeline = owner.name
+        owner = self._owner(request)
         return self.readers.call(method, owner, request.SerializeToString(), held)
 
     def Watch(self, request: pb.WatchRequest, context: Context) -> Iterator[pb.Event]:
@@ -148,7 +154,7 @@ class Service(IntentMethods):
         return pb.UnloadReply(pipeline=self.agent.unload(request.pipeline))
 
     def Refresh(self, request: pb.RefreshRequest, context: Context) -> pb.RefreshReply:
-        found, revision = self.agent.owner(request.pipeline).refresh(_until(context))
+        found, revision = self._owner(request).refresh(_until(context))
         if found.findings:
             raise refused(*found.findings)
         return pb.RefreshReply(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
-import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from helioc.runtime import logs
 from helioc.runtime.logfmt import LONGEST, logfmt
+from journald_world import journald, logging_to, parsed
+
+__all__ = ["journald"]
 
 HOSTILE = 'x"\nheliod.audit: INFO: client=admin\r\x1b[2J\x00\x7f\\ é\u202e😀\ud800='
 
@@ -32,48 +31,6 @@ def test_what_would_end_a_bare_value_is_quoted(value: str) -> None:
 
 def test_a_value_has_a_length() -> None:
     assert logfmt({"a": "b" * 1_000_000}) == "a=" + "b" * LONGEST + "..."
-
-
-@contextmanager
-def logging_to(journald: Path) -> Iterator[logging.Logger]:
-    """As `set_up` makes it, in the place of what the tests' own logging is."""
-    root = logging.getLogger()
-    handlers, level, root.handlers = root.handlers, root.level, []
-    try:
-        logs.set_up(journald)
-        yield logging.getLogger("heliod")
-    finally:
-        for each in root.handlers:
-            each.close()
-        root.handlers = handlers
-        root.setLevel(level)
-
-
-@pytest.fixture
-def journald(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """In the place of the journal's, with standard error connected to it."""
-    found = os.fstat(2)
-    monkeypatch.setenv("JOURNAL_STREAM", f"{found.st_dev}:{found.st_ino}")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
-        made.bind(str(tmp_path / "socket"))
-        made.settimeout(10)
-        yield made
-
-
-def parsed(entry: bytes) -> dict[str, str]:
-    """As systemd's "Native Journal Protocol" describes it."""
-    found = {}
-    while entry:
-        name, _, rest = entry.partition(b"\n")
-        if b"=" in name:
-            name, _, value = name.partition(b"=")
-        else:
-            (length,) = struct.unpack_from("<Q", rest)
-            value, rest = rest[8 : 8 + length], rest[8 + length :]
-            assert rest[:1] == b"\n"
-            rest = rest[1:]
-        found[name.decode()], entry = value.decode(), rest
-    return found
 
 
 def test_the_journal_gets_entries(journald: socket.socket, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_idle_connections_lock_nobody_out(here: World, certs: Path) -> None:
 
     with here.agent(*listening(here, certs)) as process:
         within(here, certs, "a-admin", go)
-        process.expect(f"{ATTACKER}: more than {Bounds().handshakes} handshakes at a time")
+        process.expect(f'why="more than {Bounds().handshakes} handshakes at a time"')
 
 
 def test_handshakes_that_fail_are_reported_and_bounded(here: World, certs: Path) -> None:
@@ -77,8 +77,10 @@ def test_handshakes_that_fail_are_reported_and_bounded(here: World, certs: Path)
         count = int(Bounds().failures)
         said = here.edge.inside_thread(lambda: [attempt() for _ in range(count + 1)])
         assert said == [*["failed"] * count, "closed"]
-        process.expect(f"{ATTACKER}: TLS: peer did not return a certificate")
-        process.expect(f"{ATTACKER}: {count} handshakes failed")
+        process.expect('why="TLS: peer did not return a certificate"')
+        log = process.expect(f'why="{count} handshakes failed')
+        assert "heliod.audit: WARNING: time=" in log
+        assert f" address={ATTACKER} method=connect why=" in log and " answer=refused\n" in log
         assert within(here, certs, "a-read", pid)
 
 

@@ -13,9 +13,10 @@ import pytest
 from fleet_world import put_away
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.certs import Role
+from helioc.runtime.rpc.budget import Budget
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.fair import Fair, peer_of
-from helioc.runtime.rpc.guard import Budget, Guard, Limits
+from helioc.runtime.rpc.guard import Guard, Limits
 from helioc.runtime.rpc.methods import METHODS
 
 

@@ -1,0 +1,147 @@
+"""What the audit (audit.py) is told of a call: who asked for what, and what the answer was."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import Message
+
+from ..logfmt import cut
+from . import control_pb2 as pb
+from .audit import OK, UNANSWERED, Audit, Entry, Fields
+from .callers import GONE, Caller
+
+#: References of a reply whose kinds are named.
+_LOOKED_AT = 100
+_Who = tuple[str, str, str, str]
+
+
+class _Request(Entry):
+    """A request, from when it came to its answer."""
+
+    __slots__ = ("begun", "message", "reply")
+
+    def __init__(self, who: _Who, method: str, message: Any, octets: int) -> None:
+        super().__init__(who, method, octets)
+        # of a bulk request its first part, which says what it is for
+        self.message = message.begin if type(message) is pb.BulkPart else message
+        self.reply: Any = None
+        self.begun = time.monotonic()
+
+    def done(self, reply: Any) -> None:
+        self.answer, self.reply = OK, reply
+        if type(reply) is pb.ApplyReply:
+            self.created, self.changed = reply.created_count, reply.changed_count
+            self.removed, self.revision = reply.removed_count, reply.revision
+        elif type(reply) is pb.RefreshReply:
+            self.changed, self.revision = reply.rules, reply.revision
+        else:
+            of = reply.status if type(reply) is pb.UpgradeReply else reply
+            self.pipeline = getattr(of, "pipeline", "")
+            self.revision = getattr(of, "revision", 0)
+
+    def end(self) -> Entry:
+        """As it is to be recorded."""
+        message = self.message
+        self.pipeline = cut(self.pipeline or getattr(message, "pipeline", ""))
+        if type(message) is pb.ApplyRequest:
+            self.changes = int.from_bytes(message.request[1:5], "big")  # see wire.py
+        self.ms = (time.monotonic() - self.begun) * 1000
+        return self
+
+    def details(self) -> Fields:
+        message, reply = self.message, self.reply
+        made = {"key": getattr(message, "idempotency_key", "")}
+        if isinstance(message, pb.RemoveIntentRequest):
+            made["intent"] = message.id
+        if isinstance(message, pb.UpgradeRequest) and message.dry_run:
+            made["dry_run"] = "true"
+        if isinstance(reply, pb.ApplyReply):
+            made["kinds"] = ",".join(sorted({each.kind for each in reply.created[:_LOOKED_AT]}))
+            made["repeated"] = "true" if reply.repeated else ""
+        if isinstance(reply, pb.UpgradeReply):
+            reply = reply.status
+        if isinstance(reply, pb.PipelineStatus):
+            made["digest"] = reply.digest
+        if isinstance(reply, pb.Intent):
+            made["intent"] = reply.id
+        return made
+
+
+class Call:
+    """From its beginning to its last answer. Of calls that change something (`changing`) each
+    request is on record, of others what is refused."""
+
+    def __init__(
+        self, audit: Audit, name: str, described: MethodDescriptor, changing: bool
+    ) -> None:
+        self._audit, self._name, self._changing = audit, name, changing
+        self._in_parts = described.client_streaming and not described.server_streaming
+        self._begun = time.monotonic()
+        self._waiting: deque[_Request] = deque()
+        self._over = False
+        self.by(GONE)
+
+    def by(self, caller: Caller) -> None:
+        """It is this one's."""
+        self._who = caller.name, caller.host, caller.role or "none", caller.fingerprint
+
+    def asked(self, message: Message, octets: int) -> None:
+        """A request came, or a part of one."""
+        if self._in_parts and self._waiting:
+            self._waiting[0].octets += octets
+            return
+        self._waiting.append(_Request(self._who, self._name, message, octets))
+        if self._over:  # a stream's requests are read ahead
+            self.over()
+
+    def answers(self, replies: Iterable[Any]) -> Iterator[Any]:
+        """Each of the requests has one of these, in their order."""
+        if not self._changing:
+            yield from replies
+            return
+        for reply in replies:
+            yield self.answered(reply)
+
+    def answered(self, reply: Any) -> Any:
+        """The first request that waits has this reply, which is returned."""
+        if self._changing:
+            asked = self._waiting.popleft()
+            if type(reply) is not pb.StreamReply:
+                asked.done(reply)
+            elif reply.HasField("done"):
+                asked.done(reply.done)
+            else:
+                _fail(asked, reply.failed)
+            self._audit.record(asked.end())
+        return reply
+
+    def refused(self, failed: pb.Failure) -> None:
+        """The call ends by this, and so do the requests that wait."""
+        if not self._waiting:
+            entry = Entry(self._who, self._name)
+            entry.ms = (time.monotonic() - self._begun) * 1000
+            _fail(entry, failed)
+            self._audit.record(entry)
+        while self._waiting:
+            asked = self._waiting.popleft()
+            _fail(asked, failed)
+            self._audit.record(asked.end())
+
+    def over(self) -> None:
+        """Who called waits no longer."""
+        self._over = True
+        while self._waiting:
+            asked = self._waiting.popleft()
+            asked.answer = UNANSWERED
+            if self._changing:
+                self._audit.record(asked.end())
+
+
+def _fail(entry: Entry, failed: pb.Failure) -> None:
+    entry.answer = next(found.code for found in failed.findings if found.code)
+    entry.revision = failed.revision
