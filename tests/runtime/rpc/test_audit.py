@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
@@ -352,6 +353,12 @@ def test_the_agent_records_what_is_done_to_it(here: World, certs: Path) -> None:
             client.apply("create FAR 1 [(action, u8, DROP)]")
         with pytest.raises(Rejected):
             client.unload()
+        requests = SimpleQueue[pb.ApplyRequest | None]()
+        requests.put(client.message("create FAR 2 [(action, u8, DROP)]"))
+        stream: Any = client._calls["Stream"](iter(requests.get, None))
+        assert next(stream).HasField("done")
+        stream.cancel()  # which is no refusal
+        requests.put(None)
         assert made.revision and client.refresh()
 
     with here.agent("--tcp", f"0.0.0.0:{PORT}", "--identity", str(certs / "agent")) as process:
@@ -371,6 +378,7 @@ def test_the_agent_records_what_is_done_to_it(here: World, certs: Path) -> None:
         ("rules", "Apply", name, "OK", "first"),
         ("rules", "Apply", name, "H0451", None),
         ("rules", "Unload", None, "H0773", None),
+        ("rules", "Stream", name, "OK", None),
         ("rules", "Refresh", name, "OK", None),
         ("admin", "Upgrade", name, "OK", None),
         ("admin", "Unload", name, "OK", None),
@@ -379,4 +387,4 @@ def test_the_agent_records_what_is_done_to_it(here: World, certs: Path) -> None:
     assert found[1]["address"] == "127.0.0.1" and len(found[1]["certificate"]) == 64
     assert found[1]["client"].startswith(r"x\" role=admin\nheliod.audit")
     assert (found[1]["created"], found[1]["kinds"]) == ("1", "FAR")
-    assert found[2]["repeated"] == "true" and found[6]["dry_run"] == "true"
+    assert found[2]["repeated"] == "true" and found[7]["dry_run"] == "true"
