@@ -209,6 +209,13 @@ LOADING: dict[str, Explanation] = {
         "libbpf can read, or one that it does not survive. `heliod` has objects read and loaded by "
         "a process of their own, so that nothing else is disturbed.",
     ),
+    "H0713": Explanation(
+        "a pipeline was loaded again",
+        "When `heliod` started, pins of the pipeline's maps were gone, so that nobody could open "
+        "it. The journal had all of it: the agent took away what was left and loaded it as after a "
+        "reboot. Packets went to the kernel in between. Something removed files below "
+        "/sys/fs/bpf/helio: find out what.",
+    ),
     "H0720": Explanation(
         "the privilege is missing",
         "Loading programs needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and a kernel "

@@ -114,6 +114,13 @@ def damaged(name: str, why: str) -> Diagnostic:
                       f"`helioctl --name {name} unload`, then load it again")  # fmt: skip
 
 
+def loaded_again(name: str, damaged: Diagnostic) -> Diagnostic:
+    """A warning: the journal had all rules, the counters were in maps that are gone."""
+    return Diagnostic("H0713", f"`{name}` was loaded again by the journal: {damaged.title}", (),
+                      "its rules are those that were acknowledged; its counters and states began "
+                      "again", "warning")  # fmt: skip
+
+
 def elsewhere(name: str) -> Diagnostic:
     return Diagnostic("H0711", f"the pipeline `{name}` was loaded in another network namespace", (),
                       "its interfaces are there: `nsenter --net=/run/netns/… helioctl …`"

@@ -20,7 +20,7 @@ from ..congestion.watcher import Status as Congestion
 from ..congestion.watcher import Watcher
 from ..edge.config import Config
 from ..edge.reading import read_here
-from ..faults import already_loaded, refused
+from ..faults import already_loaded, loaded_again, refused
 from ..intents.keeper import Keeper
 from ..intents.kept import Kept as KeptIntents
 from ..intents.push_settings import Push
@@ -34,13 +34,14 @@ from ..liveness.prober import Prober
 from ..liveness.settings import shape_of
 from ..loading.bundle import Bundle
 from ..loading.either import load, open_loaded
-from ..loading.loader import released_on_failure
+from ..loading.loader import released_on_failure, unload
+from ..loading.pinned_maps import PinGone
 from ..loading.ports import Port, as_wanted
 from ..loading.releases import loaded_names, pick, this_namespace, traces_left
 from ..tracing.swap import mend
 from .events import Event, Events, OverlayChanged, PipelineChanged
 from .owner import Owner
-from .restore import reopen, restore
+from .restore import is_whole, reopen, restore
 from .scribe import Scribe
 from .surveyor import Surveyor
 
@@ -114,7 +115,7 @@ class Agent:
         for name in sorted({*loaded, *kept}):
             try:
                 if name in loaded:
-                    self._adopt(name)
+                    self._take_over(name, kept.get(name))
                 else:
                     self._restore(kept[name])
             except Exception as error:
@@ -141,6 +142,17 @@ class Agent:
                 with suppress(Refused):  # or the next load of that name
                     self.store.give_up(begun.name)
         return {kept.name: kept for kept in self.store.pipelines()}
+
+    def _take_over(self, name: str, kept: Item | None) -> None:
+        """Own what is loaded; where pins of it are gone, load it again by the journal."""
+        try:
+            self._adopt(name)
+        except PinGone as error:
+            if self.store is None or kept is None or not is_whole(self.store, kept):
+                raise
+            unload(name)
+            self._restore(kept)
+            self._findings[name].append(loaded_again(name, *error.diagnostics))
 
     def _adopt(self, name: str) -> Owner:
         """Own a pipeline that is loaded, with what the journal has of it."""
@@ -232,12 +244,15 @@ class Agent:
             # What is loaded is to be unloaded, also where it could not be owned before.
             loaded = {*self._owners, *loaded_names(this_namespace())}
             if name in loaded or name not in self._findings:
-                owner = self.owner(name)
-                name = owner.name
+                if not name and len(owners := self.owners()) == 1:
+                    name = owners[0].name
+                name = name if name in self._owners else pick(name, everywhere=False)
                 if self.store is not None:
                     self.store.retire(name)
-                owner.unload()
-                del self._owners[name]
+                if (owner := self._owners.pop(name, None)) is not None:
+                    owner.unload()
+                else:  # it may be none that can be opened
+                    unload(name)
             if self.store is not None:
                 self.store.remove(name)
             self._findings.pop(name, None)

@@ -104,6 +104,16 @@ def restore(store: Store, kept: Item) -> tuple[AnyLoaded, Journal, list[Diagnost
         return loaded, journal, content.findings
 
 
+def is_whole(store: Store, kept: Item) -> bool:
+    """Whether the journal has all of a pipeline."""
+    try:
+        store.build(kept)
+        store.snapshot(kept)
+        return not store.written(kept).marred
+    except Refused:
+        return False
+
+
 def _ifindexes(kept: Item, entries: Iterable[Entry]) -> Any:
     """The ports' as the journal knows them."""
     notes = [entry.content for entry in entries if entry.form == NOTE]

@@ -117,7 +117,7 @@ class LoadedCard(Pinned):
         need_cards(loaded._by_role().values())
         need_to_bind()
         loaded._install(bundle)
-        loaded._open_maps()
+        loaded.maps.open(loaded.directory, owned)
         content.prepare(loaded.maps)
         loaded._begin(fresh=True)
         loaded.write_surroundings()
@@ -245,7 +245,7 @@ class LoadedCard(Pinned):
                 if about["namespace"] != this_namespace():
                     raise common.refused(common.elsewhere(name))
                 loaded = cls(name, about, owned, lock)
-                loaded._open_maps()
+                loaded.maps.open(loaded.directory, owned)
                 loaded._begin()
             except BpfError as error:
                 doing = f"open the pipeline `{name}`"

@@ -194,7 +194,7 @@ class Loaded(Pinned):
         """A release that is installed, with the rules in its maps but without a rule book. Raises
         `Refused`, BpfError."""
         loaded = cls(name, about, owned, lock)
-        loaded._open_maps()
+        loaded.maps.open(loaded.directory, owned)
         prepare(loaded.maps)
         loaded.netlink, loaded.grace = netlink, grace
         loaded.ports = loaded.find_ports()

@@ -16,8 +16,8 @@ from ...lang.request import Request
 from .. import faults
 from ..congestion.settings import from_json as congestion_of
 from ..intents.push_settings import from_json as push_of
-from ..kernel.handles import Map
 from .lock import Lock
+from .pinned_maps import PinnedMaps
 from .ports import Port, Wanted
 from .releases import release_of, remove_pinned
 
@@ -39,7 +39,7 @@ class Pinned(ABC):
         self.name, self.about, self._owned, self.lock = name, about, owned, lock
         self.release: int = about["release"]
         self.directory = release_of(name, self.release)
-        self.maps: dict[str, Map] = {}
+        self.maps = PinnedMaps(name)
         try:
             self.manifest = from_json(about["manifest"])
             self.wanted = tuple(Wanted(**port) for port in about["ports"])
@@ -49,10 +49,6 @@ class Pinned(ABC):
             self.reports = push_of(about.get("reports"))
         except ManifestError as error:
             raise faults.refused(faults.damaged(name, str(error))) from None
-
-    def _open_maps(self) -> None:
-        for path in sorted((self.directory / "maps").iterdir()):
-            self.maps[path.name] = self._owned.enter_context(Map.open_pinned(path))
 
     def _empty_book(self) -> RuleBook:
         ifindexes = {port.number: port.ifindex for port in self.ports}

@@ -29,6 +29,7 @@ from ...compiler.requests.rules import Rule
 from .. import faults
 from ..agent.faults import overtaken
 from ..kernel.handles import BpfError, Map
+from ..loading.pinned_maps import PinnedMaps
 from ..loading.ports import Wanted
 from ..loading.releases import about_id, pick, read_about, release_of, this_namespace
 from ..rules.bulk import rows
@@ -52,7 +53,7 @@ class Reader:
         Raises `Refused`."""
         self.name = pick(name)
         self._owned = ExitStack()
-        self._maps: dict[str, Map] = {}
+        self._maps = PinnedMaps(self.name)
         self._views: dict[str, memoryview] = {}
         try:
             self._open(release)
