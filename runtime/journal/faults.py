@@ -63,6 +63,18 @@ def in_use(path: str) -> Diagnostic:
                       "one directory for each agent: `heliod --state DIRECTORY`")  # fmt: skip
 
 
+def of_another(path: str, user: int) -> Diagnostic:
+    return Diagnostic("H0797", f"`{path}` is a directory of user {user}'s", (),
+                      "a journal is read as what was acknowledged: give the directory to the user "
+                      "that `heliod` runs as (chown), or take another (`--state`)")  # fmt: skip
+
+
+def open_to_others(path: str, mode: int) -> Diagnostic:
+    title = f"others could write `{path}` (mode {mode:04o}); now they cannot"
+    return Diagnostic("H0797", title, (), "look whether anybody did: `helioctl status` and the log "
+                      "name files that are damaged or not ours", "warning")  # fmt: skip
+
+
 def not_durable(path: str, why: str) -> Diagnostic:
     return Diagnostic("H0783", f"in force, but perhaps not on the disk: `{path}`: {why}", (),
                       "a reboot may lose this request; the agent takes no others until it is "
@@ -116,6 +128,12 @@ def not_kept_yet(name: str) -> Diagnostic:
 
 
 JOURNAL: dict[str, Explanation] = {
+    "H0797": Explanation(
+        "a state directory that others can write",
+        "Who can write the directory of `--state` decides which rules an agent restores. The agent "
+        "does not start on one that is another user's, and takes the permission to write its own "
+        "from everybody else.",
+    ),
     "H0780": Explanation(
         "the journal cannot be written",
         "What the agent is asked for is written down before it is made, so that a reboot loses "

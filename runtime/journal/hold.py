@@ -1,13 +1,32 @@
-"""One agent at a time works with a journal."""
+"""One agent at a time works with a journal, and nobody else writes it."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
+from ...lang.diagnostics import Diagnostic
 from ..faults import refused
 from . import faults
+
+#: Permissions of a directory that let others write.
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def keep_private(directory: Path) -> Diagnostic | None:
+    """See that only we can write it; returns what is to be said of that. Raises `Refused` where it
+    is another user's, who could put anything there."""
+    about = os.stat(directory)
+    if about.st_uid != os.geteuid():
+        raise refused(faults.of_another(str(directory), about.st_uid))
+    if not about.st_mode & _OTHERS:
+        return None
+    with suppress(OSError):  # on a read-only disk nobody writes it
+        os.chmod(directory, stat.S_IMODE(about.st_mode) & ~_OTHERS)
+    return faults.open_to_others(str(directory), stat.S_IMODE(about.st_mode))
 
 
 def hold(directory: Path) -> int:

@@ -23,7 +23,7 @@ from . import faults, format1
 from .files import Mark as File
 from .files import Unsound, read_sound, why, write_whole
 from .heads import Head
-from .hold import hold
+from .hold import hold, keep_private
 from .log import Mark
 from .records import Entry, decode, encode
 from .recovery import OURS, Found, Written, log_name, read_logs, recover, spoken_of
@@ -64,7 +64,10 @@ class Store:
         #: What is to be closed with it.
         self.owned = ExitStack()
         try:
+            said = keep_private(directory)
             self._take(self._recover())
+            if said is not None:
+                self.notes.append(("", said))
         except BaseException:
             self.close()
             raise

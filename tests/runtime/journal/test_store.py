@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from pathlib import Path
+
 import pytest
+from helioc.lang.diagnostics import Refused
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.store import Store
 from journal_world import begin, build, fold, the, write
@@ -25,6 +30,21 @@ def test_it_is_all_there_after_a_restart(store: Store) -> None:
     assert [e.key for e in again.answers(pipeline)] == ["k9"]
     assert not again.losses and not again.notes
     again.close()
+
+
+def test_nobody_else_writes_the_directory(tmp_path: Path) -> None:
+    for mode, said in ((0o777, ["H0797"]), (0o755, [])):
+        tmp_path.chmod(mode)
+        store = Store(tmp_path)
+        assert [note.code for _, note in store.notes] == said
+        assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+        assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()} == {0o600}
+        store.close()
+    os.chown(tmp_path, 4711, 4711)
+    with pytest.raises(Refused, match="H0797.*user 4711"):
+        Store(tmp_path)
+    os.chown(tmp_path, os.geteuid(), os.getegid())
+    Store(tmp_path).close()
 
 
 def test_the_last_answers_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
