@@ -23,10 +23,11 @@ from .flow import Scope, State, World, roles_of
 from .packets import PacketNames
 from .push_places import Place, place_of
 from .ranges import narrowed
-from .read_back import ReadBack, Written, asked_for, came
+from .read_back import ReadBack
 from .stage_names import Program, SaidItems, StageNames
 from .taken_over import taken_over
 from .values import KINDS, Value, fits, of_width
+from .written import Written, asked_for, came
 
 
 def push(program: Program, statement: tree.Push, state: State, scope: Scope) -> Changed:

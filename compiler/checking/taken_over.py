@@ -10,8 +10,9 @@ from . import faults_changes as faults
 from .contents import Interval
 from .flow import Scope
 from .ranges import narrowed
-from .read_back import ReadBack, Written, came, contents_of, read_by, same_bits, shown
+from .read_back import ReadBack, read_by, same_bits, shown
 from .stage_names import Program
+from .written import Written, came, contents_of
 
 
 def taken_over(

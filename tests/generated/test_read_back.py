@@ -10,7 +10,7 @@ import pytest
 from campaign import short_tunnels
 from chance import Chance
 from compare import checked, world
-from helioc.compiler.checking.read_back import read_edges
+from helioc.compiler.checking.written import read_edges
 from helioc.compiler.interpret import Interpreter
 from helioc.compiler.interpreter.build_packet import Heading
 from helioc.compiler.interpreter.parse_packet import parse_packet
