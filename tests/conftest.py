@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import importlib
 import os
+import pkgutil
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -12,6 +14,9 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
+import helioc.compiler
+import helioc.lang
+import helioc.runtime
 import pytest
 from lab import Lab
 from leaks import BPFFS, PREFIX, Snapshot, leaked, remove_pins, snapshot, sweep
@@ -39,6 +44,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if CI and not hasattr(session.config, "workerinput"):
         session.config.stash[_MACHINE] = snapshot(prefix="")
+    _import_all()
+
+
+def _import_all() -> None:
+    """Hypothesis draws constants that it finds in the modules that are loaded. One that a test
+    loads would change what is drawn between two runs of an example, which it reports as flaky."""
+    for room in (helioc.lang, helioc.compiler, helioc.runtime):
+        for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            if not found.name.endswith(".__main__"):
+                importlib.import_module(found.name)
 
 
 @pytest.hookimpl(trylast=True)

@@ -31,7 +31,8 @@ def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
     """Its journal has a disk of its own, of 4 MiB."""
     with world(lab, tmp_path) as made:
         made.state.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", made.state], check=True)
+        options = "size=4m,mode=0700"
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", made.state], check=True)
         try:
             yield made
         finally:
