@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 
 from ..lang.diagnostics import Diagnostic, Label, Refused
 from ..lang.source import Span
@@ -30,6 +32,7 @@ _TOO_DEEP = re.compile(r"^(?:.*:(\d+):\d+: )?error: .*BPF stack limit", re.MULTI
 
 #: Those that are at it.
 _running: set[subprocess.Popen[str]] = set()
+_stopped = Event()
 
 
 class TooDeep(Exception):
@@ -84,6 +87,8 @@ def _run(command: list[str], directory: str) -> tuple[int, str]:
     none, pipe = subprocess.DEVNULL, subprocess.PIPE
     with subprocess.Popen(command, stdout=none, stderr=pipe, text=True, cwd=directory) as process:
         _running.add(process)
+        if _stopped.is_set():  # between its start and this line
+            process.kill()
         try:
             _, said = process.communicate(timeout=_LONGEST)
         except BaseException:
@@ -94,8 +99,18 @@ def _run(command: list[str], directory: str) -> tuple[int, str]:
     return process.returncode, said
 
 
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """What `stop` in the block ends does not go on behind it."""
+    try:
+        yield
+    finally:
+        _stopped.clear()
+
+
 def stop() -> None:
-    """End every clang that is at it: what waits for one finds that it failed."""
+    """End every clang that is at it, or about to be: what waits for one finds that it failed."""
+    _stopped.set()
     for process in tuple(_running):
         process.kill()
 

@@ -162,7 +162,9 @@ def building(pipeline: Pipeline, join: Join = "staged", traced: bool = False) ->
     """Begin to compile. Raises `Refused`."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor() as pool:  # its threads wait for clang
+    from .clang import stoppable
+
+    with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
         build = Build(pipeline)
         try:
             build.start(pool, join, traced)
