@@ -128,7 +128,7 @@ class Build:
 
     def object(self) -> bytes:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
-        return self._built[0].result()[1]
+        return _result(self._built[0])[1]
 
     def stop(self) -> None:
         """End it; a thread that has not come to its clang yet is waited for."""
@@ -143,7 +143,7 @@ class Build:
         """All of it. Raises `Refused`."""
         from .emit import emit
 
-        (unit, plain), *others = (each.result() for each in self._built)
+        (unit, plain), *others = map(_result, self._built)
         manifest = manifest_of(self._pipeline, unit, _digest(plain))
         tracing = None
         for traced, octets in others:
@@ -155,6 +155,16 @@ class Build:
             tracing = TracedBuild(octets, of)
         c = self._c if unit is self._unit else emit(unit, lines=False)
         return Bundle(manifest, c, plain, tracing, warnings=self._warnings)
+
+
+def _result(built: Future[tuple[Unit, bytes]]) -> tuple[Unit, bytes]:
+    """What a thread built. A signal that comes just before a lock is waited for does not end that
+    wait, so it is none without an end."""
+    from concurrent.futures import wait
+
+    while not wait([built], 0.1).done:
+        pass
+    return built.result()
 
 
 @contextmanager
