@@ -43,6 +43,9 @@ def main() -> NoReturn:
 @click.version_option(package_name="helioc")
 @click.option("--socket", "path", default=SOCKET, type=_PATH, show_default=True,
               help="The Unix socket for local tools.")
+@click.option("--socket-mode", "mode", default="0600", type=click.Choice(["0600", "0660"]),
+              show_default=True, help="Permissions of the Unix socket: for the agent's user alone, "
+              "or for its group, too. Whoever may use it may do everything.")
 @click.option("--state", default=STATE, type=_PATH, show_default=True,
               help="The directory of the journal.")
 @click.option("--acknowledge", default="after", type=click.Choice(["before", "after"]),
@@ -66,8 +69,9 @@ def main() -> NoReturn:
 @click.option("--cpu", type=click.IntRange(0), help="Run on this CPU alone: handing work from "
               "one thread to the next is quicker, and only one works at a time anyway.")
 def serve(
-    path: Path, state: Path, acknowledge: Acknowledge, address: str, identity: Path | None,
-    insecure: str, scraped: str, rate: float, times: bool, cards: bool, cpu: int | None,
+    path: Path, mode: str, state: Path, acknowledge: Acknowledge, address: str,
+    identity: Path | None, insecure: str, scraped: str, rate: float, times: bool, cards: bool,
+    cpu: int | None,
 ) -> None:
     """Own the pipelines of this network namespace, and take requests for them over gRPC.
 
@@ -100,7 +104,7 @@ def serve(
     agent = Agent(Store(state, acknowledge))
     try:
         service = Service(agent, listen(scraped) if scraped else ())
-        server = Server(service, path, Limits(rate=rate))
+        server = Server(service, path, Limits(rate=rate), int(mode, 8))
         if identity is not None:
             server.listen_tcp(address, identity)
         if insecure:

@@ -135,6 +135,12 @@ def no_privilege(what: str) -> Diagnostic:
                       "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")  # fmt: skip
 
 
+def no_place_for_pins(directory: str, user: int) -> Diagnostic:
+    help_ = (f"as root: `chmod o+x {Path(directory).parent}; mkdir -p {directory}; chown {user} "
+             f"{directory}`")  # fmt: skip
+    return Diagnostic("H0720", f"user {user} may not write to `{directory}`", (), help_)
+
+
 def no_card_privilege(capability: str) -> Diagnostic:
     return Diagnostic("H0720", f"not allowed to load onto a card: {capability} is missing", (),
                       "run as root; the agent keeps it with `heliod --cards`")  # fmt: skip

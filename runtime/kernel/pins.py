@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from . import libbpf
 from .libbpf import BpfError
-from .system import BPFFS_MAGIC, filesystem_magic
+from .system import BPFFS_MAGIC, filesystem_magic, give_to_owner
 
 BPFFS = Path("/sys/fs/bpf")
 MOUNT = (
@@ -100,6 +100,7 @@ class Pin:
         check_name(path)
         first = path.with_name(f"{path.name}~{os.getpid()}") if replace else path
         _pin(resource.fileno(), first)
+        give_to_owner(first)
         if replace:
             try:
                 first.rename(path)
@@ -179,7 +180,9 @@ def ensure_bpffs(path: Path = BPFFS) -> Path:
     for part in missing:
         check_name(part)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for part in reversed(missing):
+            part.mkdir(mode=0o700, exist_ok=True)
+            give_to_owner(part)
     except OSError as error:
         raise BpfError(f"make the directory `{path}`", error.errno or EINVAL) from None
     return path

@@ -321,7 +321,8 @@ def remove_pinned(name: str) -> None:
         path.unlink(missing_ok=True)
     remove_directory(directory)
     with suppress(OSError):
-        ROOT.rmdir()
+        if ROOT.stat().st_uid == 0:  # another user may be unable to make it again
+            ROOT.rmdir()
 
 
 def need_bpffs() -> None:
@@ -357,5 +358,8 @@ def need_to_bind() -> None:
 
 def need_privilege() -> None:
     """Raises `Refused` where bpffs is closed to us."""
-    if os.geteuid() != 0 and not os.access(BPFFS, os.W_OK):
-        raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))
+    if os.geteuid() == 0 or any(os.access(each, os.W_OK | os.X_OK) for each in (ROOT, BPFFS)):
+        return
+    if permitted() >> NUMBERS["CAP_BPF"] & 1:
+        raise faults.refused(faults.no_place_for_pins(str(ROOT), os.geteuid()))
+    raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))

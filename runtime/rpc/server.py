@@ -49,8 +49,14 @@ SPARE, EACH = 192, 40
 class Server:
     """Listens from `start` to `stop`: at a Unix socket, and by TCP through the front (front/)."""
 
-    def __init__(self, service: Service, path: Path, limits: Limits = Limits()) -> None:  # noqa: B008
-        """`path`: the Unix socket, which only its owner may use. Raises `Refused`."""
+    def __init__(
+        self,
+        service: Service,
+        path: Path,
+        limits: Limits = Limits(),  # noqa: B008
+        mode: int = 0o600,
+    ) -> None:
+        """`path`: the Unix socket, `mode` its permissions. Raises `Refused`."""
         self._service = service
         self._audit = Audit()
         self._callers = Callers(path, self._audit)
@@ -65,7 +71,7 @@ class Server:
         for served, of in ((service, SERVICES), (self._health, [HEALTH]), (told, [REFLECTION])):
             self._server.add_generic_rpc_handlers(handlers(served, guard, of))
         self._sockets: list[Path] = []
-        self._listen(path)
+        self._listen(path, mode)
         self._revoked: Revoked | None = None
         self._ended = Event()
         self._watching = Thread(target=self._watch_revoked, name="revoked", daemon=True)
@@ -82,12 +88,12 @@ class Server:
         """At `HOST:PORT`, for anybody, who may do everything. Raises `Refused`."""
         self._callers.listen(listen(address), None)
 
-    def _listen(self, path: Path) -> None:
+    def _listen(self, path: Path, mode: int) -> None:
         address = f"unix:{path}"
         with suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _remove_stale(path)
-        before = os.umask(0o177)
+        before = os.umask(0o777 & ~mode)
         try:
             self._server.add_insecure_port(address)
         except RuntimeError:
