@@ -114,7 +114,7 @@ class Edge:
         self, bundle: Bundle, lab: Lab, directory: Path, acknowledge: str, cpu: Sequence[str],
         rate: int, first: Sequence[str],
     ) -> None:  # fmt: skip
-        self.directory, self.first = directory, first
+        self.directory, self.first, self.lab = directory, first, lab
         self.name = f"bench-{lab.prefix.rstrip('-')}"
         self.bundle = bundles.Bundle(bundle.manifest, bundle.object)
         lan, self.edge, wan = (lab.namespace(n) for n in ("lan", "edge", "wan"))
@@ -177,12 +177,12 @@ def edge(
         yield made
 
 
-def of_a_million() -> Bundle:
+def of_a_million(room: str = "1M") -> Bundle:
     """LINX with room for a million PDRs."""
     text = (HERE.parent / "pipelines" / "linx.hp").read_text()
     with tempfile.TemporaryDirectory() as out:
         path = Path(out) / "linx.hp"
-        path.write_text(text.replace("rule PDR [64k]", "rule PDR [1M]"))
+        path.write_text(text.replace("rule PDR [64k]", f"rule PDR [{room}]"))
         return compile_pipeline(check_file(path))
 
 
