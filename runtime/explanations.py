@@ -118,6 +118,14 @@ EDGE: dict[str, Explanation] = {
 }
 
 LOADING: dict[str, Explanation] = {
+    "H0622": Explanation(
+        "an option has a value that it does not take",
+        "A file that `heliod --config` reads has a key for each option of `heliod`, with the value "
+        "that the option takes on the command line; one that takes none is `true` or `false`. "
+        "`heliod --help` lists them, docs/install.md has an example.",
+        "rate: fast",
+        "rate: 5000",
+    ),
     "H0620": Explanation(
         "congestion would begin and end at once",
         "Between `backlog_calm` and `backlog`, in per cent of a queue, and between `calm` and "

@@ -292,6 +292,11 @@ class Agent:
         return not unwritten and not any(owner.unwritten for owner in self.owners())
 
     @property
+    def unrestored(self) -> bool:
+        """A pipeline of the journal, or one that is loaded, is not owned."""
+        return any(name not in self._owners for name in list(self._findings))
+
+    @property
     def losses(self) -> list[Loss]:
         """What was acknowledged and is not there."""
         return self.store.losses if self.store is not None else []

@@ -20,6 +20,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._door, self._turn = Lock(), Lock()
+        self._since = 0.0
 
     def take(self, seconds: float = -1) -> bool:
         """Whether it is ours, within that time (-1: however long it takes)."""
@@ -28,12 +29,26 @@ class Turns:
             return False
         left = max(0.0, end - time.monotonic()) if seconds >= 0 else -1
         try:
-            return self._turn.acquire(timeout=left)
+            if not self._turn.acquire(timeout=left):
+                return False
+            self._since = time.monotonic()
+            return True
         finally:
             self._door.release()
 
     def give(self) -> None:
+        self._since = 0.0
         self._turn.release()
+
+    def lasting(self) -> float:
+        """Seconds since whoever has the turn took it or went on with the next piece; 0 where nobody
+        has it."""
+        since = self._since
+        return time.monotonic() - since if since else 0.0
+
+    def go_on(self) -> None:
+        """Whoever has the turn begins the next piece."""
+        self._since = time.monotonic()
 
     @property
     def waited_for(self) -> bool:
@@ -69,6 +84,7 @@ class Slices:
         if waited_for:
             self._turns.let_in()
         else:
+            self._turns.go_on()
             os.sched_yield()  # to who is on the way here: on one CPU it may need this one
         self._until = time.perf_counter() + SLICE
         return waited_for

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -15,7 +14,7 @@ from grpc_reflection.v1alpha import reflection
 from ..agent import faults
 from ..certs import read_identity
 from ..faults import refused
-from ..listening import listen
+from ..listening import listen, remove_stale
 from .audit import Audit
 from .callers import Callers
 from .fair import Fair
@@ -92,7 +91,7 @@ class Server:
         address = f"unix:{path}"
         with suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _remove_stale(path)
+        remove_stale(path)
         before = os.umask(0o777 & ~mode)
         try:
             self._server.add_insecure_port(address)
@@ -135,16 +134,3 @@ class Server:
         self._audit.close()
         for path in self._sockets:
             path.unlink(missing_ok=True)
-
-
-def _remove_stale(path: Path) -> None:
-    """Take away a socket at which nobody listens any more. Raises `Refused` if somebody does."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
-        except OSError:
-            return
-        else:
-            raise refused(faults.address_taken(f"unix:{path}", "another process listens there"))

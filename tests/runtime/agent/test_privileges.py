@@ -81,7 +81,8 @@ def settings() -> dict[str, list[str]]:
 
 def test_the_unit_has_the_same_capabilities() -> None:
     told = settings()
-    assert told["CapabilityBoundingSet"] == list(AGENT)
+    assert told["CapabilityBoundingSet"] == told["AmbientCapabilities"] == list(AGENT)
+    assert told["User"] == told["Group"] == ["helio"]
     assert told["NoNewPrivileges"] == ["yes"] and told["Type"] == ["notify"]
     assert told["RuntimeDirectory"] == told["StateDirectory"] == ["helio"]
 
@@ -92,11 +93,11 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
         assert all(" " not in name for name in settings())  # at least it is one
         return
     made = tmp_path / UNIT.name
-    made.write_text(UNIT.read_text().replace("/usr/local/bin/heliod", sys.executable))
+    made.write_text(UNIT.read_text().replace("/usr/bin/heliod", sys.executable))
     words = [analyze, "verify", "--man=no", str(made)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    words = [analyze, "security", "--offline=yes", "--threshold=30", "--no-pager", str(made)]
+    words = [analyze, "security", "--offline=yes", "--threshold=25", "--no-pager", str(made)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
 
