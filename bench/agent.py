@@ -218,14 +218,23 @@ def updates(made: Edge, count: int) -> list[bytes]:
 
 
 def measure(made: Edge, program: Path, run: Run, requests: list[bytes]) -> Times:
-    """By the native client, in the agent's namespace."""
+    """By the native client, in the agent's namespace, at CPU 1."""
+    by_client = ask(made, program, run, requests, "taskset", "-c", "1", *FIRST)
+    return Times([ns / 1e6 for ns, _ in by_client])
+
+
+def ask(
+    made: Edge, program: Path, run: Run, requests: list[bytes], *first: str, depth: int = 1
+) -> list[tuple[int, int]]:  # fmt: skip
+    """Nanoseconds to the answer, and when it came, of each; `depth`: of requests that wait for
+    theirs. `first`: what the client stands behind."""
     asked, answers = made.directory / "requests", made.directory / "answers"
     asked.write_bytes(b"".join(len(r).to_bytes(4, "little") + r for r in requests))
     method = f"/helio.control.v1.Control/{'Stream' if run.calls == 'stream' else 'Apply'}"
-    made.edge.run("taskset", "-c", "1", *FIRST, str(program), f"127.0.0.1:{PORT}",
-                  str(made.certs / "admin"), method, run.calls, str(run.pace), str(asked),
-                  str(answers))  # fmt: skip
-    return Times([ns / 1e6 for ns in array("Q", answers.read_bytes())])
+    made.edge.run(*first, str(program), f"127.0.0.1:{PORT}", str(made.certs / "admin"), method,
+                  run.calls, str(run.pace), str(depth), str(asked), str(answers))  # fmt: skip
+    found = array("Q", answers.read_bytes())
+    return list(zip(found[::2], found[1::2], strict=True))
 
 
 def rows(bundle: Bundle, count: int) -> Iterator[tuple[Run, Times]]:
