@@ -44,6 +44,7 @@ from .large import FEWEST, is_large, make_large
 from .outcome import MovedOn, Outcome, outcome_of
 from .tally import Tally
 from .turns import Turns, no_collecting
+from .waits import SLOW, SlowRequests, Waits
 
 #: Octets of an idempotency key.
 LONGEST_KEY = 64
@@ -98,7 +99,7 @@ class Owner:
         self._ended: Diagnostic | None = None
         self._answers = Answers(journal.answered() if journal is not None else OrderedDict())
         self._take(loaded)
-        self.tally = Tally(self.name)
+        self.tally, self._slow = Tally(self.name), SlowRequests(self.name)
 
     def _take(self, loaded: AnyLoaded) -> None:
         self.loaded = loaded
@@ -125,18 +126,21 @@ class Owner:
     def begin(self, wish: Wish, until: float | None = None) -> Callable[[], Outcome]:
         """One transaction, in force when this returns. What it returns is called once, and returns
         when it may be acknowledged; others may be begun before that."""
-        begun = time.perf_counter()
+        waits = Waits()
         try:
             with no_collecting() if len(wish.content) >= FEWEST else nullcontext():
                 outcome = self._in_force(wish, until)
         except Refused:
             self.tally.refused()
             raise
+        finally:
+            waits.in_force()
         if self.journal is not None:
             self.stir()
-        return partial(self._acknowledged, outcome, begun, time.perf_counter())
+        return partial(self._acknowledged, outcome, waits)
 
-    def _acknowledged(self, outcome: Outcome, begun: float, forced: float) -> Outcome:
+    def _acknowledged(self, outcome: Outcome, waits: Waits) -> Outcome:
+        waits.asked()
         if self.journal is not None:
             try:
                 self.journal.acknowledged()
@@ -144,7 +148,11 @@ class Owner:
                 self.tally.refused()
                 raise
         if not outcome.repeated:
-            self.tally.made(forced - begun, time.perf_counter() - forced)
+            force, answer = waits.over()
+            self.tally.made(force, answer)
+            if force + answer >= SLOW:
+                self.tally.slow(waits.seconds)
+                self._slow.record(outcome.revision, waits.seconds)
         return outcome
 
     def _in_force(self, wish: Wish, until: float | None) -> Outcome:
@@ -350,7 +358,7 @@ class Owner:
         if journal is None:
             return
         with self._folding:
-            with journal.open_next() as descriptor, self.turn(None):
+            with journal.open_next() as descriptor, self.turn(None), self.turns.had_by("snapshot"):
                 made = self._turn_over(journal, descriptor)
             self._write_down(journal, made)
 

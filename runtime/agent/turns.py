@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from ...lang.given_up import go_on
+from .waits import waited
 
 #: Seconds that a large request goes on at a time while others wait.
 SLICE = 0.001
@@ -21,13 +22,15 @@ class Turns:
     def __init__(self) -> None:
         self._door, self._turn = Lock(), Lock()
         self._since = 0.0
+        #: What those who wait for it wait for, of waits.CAUSES.
+        self._cause = "turn"
 
     def take(self, seconds: float = -1) -> bool:
         """Whether it is ours, within that time (-1: however long it takes)."""
-        end = time.monotonic() + seconds
+        cause, begun = self._cause, time.monotonic()
         if not self._door.acquire(timeout=seconds):
             return False
-        left = max(0.0, end - time.monotonic()) if seconds >= 0 else -1
+        left = max(0.0, begun + seconds - time.monotonic()) if seconds >= 0 else -1
         try:
             if not self._turn.acquire(timeout=left):
                 return False
@@ -35,6 +38,16 @@ class Turns:
             return True
         finally:
             self._door.release()
+            waited(cause, time.monotonic() - begun)
+
+    @contextmanager
+    def had_by(self, cause: str) -> Iterator[None]:
+        """Whoever has the turn is this one of waits.CAUSES."""
+        self._cause = cause
+        try:
+            yield
+        finally:
+            self._cause = "turn"
 
     def give(self) -> None:
         self._since = 0.0
