@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: What libxdp calls the program by which several share an interface.
 DISPATCHER = "xdp_dispatcher"
 MORE_MEMORY = "free some memory, or raise the memory limit of the control group"
+_NAMED = 8  # kernel objects that a message lists
 _SHOWN = 5  # tables whose memory a message lists
 REPORT = "please report this: what you did, and the bundle's directory"
 
@@ -119,6 +120,27 @@ def loaded_again(name: str, damaged: Diagnostic) -> Diagnostic:
     return Diagnostic("H0713", f"`{name}` was loaded again by the journal: {damaged.title}", (),
                       "its rules are those that were acknowledged; its counters and states began "
                       "again", "warning")  # fmt: skip
+
+
+def unsound(name: str, wrong: Sequence[str]) -> Diagnostic:
+    more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+    return Diagnostic("H0714", f"{len(wrong)} kernel objects of the pipeline `{name}` are not what "
+                      f"was loaded: {'; '.join(wrong[:_NAMED])}{more}", (),
+                      f"`helioctl --name {name} repair` puts them back while packets are forwarded"
+                      )  # fmt: skip
+
+
+def repaired(name: str, wrong: Sequence[str]) -> Diagnostic:
+    """A warning."""
+    more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+    return Diagnostic("H0715", f"kernel objects of `{name}` were put back: "
+                      f"{'; '.join(wrong[:_NAMED])}{more}", (),
+                      "something else than Helio removes or replaces files below /sys/fs/bpf/helio",
+                      "warning")  # fmt: skip
+
+
+def not_repairable(name: str, why: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0716", f"`{name}` cannot be repaired while it runs: {why}", (), help_)
 
 
 def elsewhere(name: str) -> Diagnostic:

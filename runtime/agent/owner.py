@@ -24,7 +24,7 @@ from ...lang.request import Request
 from ...lang.source import Source
 from ..card.faults import for_a_card
 from ..card.loaded import LoadedCard
-from ..faults import not_loaded, refused
+from ..faults import not_loaded, not_repairable, refused
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, build_of, config_of
 from ..journal.state import Build
@@ -35,7 +35,8 @@ from ..loading.either import AnyLoaded, open_loaded
 from ..loading.loader import Loaded
 from ..loading.ports import Port, as_wanted
 from ..loading.refresh import Refreshed, Surroundings
-from ..upgrades.upgrade import Weighed, upgrade, weigh
+from ..loading.soundness import links_wrong, wrong
+from ..upgrades.upgrade import repair, upgrade, weigh
 from . import faults
 from .answers import Answers
 from .events import NAMED, Event, Events, PipelineChanged, PortChanged, RulesChanged
@@ -307,20 +308,38 @@ class Owner:
             else:
                 weighed = weigh(running, bundle, mapping)
                 difference, written = weighed.difference, len(weighed.rules)
-                work = partial(self._replace, running, weighed)
+                work = partial(self._replace, running, partial(upgrade, running, weighed))
             if not dry_run:
                 self._need_journal()
                 self._keep(build_of(bundle), work)
             return difference, len(self.loaded.book), written
+
+    def repair(self, bundle: Callable[[], Bundle], until: float | None = None) -> list[str]:
+        """Put back what is wrong with kernel objects, and return what that was: by an upgrade to
+        the build that runs. `bundle`: that of the journal."""
+        with self._folding, self.turn(until):
+            running = self.loaded
+            found = [*wrong(running), *links_wrong(running)]
+            if not found:
+                return []
+            if isinstance(running, LoadedCard):
+                help_ = "start the agent again: it loads the pipeline by its journal"
+                raise refused(not_repairable(self.name, "it runs on a card", help_))
+            self._replace(running, partial(repair, running, bundle()))
+            done = self._in_maps(self.loaded.refresh)
+            self.events.tell(Event(self.name, self.revision, PipelineChanged("upgraded")))
+            if done.findings:
+                raise refused(*done.findings)
+            return found
 
     def _replace_on_card(self, running: LoadedCard, bundle: Bundle) -> None:
         running.replace(bundle)
         running.close()
         self._take(open_loaded(self.name))
 
-    def _replace(self, running: Loaded, weighed: Weighed) -> None:
+    def _replace(self, running: Loaded, work: Callable[[], Loaded]) -> None:
         try:
-            self._take(upgrade(running, weighed))
+            self._take(work())
         except BaseException:
             if not running.closed:
                 raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -150,6 +151,18 @@ def open_pin(path: Path) -> int:
         result = libbpf.lib().bpf_obj_get(os.fsencode(path))
     what = f"open the pin `{path}`"
     return libbpf.check(result, what, "\n".join(said), mend=mends.get(-result, ""))
+
+
+def identity(path: Path) -> str:
+    """Kind and kernel's id of what is pinned at `path`: `map 12`, `prog 7`, `link 3`. Raises
+    BpfError."""
+    descriptor = open_pin(path)
+    try:
+        said = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    finally:
+        os.close(descriptor)
+    found = re.search(r"^(map|prog|link)_id:\s*(\d+)$", said, re.MULTILINE)
+    return " ".join(found.groups()) if found is not None else ""
 
 
 def check_name(path: Path) -> None:

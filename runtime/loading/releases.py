@@ -296,9 +296,17 @@ def _damage(about: Any) -> str:
         "reports": isinstance(about.get("reports"), dict | None),
         "namespace": isinstance(about.get("namespace"), int),
         "incarnation": isinstance(about.get("incarnation"), str),
+        "objects": _is_record(about.get("objects", {"pins": {}, "stages": {}})),
     }
     wrong = [f"`{name}`" for name, fine in good.items() if not fine]
     return f"its {', '.join(wrong)} cannot be understood" if wrong else ""
+
+
+def _is_record(objects: Any) -> bool:
+    """See soundness.py."""
+    return isinstance(objects, dict) and all(
+        isinstance(objects.get(name), dict) for name in ("pins", "stages")
+    )
 
 
 def _is_port(port: Any) -> bool:
