@@ -1,9 +1,49 @@
-"""A signal ends a command, wherever it comes."""
+"""A signal ends a compilation, its clangs too, and nothing is left behind."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+LINX = Path(__file__).parents[2] / "pipelines" / "linx.hp"
+ENDLESS = '#!/bin/sh\necho $$ >> "$STARTED"\nexec sleep 600\n'
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("command", ["compile", "fuzz"])
+def test_nothing_is_left(tmp_path: Path, command: str, number: int) -> None:
+    """With a clang that never ends: two of them, as a traced build is made beside the plain one."""
+    clang, started, scratch = (tmp_path / name for name in ("clang", "started", "scratch"))
+    clang.write_text(ENDLESS)
+    clang.chmod(0o755)
+    os.mkfifo(started)
+    scratch.mkdir()
+    settings = {"HELIOC_CLANG": clang, "STARTED": started, "TMPDIR": scratch}
+    out = ["-o", str(tmp_path / "bundle")] if command == "compile" else []
+    with (
+        os.fdopen(os.open(started, os.O_RDWR)) as pids,
+        subprocess.Popen(
+            [sys.executable, "-m", "helioc.compiler.cli", command, str(LINX), *out],
+            env=os.environ | {name: str(path) for name, path in settings.items()},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
+        running = [int(pids.readline()) for _ in range(2 if command == "compile" else 1)]
+        assert list(scratch.iterdir())
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert (process.returncode, said.strip()) == (128 + number, b"")
+    left = [pid for pid in running if Path(f"/proc/{pid}").exists()]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left and not list(scratch.iterdir())
+
 
 SWALLOWING = """
 import os, signal, time
