@@ -15,6 +15,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,27 +23,24 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from ..compiler.manifest import Manifest, from_json
-from ..compiler.requests.rule_text import canonical
-from ..compiler.requests.rulekinds import Kind
 from ..compiler.requests.rules import Reference
-from ..compiler.requests.wire import Codecs, encode
 from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.request import Request
-from ..lang.request_parser import parse_request
 from ..lang.source import Source
 from .agent import faults
 from .agent.outcome import Outcome
-from .certs import read_identity
 from .faults import refused
 from .looking.report import Entry, Shown
 from .places import SOCKET
 from .rpc import control_pb2 as pb
-from .rpc import messages
+from .rpc import replies
 from .rpc.failures import diagnostics_of, failure_of
 from .rpc.methods import SIZES, calls
 
 if TYPE_CHECKING:
     from ..compiler.requests.columns import Columns
+    from ..compiler.requests.rulekinds import Kind
+    from ..compiler.requests.wire import Codecs
     from .loading.bundle import Bundle
     from .wanted import Difference, Listing
 
@@ -76,8 +74,19 @@ class Schema:
     pipeline: str
     manifest: Manifest
     ports: tuple[pb.Port, ...]
-    kinds: Mapping[str, Kind]
-    codecs: Codecs
+
+    @cached_property
+    def kinds(self) -> Mapping[str, Kind]:
+        from ..compiler.requests.rulekinds import Kind  # who only looks needs none
+
+        ports = {port.name: port.number for port in self.ports}
+        return {rule.name: Kind(self.manifest, rule, ports) for rule in self.manifest.rules}
+
+    @cached_property
+    def codecs(self) -> Codecs:
+        from ..compiler.requests.wire import Codecs  # who only looks needs none
+
+        return Codecs(self.manifest, self.kinds)
 
 
 class Client:
@@ -98,6 +107,8 @@ class Client:
         if identity is None:
             self._channel = grpc.insecure_channel(address, _OPTIONS)
         else:
+            from .certs import read_identity  # no identity by a Unix socket
+
             found = read_identity(Path(identity))
             credentials = grpc.ssl_channel_credentials(
                 authority or found.authority, found.key, found.certificate
@@ -130,13 +141,13 @@ class Client:
         idempotency key. The outcome has warnings, with places in the text. Raises `Rejected`."""
         asked, message = self._encoded(request, if_revision, key)
         try:
-            return messages.outcome(self._call("Apply", message, request=asked), asked)
+            return replies.outcome(self._call("Apply", message, request=asked), asked)
         except Rejected as rejected:
             if rejected.diagnostics[0].code != "H0765" or asked is None:
                 raise
         self._schema = None  # another build by now: its numbers may be others
         _, message = self._encoded(asked, if_revision, key)
-        return messages.outcome(self._call("Apply", message, request=asked), asked)
+        return replies.outcome(self._call("Apply", message, request=asked), asked)
 
     def stream(self) -> Stream:
         """Requests one after the other without waiting for each answer."""
@@ -157,7 +168,7 @@ class Client:
                 yield pb.BulkPart(columns=piece) if at else pb.BulkPart(begin=begin, columns=piece)
 
         try:
-            done = messages.outcome(self._call("BulkApply", parts()))
+            done = replies.outcome(self._call("BulkApply", parts()))
         except Refused as error:
             if not isinstance(columns, bytes):
                 error.diagnostics = [columns.placed(found) for found in error.diagnostics]
@@ -176,9 +187,10 @@ class Client:
         if isinstance(request, bytes):
             asked, octets, digest = None, request, ""
         else:
-            asked = (
-                parse_request(Source("<request>", request)) if isinstance(request, str) else request
-            )
+            from ..compiler.requests.rule_text import canonical  # who only looks needs none
+            from ..compiler.requests.wire import encode
+
+            asked = _parsed("<request>", request) if isinstance(request, str) else request
             schema = self.schema()
             asked = canonical(asked, schema.codecs.kinds)
             octets, digest = encode(asked, schema.codecs), schema.manifest.digest
@@ -196,7 +208,7 @@ class Client:
             wanted.id = which
         else:
             wanted.name = which
-        return messages.shown(self._call("Get", wanted))
+        return replies.shown(self._call("Get", wanted))
 
     def rules(
         self, *, kinds: Iterable[str] = (), ids: Iterable[int] = (), name: str = "",
@@ -215,7 +227,7 @@ class Client:
         if refers_to is not None:
             wanted.filter.refers_to.kind, wanted.filter.refers_to.id = refers_to
         for part in self._parts("List", wanted):
-            yield from map(messages.shown, part.rules)
+            yield from map(replies.shown, part.rules)
 
     def listing(self) -> Listing:
         """All rules with their texts, of one moment, and its revision."""
@@ -224,7 +236,7 @@ class Client:
         wanted = pb.ListRequest(pipeline=self.pipeline, form=pb.FORM_TEXT)
         rules, revision = list[Shown](), 0
         for part in self._parts("List", wanted, self.timeout):
-            rules += map(messages.shown, part.rules)
+            rules += map(replies.shown, part.rules)
             revision = part.revision
         return Listing(revision, rules)
 
@@ -240,7 +252,7 @@ class Client:
         """
         from .wanted import Ports, difference
 
-        asked = parse_request(Source("<wanted>", wanted)) if isinstance(wanted, str) else wanted
+        asked = _parsed("<wanted>", wanted) if isinstance(wanted, str) else wanted
         schema = self.schema()
         ports = Ports({p.name: p.number for p in schema.ports},
                       {p.number: p.ifindex for p in schema.ports})  # fmt: skip
@@ -252,7 +264,7 @@ class Client:
     def entries(self, state: str) -> Iterator[Entry]:
         """What packets left in a state table."""
         for part in self._parts("Entries", pb.EntriesRequest(pipeline=self.pipeline, state=state)):
-            yield from map(messages.entry, part.entries)
+            yield from map(replies.entry, part.entries)
 
     def stats(self) -> pb.StatsReply:
         reply: pb.StatsReply = self._call("Stats", pb.StatsRequest(pipeline=self.pipeline))
@@ -321,11 +333,6 @@ class Client:
         reply: pb.AcceptLossReply = self._call("AcceptLoss", pb.AcceptLossRequest())
         return reply
 
-    def repair(self) -> pb.RepairReply:
-        """Have kernel objects put back that are gone or foreign."""
-        reply: pb.RepairReply = self._call("Repair", pb.RepairRequest(pipeline=self.pipeline))
-        return reply
-
     def refresh(self) -> pb.RefreshReply:
         reply: pb.RefreshReply = self._call("Refresh", pb.RefreshRequest(pipeline=self.pipeline))
         return reply
@@ -338,10 +345,7 @@ class Client:
         """Asked for once, and again after an upgrade. `again`: its ports may have changed."""
         if self._schema is None or again:
             reply = self._call("GetSchema", pb.SchemaRequest(pipeline=self.pipeline))
-            manifest, ports = from_json(reply.manifest), {p.name: p.number for p in reply.ports}
-            kinds = {rule.name: Kind(manifest, rule, ports) for rule in manifest.rules}
-            codecs = Codecs(manifest, kinds)
-            self._schema = Schema(reply.pipeline, manifest, tuple(reply.ports), kinds, codecs)
+            self._schema = Schema(reply.pipeline, from_json(reply.manifest), tuple(reply.ports))
         return self._schema
 
     # ---- calls ------------------------------------------------------------------------------
@@ -370,6 +374,12 @@ class Client:
         if code is grpc.StatusCode.UNAVAILABLE:
             return Rejected([faults.unreachable(self.address, said, self._secure)], code)
         return Rejected([faults.call_failed(self.address, said)], code)
+
+
+def _parsed(name: str, text: str) -> Request:
+    from ..lang.request_parser import parse_request  # who only looks needs none
+
+    return parse_request(Source(name, text))
 
 
 def _sent(bundle: Bundle) -> pb.Bundle:
@@ -409,7 +419,7 @@ class Stream:
             failed = reply.failed
             status = next(c for c in grpc.StatusCode if c.value[0] == failed.status)
             raise Rejected(diagnostics_of(failed), status, failed.revision)
-        return messages.outcome(reply.done)
+        return replies.outcome(reply.done)
 
     def close(self) -> None:
         self._asked.put(None)

@@ -296,7 +296,7 @@ class Target:
 
     @contextmanager
     def open(self) -> Iterator[Control]:
-        from .loading.releases import traces_left
+        from .tracing.left import traces_left
 
         if traces_left():
             from .tracing.swap import mend

@@ -8,5 +8,7 @@ from pathlib import Path
 RUN = Path("/run/helio")
 #: The agent's, for local tools.
 SOCKET = RUN / "heliod.sock"
+#: What is pinned of pipelines: see loading/releases.py.
+PINNED = Path("/sys/fs/bpf/helio")
 #: What outlives it: the agent's journal, and its certificates.
 STATE = Path("/var/lib/helio")

@@ -18,24 +18,11 @@ from .decide import PARTS, Queue, State, Verdict, step
 from .marks import queue_cpus, request_for
 from .observe import Observer
 from .settings import Congestion, Shape, shape_of
+from .status import Status
 
 #: Seconds after which pipelines are looked for again.
 _IDLE = 1.0
 _log = logging.getLogger("heliod.congestion")
-
-
-@dataclass(frozen=True)
-class Status:
-    """Of a pipeline that is watched. `since`: when `congested` became what it is, in seconds of the
-    Unix epoch. `why`: the pressure that was seen last, while it is congested. `queues`: what the
-    last period showed, by CPU; `diverted`: of each CPU's priority traffic the part that is sent to
-    other servers, 0 to 1."""
-
-    congested: bool
-    since: float
-    why: str
-    queues: Mapping[int, Queue]
-    diverted: Mapping[int, float]
 
 
 @dataclass

@@ -45,11 +45,12 @@ from ..kernel.handles import (
 )
 from ..kernel.libbpf import possible_cpus
 from ..kernel.pins import BPFFS, MOUNT, is_bpffs, remove_directory
+from ..places import PINNED
 from .bundle import Bundle
 from .ports import Wanted
 from .room import load_object
 
-ROOT = BPFFS / "helio"
+ROOT = PINNED
 FIRST = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -67,14 +68,6 @@ def remains() -> list[str]:
     """Pipelines that are not whole: being loaded, or left by a load that was killed."""
     try:
         return sorted(p.name for p in ROOT.iterdir() if p.is_dir() and not (p / "about").exists())
-    except OSError:
-        return []
-
-
-def traces_left() -> list[Path]:
-    """The folders of traces that are being made, or were killed: see tracing/swap.py."""
-    try:
-        return sorted(ROOT.glob("*/release-*/trace"))
     except OSError:
         return []
 
@@ -296,17 +289,9 @@ def _damage(about: Any) -> str:
         "reports": isinstance(about.get("reports"), dict | None),
         "namespace": isinstance(about.get("namespace"), int),
         "incarnation": isinstance(about.get("incarnation"), str),
-        "objects": _is_record(about.get("objects", {"pins": {}, "stages": {}})),
     }
     wrong = [f"`{name}`" for name, fine in good.items() if not fine]
     return f"its {', '.join(wrong)} cannot be understood" if wrong else ""
-
-
-def _is_record(objects: Any) -> bool:
-    """See soundness.py."""
-    return isinstance(objects, dict) and all(
-        isinstance(objects.get(name), dict) for name in ("pins", "stages")
-    )
 
 
 def _is_port(port: Any) -> bool:
@@ -329,8 +314,7 @@ def remove_pinned(name: str) -> None:
         path.unlink(missing_ok=True)
     remove_directory(directory)
     with suppress(OSError):
-        if ROOT.stat().st_uid == 0:  # another user may be unable to make it again
-            ROOT.rmdir()
+        ROOT.rmdir()
 
 
 def need_bpffs() -> None:
@@ -366,8 +350,5 @@ def need_to_bind() -> None:
 
 def need_privilege() -> None:
     """Raises `Refused` where bpffs is closed to us."""
-    if os.geteuid() == 0 or any(os.access(each, os.W_OK | os.X_OK) for each in (ROOT, BPFFS)):
-        return
-    if permitted() >> NUMBERS["CAP_BPF"] & 1:
-        raise faults.refused(faults.no_place_for_pins(str(ROOT), os.geteuid()))
-    raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))
+    if os.geteuid() != 0 and not os.access(BPFFS, os.W_OK):
+        raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))

@@ -7,9 +7,9 @@ meanwhile is seen before or after. Of a million rules that takes some tenths of 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,28 +17,12 @@ import numpy.typing as npt
 from ...compiler.manifest import Counter, RuleKind, State
 from ..agent.tally import Tallied, tallied
 from ..intents.pushed import Pushed, posted_reports
-from ..kernel.netlink import Counts, Link, Netlink
+from ..kernel.netlink import Link, Netlink
 from ..liveness.board import Posted, posted
-from ..loading.ports import Port, Wanted
+from .port_sample import PortSample, port_samples
 from .reader import Reader
 
 Array = npt.NDArray[Any]
-
-
-#: Of a port's interface: it carries packets; it is set down; its link is; it has no XDP program; it
-#: is missing.
-PortState = Literal["up", "down", "no carrier", "no program", "gone"]
-
-
-@dataclass(frozen=True)
-class PortSample:
-    """A port; `counts`: what the kernel counted of its interface, None while that is missing."""
-
-    name: str
-    role: str
-    interface: str
-    state: PortState
-    counts: Counts | None
 
 
 @dataclass(frozen=True)
@@ -108,22 +92,3 @@ def _kind(reader: Reader, kind: RuleKind, revision: int) -> KindSample:
 
 def _ports(reader: Reader, links: Iterable[Link]) -> Iterator[PortSample]:
     return port_samples(reader.ports if reader.here else (), reader.manifest.roles, links)
-
-
-def port_samples(
-    ports: Iterable[Wanted | Port], roles: Sequence[str], links: Iterable[Link]
-) -> Iterator[PortSample]:
-    """Of each port, as its interface is among `links`."""
-    by_name = {link.name: link for link in links}
-    for port in ports:
-        link = by_name.get(port.interface)
-        counts = link.counts if link is not None else None
-        yield PortSample(port.name, roles[port.role], port.interface, _state(link), counts)
-
-
-def _state(link: Link | None) -> PortState:
-    if link is None:
-        return "gone"
-    if not link.program:
-        return "no program"
-    return "down" if not link.up else "up" if link.carrier else "no carrier"

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...lang.diagnostics import Diagnostic, Refused
 from ..certs import Ending, endings
-from ..congestion.watcher import Status as Congestion
+from ..congestion.status import Status as Congestion
 from ..intents.pushed import Pushed, posted_reports
-from ..kernel.handles import BpfError
 from ..liveness.health import Quality
+from .port_sample import PortSample
 from .report import NOT_MEASURED
-from .sampling import PortSample
 
 if TYPE_CHECKING:
     from .reader import Reader
@@ -174,8 +173,9 @@ def local_status(names: Sequence[str]) -> StatusView:
 def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
     """None of one that is unloaded just now."""
     from ..card.reader import reader_of
+    from ..kernel.handles import BpfError
     from ..loading.lock import holder
-    from .sampling import port_samples
+    from .port_sample import port_samples
 
     try:
         with suppress(BpfError, FileNotFoundError), reader_of(name) as reader:

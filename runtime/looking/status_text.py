@@ -8,10 +8,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from ..congestion.watcher import Status as Congestion
+from ..congestion.status import Status as Congestion
 from ..intents.pushed import OUTCOMES
+from .port_sample import PortSample
 from .report import quality_cells, quality_json, table
-from .sampling import PortSample
 from .status import IntentState, Overlay, PipelineView, PushState, StatusView, health
 
 _MOST = 8  # intents that failed, by name

@@ -17,9 +17,10 @@ from ..card.reader import reader_of
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Counts, Netlink
 from .metrics import busiest, gained
+from .port_sample import PortSample
 from .reader import Reader
 from .report import QUALITY, quality_cells, table
-from .sampling import KindSample, PortSample, Sample, sample
+from .sampling import KindSample, Sample, sample
 
 #: Up to so many rules a pipeline's rules are shown by their texts; of more, by their ids.
 _FEW_RULES = 20_000

@@ -1,4 +1,4 @@
-"""What the runtime knows as messages, and back."""
+"""What the runtime knows, as messages; the way back is replies.py."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ...compiler.requests.rules import Reference, Rule
-from ...lang.request import Request
+from ...compiler.requests.rules import Rule
 from ..agent import events
 from ..agent.outcome import Outcome
 from ..intents.pushed import Pushed, posted_reports
-from ..looking.report import Entry, Shown
-from ..looking.sampling import PortSample, port_samples
+from ..looking.port_sample import PortSample, port_samples
 from . import control_pb2 as pb
-from .failures import diagnostic_of, finding, findings
+from .failures import finding, findings
 
 if TYPE_CHECKING:
     from ..agent.agent import PipelineStatus
-    from ..congestion.watcher import Status as Congestion
+    from ..congestion.status import Status as Congestion
     from ..intents.push_settings import Push
     from ..kernel.netlink import Link
     from ..liveness.health import Quality
@@ -44,31 +42,6 @@ def apply_reply(outcome: Outcome) -> pb.ApplyReply:
         warnings=findings(outcome.warnings),
         repeated=outcome.repeated,
     )
-
-
-def outcome(reply: pb.ApplyReply, request: Request | None = None) -> Outcome:
-    """Places are in `request`'s own text where it has one."""
-    return Outcome(
-        reply.revision,
-        tuple(Reference(r.kind, r.id) for r in reply.created),
-        reply.created_count,
-        reply.changed_count,
-        reply.removed_count,
-        tuple([diagnostic_of(found, request) for found in reply.warnings]),
-        reply.repeated,
-    )
-
-
-def shown(rule: pb.Rule) -> Shown:
-    packets = rule.packets if rule.HasField("packets") else None
-    octets = rule.octets if rule.HasField("octets") else None
-    owner = Reference(rule.owner.kind, rule.owner.id) if rule.HasField("owner") else None
-    return Shown(rule.kind, rule.id, rule.name, rule.text, packets, octets, rule.owned, owner)
-
-
-def entry(found: pb.Entry) -> Entry:
-    values = tuple((slot.name, slot.value) for slot in found.slots)
-    return Entry(values, found.age if found.HasField("age") else None)
 
 
 def port(found: Port, role: str) -> pb.Port:

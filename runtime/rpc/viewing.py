@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import cast, get_args
 
 from ..certs import Ending
-from ..congestion.watcher import Status as Congestion
+from ..congestion.status import Status as Congestion
 from ..intents.pushed import Pushed
 from ..kernel.netlink import Counts
 from ..liveness.health import Quality, State
-from ..looking.sampling import PortSample, PortState
+from ..looking.port_sample import PortSample, PortState
 from ..looking.status import (
     AgentView,
     IntentState,

@@ -32,11 +32,11 @@ from ..loading.releases import (
     read_traced,
     release_of,
     this_namespace,
-    traces_left,
 )
 from ..loading.room import load_object
 from ..places import RUN
 from . import faults
+from .left import traces_left
 from .tracer import Tracer
 
 

@@ -18,12 +18,12 @@ import pytest
 from agent_world import EDGE, World, world
 from helioc.runtime.agent.faults import certificate_ends
 from helioc.runtime.certs import Ending, endings, make_authority
-from helioc.runtime.congestion.watcher import Status as Congestion
+from helioc.runtime.congestion.status import Status as Congestion
 from helioc.runtime.intents.pushed import Pushed
 from helioc.runtime.kernel.netlink import Counts
 from helioc.runtime.liveness.board import Posted, post
 from helioc.runtime.liveness.health import Quality
-from helioc.runtime.looking.sampling import PortSample, PortState
+from helioc.runtime.looking.port_sample import PortSample, PortState
 from helioc.runtime.looking.status import (
     AgentView,
     IntentState,

@@ -17,6 +17,7 @@ from helioc.runtime.loading.attach import link_of
 from helioc.runtime.loading.bundle import read_bundle, unpack_traced
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import ROOT, read_traced, release_of, remove_pinned
+from helioc.runtime.tracing.left import traces_left
 from helioc.runtime.tracing.swap import mend, tracing
 from helioc.runtime.upgrades.upgrade import upgrade, weigh
 from lab import Lab
@@ -135,7 +136,7 @@ def swapped(here: World) -> None:
 def test_in_and_out_of_place(loaded: World) -> None:
     for _ in range(3):
         loaded.edge.inside_thread(lambda: swapped(loaded))
-        assert in_place(loaded, "") and not releases.traces_left()
+        assert in_place(loaded, "") and not traces_left()
 
 
 @pytest.mark.usefixtures("kernel")
@@ -148,7 +149,7 @@ def test_what_was_killed_while_it_was_made_is_mended(loaded: World) -> None:
         folder.mkdir()
         entry.pin(folder / "entry_lan").keep()
         loaded.edge.inside_thread(lambda: swapped(loaded))
-    assert in_place(loaded, "") and not releases.traces_left()
+    assert in_place(loaded, "") and not traces_left()
 
 
 @pytest.mark.usefixtures("kernel")
@@ -188,7 +189,7 @@ def test_it_goes_on_where_an_upgrade_was_put_back(loaded: World) -> None:
                 assert in_place(loaded, "trace")
 
         loaded.edge.inside_thread(put_back)
-    assert in_place(loaded, "") and not releases.traces_left()
+    assert in_place(loaded, "") and not traces_left()
 
 
 @pytest.mark.usefixtures("kernel")
@@ -203,7 +204,7 @@ def test_it_ends_with_an_upgrade(loaded: World, bundle: Path) -> None:
             assert session.ended
 
     loaded.edge.inside_thread(upgraded)
-    assert not releases.traces_left() and releases.releases_of(loaded.name) == [2]
+    assert not traces_left() and releases.releases_of(loaded.name) == [2]
     with (
         Link.open_pinned(link_of(loaded.name, 1)) as link,
         Program.open_pinned(release_of(loaded.name, 2) / "entry_lan") as entry,
