@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any
-
-import grpc
+from typing import TYPE_CHECKING, Any
 
 from ...lang.diagnostics import Diagnostic, Label, Refused, Severity
 from ...lang.request import IE, Request, RuleItem
 from ...lang.source import Source, Span
 from . import control_pb2 as pb
+from .codes import Code
 
-Code = grpc.StatusCode
+if TYPE_CHECKING:
+    import grpc
+
 #: By the diagnostic's code, or what it begins with; the longest fits.
 _CODES = {
     "H0": Code.INVALID_ARGUMENT,
@@ -24,7 +25,6 @@ _CODES = {
     "H0459": Code.INVALID_ARGUMENT, "H046": Code.FAILED_PRECONDITION,
     "H0705": Code.ALREADY_EXISTS, "H0706": Code.NOT_FOUND, "H0709": Code.UNAVAILABLE,
     "H0710": Code.DATA_LOSS, "H0711": Code.FAILED_PRECONDITION,
-    "H0714": Code.DATA_LOSS, "H0716": Code.FAILED_PRECONDITION,
     "H072": Code.FAILED_PRECONDITION, "H073": Code.FAILED_PRECONDITION,
     "H0743": Code.NOT_FOUND, "H0745": Code.RESOURCE_EXHAUSTED,
     "H075": Code.FAILED_PRECONDITION, "H0750": Code.ALREADY_EXISTS,
@@ -52,7 +52,7 @@ _PACKED_ROW = re.compile(r"\w+, rule (\d+)(?:, (\w+))?")
 Item = RuleItem | IE
 
 
-def status_code(code: str) -> grpc.StatusCode:
+def status_code(code: str) -> Code:
     """gRPC's kind of error for a diagnostic's code."""
     return _CODES[max((known for known in _CODES if code.startswith(known)), key=len)]
 
@@ -63,13 +63,13 @@ def status_code(code: str) -> grpc.StatusCode:
 def failure(diagnostics: Iterable[Diagnostic], revision: int = 0) -> pb.Failure:
     found = list(diagnostics)
     first = next((d for d in found if d.severity == "error"), found[0])
-    status = status_code(first.code).value[0]
+    status = status_code(first.code)
     return pb.Failure(status=status, findings=findings(found), revision=revision)
 
 
-def trailer(failed: pb.Failure, code: grpc.StatusCode, said: str) -> tuple[tuple[str, bytes], ...]:
+def trailer(failed: pb.Failure, code: Code, said: str) -> tuple[tuple[str, bytes], ...]:
     """The trailing metadata of a call that failed so."""
-    status = pb.Status(code=code.value[0], message=said)
+    status = pb.Status(code=code, message=said)
     status.details.add().Pack(_fitting(failed))
     return ((_TRAILER, status.SerializeToString()),)
 
@@ -196,6 +196,8 @@ def _within(items: Iterable[Item], offset: int) -> list[tuple[int, Item | None]]
 
 def failure_of(error: grpc.RpcError) -> pb.Failure | None:
     """What the agent said of a call that failed; None where it was not the agent that spoke."""
+    import grpc  # who has such an error has it; a reader of the agent's never
+
     metadata: Any = error.trailing_metadata() if isinstance(error, grpc.Call) else None
     for key, value in metadata or ():
         if key == _TRAILER and isinstance(value, bytes):

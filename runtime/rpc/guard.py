@@ -303,4 +303,4 @@ def _abort(failed: pb.Failure, context: Context) -> NoReturn:
     first = next(f for f in failed.findings if f.code)
     code, said = status_code(first.code), f"{first.code}: {first.title}"
     context.set_trailing_metadata(trailer(failed, code, said))
-    context.abort(code, said)
+    context.abort(grpc.StatusCode[code.name], said)

@@ -47,9 +47,8 @@ class Readers:
         self._short, self._long = _Reader(metrics), _Reader()
 
     def start(self) -> None:
-        """Now rather than at the first call."""
+        """Serve metrics, if any. What only calls need starts with the first one."""
         self._short.start()
-        self._long.start()
 
     def close(self) -> None:
         """May be called again."""
@@ -105,7 +104,8 @@ class Readers:
 
 
 class _Reader:
-    """A process. It is started when it is first needed, and again when it has died."""
+    """A process. It is started when it is needed, and again when it has ended (`reading.IDLE`) or
+    died."""
 
     def __init__(self, metrics: Sequence[socket.socket] = ()) -> None:
         """With `metrics` it is started again by itself, too."""
@@ -116,10 +116,10 @@ class _Reader:
         self._control: socket.socket | None = None
 
     def start(self) -> None:
-        """Now rather than at the first call."""
-        with self._lock:
-            self._running()
+        """Where it serves metrics."""
         if self._metrics:
+            with self._lock:
+                self._running()
             threading.Thread(target=self._keep, daemon=True).start()
 
     def _keep(self) -> None:
@@ -172,4 +172,6 @@ class _Reader:
                 self._process = subprocess.Popen(
                     words, pass_fds=inherited, stdin=subprocess.DEVNULL
                 )
+            # when it ends by itself nothing is left of it
+            threading.Thread(target=self._process.wait, name="reader", daemon=True).start()
         return self._control

@@ -3,7 +3,7 @@ changes rules. This is its side; readers.py is the agent's.
 
 At further sockets, which listen, the reader also serves metrics.
 
-The agent sends, over a socket of packets that the reader is started with, for each call one octet
+The agent sends, over a socket of packets that the reader begins with, for each call one octet
 (the method) and one or two descriptors: a stream socket for this call, and for what lists rules a
 memory file with what leads to the rules of a moment (`Writer.copies`, `CardWriter.copies`).
 Until the reader says `COPIED` the agent lets nothing that this leads to be overwritten.
@@ -43,6 +43,8 @@ DIGEST = 64
 #: Calls that may last at a time, as their clients read; others wait. More than one client may have
 #: (guard.py).
 _LASTING, _LISTINGS = ("List", "Entries"), 8
+#: Seconds without a call after which a reader ends. The next takes some tenths of one to begin.
+IDLE = 60.0
 
 
 def send(to: socket.socket, kind: int, octets: bytes = b"") -> None:
@@ -66,7 +68,8 @@ def _exactly(from_: socket.socket, count: int) -> bytes:
 
 
 def main() -> None:
-    """Answer until the agent is gone."""
+    """Answer until the agent is gone. Who serves no metrics ends, too, when there was no call for a
+    while: the next one starts another."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the agent ends us
     # Whoever waits for a list can wait for requests to come into force, too; whatever the agent's
     # own CPU and priority are.
@@ -74,18 +77,33 @@ def main() -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         os.nice(10)
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    slots = threading.Semaphore(_LISTINGS)
     for descriptor in map(int, sys.argv[2:]):
-        from ..looking.metrics_server import MetricsServer
+        from ..looking.metrics_server import MetricsServer  # without --metrics nobody needs it
 
         MetricsServer(socket.socket(fileno=descriptor))
     with socket.socket(fileno=int(sys.argv[1])) as control:
-        while True:
+        control.settimeout(None if sys.argv[2:] else IDLE)
+        _serve(control)
+
+
+def _serve(control: socket.socket) -> None:
+    slots, ending = threading.Semaphore(_LISTINGS), False
+    while True:
+        try:
             method, descriptors, _, _ = socket.recv_fds(control, 1, 2)
-            if not method:
-                return
-            call = socket.socket(fileno=descriptors[0])
-            work = _Call(METHODS[method[0]], call, descriptors[1:], slots)
+        except TimeoutError:
+            if threading.active_count() > 1:
+                continue
+            control.shutdown(socket.SHUT_RD)  # from now on the agent cannot send; what came is done
+            ending = True
+            continue
+        if not method:
+            return
+        call = socket.socket(fileno=descriptors[0])
+        work = _Call(METHODS[method[0]], call, descriptors[1:], slots)
+        if ending:
+            work.answer()
+        else:
             threading.Thread(target=work.answer, daemon=True).start()
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +20,7 @@ from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.looking.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rpc.reading import DIGEST, FAILED, METHODS, PART, receive, send
 from helioc.runtime.rules.moment import Moment, spoken_of
 from helioc.runtime.rules.tables import NoRoom, Pool
 from lab import Lab, until
@@ -158,9 +162,10 @@ def readers_of(agent_pid: int) -> set[int]:
 
 def test_a_dead_reader_is_replaced(agent: Client) -> None:
     pid = agent.status().pid
-    until(lambda: len(readers_of(pid)) == 2, "there are readers")
-    first = readers_of(pid)
+    assert not readers_of(pid)
     assert len(list(agent.rules())) == 1 and agent.stats().kinds
+    first = readers_of(pid)
+    assert len(first) == 2
     for each in first:
         os.kill(each, signal.SIGKILL)
     assert len(list(agent.rules())) == 1 and agent.stats().kinds
@@ -169,11 +174,37 @@ def test_a_dead_reader_is_replaced(agent: Client) -> None:
 
 def test_the_reader_ends_with_its_agent(here: World) -> None:
     with here.agent() as process, here.client() as client:
-        pid = client.status().pid
-        until(lambda: len(readers_of(pid)) == 2, "there are readers")
-        readers = readers_of(pid)
+        client.load(read_bundle(here.directory / "bundle"), EDGE)
+        assert list(client.rules()) and client.stats().kinds
+        readers = readers_of(client.status().pid)
+        assert len(readers) == 2
         os.kill(process.pid, signal.SIGKILL)
         until(lambda: not any(Path(f"/proc/{each}").exists() for each in readers), "they end")
+
+
+_SHORT = """
+import sys
+from helioc.runtime.rpc import reading
+reading.IDLE = 0.05
+reading.main()
+"""
+
+
+def test_a_reader_that_nobody_asks_ends() -> None:
+    """What was asked before it ended is answered; who asks later is told that it did."""
+    mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    call, other = socket.socketpair()
+    with mine, theirs, call, other:
+        socket.send_fds(mine, [bytes([METHODS.index("Stats")])], [other.fileno()])
+        other.close()
+        send(call, PART, bytes(DIGEST) + pb.StatsRequest(pipeline="none").SerializeToString())
+        words = [sys.executable, "-c", _SHORT, str(theirs.fileno())]
+        process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
+        theirs.close()
+        assert receive(call)[0] == FAILED
+        assert process.wait(30) == 0
+        with pytest.raises(BrokenPipeError):
+            mine.send(b"")
 
 
 def test_who_reads_slowly_holds_nothing(here: World, agent: Client) -> None:
