@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -46,16 +45,16 @@ class Contexts:
         return made
 
 
-def names(client: socket.socket) -> tuple[str, tuple[str, ...], str]:
-    """Its subject's common name, the URIs among its other names (RFC 5280 section 4.2.1.6), and the
-    SHA-256 of its certificate in hex; all empty without TLS."""
-    if not isinstance(client, ssl.SSLSocket):
+def names(tls: ssl.SSLObject | None) -> tuple[str, tuple[str, ...], str]:
+    """Of a client: its subject's common name, the URIs among its other names (RFC 5280 section
+    4.2.1.6), and the SHA-256 of its certificate in hex; all empty without TLS."""
+    if tls is None:
         return "", (), ""
-    said: Any = client.getpeercert()
+    said: Any = tls.getpeercert()
     subject = [pair for each in said["subject"] for pair in each]
     common = "".join(value for kind, value in subject if kind == "commonName")
     uris = tuple(value for kind, value in said.get("subjectAltName", ()) if kind == "URI")
-    octets = client.getpeercert(binary_form=True) or b""
+    octets = tls.getpeercert(binary_form=True) or b""
     return common, uris, hashlib.sha256(octets).hexdigest()
 
 

@@ -230,8 +230,7 @@ def build_of(bundle: Bundle) -> Build:
 
 def config_of(loaded: AnyLoaded) -> str:
     """`Kept.config`"""
-    left_out = "manifest", "objects"
-    about = {name: value for name, value in loaded.about.items() if name not in left_out}
+    about = {name: value for name, value in loaded.about.items() if name != "manifest"}
     return json.dumps({**about, "ifindexes": ifindexes_of(loaded)})
 
 

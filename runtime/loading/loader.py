@@ -55,7 +55,6 @@ from .releases import (
     this_namespace,
     write_about,
 )
-from .soundness import recorded
 
 if TYPE_CHECKING:
     from .either import AnyLoaded
@@ -157,8 +156,7 @@ class Loaded(Pinned):
                 attach.attach(ports, entries, mode, name, config.spans)
             doubts = attach.warnings(bundle.manifest, ports, netlink, mode, config.spans)
             loaded.warnings = (*loaded.warnings, *full, *doubts)
-            loaded.about = recorded(about, loaded.directory, loaded.manifest)
-            write_about(loaded.directory, loaded.about)
+            write_about(loaded.directory, about)
             put_in_force(name, loaded.release)
         except BaseException:
             remove_pinned(name)
@@ -196,7 +194,7 @@ class Loaded(Pinned):
         """A release that is installed, with the rules in its maps but without a rule book. Raises
         `Refused`, BpfError."""
         loaded = cls(name, about, owned, lock)
-        loaded.maps.open(loaded.directory, owned, about.get("objects"))
+        loaded.maps.open(loaded.directory, owned)
         prepare(loaded.maps)
         loaded.netlink, loaded.grace = netlink, grace
         loaded.ports = loaded.find_ports()

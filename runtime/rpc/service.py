@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -20,8 +19,8 @@ from ..agent import faults
 from ..agent.agent import Agent, PipelineStatus, status_of
 from ..agent.outcome import Outcome
 from ..agent.owner import Owner, Wish
-from ..certs import endings
 from ..faults import refused
+from ..identity_check import Endings
 from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from . import control_pb2 as pb
@@ -46,9 +45,9 @@ class Service(IntentMethods):
     def __init__(self, agent: Agent, metrics: Sequence[socket.socket] = ()) -> None:
         """`metrics`: see `Readers`."""
         self.agent, self.readers = agent, Readers(metrics)
-        #: Of the server's: how many clients there are, and the identity that it shows by TCP.
+        #: Of the server's: how many clients there are, and the certificates that it shows by TCP.
         self.clients: Callable[[], int] = lambda: 0
-        self.identity: Path | None = None
+        self.certificates: Endings | None = None
         #: Of the server's: the health service is to look at the journal.
         self.losses_changed: Callable[[], None] = lambda: None
         self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
@@ -161,10 +160,6 @@ class Service(IntentMethods):
             rules=found.rules, attached=found.attached, gone=found.gone, revision=revision
         )
 
-    def Repair(self, request: pb.RepairRequest, context: Context) -> pb.RepairReply:
-        status, restored = self.agent.repair(request.pipeline, _until(context))
-        return pb.RepairReply(status=messages.status(status), restored=restored)
-
     def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
         store = self.agent.store
         with Netlink() as netlink:
@@ -201,10 +196,10 @@ class Service(IntentMethods):
         return pb.AcceptLossReply(accepted=findings(accepted), left=findings(left))
 
     def _certificates(self) -> list[pb.Certificate]:
-        if self.identity is None:
+        if self.certificates is None:
             return []
-        with suppress(Refused):  # they are being replaced
-            return [pb.Certificate(**each._asdict()) for each in endings(self.identity)]
+        with suppress(Refused, OSError):  # they are being replaced
+            return [pb.Certificate(**each._asdict()) for each in self.certificates.now()]
         return []
 
     def GetSchema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaReply:

@@ -1,0 +1,71 @@
+"""An identity read by a process of its own: what reads certificates takes 9 MB of memory for good,
+and the agent wants it only at its start and when they have changed.
+
+`python -m helioc.runtime.identity_check WHAT PATH` writes JSON: the diagnostics that refuse it, or
+with `endings` its certificates (`certs.Ending`); with `check` nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from ..lang.diagnostics import Diagnostic, Refused
+from .agent import faults
+from .certs import Ending, endings, read_identity
+from .faults import refused
+
+_PATIENCE = 30.0
+
+
+def check_identity(path: Path) -> None:
+    """As `certs.read_identity`, for who does not want what it returns. Raises `Refused`."""
+    _ask("check", path)
+
+
+class Endings:
+    """`certs.endings` of an identity, read again when its files have changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._stamps = path, list[tuple[int, int, int]]()
+        self._found = list[Ending]()
+
+    def now(self) -> list[Ending]:
+        """Raises `Refused`, OSError."""
+        files = (f"{self._path}.pem", self._path.parent / "ca.pem")
+        seen = [(s.st_ino, s.st_size, s.st_mtime_ns) for s in (os.stat(file) for file in files)]
+        if seen != self._stamps:
+            self._found = [Ending(*each) for each in _ask("endings", self._path)]
+            self._stamps = seen
+        return self._found
+
+
+def _ask(what: str, path: Path) -> list[tuple[str, str, float]]:
+    words = [sys.executable, "-m", "helioc.runtime.identity_check", what, str(path)]
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=_PATIENCE, check=True)
+        said = json.loads(done.stdout)
+    except (subprocess.SubprocessError, ValueError):
+        why = "the process that reads them failed"
+        raise refused(faults.bad_identity(str(path), why)) from None
+    if "refused" in said:
+        raise Refused([Diagnostic(code, what, (), help_) for code, what, help_ in said["refused"]])
+    return [tuple(each) for each in said["endings"]]
+
+
+def main() -> None:
+    what, path = sys.argv[1], Path(sys.argv[2])
+    try:
+        if what == "check":
+            read_identity(path)
+        said: dict[str, object] = {"endings": endings(path) if what == "endings" else []}
+    except Refused as error:
+        said = {"refused": [(d.code, d.title, d.help) for d in error.diagnostics]}
+    os.write(1, json.dumps(said).encode())
+
+
+if __name__ == "__main__":
+    main()
