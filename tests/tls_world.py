@@ -23,6 +23,7 @@ def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_authority(directory, ["192.0.2.1"])
     for role in ROLES:
         issue(directory, f"a-{role}", role)
+        issue(directory, f"attacker-{role}", role)
     issue(directory, "nobody", None)
     make_authority(directory / "other", [])
     return directory

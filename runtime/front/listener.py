@@ -16,6 +16,7 @@ from contextlib import suppress
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from itertools import count
 
+from .frames import Gate
 from .relay import Side
 from .report import Opened, Reports
 from .sources import Sources
@@ -138,6 +139,7 @@ class Listener:
             end.bind(f"\0{agent_name(os.getpid(), number)}")
             await self._loop.sock_connect(end, self._agent)
             _, agent = await self._loop.create_unix_connection(Side, sock=end)
+            client.gate = Gate(self._sources.tokens(host, self._loop.time()))
             client.join(agent)
             await asyncio.gather(client.ended, agent.ended)
         finally:
@@ -145,3 +147,5 @@ class Listener:
                 agent.abort()
             del self._clients[number]
             self._reports.closed(number)
+            if client.why:
+                self._reports.refused(host, client.why)

@@ -14,7 +14,8 @@ from ipaddress import IPv6Address, ip_address
 class Bounds:
     """`connections` of one source, and of `all_connections`; `handshakes` of one source at a time,
     and of `all_handshakes`. `rate`: connections a second of one source, `burst` at once.
-    `failures`: handshakes of a source that may fail in `forget` seconds; then it has to wait."""
+    `failures`: handshakes of a source that may fail in `forget` seconds; then it has to wait.
+    `tokens`: a second of one source for its frames (frames.py), `tokens_burst` at once."""
 
     connections: int = 64
     all_connections: int = 1000
@@ -24,6 +25,8 @@ class Bounds:
     burst: float = 100.0
     failures: float = 20.0
     forget: float = 60.0
+    tokens: float = 4000.0
+    tokens_burst: float = 500.0
 
 
 @dataclass
@@ -51,6 +54,7 @@ class Bucket:
 class _Source:
     opened: Bucket
     failures: Bucket
+    frames: Bucket
     connections: int = 0
     handshakes: list[object] = field(default_factory=list)  # oldest first
 
@@ -105,6 +109,10 @@ class Sources:
             source.failures.take(now)
             self.close(host, now)
 
+    def tokens(self, host: str, now: float) -> Bucket:
+        """Of all its connections together."""
+        return self._of(host, now).frames
+
     def close(self, host: str, now: float) -> None:
         """A connection is gone."""
         self._of(host, now).connections -= 1
@@ -117,6 +125,7 @@ class Sources:
             found = self._sources[name] = _Source(
                 Bucket(bounds.burst, bounds.rate, bounds.burst, now),
                 Bucket(bounds.failures, bounds.failures / bounds.forget, bounds.failures, now),
+                Bucket(bounds.tokens_burst, bounds.tokens, bounds.tokens_burst, now),
             )
         return found
 

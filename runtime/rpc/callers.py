@@ -39,6 +39,12 @@ class Caller(NamedTuple):
     port: int = 0
     fingerprint: str = ""
 
+    @property
+    def place(self) -> str:
+        """Where its calls wait for each other: not those of local clients for connections that have
+        ended."""
+        return self.host or self.name
+
 
 #: Who may open the Unix socket may do everything.
 LOCAL = Caller("unix", "admin")

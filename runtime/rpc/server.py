@@ -55,7 +55,7 @@ class Server:
         self._audit = Audit()
         self._callers = Callers(path, self._audit)
         # Streams and watches hold a thread each: there are always some for the others.
-        threads = Fair(limits.all_lasting + SPARE, EACH, lambda peer: self._callers.of(peer).host)
+        threads = Fair(limits.all_lasting + SPARE, EACH, lambda peer: self._callers.of(peer).place)
         self._server = grpc.server(threads, options=_OPTIONS)
         self._guard = guard = Guard(self._callers.of, limits, self._audit)
         service.clients, service.losses_changed = guard.clients, self._say_journal

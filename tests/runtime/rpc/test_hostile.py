@@ -20,7 +20,7 @@ from helioc.runtime.faults import refused
 from helioc.runtime.intents.document import read_document
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc import guard
-from helioc.runtime.rpc.callers import LOCAL
+from helioc.runtime.rpc.callers import GONE, LOCAL
 from helioc.runtime.rpc.guard import Guard, Limits
 from helioc.runtime.rpc.methods import METHODS, path
 from tls_world import within
@@ -44,6 +44,10 @@ def test_what_is_no_message_is_answered(secure: World, certs: Path) -> None:
         assert client.apply("create FAR [(action, u8, DROP)]").revision
 
     within(secure, certs, "a-rules", go)
+
+
+def test_calls_of_who_is_gone_wait_for_themselves() -> None:
+    assert GONE.place != LOCAL.place
 
 
 @pytest.mark.usefixtures("kernel")

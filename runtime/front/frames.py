@@ -1,0 +1,73 @@
+"""What a client's HTTP/2 frames cost the agent, by their headers alone (RFC 9113 section 4.1).
+
+gRPC takes frames as fast as they come, and some cost the agent far more than the client: streams
+that are opened and reset, header blocks that name one large header thousands of times, settings,
+pings. So each source has so many tokens a second, each frame takes some, and who has none left
+waits. What calls and streams send costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from .sources import Bucket
+
+_PREFACE, _HEAD = 24, 9
+_DATA, _HEADERS, _PRIORITY, _RST_STREAM, _SETTINGS, _, _PING, _, _WINDOW_UPDATE, _CONTINUATION = (
+    range(10)
+)
+_END_STREAM, _END_HEADERS = 1, 4
+_COSTS = {_PRIORITY: 5.0, _RST_STREAM: 20.0, _SETTINGS: 20.0, _PING: 5.0, _WINDOW_UPDATE: 0.2,
+          _HEADERS: 1.0, _CONTINUATION: 10.0}  # fmt: skip
+#: Of frames that no client sends often, or at all.
+_OTHERS = 20.0
+#: Of DATA: with a part of a message; that ends a stream; and for nothing.
+_PART, _END, _NOTHING = 0.1, 0.5, 5.0
+#: Bytes of a header block that cost as much as its frame: each may stand for 4 KiB (RFC 7541).
+_BYTES = 256
+#: Bytes of a header block; gRPC takes 32 KiB of headers, before they are packed.
+LARGEST = 48 << 10
+#: Seconds that a client without tokens waits at least: many frames are looked at together.
+PAUSE = 0.005
+
+
+class TooLarge(Exception):
+    """A header block that is not ended in `LARGEST` bytes."""
+
+
+class Gate:
+    """Of one connection; its source's connections share the tokens."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self._ahead = _PREFACE  # bytes to the next frame
+        self._block = 0  # of the header block that is not ended
+
+    def admit(self, octets: bytes, now: float) -> tuple[int, float]:
+        """How many of the bytes may go on, and in how many seconds to ask again for the rest; where
+        nothing is said of a rest (0) more bytes are needed. Raises `TooLarge`."""
+        bucket, at = self._bucket, self._ahead
+        bucket.fill(now)
+        while at + _HEAD <= len(octets):
+            if bucket.tokens <= 0:
+                self._ahead = 0
+                return at, max(PAUSE, -bucket.tokens / bucket.rate)
+            length = int.from_bytes(octets[at : at + 3], "big")
+            bucket.tokens -= self._cost(octets[at + 3], octets[at + 4], length)
+            at += _HEAD + length
+        if at > len(octets):
+            self._ahead = at - len(octets)
+            return len(octets), 0.0
+        self._ahead = 0
+        return at, 0.0
+
+    def _cost(self, kind: int, flags: int, length: int) -> float:
+        if kind == _DATA:
+            return _PART if length else _END if flags & _END_STREAM else _NOTHING
+        cost = _COSTS.get(kind, _OTHERS)
+        if kind in (_HEADERS, _CONTINUATION):
+            self._block += length
+            if self._block > LARGEST:
+                raise TooLarge
+            if flags & _END_HEADERS:
+                self._block = 0
+            cost += length / _BYTES
+        return cost
