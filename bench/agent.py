@@ -114,7 +114,7 @@ class Edge:
         self, bundle: Bundle, lab: Lab, directory: Path, acknowledge: str, cpu: Sequence[str],
         rate: int, first: Sequence[str],
     ) -> None:  # fmt: skip
-        self.directory, self.first = directory, first
+        self.directory, self.first, self.lab = directory, first, lab
         self.name = f"bench-{lab.prefix.rstrip('-')}"
         self.bundle = bundles.Bundle(bundle.manifest, bundle.object)
         lan, self.edge, wan = (lab.namespace(n) for n in ("lan", "edge", "wan"))
@@ -177,12 +177,12 @@ def edge(
         yield made
 
 
-def of_a_million() -> Bundle:
+def of_a_million(room: str = "1M") -> Bundle:
     """LINX with room for a million PDRs."""
     text = (HERE.parent / "pipelines" / "linx.hp").read_text()
     with tempfile.TemporaryDirectory() as out:
         path = Path(out) / "linx.hp"
-        path.write_text(text.replace("rule PDR [64k]", "rule PDR [1M]"))
+        path.write_text(text.replace("rule PDR [64k]", f"rule PDR [{room}]"))
         return compile_pipeline(check_file(path))
 
 
@@ -218,14 +218,23 @@ def updates(made: Edge, count: int) -> list[bytes]:
 
 
 def measure(made: Edge, program: Path, run: Run, requests: list[bytes]) -> Times:
-    """By the native client, in the agent's namespace."""
+    """By the native client, in the agent's namespace, at CPU 1."""
+    by_client = ask(made, program, run, requests, "taskset", "-c", "1", *FIRST)
+    return Times([ns / 1e6 for ns, _ in by_client])
+
+
+def ask(
+    made: Edge, program: Path, run: Run, requests: list[bytes], *first: str, depth: int = 1
+) -> list[tuple[int, int]]:  # fmt: skip
+    """Nanoseconds to the answer, and when it came, of each; `depth`: of requests that wait for
+    theirs. `first`: what the client stands behind."""
     asked, answers = made.directory / "requests", made.directory / "answers"
     asked.write_bytes(b"".join(len(r).to_bytes(4, "little") + r for r in requests))
     method = f"/helio.control.v1.Control/{'Stream' if run.calls == 'stream' else 'Apply'}"
-    made.edge.run("taskset", "-c", "1", *FIRST, str(program), f"127.0.0.1:{PORT}",
-                  str(made.certs / "admin"), method, run.calls, str(run.pace), str(asked),
-                  str(answers))  # fmt: skip
-    return Times([ns / 1e6 for ns in array("Q", answers.read_bytes())])
+    made.edge.run(*first, str(program), f"127.0.0.1:{PORT}", str(made.certs / "admin"), method,
+                  run.calls, str(run.pace), str(depth), str(asked), str(answers))  # fmt: skip
+    found = array("Q", answers.read_bytes())
+    return list(zip(found[::2], found[1::2], strict=True))
 
 
 def rows(bundle: Bundle, count: int) -> Iterator[tuple[Run, Times]]:

@@ -2,12 +2,14 @@
  * A gRPC client that costs next to nothing, to measure the agent and not the client: HTTP/2 frames
  * (RFC 9113) by hand over a Unix socket, TCP, or TLS.
  *
- *   grpc_client ADDRESS IDENTITY METHOD stream|unary PACE REQUESTS ANSWERS
+ *   grpc_client ADDRESS IDENTITY METHOD stream|unary PACE DEPTH REQUESTS ANSWERS
  *
  * ADDRESS   unix:PATH or HOST:PORT. IDENTITY: PATH of PATH.pem, PATH.key and ca.pem, or - for none.
- * PACE      microseconds from one request to the next; 0: each when the one before is answered.
+ * PACE      microseconds from one request to the next; 0: each as soon as DEPTH lets it.
+ * DEPTH     how many requests of a stream may wait for their answers; 1 for unary calls.
  * REQUESTS  file: for each a u32 (little-endian), its length, and the message.
- * ANSWERS   file to write: u64 nanoseconds from a request's last octet to its answer's, for each.
+ * ANSWERS   file to write, for each request two u64: nanoseconds from before it was written until its
+ *           answer was read, and CLOCK_MONOTONIC at the latter.
  *
  * Exit status 0: every request was answered by a message; in a stream none by a failure (field 3).
  */
@@ -228,34 +230,62 @@ static int64_t step(uint8_t *answer, size_t room, size_t filled)
 static int answer(int unary)
 {
 	static uint8_t got[1 << 20];
-	size_t filled = 0, wanted = 5;
+	static size_t filled;
+	size_t wanted;
+	int ended = 0, field = -1;
 	for (;;) {
+		wanted = filled >= 5 ? 5 + be32(got + 1) : 5;
+		if (filled >= 5 && filled >= wanted && (ended || !unary))
+			break;
+		if (ended)
+			return -1;
 		int64_t more = step(got, sizeof got, filled);
 		if (more < 0)
-			return unary && filled >= 5 && filled == wanted ? 1 : -1;
-		filled += (size_t)more;
-		if (filled >= 5)
-			wanted = 5 + be32(got + 1);
-		if (filled >= wanted && filled >= 5 && !unary) {
-			/* StreamReply: number (1, a varint), then done (2) or failed (3). */
-			size_t at = 5 + 1;
-			while (at < filled && got[at] & 0x80)
-				at++;
-			return at + 1 < filled ? got[at + 1] >> 3 : -1;
-		}
+			ended = 1;
+		else
+			filled += (size_t)more;
 	}
+	if (unary) {
+		filled = 0;
+		return 1;
+	}
+	/* StreamReply: number (1, a varint), then done (2) or failed (3). */
+	size_t at = 5 + 1;
+	while (at < wanted && got[at] & 0x80)
+		at++;
+	if (at + 1 < wanted)
+		field = got[at + 1] >> 3;
+	filled -= wanted; /* a frame may bring several */
+	memmove(got, got + wanted, filled);
+	return field;
+}
+
+static uint64_t begun[1 << 12];
+static uint64_t sent, answered;
+static int unary, wrong;
+
+static void take_answer(FILE *out)
+{
+	int field = answer(unary);
+	uint64_t at[2] = { 0, now() };
+	at[0] = at[1] - begun[answered++ % (1 << 12)];
+	wrong += unary ? field < 0 : field != 2;
+	fwrite(at, sizeof at, 1, out);
 }
 
 int main(int count, char **words)
 {
-	if (count != 8) {
+	if (count != 9) {
 		fprintf(stderr, "usage: see grpc_client.c\n");
 		return 2;
 	}
-	int unary = !strcmp(words[4], "unary"), wrong = 0;
+	unary = !strcmp(words[4], "unary");
 	uint64_t pace = strtoull(words[5], NULL, 10) * 1000;
-	FILE *file = fopen(words[6], "rb"), *out = fopen(words[7], "wb");
+	uint64_t depth = strtoull(words[6], NULL, 10);
+	FILE *file = fopen(words[7], "rb"), *out = fopen(words[8], "wb");
 	struct stat about;
+	if (!depth || depth > 1 << 12 || (unary && depth > 1))
+		die("depth");
 	if (!file || !out || fstat(fileno(file), &about))
 		die("files");
 	uint8_t *all = malloc((size_t)about.st_size), *end = all + about.st_size;
@@ -295,14 +325,14 @@ int main(int count, char **words)
 			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 			due += pace;
 		}
-		uint64_t begun = now();
+		begun[sent++ % (1 << 12)] = now();
 		put(buffer, size);
-		int field = answer(unary);
-		uint64_t spent = now() - begun;
-		wrong += unary ? field < 0 : field != 2;
-		fwrite(&spent, sizeof spent, 1, out);
+		while (sent - answered >= depth)
+			take_answer(out);
 		stream += unary ? 2 : 0;
 	}
+	while (answered < sent)
+		take_answer(out);
 	fclose(out);
 	if (wrong)
 		fprintf(stderr, "grpc_client: %d requests were refused\n", wrong);

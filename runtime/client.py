@@ -333,6 +333,11 @@ class Client:
         reply: pb.AcceptLossReply = self._call("AcceptLoss", pb.AcceptLossRequest())
         return reply
 
+    def repair(self) -> pb.RepairReply:
+        """Have kernel objects put back that are gone or foreign."""
+        reply: pb.RepairReply = self._call("Repair", pb.RepairRequest(pipeline=self.pipeline))
+        return reply
+
     def refresh(self) -> pb.RefreshReply:
         reply: pb.RefreshReply = self._call("Refresh", pb.RefreshRequest(pipeline=self.pipeline))
         return reply

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,7 +18,9 @@ import click
 
 from ..lang.command import Finite, run
 from . import logs
+from .agent.health import Health, notify, watch_until
 from .agent.privileges import AGENT, CARDS, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
+from .commands.settings import from_file
 from .places import SOCKET, STATE
 
 if TYPE_CHECKING:
@@ -43,8 +45,14 @@ def main() -> NoReturn:
 # fmt: off
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="helioc")
+@click.option("--config", type=_PATH, is_eager=True, expose_value=False, callback=from_file,
+              metavar="FILE", help="Read options from this YAML file: a key for each (`tcp` for "
+              "--tcp). What the command line says wins.")
 @click.option("--socket", "path", default=SOCKET, type=_PATH, show_default=True,
               help="The Unix socket for local tools.")
+@click.option("--socket-mode", "mode", default="0600", type=click.Choice(["0600", "0660"]),
+              show_default=True, help="Permissions of the Unix socket: for the agent's user alone, "
+              "or for its group, too. Whoever may use it may do everything.")
 @click.option("--state", default=STATE, type=_PATH, show_default=True,
               help="The directory of the journal.")
 @click.option("--acknowledge", default="after", type=click.Choice(["before", "after"]),
@@ -59,6 +67,8 @@ def main() -> NoReturn:
               help="Also listen here WITHOUT TLS: whoever reaches it may do everything.")
 @click.option("--metrics", "scraped", default="", metavar="HOST:PORT",
               help="Serve Prometheus' /metrics here, over HTTP: whoever reaches it may read them.")
+@click.option("--health", "supervised", default="", metavar="ADDRESS", help="Serve /healthz and "
+              "/readyz here, over HTTP: HOST:PORT of the loopback interface, or unix:PATH.")
 @click.option("--rate", default=10_000.0, type=Finite(1), show_default=True,
               help="Requests a second of one client; whoever asks faster waits.")
 @click.option("--program-times", "times", is_flag=True, help="Keep CAP_SYS_ADMIN, which the kernel "
@@ -68,8 +78,9 @@ def main() -> NoReturn:
 @click.option("--cpu", type=click.IntRange(0), help="Run on this CPU alone: handing work from "
               "one thread to the next is quicker, and only one works at a time anyway.")
 def serve(
-    path: Path, state: Path, acknowledge: Acknowledge, address: str, identity: Path | None,
-    insecure: str, scraped: str, rate: float, times: bool, cards: bool, cpu: int | None,
+    path: Path, mode: str, state: Path, acknowledge: Acknowledge, address: str,
+    identity: Path | None, insecure: str, scraped: str, supervised: str, rate: float, times: bool,
+    cards: bool, cpu: int | None,
 ) -> None:
     """Own the pipelines of this network namespace, and take requests for them over gRPC.
 
@@ -84,7 +95,8 @@ def serve(
     logs.set_up()
     if cpu is not None:
         _run_on(cpu)
-    low = any(port_of(each) < FIRST_OPEN_PORT for each in (address, insecure, scraped) if each)
+    low = any(port_of(each) < FIRST_OPEN_PORT
+              for each in (address, insecure, scraped, supervised) if each)
     confine((*AGENT, *[LOW_PORT] * low, *[TIMES] * times, *[CARDS] * cards))
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy brings it: it reserves memory by CPU
     # Of two threads that want to run none waits longer than this for the other.
@@ -100,38 +112,51 @@ def serve(
     from .rpc.service import Service
 
     Object.apart = True
-    agent = Agent(Store(state, acknowledge))
-    try:
-        service = Service(agent, listen(scraped) if scraped else ())
-        server = Server(service, path, Limits(rate=rate))
-        if identity is not None:
-            server.listen_tcp(address, identity)
-        if insecure:
-            _log.warning("%s is open to anybody: no TLS, no roles", insecure)
-            server.listen_insecure(insecure)
-        for name, findings in agent.open_all().items():
-            for found in findings:
-                _log.error("%s: %s", name, render(found))
-        for found in agent.findings:
-            _log.error("%s", render(found))
-        server.start()
-        names = ", ".join(status.name for status in agent.status())
-        _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
-        tell_manager("READY=1")
-        service.readers.start()
-        herald = _herald(home, agent)
-        pusher = Pusher(agent.owners, agent.intents.told, service.counts)
-        pusher.start()
-        stop.wait()
-        tell_manager("STOPPING=1")
-        pusher.stop()
-        if herald is not None:
-            herald.stop()
-        server.stop(GRACE)
-        service.readers.close()
-    finally:
-        agent.close()
+    health = Health()
+    with _supervised(supervised, health):
+        health.agent = agent = Agent(Store(state, acknowledge))
+        try:
+            service = Service(agent, listen(scraped) if scraped else ())
+            server = Server(service, path, Limits(rate=rate), int(mode, 8))
+            if identity is not None:
+                server.listen_tcp(address, identity)
+            if insecure:
+                _log.warning("%s is open to anybody: no TLS, no roles", insecure)
+                server.listen_insecure(insecure)
+            for name, findings in agent.open_all().items():
+                for found in findings:
+                    _log.error("%s: %s", name, render(found))
+            for found in agent.findings:
+                _log.error("%s", render(found))
+            server.start()
+            health.restored = True
+            names = ", ".join(status.name for status in agent.status())
+            _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
+            notify("READY=1")
+            service.readers.start()
+            herald = _herald(home, agent)
+            pusher = Pusher(agent.owners, agent.intents.told, service.counts)
+            pusher.start()
+            watch_until(stop, health.stuck, lambda why: _log.error("no progress %s", why))
+            notify("STOPPING=1")
+            pusher.stop()
+            if herald is not None:
+                herald.stop()
+            server.stop(GRACE)
+            service.readers.close()
+        finally:
+            agent.close()
 # fmt: on
+
+
+def _supervised(address: str, health: Health) -> AbstractContextManager[object]:
+    """Serves the agent's health at an address, if there is one."""
+    if not address:
+        return nullcontext()
+    from .listening import listen_locally
+    from .looking.health_server import health_servers
+
+    return health_servers(listen_locally(address), health.stuck, health.unready)
 
 
 def _home(state: Path) -> Home | None:
@@ -158,15 +183,6 @@ def _run_on(cpu: int) -> None:
         raise click.UsageError(
             f"--cpu {cpu}: there is no such CPU, or we may not run on it"
         ) from None
-
-
-def tell_manager(state: str) -> None:
-    """Tell systemd, if that started us (sd_notify(3))."""
-    address = os.environ.get("NOTIFY_SOCKET", "")
-    if address[:1] in ("/", "@"):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as to:
-            to.connect("\0" + address[1:] if address[0] == "@" else address)
-            to.sendall(state.encode())
 
 
 if __name__ == "__main__":

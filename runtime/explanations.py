@@ -118,6 +118,14 @@ EDGE: dict[str, Explanation] = {
 }
 
 LOADING: dict[str, Explanation] = {
+    "H0622": Explanation(
+        "an option has a value that it does not take",
+        "A file that `heliod --config` reads has a key for each option of `heliod`, with the value "
+        "that the option takes on the command line; one that takes none is `true` or `false`. "
+        "`heliod --help` lists them, docs/install.md has an example.",
+        "rate: fast",
+        "rate: 5000",
+    ),
     "H0620": Explanation(
         "congestion would begin and end at once",
         "Between `backlog_calm` and `backlog`, in per cent of a queue, and between `calm` and "
@@ -211,10 +219,31 @@ LOADING: dict[str, Explanation] = {
     ),
     "H0713": Explanation(
         "a pipeline was loaded again",
-        "When `heliod` started, pins of the pipeline's maps were gone, so that nobody could open "
-        "it. The journal had all of it: the agent took away what was left and loaded it as after a "
-        "reboot. Packets went to the kernel in between. Something removed files below "
-        "/sys/fs/bpf/helio: find out what.",
+        "When `heliod` started, pins of the pipeline's maps were gone or had another object, so "
+        "that nobody could open it. The journal had all of it: the agent took away what was left "
+        "and loaded it as after a reboot. Packets went to the kernel in between. Something removed "
+        "files below /sys/fs/bpf/helio: find out what.",
+    ),
+    "H0714": Explanation(
+        "kernel objects are not what was loaded",
+        "A file below /sys/fs/bpf/helio is gone or leads to another object, a stage's program is "
+        "not in the table of tail calls, or a port's link leads to a foreign program. Packets may "
+        "still be forwarded, as the kernel keeps what is in use, but nobody could open the "
+        "pipeline again. `helioctl repair` loads the programs of the journal's bundle beside those "
+        "that run, with the same rules and counters, and switches each port by one link update, as "
+        "an upgrade to the same build. `heliod` looks every two seconds and with each status; a "
+        "port that has lost its link gets a new one then, and an agent that starts repairs.",
+    ),
+    "H0715": Explanation(
+        "kernel objects were put back",
+        "When `heliod` started, kernel objects of the pipeline were not those that it was loaded "
+        "with. Its rules and counters were intact, and it was repaired as by `helioctl repair`. "
+        "Something changes files below /sys/fs/bpf/helio: find out what.",
+    ),
+    "H0716": Explanation(
+        "the pipeline cannot be repaired while it runs",
+        "The journal has no bundle of the build that runs (it was loaded by `helioctl --local`, or "
+        "without a journal), or it runs on a network card.",
     ),
     "H0720": Explanation(
         "the privilege is missing",

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: What libxdp calls the program by which several share an interface.
 DISPATCHER = "xdp_dispatcher"
 MORE_MEMORY = "free some memory, or raise the memory limit of the control group"
+_NAMED = 8  # kernel objects that a message lists
 _SHOWN = 5  # tables whose memory a message lists
 REPORT = "please report this: what you did, and the bundle's directory"
 
@@ -121,6 +122,27 @@ def loaded_again(name: str, damaged: Diagnostic) -> Diagnostic:
                       "again", "warning")  # fmt: skip
 
 
+def unsound(name: str, wrong: Sequence[str]) -> Diagnostic:
+    more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+    return Diagnostic("H0714", f"{len(wrong)} kernel objects of the pipeline `{name}` are not what "
+                      f"was loaded: {'; '.join(wrong[:_NAMED])}{more}", (),
+                      f"`helioctl --name {name} repair` puts them back while packets are forwarded"
+                      )  # fmt: skip
+
+
+def repaired(name: str, wrong: Sequence[str]) -> Diagnostic:
+    """A warning."""
+    more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+    return Diagnostic("H0715", f"kernel objects of `{name}` were put back: "
+                      f"{'; '.join(wrong[:_NAMED])}{more}", (),
+                      "something else than Helio removes or replaces files below /sys/fs/bpf/helio",
+                      "warning")  # fmt: skip
+
+
+def not_repairable(name: str, why: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0716", f"`{name}` cannot be repaired while it runs: {why}", (), help_)
+
+
 def elsewhere(name: str) -> Diagnostic:
     return Diagnostic("H0711", f"the pipeline `{name}` was loaded in another network namespace", (),
                       "its interfaces are there: `nsenter --net=/run/netns/… helioctl …`"
@@ -133,6 +155,12 @@ def elsewhere(name: str) -> Diagnostic:
 def no_privilege(what: str) -> Diagnostic:
     return Diagnostic("H0720", f"not allowed to {what}", (),
                       "run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON")  # fmt: skip
+
+
+def no_place_for_pins(directory: str, user: int) -> Diagnostic:
+    help_ = (f"as root: `chmod o+x {Path(directory).parent}; mkdir -p {directory}; chown {user} "
+             f"{directory}`")  # fmt: skip
+    return Diagnostic("H0720", f"user {user} may not write to `{directory}`", (), help_)
 
 
 def no_card_privilege(capability: str) -> Diagnostic:

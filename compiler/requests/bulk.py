@@ -15,7 +15,7 @@ from ...lang.request import is_name
 from . import identical
 from .apart import wrong_port
 from .block import Block, Ids, Rows
-from .columned import within
+from .columned import among, within
 from .columns import Array, Column, Columns, one
 from .drafting import Draft
 from .ie_values import Codec, Fault, fold
@@ -353,10 +353,10 @@ def _fits(field: Field, column: Column) -> bool:
 
 def _lowest(table: Table, given: Array, count: int) -> Array:
     """That many lowest ids that neither the table nor the file has."""
-    found = np.unique(np.array(table.free, np.uint32))
-    top = table.top
+    found = np.array(sorted(set(table.free)), np.uint32)
+    given, top = np.sort(given), table.top
     while True:
-        found = found[~within(table.rules, found) & ~np.isin(found, given)][:count]
+        found = found[~within(table.rules, found) & ~among(given, found)][:count]
         if len(found) == count:
             return found
         more = count - len(found)

@@ -7,7 +7,7 @@ lies over it in a plain dictionary.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from itertools import chain
 from typing import Any, TypeVar, cast
 
@@ -122,7 +122,7 @@ class Columned(_Layered[int, V]):
         keys = np.concatenate([self._keys[seen], keys.astype(np.uint64)])
         values = np.concatenate([self._values[seen], values.astype(np.uint32)])
         if (keys[1:] < keys[:-1]).any():
-            order = np.argsort(keys)
+            order = np.argsort(keys, kind="stable")  # quick where two are in order already
             keys, values = keys[order], values[order]
         self._size = len(self._own) + len(keys)
         self._set(keys, values)
@@ -131,7 +131,10 @@ class Columned(_Layered[int, V]):
         """The entries of the columns over which nothing lies."""
         if not self._own or not len(self._keys):
             return slice(None)
-        return ~np.isin(self._keys, np.array(list(self._own), np.uint64))
+        own = np.fromiter(self._own, np.uint64, len(self._own))
+        seen = np.ones(len(self._keys), np.bool_)
+        seen[self._keys.searchsorted(own[among(self._keys, own)])] = False
+        return seen
 
     def _at(self, key: int) -> int:
         """Where it stands in the columns; -1 where it does not."""
@@ -183,18 +186,15 @@ class Columned(_Layered[int, V]):
 
     def within(self, keys: Array) -> npt.NDArray[np.bool_]:
         """Of each key whether it is there."""
-        own = self._own
-        found: npt.NDArray[np.bool_] = np.isin(keys, self._keys)
-        if own:
-            known = np.array(list(own), np.uint64)
-            there = np.array([value is not _GONE for value in own.values()])
-            found = found & ~np.isin(keys, known[~there]) | np.isin(keys, known[there])
+        found = among(self._keys, keys.astype(np.uint64))
+        for row in np.flatnonzero(_within(self._own, keys)).tolist():
+            found[row] = self._own[keys.item(row)] is not _GONE
         return found
 
 
 def joined(own: MutableMapping[Any, V], keys: Array, values: Array) -> MutableMapping[Any, V]:
     """The entries with more of them, of whose keys none is there; `own` is given away with this."""
-    if len(keys) < max(FEWEST, len(own) // 8):
+    if len(keys) < FEWEST:
         own.update(zip(keys.tolist(), values.tolist(), strict=True))
         return own
     made = own if isinstance(own, Columned) else Columned(own)
@@ -248,9 +248,24 @@ def pairs_of(own: Mapping[Any, V]) -> Iterable[tuple[Any, V]]:
 
 def within(own: Mapping[Any, Any], keys: Array) -> npt.NDArray[np.bool_]:
     """Of each key whether it is there."""
-    if isinstance(own, Columned):
-        return own.within(keys)
-    return np.isin(keys, np.fromiter(own, np.uint64, len(own)))
+    return own.within(keys) if isinstance(own, Columned) else _within(own, keys)
+
+
+def _within(own: Mapping[Any, Any], keys: Array) -> npt.NDArray[np.bool_]:
+    if len(own) < len(keys):
+        known = np.sort(np.fromiter(own, np.uint64, len(own)))
+        return among(known, keys.astype(np.uint64))
+    return np.fromiter(map(own.__contains__, keys.tolist()), np.bool_, len(keys))
+
+
+def among(ordered: Array, wanted: Array) -> npt.NDArray[np.bool_]:
+    """Of each wanted number whether it is among those, which are in order and of the same type.
+    (`np.isin` takes as long as there are numbers to look among.)"""
+    if not len(ordered):
+        return np.zeros(len(wanted), np.bool_)
+    at = np.minimum(ordered.searchsorted(wanted), len(ordered) - 1)
+    found: npt.NDArray[np.bool_] = ordered[at] == wanted
+    return found
 
 
 # ---- match images -----------------------------------------------------------------------------
@@ -276,9 +291,9 @@ class Imaged(_Layered[bytes, Handle]):
     def join(self, hashes: Array, base: int) -> None:
         """More entries, numbered from `base`; none of their images is there."""
         numbers = np.arange(base, base + len(hashes), dtype=np.uint64)
-        fresh = hashes << np.uint64(32) | numbers
+        fresh = np.sort(hashes << np.uint64(32) | numbers)
         hashed = np.concatenate([self._seen(), fresh])
-        hashed.sort()
+        hashed.sort(kind="stable")  # quick where two are in order already
         self._own = {image: to for image, to in self._own.items() if to is not _GONE}
         self._hashed = hashed
         self._size = len(self._own) + len(hashed)
@@ -286,9 +301,18 @@ class Imaged(_Layered[bytes, Handle]):
     def _seen(self) -> Array:
         """What came by the column and over which nothing lies."""
         own = list(self._own)
-        found = np.isin([hash_of(image) for image in own], self._hashed >> np.uint64(32))
+        found = self._have(_hashes(own))
         hidden = [at for i in np.flatnonzero(found) if (at := self._at(own[i])[0]) >= 0]
         return np.delete(self._hashed, hidden) if hidden else self._hashed
+
+    def _have(self, hashes: Array) -> npt.NDArray[np.bool_]:
+        """Of each hash whether an image that came by the column has it."""
+        if not len(self._hashed):
+            return np.zeros(len(hashes), np.bool_)
+        at = self._hashed.searchsorted(hashes << np.uint64(32))
+        at = np.minimum(at, len(self._hashed) - 1)
+        found: npt.NDArray[np.bool_] = self._hashed[at] >> np.uint64(32) == hashes
+        return found
 
     def _at(self, image: bytes) -> tuple[int, int]:
         """Where it stands among what came by the column, and what it leads to; -1 where it does
@@ -317,17 +341,24 @@ class Imaged(_Layered[bytes, Handle]):
             if image not in own:
                 yield image
 
-    def hashes(self) -> Array:
-        """Of all images that are there, and of some that were."""
-        own = np.array([hash_of(image) for image in self._own], np.uint64)
-        return np.concatenate([own, self._hashed >> np.uint64(32)])
+    def near(self, hashes: Array, images: Callable[[], list[bytes]]) -> npt.NDArray[np.bool_]:
+        """See `columned.near`."""
+        return self._have(hashes) | near(self._own, hashes, images)
 
 
-def hashes_in(images: Mapping[bytes, Any]) -> Array:
-    """Of all images that are there, and perhaps of others."""
-    if isinstance(images, Imaged):
-        return images.hashes()
-    return np.array([hash_of(image) for image in images], np.uint64)
+def near(
+    known: Mapping[bytes, Any], hashes: Array, images: Callable[[], list[bytes]]
+) -> npt.NDArray[np.bool_]:
+    """Of each of these images, by its hash, whether it may be one that is known."""
+    if isinstance(known, Imaged):
+        return known.near(hashes, images)
+    if len(known) < len(hashes):
+        return among(np.sort(_hashes(known)), hashes)
+    return np.fromiter(map(known.__contains__, images()), np.bool_, len(hashes))
+
+
+def _hashes(images: Collection[bytes]) -> Array:
+    return np.fromiter(map(hash_of, images), np.uint64, len(images))
 
 
 def hash_of(image: bytes) -> int:

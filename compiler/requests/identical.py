@@ -12,7 +12,7 @@ import numpy as np
 from ...lang.diagnostics import Diagnostic, Label, Refused
 from .apart import no_such_packet
 from .block import Block
-from .columned import hashes_in
+from .columned import among, near
 from .columns import Array, Column, Columns
 from .ie_values import Fault, fold
 from .rulekinds import MATCH, PRIORITY, Field, Kind, purpose
@@ -54,9 +54,9 @@ def duplicate(
     # Those that may be: their hashes are equal.
     hashes = block.hashes(kind)
     order = np.sort(hashes)
-    twice = np.isin(hashes, order[1:][order[1:] == order[:-1]])
+    twice = among(order[1:][order[1:] == order[:-1]], hashes)
     if known:
-        twice |= np.isin(hashes, hashes_in(known))
+        twice |= near(known, hashes, lambda: block.images(kind))
     rows = np.flatnonzero(twice)
     first: dict[bytes, int] = {}
     for row, key in zip(rows.tolist(), block.images(kind, rows), strict=True):

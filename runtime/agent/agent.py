@@ -20,7 +20,7 @@ from ..congestion.status import Status as Congestion
 from ..congestion.watcher import Watcher
 from ..edge.config import Config
 from ..edge.reading import read_here
-from ..faults import already_loaded, loaded_again, refused
+from ..faults import already_loaded, loaded_again, not_repairable, refused, repaired
 from ..intents.keeper import Keeper
 from ..intents.kept import Kept as KeptIntents
 from ..intents.push_settings import Push
@@ -38,11 +38,13 @@ from ..loading.loader import released_on_failure, unload
 from ..loading.pinned_maps import PinGone
 from ..loading.ports import Port, as_wanted
 from ..loading.releases import loaded_names, pick, this_namespace
+from ..loading.soundness import about_damaged
 from ..tracing.left import traces_left
 from ..tracing.swap import mend
 from .events import Event, Events, OverlayChanged, PipelineChanged
+from .inspector import Inspector
 from .owner import Owner
-from .restore import is_whole, reopen, restore
+from .restore import bundle_of, is_whole, reopen, restore
 from .scribe import Scribe
 from .surveyor import Surveyor
 
@@ -99,7 +101,8 @@ class Agent:
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
         self.prober = Prober(self.owners, self._told)
-        self.surveyor = Surveyor(self.owners, self.prober.stir)
+        self.inspector = Inspector()
+        self.surveyor = Surveyor(self.owners, self.prober.stir, self.inspector.findings)
         self.watcher = Watcher(self.owners)
         self._changing = RLock()
         self.scribe = Scribe(self.owners, store)
@@ -117,6 +120,8 @@ class Agent:
             try:
                 if name in loaded:
                     self._take_over(name, kept.get(name))
+                elif (damaged := about_damaged(name)) is not None:
+                    self._load_again(kept[name], damaged)
                 else:
                     self._restore(kept[name])
             except Exception as error:
@@ -145,15 +150,43 @@ class Agent:
         return {kept.name: kept for kept in self.store.pipelines()}
 
     def _take_over(self, name: str, kept: Item | None) -> None:
-        """Own what is loaded; where pins of it are gone, load it again by the journal."""
+        """Own what is loaded. Where kernel objects of it are wrong, repair it by the journal; where
+        nobody can open it, load it again by that."""
         try:
-            self._adopt(name)
+            owner = self._adopt(name)
         except PinGone as error:
             if self.store is None or kept is None or not is_whole(self.store, kept):
                 raise
-            unload(name)
-            self._restore(kept)
-            self._findings[name].append(loaded_again(name, *error.diagnostics))
+            self._load_again(kept, error)
+            return
+        try:
+            if found := owner.repair(lambda: self._bundle(owner)):
+                self._findings[name].append(repaired(name, found))
+        except Refused as error:  # it works as it did, and the status says what is wrong
+            self._findings[name] += error.diagnostics
+
+    def _load_again(self, kept: Item, error: Refused) -> None:
+        unload(kept.name)
+        self._restore(kept)
+        self._findings[kept.name].append(loaded_again(kept.name, *error.diagnostics))
+
+    def _bundle(self, owner: Owner) -> Bundle:
+        """That of the build that runs, as the journal has it."""
+        if self.store is not None and owner.journal is not None:
+            for item in self.store.pipelines():
+                if item.id == owner.journal.pipeline:
+                    return bundle_of(self.store, item)
+        help_ = "`helioctl upgrade` it to the bundle that it was loaded with"
+        raise refused(not_repairable(owner.name, "the journal does not have its bundle", help_))
+
+    def repair(
+        self, name: str = "", until: float | None = None
+    ) -> tuple[PipelineStatus, list[str]]:
+        """Put back what is wrong with kernel objects. Returns also what that was."""
+        owner = self.owner(name)
+        found = owner.repair(partial(self._bundle, owner), until)
+        self.inspector.forget(owner)
+        return status_of(owner), found
 
     def _adopt(self, name: str) -> Owner:
         """Own a pipeline that is loaded, with what the journal has of it."""
@@ -293,6 +326,11 @@ class Agent:
         return not unwritten and not any(owner.unwritten for owner in self.owners())
 
     @property
+    def unrestored(self) -> bool:
+        """A pipeline of the journal, or one that is loaded, is not owned."""
+        return any(name not in self._owners for name in list(self._findings))
+
+    @property
     def losses(self) -> list[Loss]:
         """What was acknowledged and is not there."""
         return self.store.losses if self.store is not None else []
@@ -319,7 +357,8 @@ class Agent:
         owner, store = self._owners.get(name), self.store
         unwritten = owner.unwritten if owner is not None else ()
         unwritten = unwritten or (store.findings if store is not None else ())
-        now = (*unwritten, *self.surveyor.findings(name), *self.prober.findings(name))
+        objects = self.inspector.findings(owner) if owner is not None else ()
+        now = (*unwritten, *objects, *self.surveyor.findings(name), *self.prober.findings(name))
         return [*findings.get(name, ()), *self._of_journal(name), *now]
 
     def accept_losses(self) -> tuple[list[Diagnostic], list[Diagnostic]]:

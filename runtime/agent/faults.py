@@ -63,6 +63,12 @@ def bad_address(address: str) -> Diagnostic:
     return Diagnostic("H0769", f"`{address}` is no address of an agent", (), help_)
 
 
+def not_local(address: str) -> Diagnostic:
+    return Diagnostic("H0769", f"`{address}` is not an address of the loopback interface", (),
+                      "127.0.0.1:PORT, [::1]:PORT, or unix:PATH: who asks there shows no "
+                      "certificate")  # fmt: skip
+
+
 def too_much(what: str, help_: str) -> Diagnostic:
     return Diagnostic("H0770", what, (), help_)
 

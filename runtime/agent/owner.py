@@ -24,7 +24,7 @@ from ...lang.request import Request
 from ...lang.source import Source
 from ..card.faults import for_a_card
 from ..card.loaded import LoadedCard
-from ..faults import not_loaded, refused
+from ..faults import not_loaded, not_repairable, refused
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, build_of, config_of
 from ..journal.state import Build
@@ -35,7 +35,8 @@ from ..loading.either import AnyLoaded, open_loaded
 from ..loading.loader import Loaded
 from ..loading.ports import Port, as_wanted
 from ..loading.refresh import Refreshed, Surroundings
-from ..upgrades.upgrade import Weighed, upgrade, weigh
+from ..loading.soundness import links_wrong, wrong
+from ..upgrades.upgrade import repair, upgrade, weigh
 from . import faults
 from .answers import Answers
 from .events import NAMED, Event, Events, PipelineChanged, PortChanged, RulesChanged
@@ -44,6 +45,7 @@ from .large import FEWEST, is_large, make_large
 from .outcome import MovedOn, Outcome, outcome_of
 from .tally import Tally
 from .turns import Turns, no_collecting
+from .waits import SLOW, SlowRequests, Waits
 
 #: Octets of an idempotency key.
 LONGEST_KEY = 64
@@ -98,7 +100,7 @@ class Owner:
         self._ended: Diagnostic | None = None
         self._answers = Answers(journal.answered() if journal is not None else OrderedDict())
         self._take(loaded)
-        self.tally = Tally(self.name)
+        self.tally, self._slow = Tally(self.name), SlowRequests(self.name)
 
     def _take(self, loaded: AnyLoaded) -> None:
         self.loaded = loaded
@@ -125,18 +127,21 @@ class Owner:
     def begin(self, wish: Wish, until: float | None = None) -> Callable[[], Outcome]:
         """One transaction, in force when this returns. What it returns is called once, and returns
         when it may be acknowledged; others may be begun before that."""
-        begun = time.perf_counter()
+        waits = Waits()
         try:
             with no_collecting() if len(wish.content) >= FEWEST else nullcontext():
                 outcome = self._in_force(wish, until)
         except Refused:
             self.tally.refused()
             raise
+        finally:
+            waits.in_force()
         if self.journal is not None:
             self.stir()
-        return partial(self._acknowledged, outcome, begun, time.perf_counter())
+        return partial(self._acknowledged, outcome, waits)
 
-    def _acknowledged(self, outcome: Outcome, begun: float, forced: float) -> Outcome:
+    def _acknowledged(self, outcome: Outcome, waits: Waits) -> Outcome:
+        waits.asked()
         if self.journal is not None:
             try:
                 self.journal.acknowledged()
@@ -144,7 +149,11 @@ class Owner:
                 self.tally.refused()
                 raise
         if not outcome.repeated:
-            self.tally.made(forced - begun, time.perf_counter() - forced)
+            force, answer = waits.over()
+            self.tally.made(force, answer)
+            if force + answer >= SLOW:
+                self.tally.slow(waits.seconds)
+                self._slow.record(outcome.revision, waits.seconds)
         return outcome
 
     def _in_force(self, wish: Wish, until: float | None) -> Outcome:
@@ -299,20 +308,38 @@ class Owner:
             else:
                 weighed = weigh(running, bundle, mapping)
                 difference, written = weighed.difference, len(weighed.rules)
-                work = partial(self._replace, running, weighed)
+                work = partial(self._replace, running, partial(upgrade, running, weighed))
             if not dry_run:
                 self._need_journal()
                 self._keep(build_of(bundle), work)
             return difference, len(self.loaded.book), written
+
+    def repair(self, bundle: Callable[[], Bundle], until: float | None = None) -> list[str]:
+        """Put back what is wrong with kernel objects, and return what that was: by an upgrade to
+        the build that runs. `bundle`: that of the journal."""
+        with self._folding, self.turn(until):
+            running = self.loaded
+            found = [*wrong(running), *links_wrong(running)]
+            if not found:
+                return []
+            if isinstance(running, LoadedCard):
+                help_ = "start the agent again: it loads the pipeline by its journal"
+                raise refused(not_repairable(self.name, "it runs on a card", help_))
+            self._replace(running, partial(repair, running, bundle()))
+            done = self._in_maps(self.loaded.refresh)
+            self.events.tell(Event(self.name, self.revision, PipelineChanged("upgraded")))
+            if done.findings:
+                raise refused(*done.findings)
+            return found
 
     def _replace_on_card(self, running: LoadedCard, bundle: Bundle) -> None:
         running.replace(bundle)
         running.close()
         self._take(open_loaded(self.name))
 
-    def _replace(self, running: Loaded, weighed: Weighed) -> None:
+    def _replace(self, running: Loaded, work: Callable[[], Loaded]) -> None:
         try:
-            self._take(upgrade(running, weighed))
+            self._take(work())
         except BaseException:
             if not running.closed:
                 raise
@@ -350,7 +377,7 @@ class Owner:
         if journal is None:
             return
         with self._folding:
-            with journal.open_next() as descriptor, self.turn(None):
+            with journal.open_next() as descriptor, self.turn(None), self.turns.had_by("snapshot"):
                 made = self._turn_over(journal, descriptor)
             self._write_down(journal, made)
 

@@ -6,6 +6,7 @@ before there is a second thread, which is before anything large is imported.
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Iterable
 from contextlib import suppress
@@ -34,13 +35,16 @@ CARDS = "CAP_SYS_ADMIN"
 _STATUS = Path("/proc/thread-self/status")
 # linux/prctl.h
 _SET_NO_NEW_PRIVS, _CAPBSET_READ, _CAPBSET_DROP, _CAP_AMBIENT = 38, 23, 24, 47
-_AMBIENT_CLEAR_ALL = 4
+_AMBIENT_RAISE, _AMBIENT_CLEAR_ALL = 2, 4
 
 
 def confine(kept: Iterable[str]) -> None:
     """Keep these capabilities, as far as there are any, and let nothing that is started later get
     more. For a process with one thread. Where some are missing CAP_SYS_ADMIN stays, too, since the
-    kernel takes it for most."""
+    kernel takes it for most.
+
+    What root starts gets what is in the bounding set; what another user starts, only what is
+    ambient."""
     with suppress(ValueError, OSError):  # kernels before 5.11 count maps as locked memory
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY,) * 2)
     with suppress(ValueError, OSError):  # a thousand connections at an address take as many
@@ -55,7 +59,14 @@ def confine(kept: Iterable[str]) -> None:
         for number in range(64):
             if not wanted >> number & 1 and _bounded(number):
                 system.prctl(_CAPBSET_DROP, number)
-    system.set_capabilities(wanted & have)
+    left = wanted & have
+    if not os.geteuid():
+        system.set_capabilities(left)
+        return
+    system.set_capabilities(left, inheritable=left)
+    for number in range(64):
+        if left >> number & 1:
+            system.prctl(_CAP_AMBIENT, _AMBIENT_RAISE, number)
 
 
 def _bounded(number: int) -> bool:

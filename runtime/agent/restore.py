@@ -94,14 +94,19 @@ def _is_of(kept: Item, loaded: AnyLoaded) -> bool:
 
 def restore(store: Store, kept: Item) -> tuple[AnyLoaded, Journal, list[Diagnostic]]:
     """Load a pipeline as the journal has it. Raises `Refused`."""
-    manifest, object_, packed = store.build(kept)
-    bundle = make_bundle(manifest, lambda _: object_, traced=unpack_traced(packed))
+    bundle = bundle_of(store, kept)
     written = store.written(kept)
     content = Restoration(kept, bundle, store.snapshot(kept), written.entries)
     with released_on_failure() as owned:
         journal = owned.enter_context(closing(Journal(store, kept.id, written)))
         loaded = load(bundle, content.config, kept.name, content)
         return loaded, journal, content.findings
+
+
+def bundle_of(store: Store, kept: Item) -> Bundle:
+    """Raises `Refused` where it is damaged."""
+    manifest, object_, packed = store.build(kept)
+    return make_bundle(manifest, lambda _: object_, traced=unpack_traced(packed))
 
 
 def is_whole(store: Store, kept: Item) -> bool:

@@ -41,6 +41,10 @@ class Scribe:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def works(self) -> bool:
+        return all(thread.is_alive() for thread in self._threads)
+
     def stir(self) -> None:
         """Something was written. Costs next to nothing."""
         if not self._stirred.is_set():

@@ -27,8 +27,8 @@ from ..loading.refresh import Surroundings, look
 from .owner import Owner
 
 #: Seconds: in which changes gather; after which what could not be done is tried again; after which
-#: neighbours in use are asked again.
-PAUSE, RETRY, ASK_AGAIN = 0.01, 1.0, 10.0
+#: kernel objects are looked at again; after which neighbours in use are asked again.
+PAUSE, RETRY, INSPECT_AGAIN, ASK_AGAIN = 0.01, 1.0, 2.0, 10.0
 #: The thread sleeps so many times as long as it worked.
 _SHARE = 4
 #: Neighbours that are asked in one go.
@@ -41,10 +41,12 @@ class Surveyor:
     """Runs from `start` to `stop`, and sleeps while nothing changes."""
 
     def __init__(
-        self, owners: Callable[[], Iterable[Owner]], stir: Callable[[], None] = lambda: None
-    ) -> None:
-        """`stir`: called when something was brought up to date."""
-        self._owners, self._stir = owners, stir
+        self, owners: Callable[[], Iterable[Owner]], stir: Callable[[], None] = lambda: None,
+        inspect: Callable[[Owner], object] = lambda owner: None,
+    ) -> None:  # fmt: skip
+        """`stir`: called when something was brought up to date; `inspect`: now and then, to look
+        at what the kernel does not report."""
+        self._owners, self._stir, self._inspect = owners, stir, inspect
         self._findings: dict[str, tuple[Diagnostic, ...]] = {}
         self._monitor: Monitor | None = None
         self._ended = threading.Event()
@@ -78,7 +80,8 @@ class Surveyor:
         monitor = self._monitor
         assert monitor is not None
         with Netlink() as netlink:
-            topics, asked = EVERYTHING, time.monotonic()
+            topics = EVERYTHING
+            asked = inspected = time.monotonic()
             while not self._ended.is_set():
                 begun = time.monotonic()
                 try:
@@ -86,10 +89,15 @@ class Surveyor:
                     if begun >= asked + ASK_AGAIN:
                         self._ask_again(netlink)
                         asked = begun
+                    if begun >= inspected + INSPECT_AGAIN:
+                        for owner in self._owners():
+                            self._inspect(owner)
+                        inspected = begun
                 except OSError as error:
                     _log.error("cannot look at the network: %s", error)
                 rest = PAUSE + min(RETRY, _SHARE * (time.monotonic() - begun))
-                topics = self._next(monitor, rest, asked + ASK_AGAIN)
+                due = min(asked + ASK_AGAIN, inspected + INSPECT_AGAIN)
+                topics = self._next(monitor, rest, due)
 
     def _next(self, monitor: Monitor, rest: float, due: float) -> frozenset[Topic]:
         """Sleep until there is something to do, and for `rest` seconds at least."""

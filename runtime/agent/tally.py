@@ -9,6 +9,8 @@ else is said:
     refused     requests that were refused
     force       a histogram: from a request's coming in to its being in force
     answer      from then to when it may be answered, on the disk if that is asked for
+    slow        requests that took waits.SLOW and more
+    waits       seconds of those for each of waits.CAUSES, f64
 
     histogram   the sum in seconds, f64; a count for each of BOUNDS, and that of what is above
 """
@@ -20,12 +22,14 @@ import os
 import struct
 import time
 from bisect import bisect_left
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
 from ..places import RUN
+from .waits import CAUSES
 
 #: Seconds, each the upper end of a class.
 BOUNDS = (
@@ -33,8 +37,8 @@ BOUNDS = (
     5.0,
 )  # fmt: skip
 _HISTOGRAM = f"d{len(BOUNDS) + 1}Q"
-_LAYOUT = struct.Struct(f"=QdQ{_HISTOGRAM}{_HISTOGRAM}")
-_REFUSED, _FORCE, _ANSWER = 2, 3, 3 + len(BOUNDS) + 2
+_LAYOUT = struct.Struct(f"=QdQ{_HISTOGRAM}{_HISTOGRAM}Q{len(CAUSES)}d")
+_REFUSED, _FORCE, _ANSWER, _SLOW = 2, 3, 3 + len(BOUNDS) + 2, 3 + 2 * (len(BOUNDS) + 2)
 
 
 class Histogram(NamedTuple):
@@ -50,6 +54,9 @@ class Tallied(NamedTuple):
     refused: int
     force: Histogram
     answer: Histogram
+    slow: int
+    #: By waits.CAUSES.
+    waits: dict[str, float]
 
 
 class Tally:
@@ -74,6 +81,13 @@ class Tally:
                 self._sums[at] += seconds
                 self._counts[at + 1 + bisect_left(BOUNDS, seconds)] += 1
 
+    def slow(self, waits: Mapping[str, float]) -> None:
+        """A request took `SLOW` and more, and so many seconds of it for each cause."""
+        with self._lock:
+            self._counts[_SLOW] += 1
+            for at, cause in enumerate(CAUSES, _SLOW + 1):
+                self._sums[at] += waits[cause]
+
     def refused(self) -> None:
         with self._lock:
             self._counts[_REFUSED] += 1
@@ -94,11 +108,12 @@ def tallied(pipeline: str) -> Tallied | None:
     """None where no agent has owned it."""
     with suppress(OSError, struct.error):
         found = _LAYOUT.unpack(_path(pipeline).read_bytes())
-        (starts, started, refused), force, answer = (
-            found[:_FORCE], found[_FORCE:_ANSWER], found[_ANSWER:]
-        )  # fmt: skip
-        made = [Histogram(each[0], each[1:]) for each in (force, answer)]
-        return Tallied(starts, started, refused, *made)
+        starts, started, refused = found[:_FORCE]
+        force, answer = (
+            Histogram(each[0], each[1:]) for each in (found[_FORCE:_ANSWER], found[_ANSWER:_SLOW])
+        )
+        waits = dict(zip(CAUSES, found[_SLOW + 1 :], strict=True))
+        return Tallied(starts, started, refused, force, answer, found[_SLOW], waits)
     return None
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from ...lang.given_up import go_on
+from .waits import waited
 
 #: Seconds that a large request goes on at a time while others wait.
 SLICE = 0.001
@@ -20,20 +21,47 @@ class Turns:
 
     def __init__(self) -> None:
         self._door, self._turn = Lock(), Lock()
+        self._since = 0.0
+        #: What those who wait for it wait for, of waits.CAUSES.
+        self._cause = "turn"
 
     def take(self, seconds: float = -1) -> bool:
         """Whether it is ours, within that time (-1: however long it takes)."""
-        end = time.monotonic() + seconds
+        cause, begun = self._cause, time.monotonic()
         if not self._door.acquire(timeout=seconds):
             return False
-        left = max(0.0, end - time.monotonic()) if seconds >= 0 else -1
+        left = max(0.0, begun + seconds - time.monotonic()) if seconds >= 0 else -1
         try:
-            return self._turn.acquire(timeout=left)
+            if not self._turn.acquire(timeout=left):
+                return False
+            self._since = time.monotonic()
+            return True
         finally:
             self._door.release()
+            waited(cause, time.monotonic() - begun)
+
+    @contextmanager
+    def had_by(self, cause: str) -> Iterator[None]:
+        """Whoever has the turn is this one of waits.CAUSES."""
+        self._cause = cause
+        try:
+            yield
+        finally:
+            self._cause = "turn"
 
     def give(self) -> None:
+        self._since = 0.0
         self._turn.release()
+
+    def lasting(self) -> float:
+        """Seconds since whoever has the turn took it or went on with the next piece; 0 where nobody
+        has it."""
+        since = self._since
+        return time.monotonic() - since if since else 0.0
+
+    def go_on(self) -> None:
+        """Whoever has the turn begins the next piece."""
+        self._since = time.monotonic()
 
     @property
     def waited_for(self) -> bool:
@@ -69,6 +97,7 @@ class Slices:
         if waited_for:
             self._turns.let_in()
         else:
+            self._turns.go_on()
             os.sched_yield()  # to who is on the way here: on one CPU it may need this one
         self._until = time.perf_counter() + SLICE
         return waited_for

@@ -60,6 +60,7 @@ from ..loading.releases import (
     this_namespace,
     write_about,
 )
+from ..loading.soundness import recorded
 from ..upgrades.faults import not_on_card
 from . import faults, snapshot
 from .images import Images, maps_of
@@ -123,6 +124,7 @@ class LoadedCard(Pinned):
         loaded.write_surroundings()
         content.fill(loaded)
         loaded._attach(config)
+        loaded.about = recorded(loaded.about, loaded.directory, loaded.manifest)
         write_about(loaded.directory, loaded.about)
         put_in_force(name, loaded.release)
         return loaded
@@ -208,6 +210,7 @@ class LoadedCard(Pinned):
                 Pin.create(program, self._entry(role), replace=True)
         self.about["manifest"], self.manifest = bundle.manifest.to_json(), bundle.manifest
         (self.directory / "about").unlink()
+        self.about = recorded(self.about, self.directory, self.manifest)
         write_about(self.directory, self.about)
         put_in_force(self.name, self.release)
 
@@ -245,7 +248,7 @@ class LoadedCard(Pinned):
                 if about["namespace"] != this_namespace():
                     raise common.refused(common.elsewhere(name))
                 loaded = cls(name, about, owned, lock)
-                loaded.maps.open(loaded.directory, owned)
+                loaded.maps.open(loaded.directory, owned, about.get("objects"))
                 loaded._begin()
             except BpfError as error:
                 doing = f"open the pipeline `{name}`"

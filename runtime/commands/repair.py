@@ -1,7 +1,8 @@
-"""What an operator says of damage: the command `repair`."""
+"""What an operator does about damage: the command `repair`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -13,12 +14,29 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--accept-loss", is_flag=True, required=True,
+@click.argument("pipeline", required=False, default="")
+@click.option("--accept-loss", is_flag=True,
               help="Forget what the journal reports as lost, and pipelines that cannot be restored "
               "for that.")  # fmt: skip
 @click.pass_obj
-def repair(target: Target, accept_loss: bool) -> None:
-    """Put the agent's journal in order after a loss of data (docs/journal.md)."""
+def repair(target: Target, pipeline: str, accept_loss: bool) -> None:
+    """Put back kernel objects of a pipeline that are gone or foreign (H0714), while it forwards
+    packets; with --accept-loss, put the agent's journal in order after a loss of data
+    (docs/journal.md)."""
+    if accept_loss:
+        _accept(target)
+        return
+    if pipeline:
+        target = replace(target, name=pipeline)
+    with target.need_agent() as agent:
+        restored = agent.repair().restored
+    for each in restored:
+        click.echo(f"put back: {each}")
+    if not restored:
+        click.echo("nothing is wrong")
+
+
+def _accept(target: Target) -> None:
     from ..rpc.failures import diagnostic_of
 
     with target.need_agent() as agent:

@@ -142,6 +142,13 @@ def no_absolute_path(where: Span, key: str, path: str) -> Diagnostic:
                       f"write the whole path: /etc/helio/{path}")  # fmt: skip
 
 
+def bad_setting(where: Span, key: str, text: str, why: str, what: str | None) -> Diagnostic:
+    shown = text if len(text) <= 60 else f"{text[:60]}…"
+    label = (why[:1].lower() + why[1:]).rstrip(".")
+    return Diagnostic("H0622", f"`{key}` cannot be `{shown}`", (Label(where, label),),
+                      f"{key}: {(what or '').rstrip('.')}")  # fmt: skip
+
+
 def control_is_port(where: Span, port: Span, name: str) -> Diagnostic:
     labels = (Label(where, "the control interface"), Label(port, "a port, too"))
     return Diagnostic(

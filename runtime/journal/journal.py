@@ -230,7 +230,8 @@ def build_of(bundle: Bundle) -> Build:
 
 def config_of(loaded: AnyLoaded) -> str:
     """`Kept.config`"""
-    about = {name: value for name, value in loaded.about.items() if name != "manifest"}
+    left_out = "manifest", "objects"
+    about = {name: value for name, value in loaded.about.items() if name not in left_out}
     return json.dumps({**about, "ifindexes": ifindexes_of(loaded)})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import TypeVar
 
 from . import libbpf
 from .libbpf import BpfError
-from .system import BPFFS_MAGIC, filesystem_magic
+from .system import BPFFS_MAGIC, filesystem_magic, give_to_owner
 
 BPFFS = Path("/sys/fs/bpf")
 MOUNT = (
@@ -100,6 +101,7 @@ class Pin:
         check_name(path)
         first = path.with_name(f"{path.name}~{os.getpid()}") if replace else path
         _pin(resource.fileno(), first)
+        give_to_owner(first)
         if replace:
             try:
                 first.rename(path)
@@ -151,6 +153,18 @@ def open_pin(path: Path) -> int:
     return libbpf.check(result, what, "\n".join(said), mend=mends.get(-result, ""))
 
 
+def identity(path: Path) -> str:
+    """Kind and kernel's id of what is pinned at `path`: `map 12`, `prog 7`, `link 3`. Raises
+    BpfError."""
+    descriptor = open_pin(path)
+    try:
+        said = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    finally:
+        os.close(descriptor)
+    found = re.search(r"^(map|prog|link)_id:\s*(\d+)$", said, re.MULTILINE)
+    return " ".join(found.groups()) if found is not None else ""
+
+
 def check_name(path: Path) -> None:
     """The kernel keeps names with a dot in bpffs for itself. Raises BpfError."""
     if "." in path.name:
@@ -179,7 +193,9 @@ def ensure_bpffs(path: Path = BPFFS) -> Path:
     for part in missing:
         check_name(part)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for part in reversed(missing):
+            part.mkdir(mode=0o700, exist_ok=True)
+            give_to_owner(part)
     except OSError as error:
         raise BpfError(f"make the directory `{path}`", error.errno or EINVAL) from None
     return path

@@ -7,6 +7,7 @@ import os
 import platform
 from ctypes import byref, c_int, c_long, c_uint32, c_uint64
 from functools import cache
+from pathlib import Path
 
 ENOTSUPP = 524  # the kernel's own "not supported", which libc has no name for
 BPFFS_MAGIC = 0xCAFE4A11
@@ -42,14 +43,26 @@ def prctl(option: int, *arguments: int) -> int:
     return result
 
 
-def set_capabilities(mask: int) -> None:
-    """capset(2): this thread may do that, by a bit for each capability, and programs that it starts
-    get nothing from it. Raises OSError."""
+def set_capabilities(mask: int, inheritable: int = 0) -> None:
+    """capset(2): this thread may do that, by a bit for each capability. Programs that it starts get
+    nothing from it but what is inheritable and ambient. Raises OSError."""
     header = (c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3
     low, high = mask & 0xFFFFFFFF, mask >> 32
-    sets = (c_uint32 * 6)(low, low, 0, high, high, 0)  # effective, permitted, inheritable
+    more, most = inheritable & 0xFFFFFFFF, inheritable >> 32
+    sets = (c_uint32 * 6)(low, low, more, high, high, most)  # effective, permitted, inheritable
     if libc().capset(byref(header), byref(sets)):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), "capset")
+
+
+def give_to_owner(path: Path) -> None:
+    """Where we are root, and a directory is another user's, so is what we make there: else that
+    user could not open it."""
+    if os.geteuid():
+        return
+    owner = path.parent.stat()
+    # That user may have put a link there, to a file that is none of its own.
+    if owner.st_uid and (path.lstat().st_nlink == 1 or path.is_dir()):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def filesystem_magic(path: str) -> int:

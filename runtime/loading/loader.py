@@ -55,6 +55,7 @@ from .releases import (
     this_namespace,
     write_about,
 )
+from .soundness import recorded
 
 if TYPE_CHECKING:
     from .either import AnyLoaded
@@ -156,7 +157,8 @@ class Loaded(Pinned):
                 attach.attach(ports, entries, mode, name, config.spans)
             doubts = attach.warnings(bundle.manifest, ports, netlink, mode, config.spans)
             loaded.warnings = (*loaded.warnings, *full, *doubts)
-            write_about(loaded.directory, about)
+            loaded.about = recorded(about, loaded.directory, loaded.manifest)
+            write_about(loaded.directory, loaded.about)
             put_in_force(name, loaded.release)
         except BaseException:
             remove_pinned(name)
@@ -194,7 +196,7 @@ class Loaded(Pinned):
         """A release that is installed, with the rules in its maps but without a rule book. Raises
         `Refused`, BpfError."""
         loaded = cls(name, about, owned, lock)
-        loaded.maps.open(loaded.directory, owned)
+        loaded.maps.open(loaded.directory, owned, about.get("objects"))
         prepare(loaded.maps)
         loaded.netlink, loaded.grace = netlink, grace
         loaded.ports = loaded.find_ports()

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .. import faults
+from ..kernel.system import give_to_owner
 from ..places import RUN
 
 #: Seconds: how long a second writer waits, and between two of its attempts.
@@ -30,7 +31,7 @@ class Exclusive:
             os.close(self._fd)  # its last holder removed the file just now: take the new one
 
     def _taken(self) -> bool:
-        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = _opened(self.path)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -46,6 +47,14 @@ class Exclusive:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
+
+
+def _opened(path: Path) -> int:
+    how = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, how, 0o600)
+    with suppress(FileNotFoundError):  # its last holder removed it just now
+        give_to_owner(path)
+    return descriptor
 
 
 def is_at(descriptor: int, path: Path) -> bool:
@@ -82,7 +91,7 @@ class Lock:
     def _taken(self, name: str) -> bool:
         try:
             RUN.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._fd = _opened(self.path)
         except OSError as error:
             what = f"lock the pipeline `{name}` by `{self.path}`: {error.strerror}"
             raise faults.refused(faults.no_privilege(what)) from None

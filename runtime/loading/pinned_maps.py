@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
+from errno import EINVAL, ENOENT
 from pathlib import Path
+from typing import Any
 
 from ...lang.diagnostics import Refused
 from .. import faults
-from ..kernel.handles import Map
+from ..kernel.handles import BpfError, Map
+
+
+def why_not(error: BpfError) -> str:
+    """Why a pin could not be opened, in words."""
+    if error.errno == ENOENT:
+        return "it has no pin"
+    return "something else is pinned there" if error.errno == EINVAL else error.reason
 
 
 class PinGone(Refused):
@@ -24,14 +34,31 @@ class PinnedMaps(dict[str, Map]):
         super().__init__()
         self.pipeline = pipeline
 
-    def open(self, directory: Path, owned: ExitStack) -> None:
-        """All that are pinned below a release's directory. Raises `PinGone`, BpfError."""
+    def open(
+        self, directory: Path, owned: ExitStack, objects: Mapping[str, Any] | None = None
+    ) -> None:
+        """All that are pinned below a release's directory. `objects`: of its `about`, see
+        soundness.py. Raises `PinGone`, BpfError."""
         try:
             paths = sorted((directory / "maps").iterdir())
         except OSError:
             raise PinGone(self.pipeline, "its maps have no pins") from None
         for path in paths:
-            self[path.name] = owned.enter_context(Map.open_pinned(path))
+            self.open_one(path, owned, objects)
+
+    def open_one(
+        self, path: Path, owned: ExitStack, objects: Mapping[str, Any] | None = None
+    ) -> None:
+        """One of them. Raises `PinGone` where something else is pinned there, BpfError."""
+        known = objects["pins"].get(f"maps/{path.name}") if objects is not None else None
+        try:
+            table = self[path.name] = owned.enter_context(Map.open_pinned(path))
+        except BpfError as error:
+            if error.errno == EINVAL:
+                raise PinGone(self.pipeline, f"the pin `{path.name}`: {why_not(error)}") from None
+            raise
+        if known not in (None, f"map {table.id}"):
+            raise PinGone(self.pipeline, f"the pin `{path.name}` has another map")
 
     def __missing__(self, name: str) -> Map:
         raise PinGone(self.pipeline, f"the map `{name}` has no pin")

@@ -289,9 +289,17 @@ def _damage(about: Any) -> str:
         "reports": isinstance(about.get("reports"), dict | None),
         "namespace": isinstance(about.get("namespace"), int),
         "incarnation": isinstance(about.get("incarnation"), str),
+        "objects": _is_record(about.get("objects", {"pins": {}, "stages": {}})),
     }
     wrong = [f"`{name}`" for name, fine in good.items() if not fine]
     return f"its {', '.join(wrong)} cannot be understood" if wrong else ""
+
+
+def _is_record(objects: Any) -> bool:
+    """See soundness.py."""
+    return isinstance(objects, dict) and all(
+        isinstance(objects.get(name), dict) for name in ("pins", "stages")
+    )
 
 
 def _is_port(port: Any) -> bool:
@@ -314,7 +322,8 @@ def remove_pinned(name: str) -> None:
         path.unlink(missing_ok=True)
     remove_directory(directory)
     with suppress(OSError):
-        ROOT.rmdir()
+        if ROOT.stat().st_uid == 0:  # another user may be unable to make it again
+            ROOT.rmdir()
 
 
 def need_bpffs() -> None:
@@ -350,5 +359,8 @@ def need_to_bind() -> None:
 
 def need_privilege() -> None:
     """Raises `Refused` where bpffs is closed to us."""
-    if os.geteuid() != 0 and not os.access(BPFFS, os.W_OK):
-        raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))
+    if os.geteuid() == 0 or any(os.access(each, os.W_OK | os.X_OK) for each in (ROOT, BPFFS)):
+        return
+    if permitted() >> NUMBERS["CAP_BPF"] & 1:
+        raise faults.refused(faults.no_place_for_pins(str(ROOT), os.geteuid()))
+    raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))

@@ -27,6 +27,7 @@ from prometheus_client.registry import Collector
 
 from ...lang.diagnostics import Refused
 from ..agent.tally import BOUNDS, Tallied
+from ..agent.waits import SLOW
 from ..card.reader import reader_of
 from ..intents.pushed import OUTCOMES
 from ..journal.posted import posted
@@ -261,6 +262,11 @@ def _requests(found: _Families, told: Tallied, of: dict[str, str]) -> None:
         labels = {**of, "step": step}
         found.histogram("request_seconds", help_, labels, made.counts, made.sum)
     found.counter("requests_refused", "Requests that were refused.", of, told.refused)
+    help_ = f"Requests that took {1000 * SLOW:g} ms and more."
+    found.counter("slow_requests", help_, of, told.slow)
+    help_ = "Seconds that these took, by what they waited for."
+    for cause, seconds in told.waits.items():
+        found.counter("slow_request_seconds", help_, {**of, "wait": cause}, seconds)
     help_ = "How often an agent took the pipeline over, since it was loaded or the host booted."
     found.counter("agent_starts", help_, of, told.starts)
     help_ = "When an agent did last, in seconds of the Unix epoch."

@@ -29,7 +29,7 @@ from ...compiler.requests.rules import Rule
 from .. import faults
 from ..agent.faults import overtaken
 from ..kernel.handles import BpfError, Map
-from ..loading.pinned_maps import PinnedMaps
+from ..loading.pinned_maps import PinGone, PinnedMaps
 from ..loading.ports import Wanted
 from ..loading.releases import about_id, pick, read_about, release_of, this_namespace
 from ..rules.bulk import rows
@@ -80,13 +80,16 @@ class Reader:
             folder = release_of(self.name, self.about["release"]) / "maps"
             try:
                 for path in list(folder.iterdir()):
-                    self._maps[path.name] = self._owned.enter_context(Map.open_pinned(path))
+                    self._maps.open_one(path, self._owned, self.about.get("objects"))
                 return
             except (BpfError, FileNotFoundError) as error:
                 self._owned.close()
                 self._maps.clear()
                 if error.errno != ENOENT or attempt == _ATTEMPTS - 1:
                     raise BpfError(f"open the maps in `{folder}`", error.errno or ENOENT) from None
+            except PinGone:
+                self._owned.close()
+                raise
 
     @property
     def in_force(self) -> bool:

@@ -423,6 +423,20 @@ class AcceptLossReply(_message.Message):
     left: _containers.RepeatedCompositeFieldContainer[Finding]
     def __init__(self, accepted: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., left: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ...) -> None: ...
 
+class RepairRequest(_message.Message):
+    __slots__ = ("pipeline",)
+    PIPELINE_FIELD_NUMBER: _ClassVar[int]
+    pipeline: str
+    def __init__(self, pipeline: _Optional[str] = ...) -> None: ...
+
+class RepairReply(_message.Message):
+    __slots__ = ("status", "restored")
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    RESTORED_FIELD_NUMBER: _ClassVar[int]
+    status: PipelineStatus
+    restored: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, status: _Optional[_Union[PipelineStatus, _Mapping]] = ..., restored: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class Certificate(_message.Message):
     __slots__ = ("name", "subject", "ends")
     NAME_FIELD_NUMBER: _ClassVar[int]

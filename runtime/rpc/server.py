@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -15,7 +14,7 @@ from grpc_reflection.v1alpha import reflection
 from ..agent import faults
 from ..faults import refused
 from ..identity_check import Endings, check_identity
-from ..listening import listen
+from ..listening import listen, remove_stale
 from .audit import Audit
 from .callers import Callers
 from .fair import Fair
@@ -49,8 +48,14 @@ SPARE, EACH = 192, 40
 class Server:
     """Listens from `start` to `stop`: at a Unix socket, and by TCP through the front (front/)."""
 
-    def __init__(self, service: Service, path: Path, limits: Limits = Limits()) -> None:  # noqa: B008
-        """`path`: the Unix socket, which only its owner may use. Raises `Refused`."""
+    def __init__(
+        self,
+        service: Service,
+        path: Path,
+        limits: Limits = Limits(),  # noqa: B008
+        mode: int = 0o600,
+    ) -> None:
+        """`path`: the Unix socket, `mode` its permissions. Raises `Refused`."""
         self._service = service
         self._audit = Audit()
         self._callers = Callers(path, self._audit)
@@ -65,7 +70,7 @@ class Server:
         for served, of in ((service, SERVICES), (self._health, [HEALTH]), (told, [REFLECTION])):
             self._server.add_generic_rpc_handlers(handlers(served, guard, of))
         self._sockets: list[Path] = []
-        self._listen(path)
+        self._listen(path, mode)
         self._revoked: Revoked | None = None
         self._ended = Event()
         self._watching = Thread(target=self._watch_revoked, name="revoked", daemon=True)
@@ -82,12 +87,12 @@ class Server:
         """At `HOST:PORT`, for anybody, who may do everything. Raises `Refused`."""
         self._callers.listen(listen(address), None)
 
-    def _listen(self, path: Path) -> None:
+    def _listen(self, path: Path, mode: int) -> None:
         address = f"unix:{path}"
         with suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _remove_stale(path)
-        before = os.umask(0o177)
+        remove_stale(path)
+        before = os.umask(0o777 & ~mode)
         try:
             self._server.add_insecure_port(address)
         except RuntimeError:
@@ -129,16 +134,3 @@ class Server:
         self._audit.close()
         for path in self._sockets:
             path.unlink(missing_ok=True)
-
-
-def _remove_stale(path: Path) -> None:
-    """Take away a socket at which nobody listens any more. Raises `Refused` if somebody does."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
-        except OSError:
-            return
-        else:
-            raise refused(faults.address_taken(f"unix:{path}", "another process listens there"))

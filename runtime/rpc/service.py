@@ -160,6 +160,10 @@ class Service(IntentMethods):
             rules=found.rules, attached=found.attached, gone=found.gone, revision=revision
         )
 
+    def Repair(self, request: pb.RepairRequest, context: Context) -> pb.RepairReply:
+        status, restored = self.agent.repair(request.pipeline, _until(context))
+        return pb.RepairReply(status=messages.status(status), restored=restored)
+
     def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
         store = self.agent.store
         with Netlink() as netlink:

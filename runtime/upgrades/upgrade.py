@@ -33,6 +33,7 @@ from ..loading.bundle import Bundle
 from ..loading.loader import Loaded, released_on_failure
 from ..loading.ports import Wanted
 from ..loading.releases import install, put_in_force, release_of, releases_of, write_about
+from ..loading.soundness import drop_foreign_links, recorded
 from ..looking.reader import Reader
 from ..rules.plans import Changes
 from ..rules.sums import before_of
@@ -127,6 +128,16 @@ def _refused(error: BpfError, running: Loaded) -> Refused:
     return runtime_faults.refused(runtime_faults.of_kernel(error, doing))
 
 
+def repair(running: Loaded, bundle: Bundle) -> Loaded:
+    """The same build beside the running one, which may have lost any of its pins, as `upgrade`; its
+    links lead to it wherever they led."""
+    drop_foreign_links(running)
+    upgraded = upgrade(running, weigh(running, bundle))
+    with suppress(_NotSwitched):  # it leads elsewhere still, which is found again
+        _switch(running.name, upgraded.about)
+    return upgraded
+
+
 # ---- the new release, before it is in force -------------------------------------------------
 
 
@@ -169,7 +180,8 @@ def _build(running: Loaded, weighed: Weighed) -> Loaded:
             upgraded.writer.try_apply(Changes(created=weighed.rules))
             upgraded.writer.settle()
         upgraded.read_book()
-        write_about(folder, about)
+        upgraded.about = recorded(about, folder, upgraded.manifest)
+        write_about(folder, upgraded.about)
         _carry(running.name, running.release, about)
     return upgraded
 
@@ -177,7 +189,7 @@ def _build(running: Loaded, weighed: Weighed) -> Loaded:
 def _about(running: Loaded, change: SchemaChange) -> dict[str, Any]:
     ports = [replace(port, role=change.roles[port.role]) for port in running.wanted]
     return {
-        **running.about,
+        **{name: said for name, said in running.about.items() if name != "objects"},
         "release": running.release + 1,
         "manifest": change.new.to_json(),
         "ports": [asdict(port) for port in ports],
@@ -290,5 +302,7 @@ def _switch(name: str, about: dict[str, Any]) -> None:
 
 def _carry(name: str, old: int, about: dict[str, Any]) -> None:
     """What release `old` counted so far, into the one that `about` is of."""
+    if not any(about["carried"].values()):
+        return
     with Reader(name, old) as source, Reader(name, about["release"]) as into:
         carry(source, into, **about["carried"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from helioc.compiler.requests.columned import (
     Imaged,
     columns_of,
     hash_of,
-    hashes_in,
     hashes_of,
     joined,
     within,
@@ -66,6 +66,21 @@ def test_numbers(steps: Steps) -> None:
         _same(made, model)
 
 
+def test_to_join_some_to_many_looks_at_none_of_those(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one by one: some became an entry each over the columns, and stayed that."""
+    count = 100 * columned.FEWEST
+    keys = np.arange(2, 2 + count, dtype=np.uint64)
+    many = joined(dict[int, int](), keys, keys.astype(np.uint32))
+    more = joined(many, keys[: columned.FEWEST] + np.uint64(count), keys[: columned.FEWEST])
+    assert isinstance(more, Columned) and not [*more.singles()]
+    images = Imaged({}, lambda i: (b"", i))
+    images.join(keys, 0)
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "isin", None)  # which takes as long as there are
+        assert within(more, np.array([1, 2, count + 2])).tolist() == [False, True, True]
+        assert images.near(keys[:3] - np.uint64(1), list).tolist() == [False, True, True]
+
+
 def test_few_are_kept_as_they_are_and_many_as_columns() -> None:
     few = joined({7: 1}, np.array([1, 2]), np.array([3, 4]))
     assert few == {7: 1, 1: 3, 2: 4} and type(few) is dict
@@ -96,6 +111,7 @@ def test_images(prime: int, steps: Steps) -> None:
         patch.setattr(columned, "PRIME", prime)
         begun: dict[bytes, columned.Handle] = dict(zip(_images([3]), [70], strict=True))
         made, model = Imaged(begun, lambda i: (rules[i], 1000 + i)), dict(begun)
+        was: set[bytes] = set()  # of these a mark that they are gone may be left
         for count, (what, said) in enumerate(steps):
             if isinstance(said, list):
                 fresh = [image for image in _images(said) if image not in model]
@@ -107,9 +123,15 @@ def test_images(prime: int, steps: Steps) -> None:
             if what == "set":
                 made[image] = model[image] = count
             else:
+                was |= {image} & model.keys()
                 assert made.pop(image, -1) == model.pop(image, -1)
             assert made == model and len(made) == len(model) and sorted(made) == sorted(model)
-            assert {hash_of(image) for image in model} <= set(hashes_in(made).tolist())
+            asked = _images([*range(14), 1 << 31, (1 << 48) - 1])
+            for some in (asked, asked[:1], [image for image in asked if image in model]):
+                near = columned.near(made, _hashes(some), partial(list, some)).tolist()
+                assert all(near[i] for i, image in enumerate(some) if image in model)
+                if prime > 5:
+                    assert not any(near[i] for i, x in enumerate(some) if x not in was | {*model})
             for other in _images(range(14)):
                 assert (other in made, made.get(other)) == (other in model, model.get(other))
 

@@ -64,7 +64,8 @@ def made(manifest: Manifest, number: int) -> Sample:
         Posted("OVERLAY", "GRE-1", Quality("dead", 0.5, 0.02, 0.001, 10, 5)),
         Posted("OVERLAY", "GRE-2", Quality("dead", 1.0, 0.0, 0.0, 10, 0)),
     ]
-    tally = Tallied(3, 1e9, 2, Histogram(0.5, (4, 0, 1, *[0] * 12)), Histogram(0.0, (0,) * 15))
+    force, answer = Histogram(0.5, (4, 0, 1, *[0] * 12)), Histogram(0.0, (0,) * 15)
+    tally = Tallied(3, 1e9, 2, force, answer, 1, {"disk": 0.4, "turn": 0.1})
     return Sample(
         1.0, "gateway", "d1", (3 << 16) + 2, events, kinds, states, ports, overlays, tally
     )
@@ -137,6 +138,8 @@ def test_values(manifest: Manifest) -> None:
     }
     assert list(in_force.values()) == [4, 4, 5, 5, 5]
     assert value("request_seconds_sum", step="force") == 0.5
+    assert value("slow_requests_total") == 1
+    assert value("slow_request_seconds_total", wait="turn") == 0.1
     assert value("requests_refused_total") == 2 and value("agent_starts_total") == 3
 
 

@@ -1,0 +1,118 @@
+"""How long an acknowledged request waits, beside a bare loop of append and fdatasync on that disk.
+
+The agent as it is started by hand: acknowledge after the disk, both CPUs, no priority. In each
+round the loop and each kind of client take turns, so that all of them meet the same disk.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from agent import Edge, Run, Times, ask, build_client, edge, updates
+from helioc.compiler.phases import Bundle
+from helioc.runtime.journal.heads import HEADS
+
+#: Bytes of a record of one rule's update (docs/journal.md), and of a header.
+RECORD, HEAD = 64, 64
+PACE = 2000  # microseconds
+DEPTH = 256
+FLOOR = "append and fdatasync"
+CLIENTS = (
+    Run("stream", PACE, "after"), Run("stream", 0, "after"),
+    Run("unary", PACE, "after"), Run("unary", 0, "after"),
+)  # fmt: skip
+
+
+def floor(directory: Path, count: int, pace: int) -> list[float]:
+    """Milliseconds of each: a header and a record are written, and brought to the disk."""
+    found = []
+    descriptor = os.open(directory / "floor", os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.posix_fallocate(descriptor, 0, HEADS + count * RECORD)
+        os.fsync(descriptor)
+        due = time.monotonic()
+        for i in range(count):
+            if pace:
+                due += pace / 1e6
+                time.sleep(max(0.0, due - time.monotonic()))
+            begun = time.perf_counter()
+            os.pwrite(descriptor, b"r" * RECORD, HEADS + i * RECORD)
+            os.pwrite(descriptor, b"h" * HEAD, i % 2 * (HEADS // 2))
+            os.fdatasync(descriptor)
+            found.append((time.perf_counter() - begun) * 1000)
+    finally:
+        os.close(descriptor)
+        os.unlink(directory / "floor")
+    return found
+
+
+@contextmanager
+def writer(directory: Path) -> Iterator[None]:
+    """A process that writes a MiB at a time to that disk and has it synced."""
+    words = [
+        "dd",
+        "if=/dev/zero",
+        f"of={directory / 'other'}",
+        "bs=1M",
+        "count=4096",
+        "oflag=dsync",
+    ]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def rows(bundle: Bundle, count: int, rounds: int) -> Iterator[tuple[str, str, Times]]:
+    with tempfile.TemporaryDirectory() as out, edge(bundle, "after", (), first=()) as made:
+        program = build_client(Path(out))
+        for beside in ("quiet", "another writes"):
+            found: dict[str, list[float]] = {}
+            for _ in range(rounds):
+                if beside == "quiet":
+                    _round(made, program, count, found)
+                else:
+                    with writer(made.directory):
+                        _round(made, program, count, found)
+            for name, values in found.items():
+                yield beside, name, Times(values)
+
+
+def _round(made: Edge, program: Path, count: int, found: dict[str, list[float]]) -> None:
+    for pace in (PACE, 0):
+        name = f"{FLOOR}, {'one per 2 ms' if pace else 'back to back'}"
+        found.setdefault(name, []).extend(floor(made.directory, count, pace))
+    for run in CLIENTS:
+        asked = ask(made, program, run, updates(made, count))
+        found.setdefault(run.name, []).extend(ns / 1e6 for ns, _ in asked)
+
+
+def pipelined(bundle: Bundle, count: int) -> float:
+    """Requests a second of one stream, acknowledged after the disk."""
+    with tempfile.TemporaryDirectory() as out, edge(bundle, "after", (), first=()) as made:
+        program = build_client(Path(out))
+        run = Run("stream", 0, "after")
+        ask(made, program, run, updates(made, 2000), depth=DEPTH)
+        found = ask(made, program, run, updates(made, count), depth=DEPTH)
+        begun = found[0][1] - found[0][0]
+        return count / (found[-1][1] - begun) * 1e9
+
+
+def print_rows(bundle: Bundle, count: int, rounds: int, say: Callable[[str], None]) -> None:
+    columns = ("p50", "p90", "p99", "max", "mean")
+    say(f"{'ms':16}{'':40}" + "".join(f"{c:>9}" for c in columns))
+    for beside, name, times in rows(bundle, count, rounds):
+        say(f"{beside:16}{name:40}" + "".join(f"{times.row[c]:9.3f}" for c in columns))
+    say(f"one stream, {DEPTH} not answered: {pipelined(bundle, 20_000):,.0f} requests a second")
+
+
+if __name__ == "__main__":
+    sys.exit("see run.py")

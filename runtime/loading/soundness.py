@@ -1,0 +1,148 @@
+"""Whether what is pinned of a pipeline is what was loaded.
+
+A release's `about` has kind and id of each kernel object below its folder, and the programs of its
+stages. The kernel does not give an id again before the next 2³¹, so that an object that somebody
+put in the place of another is found whatever it looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...compiler.manifest import Manifest
+from ...lang.diagnostics import Refused
+from ..kernel.handles import BpfError, Link, Map
+from ..kernel.pins import identity
+from .attach import link_of
+from .pinned_maps import PinGone, why_not
+from .releases import ROOT, read_about, release_of
+
+if TYPE_CHECKING:
+    from .pinned import Pinned
+
+#: The `about` and what traces leave come and go.
+_PASSING = ("about", "trace")
+
+
+def recorded(about: dict[str, Any], folder: Path, manifest: Manifest) -> dict[str, Any]:
+    """`about` with what is pinned in a release's folder. Raises BpfError."""
+    pins = {name: identity(folder / name) for name in _names(folder)}
+    return {**about, "objects": {"pins": pins, "stages": _stages(folder, manifest)}}
+
+
+def _names(folder: Path) -> Iterator[str]:
+    yield from (each.name for each in sorted(folder.iterdir())
+                if each.name not in (*_PASSING, "maps"))  # fmt: skip
+    yield from (f"maps/{each.name}" for each in sorted((folder / "maps").iterdir()))
+
+
+def _stages(folder: Path, manifest: Manifest) -> dict[str, dict[str, int]]:
+    """The programs' ids by PROG_ARRAY and slot. Raises BpfError."""
+    found: dict[str, dict[str, int]] = {}
+    for program in manifest.programs:
+        if program.slot is not None and manifest.target == "host":
+            name = f"{program.role}_stages"
+            with Map.open_pinned(folder / name) as table:
+                octets = table.lookup(program.slot.to_bytes(4, "little")) or b""
+            found.setdefault(name, {})[str(program.slot)] = int.from_bytes(octets, "little")
+    return found
+
+
+def wrong(loaded: Pinned) -> list[str]:
+    """What is missing, foreign or changed of a release that is open, in words; but for its links.
+    Nothing is known of one that an older Helio loaded."""
+    objects = loaded.about.get("objects")
+    if objects is None:
+        return []
+    found = [*_about_wrong(loaded)]
+    for name, known in objects["pins"].items():
+        if why := _pin_wrong(loaded.directory / name, known):
+            found.append(f"{name}: {why}")
+    return found + _stages_wrong(loaded, objects["stages"])
+
+
+def _about_wrong(loaded: Pinned) -> Iterator[str]:
+    own = release_of(loaded.name, loaded.release) / "about"
+    try:
+        if identity(ROOT / loaded.name / "about") == identity(own):
+            there = read_about(loaded.name)
+            if there["incarnation"] == loaded.about["incarnation"]:
+                return
+        yield "about: it is of another pipeline"
+    except BpfError as error:
+        yield f"about: {why_not(error)}"
+    except Refused:
+        yield "about: it cannot be read"
+
+
+def _pin_wrong(path: Path, known: str) -> str:
+    try:
+        return "" if identity(path) == known else "something else is pinned there"
+    except BpfError as error:
+        return why_not(error)
+
+
+def _stages_wrong(loaded: Pinned, known: dict[str, dict[str, int]]) -> list[str]:
+    with suppress(BpfError):  # said of its pin
+        now = _stages(loaded.directory, loaded.manifest)
+        return [
+            f"{name}: its program {slot} is {'gone' if not now[name][slot] else 'another one'}"
+            for name, slots in known.items()
+            for slot, program in slots.items() if now[name][slot] != program
+        ]  # fmt: skip
+    return []
+
+
+def links_wrong(loaded: Pinned) -> list[str]:
+    """The same of the links of ports whose interface is there."""
+    found = []
+    for port in loaded.ports:
+        if why := _link_wrong(loaded, port.number, port.ifindex, port.role):
+            found.append(f"link_{port.number} (port {port.name}): {why}")
+    return found
+
+
+def _link_wrong(loaded: Pinned, number: int, ifindex: int, role: int) -> str:
+    try:
+        with Link.open_pinned(link_of(loaded.name, number)) as link:
+            about = link.info()
+    except BpfError as error:
+        return why_not(error)
+    if about.ifindex not in (0, ifindex):  # 0: its interface went, and a new one has its name
+        return "something else is pinned there"
+    entry = f"entry_{loaded.manifest.roles[role]}"
+    known = (loaded.about.get("objects") or {"pins": {}})["pins"].get(entry)
+    traced = (loaded.directory / "trace").exists()
+    if about.ifindex and known not in (None, f"prog {about.program_id}") and not traced:
+        return "it leads to another program"
+    return ""
+
+
+def about_damaged(name: str) -> Refused | None:
+    """Why nobody knows what is loaded by this name; None where it is known, or nothing is."""
+    try:
+        if (ROOT / name / "about").exists():
+            read_about(name)
+    except Refused as error:
+        return error
+    except BpfError as error:
+        return PinGone(name, f"the pin `about`: {why_not(error)}")
+    return None
+
+
+def drop_foreign_links(loaded: Pinned) -> None:
+    """Remove pins of links that are none of ours: an upgrade would lead them to our programs."""
+    for port in loaded.wanted:
+        path = link_of(loaded.name, port.number)
+        here = next((p.ifindex for p in loaded.ports if p.number == port.number), 0)
+        try:
+            with Link.open_pinned(path) as link:
+                foreign = link.info().ifindex not in (0, here)
+        except BpfError:
+            foreign = True
+        if foreign:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)

@@ -1,0 +1,29 @@
+"""What processes may do: their capabilities."""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+
+from helioc.runtime.agent.privileges import NUMBERS
+
+SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+
+
+def mask(*names: str) -> int:
+    return reduce(int.__or__, (1 << NUMBERS[name] for name in names), 0)
+
+
+def threads(pid: int) -> set[tuple[int, ...]]:
+    """Inheritable, permitted, effective, bounding and ambient capabilities of its threads, and
+    whether programs that they start can get more."""
+    found = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        said = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+        found.add((*(int(said[name], 16) for name in SETS), int(said["NoNewPrivs"])))
+    return found
+
+
+def children(pid: int) -> list[int]:
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(word) for text in texts for word in text.split()]
