@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from ..lang.command import run
-from .commands import certificates, intents, loading, looking, repair, rules
+from .commands import backup, certificates, intents, loading, looking, repair, rules
 from .commands.saying import PATH
 
 
@@ -44,7 +44,7 @@ def cli(context: click.Context, name: str, agent: str, identity: Path | None, lo
     context.obj = Target(name, agent, local, identity)
 
 
-for room in (loading, rules, looking, intents, certificates, repair):
+for room in (loading, rules, looking, intents, certificates, repair, backup):
     for command in room.COMMANDS:
         cli.add_command(command)
 

@@ -338,6 +338,22 @@ class Client:
         reply: pb.RepairReply = self._call("Repair", pb.RepairRequest(pipeline=self.pipeline))
         return reply
 
+    def backup(self) -> Iterator[bytes]:
+        """Everything that the agent keeps, piece by piece (docs/backup.md)."""
+        for part in self._parts("Backup", pb.BackupRequest()):
+            yield part.content
+
+    def restore(self, parts: Iterable[bytes], replace_all: bool = False) -> pb.RestoreReply:
+        """Have the agent take over a backup."""
+        sent = (pb.RestorePart(replace=replace_all and not number, content=part)
+                for number, part in enumerate(parts))  # fmt: skip
+        try:
+            reply: pb.RestoreReply = self._calls["Restore"](sent)  # it takes as long as it takes
+        except grpc.RpcError as error:
+            raise self._rejected(error) from None
+        self._schema = None
+        return reply
+
     def refresh(self) -> pb.RefreshReply:
         reply: pb.RefreshReply = self._call("Refresh", pb.RefreshRequest(pipeline=self.pipeline))
         return reply

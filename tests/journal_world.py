@@ -8,9 +8,9 @@ from pathlib import Path
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.journal.heads import Head
 from helioc.runtime.journal.journal import Journal
-from helioc.runtime.journal.log import Log, Mark, open_new
+from helioc.runtime.journal.log import Log, Mark, log_name, open_new
 from helioc.runtime.journal.records import IES, Entry
-from helioc.runtime.journal.recovery import Written, log_name, read_logs
+from helioc.runtime.journal.recovery import Written, read_logs
 from helioc.runtime.journal.state import Build, Item, State
 from helioc.runtime.journal.store import Store
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -25,6 +25,7 @@ from ..intents.keeper import Keeper
 from ..intents.kept import Kept as KeptIntents
 from ..intents.push_settings import Push
 from ..journal import faults as store_faults
+from ..journal.backup import Received, Taken
 from ..journal.journal import Journal, build_of
 from ..journal.posted import post
 from ..journal.state import Item, Loss
@@ -292,6 +293,67 @@ class Agent:
             self._findings.pop(name, None)
         self.intents.forget(name)
         return name
+
+    # ---- backups ----------------------------------------------------------------------------
+
+    @contextmanager
+    def backup(self) -> Iterator[Taken]:
+        """Everything that is kept: each pipeline as it is at one moment, while requests go on."""
+        store = self._need_store()
+        with self.intents.still() as intents, self._changing:
+            lost = [item.name for item in store.pipelines() if item.name not in self._owners]
+            if lost:
+                why, help_ = f"`{lost[0]}` could not be restored", "see `helioctl status`"
+                raise refused(store_faults.no_backup(why, help_))
+            for owner in self.owners():
+                owner.settle_journal()
+            left_out = [owner.name for owner in self.owners() if owner.journal is None]
+            taken = store.take(intents, left_out)
+        with taken:
+            yield taken
+
+    @contextmanager
+    def receiving(self, parts: Iterable[bytes]) -> Iterator[Received]:
+        """A backup that comes in, once all of it is there and sound."""
+        with self._need_store().receiving() as directory:
+            yield Received(parts, directory)
+
+    def restore_backup(self, received: Received, replace_all: bool = False) -> None:
+        """Pipelines and intents of a backup, where there are none or in the place of all. One that
+        cannot be loaded is kept, and its status says why, as after a reboot."""
+        store = self._need_store()
+        with self.intents.still(), self._changing:
+            intents = len(self.intents.told())
+            there = {*self._owners, *(item.name for item in store.pipelines())}
+            if (there or intents) and not replace_all:
+                raise refused(store_faults.not_empty(there, intents))
+            for name in sorted({*self._owners, *loaded_names(this_namespace())}):
+                # The journal has it still, for who is killed here.
+                if (owner := self._owners.pop(name, None)) is not None:
+                    owner.unload()
+                else:
+                    unload(name)
+            self._findings.clear()
+            try:
+                store.restore(received)
+            finally:
+                for item in store.pipelines():
+                    self._restore_or_say(item)
+            self.intents.replace(KeptIntents(store))
+        post(len(self.losses))
+
+    def _restore_or_say(self, item: Item) -> None:
+        try:
+            self._restore(item)
+        except Exception as error:
+            found = [store_faults.not_restored(item.name), *diagnosed(error, "heliod")]
+            self._findings[item.name] = found
+
+    def _need_store(self) -> Store:
+        if self.store is None:
+            help_ = "start `heliod` with `--state DIRECTORY`"
+            raise refused(store_faults.no_backup("the agent keeps no journal", help_))
+        return self.store
 
     # ---- looking ----------------------------------------------------------------------------
 

@@ -64,6 +64,19 @@ class Keeper:
         if self._thread.is_alive():
             self._thread.join()
 
+    @contextmanager
+    def still(self) -> Iterator[bytes]:
+        """No intent begins, ends or comes. What a backup has of them."""
+        with self._changed:
+            yield self._kept.content()
+
+    def replace(self, kept: Kept) -> None:
+        """Others in the place of all that there are."""
+        with self._changed:
+            self._kept, self._later = kept, {}
+            self._intents = {(i.pipeline, i.id): i for i in kept.all()}
+            self._changed.notify_all()
+
     # ---- asking -----------------------------------------------------------------------------
 
     def apply(self, source: Source, pipeline: str) -> Intent:

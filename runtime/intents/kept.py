@@ -60,6 +60,11 @@ class Kept:
         texts = self._ledger.texts if self._ledger is not None else {}
         return [_intent(serial, text) for serial, text in sorted(texts.items())]
 
+    def content(self) -> bytes:
+        """What a backup has of it."""
+        ledger = self._ledger
+        return ledger.content() if ledger is not None else b'{"last": 0, "texts": {}}'
+
     def add(self, intent: Intent) -> Intent:
         """In the place of another of its name; returned with its serial."""
         name, added = (intent.pipeline, intent.id), replace(intent, serial=self._serial + 1)

@@ -127,12 +127,57 @@ def not_kept_yet(name: str) -> Diagnostic:
     return Diagnostic("H0788", title, (), help_)
 
 
+def damaged_backup(at: int, until: int, what: str, why: str) -> Diagnostic:
+    place = f"bytes {at:,} to {until:,}" if until else f"byte {at:,}"
+    return Diagnostic("H0860", f"the backup is damaged at {place}, in {what}: {why}", (),
+                      "nothing was restored; take another copy of the file")  # fmt: skip
+
+
+def not_empty(names: Collection[str], intents: int) -> Diagnostic:
+    there = ", ".join(f"`{name}`" for name in sorted(names)) or f"{intents} intents"
+    return Diagnostic("H0861", f"the agent is not empty: it has {there}", (),
+                      "nothing was restored; `--replace` unloads all of it and restores the backup "
+                      "in its place")  # fmt: skip
+
+
+def no_backup(why: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0862", f"a backup cannot be taken: {why}", (), help_)
+
+
+def left_out(names: Collection[str]) -> Diagnostic:
+    some = ", ".join(f"`{name}`" for name in names)
+    return Diagnostic("H0863", f"the backup does not have {some}: loaded without the agent", (),
+                      "the agent does not have its bundle: `unload` it and `load` it by the agent",
+                      "warning")  # fmt: skip
+
+
 JOURNAL: dict[str, Explanation] = {
     "H0797": Explanation(
         "a state directory that others can write",
         "Who can write the directory of `--state` decides which rules an agent restores. The agent "
         "does not start on one that is another user's, and takes the permission to write its own "
         "from everybody else.",
+    ),
+    "H0860": Explanation(
+        "a damaged backup",
+        "The file is not what `helioctl backup` wrote: its list and each of its files have a "
+        "checksum (BLAKE2b-128), and the message says which does not fit, and where it is. Nothing "
+        "of such a backup is restored, whatever else is sound in it.",
+    ),
+    "H0861": Explanation(
+        "a restore into an agent that is not empty",
+        "`helioctl restore` puts pipelines, rules, answers to idempotency keys and intents of a "
+        "backup into an agent that has none. With `--replace` what there is goes, as a whole.",
+    ),
+    "H0862": Explanation(
+        "a backup that would not be whole",
+        "The agent could not restore one of its pipelines, or keeps no journal: a backup would "
+        "lack what was acknowledged.",
+    ),
+    "H0863": Explanation(
+        "a pipeline that is not in the backup",
+        "It was loaded or upgraded by `helioctl --local`, so that the agent has its rules, but not "
+        "its bundle (H0784).",
     ),
     "H0780": Explanation(
         "the journal cannot be written",

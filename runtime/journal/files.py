@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple, NoReturn
 from ..faults import refused
 from . import faults
 
-_DIGEST = 16
+DIGEST_SIZE = 16
 #: A file that is being written, and whatever is left of one.
 UNFINISHED = "new~"
 
@@ -30,7 +30,7 @@ class Unsound(Exception):
 
 
 def digest_of(content: bytes) -> str:
-    return blake2b(content, digest_size=_DIGEST).hexdigest()
+    return blake2b(content, digest_size=DIGEST_SIZE).hexdigest()
 
 
 def read_sound(directory: Path, mark: Mark) -> bytes:
@@ -55,7 +55,7 @@ def read(path: Path) -> bytes:
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> Mark:
     """Its name is on the disk with the next `write_twice`. Raises `Refused`."""
-    digest, size, new = blake2b(digest_size=_DIGEST), 0, path.with_name(UNFINISHED)
+    digest, size, new = blake2b(digest_size=DIGEST_SIZE), 0, path.with_name(UNFINISHED)
     try:
         with _opened(new) as file:
             for part in parts:

@@ -24,10 +24,8 @@ from tempfile import TemporaryDirectory
 from ..places import RUN
 from . import state
 from .files import Unsound, digest_of, read, write_whole
-from .heads import Head
-from .log import Log, Mark, open_new
+from .log import Mark, begin
 from .records import IES, Entry, decode, encode
-from .recovery import log_name
 from .state import INTENTS, Bundled, Item, Loss, write_build
 
 _DATABASE = "journal.db"
@@ -164,10 +162,7 @@ class _Made:
 
     def _log(self, pipeline: int, revision: int, entries: list[Entry]) -> Mark:
         directory = bytes.fromhex(self.state.directory)
-        path = self.directory / log_name(pipeline, 1)
-        log = Log(path, Head(directory, pipeline, 0), Mark(0, revision))
-        with closing(log):
-            log.turn_over(path, open_new(path, (directory, pipeline, 1)), revision)
+        with closing(begin(self.directory, (directory, pipeline, 1), revision)) as log:
             for entry in entries:
                 log.append(entry)
             log.durable()

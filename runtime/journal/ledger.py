@@ -52,6 +52,10 @@ class Ledger:
         self._revision += 1
         self._change(change)
 
+    def content(self) -> bytes:
+        """As a snapshot has it."""
+        return json.dumps({"last": self.last, "texts": self.texts}).encode()
+
     def _change(self, texts: Mapping[str, str | None]) -> None:
         for said, text in texts.items():
             number = int(said)
@@ -67,7 +71,6 @@ class Ledger:
         self.last = about["last"]
 
     def _fold(self) -> None:
-        content = json.dumps({"last": self.last, "texts": self.texts}).encode()
         with self._journal.open_next() as descriptor:
-            made = self._journal.turn_over(descriptor, self._revision, [content], "")
+            made = self._journal.turn_over(descriptor, self._revision, [self.content()], "")
         self._journal.fold(made)

@@ -213,6 +213,18 @@ class Log:
             raise refused(faults.not_durable(str(self.path), failed))
 
 
+def begin(directory: Path, whose: tuple[bytes, int, int], revision: int) -> Log:
+    """A log whose file is new, and begins behind this revision. Raises `Refused`."""
+    path, (of, pipeline, number) = directory / log_name(*whose[1:]), whose
+    log = Log(path, Head(of, pipeline, number - 1), Mark(0, revision))
+    log.turn_over(path, open_new(path, whose), revision)
+    return log
+
+
+def log_name(pipeline: int, number: int) -> str:
+    return f"requests-{pipeline}-{number}"
+
+
 def open_new(path: Path, whose: tuple[bytes, int, int]) -> int:
     """A new file for `turn_over`, of which its directory knows. Raises `Refused`."""
     descriptor = -1

@@ -15,7 +15,7 @@ from pathlib import Path
 from . import heads, state
 from .files import Unsound, read, read_sound
 from .heads import HEADS, NOT_BEGUN, Head
-from .log import Mark
+from .log import Mark, log_name
 from .records import Entry, decode
 from .state import Item, Loss, State, What
 
@@ -89,10 +89,6 @@ def spoken_of(name: str, said: State) -> bool:
 def _pipeline(name: str) -> int:
     match = OURS.fullmatch(name)
     return int(match[2]) if match is not None and match[2] else -1
-
-
-def log_name(pipeline: int, number: int) -> str:
-    return f"requests-{pipeline}-{number}"
 
 
 def _recover(directory: Path, found: Found, item: Item, files: set[str]) -> None:

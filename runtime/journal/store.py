@@ -6,32 +6,39 @@ the process is killed. Many requests share the waiting for the disk.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import shutil
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Literal
 
 from ...lang.diagnostics import Diagnostic, Refused
 from ..faults import refused
 from . import faults, format1
+from .backup import Pipeline, Received, Taken
 from .files import Mark as File
 from .files import Unsound, read_sound, why, write_whole
 from .heads import Head
 from .hold import hold, keep_private
-from .log import Mark
+from .log import Mark, begin, log_name
 from .records import Entry, decode, encode
-from .recovery import OURS, Found, Written, log_name, read_logs, recover, spoken_of
+from .recovery import OURS, Found, Written, read_logs, recover, spoken_of
 from .state import INTENTS, Build, Bundled, Item, Loss, State, read_build, write_build
 
 Acknowledge = Literal["before", "after"]
 #: Files of answers of a pipeline.
 _MOST_FILES = 8
+#: Directories of backups that are being received.
+_RECEIVED = "restore~"
 _log = logging.getLogger("heliod.journal")
 
 
@@ -64,6 +71,8 @@ class Store:
         #: What is to be closed with it.
         self.owned = ExitStack()
         try:
+            for left in directory.glob(f"{_RECEIVED}*"):  # by who was killed
+                shutil.rmtree(left, ignore_errors=True)
             said = keep_private(directory)
             self._take(self._recover())
             if said is not None:
@@ -325,6 +334,80 @@ class Store:
             of, files = of + sum(each for _, each in files), []
         path = self.directory / f"answers-{item.id}-{number}"
         return (*files, (write_whole(path, content), of))
+
+    # ---- backups ----------------------------------------------------------------------------
+
+    def take(self, intents: bytes, left_out: Sequence[str]) -> Taken:
+        """A backup of what the list has. Close it."""
+        with self._changing:
+            now, release = time.time(), version("helioc")
+            return Taken(self.directory, self.pipelines(), intents, release, now, tuple(left_out))
+
+    @contextmanager
+    def receiving(self) -> Iterator[Path]:
+        """A directory for the files of a backup."""
+        try:
+            path = Path(mkdtemp(prefix=_RECEIVED, dir=self.directory))
+        except OSError as error:
+            raise refused(faults.cannot_write(str(self.directory), why(error))) from None
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def restore(self, received: Received) -> None:
+        """What a backup has, in the place of all that there is."""
+        with self._changing:
+            state, found = self._state, self._found
+            items = [self._received(received, each, state.next + number)
+                     for number, each in enumerate(received.contents.pipelines)]  # fmt: skip
+            if received.contents.intents is not None:
+                items.append(self._received_intents(received, received.contents.intents))
+            fresh = replace(
+                state, items={each.id: each for each in items}, losses=(),
+                next=state.next + len(received.contents.pipelines),
+            )  # fmt: skip
+            self._found = {}
+            try:
+                self._save(fresh)
+            except BaseException:
+                self._found = found
+                raise
+
+    def _received(self, received: Received, each: Pipeline, number: int) -> Item:
+        build = self._moved(received, each.build, f"build-{number}-1")
+        snapshot = self._moved(received, each.snapshot, f"snapshot-{number}-1")
+        answers = tuple(
+            (self._moved(received, mark, f"answers-{number}-{at}"), count)
+            for at, (mark, count) in enumerate(each.answers, 1)
+        )
+        self._begin_log(number, 1, each.revision)
+        return Item(
+            number, each.name, False, Bundled(each.program, build), None, each.config,
+            each.revision, snapshot, 1, 0, each.revision, answers,
+        )  # fmt: skip
+
+    def _received_intents(self, received: Received, mark: File) -> Item:
+        last = int(json.loads(received.content(mark))["last"])
+        number = max((each.number for each in [self.intents()] if each is not None), default=0) + 1
+        snapshot = self._moved(received, mark, f"snapshot-{INTENTS}-{number}")
+        self._begin_log(INTENTS, number, last)
+        return Item(
+            INTENTS, "", False, revision=last, snapshot=snapshot, number=number, last=last
+        )  # fmt: skip
+
+    def _moved(self, received: Received, mark: File, name: str) -> File:
+        try:
+            received.path(mark).rename(self.directory / name)
+        except OSError as error:
+            path = str(self.directory / name)
+            raise refused(faults.cannot_write(path, why(error))) from None
+        return mark._replace(name=name)
+
+    def _begin_log(self, pipeline: int, number: int, revision: int) -> None:
+        whose = bytes.fromhex(self._state.directory), pipeline, number
+        with closing(begin(self.directory, whose, revision)) as log:
+            log.durable()
 
     def confirm(self, pipeline: int, number: int, mark: Mark) -> bool:
         """Note how long a log is that is on the disk. Returns whether it is the list's."""

@@ -437,6 +437,32 @@ class RepairReply(_message.Message):
     restored: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, status: _Optional[_Union[PipelineStatus, _Mapping]] = ..., restored: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class BackupRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class BackupPart(_message.Message):
+    __slots__ = ("content",)
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    content: bytes
+    def __init__(self, content: _Optional[bytes] = ...) -> None: ...
+
+class RestorePart(_message.Message):
+    __slots__ = ("replace", "content")
+    REPLACE_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    replace: bool
+    content: bytes
+    def __init__(self, replace: _Optional[bool] = ..., content: _Optional[bytes] = ...) -> None: ...
+
+class RestoreReply(_message.Message):
+    __slots__ = ("pipelines", "intents")
+    PIPELINES_FIELD_NUMBER: _ClassVar[int]
+    INTENTS_FIELD_NUMBER: _ClassVar[int]
+    pipelines: _containers.RepeatedCompositeFieldContainer[PipelineStatus]
+    intents: int
+    def __init__(self, pipelines: _Optional[_Iterable[_Union[PipelineStatus, _Mapping]]] = ..., intents: _Optional[int] = ...) -> None: ...
+
 class Certificate(_message.Message):
     __slots__ = ("name", "subject", "ends")
     NAME_FIELD_NUMBER: _ClassVar[int]

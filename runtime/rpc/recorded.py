@@ -81,6 +81,7 @@ class Call:
     ) -> None:
         self._audit, self._name, self._changing = audit, name, changing
         self._in_parts = described.client_streaming and not described.server_streaming
+        self._streams = described.client_streaming
         self._begun = time.monotonic()
         self._waiting: deque[_Request] = deque()
         self._over = False
@@ -103,6 +104,10 @@ class Call:
         """Each of the requests has one of these, in their order."""
         if not self._changing:
             yield from replies
+            return
+        if not self._streams:  # one request, whatever its answer consists of
+            yield from replies
+            self.answered(None)
             return
         for reply in replies:
             yield self.answered(reply)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from typing import Any
 
 import grpc
@@ -163,6 +164,22 @@ class Service(IntentMethods):
     def Repair(self, request: pb.RepairRequest, context: Context) -> pb.RepairReply:
         status, restored = self.agent.repair(request.pipeline, _until(context))
         return pb.RepairReply(status=messages.status(status), restored=restored)
+
+    def Backup(self, request: pb.BackupRequest, context: Context) -> Iterator[pb.BackupPart]:
+        with self.agent.backup() as taken:
+            for part in taken.parts():
+                yield pb.BackupPart(content=part)
+
+    def Restore(self, parts: Iterable[pb.RestorePart], context: Context) -> pb.RestoreReply:
+        parts = iter(parts)
+        first = next(parts, pb.RestorePart())
+        content = (part.content for part in chain([first], parts))
+        with self.agent.receiving(content) as received:
+            need_client(context)
+            self.agent.restore_backup(received, first.replace)
+        self.losses_changed()
+        found = [messages.status(each) for each in self.agent.status()]
+        return pb.RestoreReply(pipelines=found, intents=len(self.agent.intents.told()))
 
     def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
         store = self.agent.store

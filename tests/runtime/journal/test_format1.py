@@ -74,7 +74,7 @@ def test_a_kill_while_it_is_taken_over_costs_nothing(
             return whole(*arguments)
 
         with monkeypatch.context() as patched:
-            for name in ("write_whole", "open_new", "write_build"):
+            for name in ("write_whole", "begin", "write_build"):
                 patched.setattr(format1, name, partial(step, getattr(format1, name)))
             try:
                 Store(old).close()

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.journal.heads import HEADS, Head
-from helioc.runtime.journal.log import Log, Mark, open_new
+from helioc.runtime.journal.log import Log, Mark, log_name, open_new
 from helioc.runtime.journal.records import IES, NOTE, PACKED, Entry, encode
-from helioc.runtime.journal.recovery import Written, log_name
+from helioc.runtime.journal.recovery import Written
 from journal_world import WHOSE, again, entries, new_log, read
 
 

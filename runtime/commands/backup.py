@@ -1,0 +1,56 @@
+"""Backups of what an agent keeps: the commands `backup` and `restore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .saying import PATH, complain
+
+if TYPE_CHECKING:
+    from ..control import Target
+
+
+@click.command()
+@click.argument("file", type=PATH)
+@click.pass_obj
+def backup(target: Target, file: Path) -> None:
+    """Write everything that the agent keeps to FILE, which only its owner may read: pipelines,
+    rules, revisions, idempotency keys, intents. Requests go on meanwhile (docs/backup.md)."""
+    from ..journal.backup import copy
+    from ..journal.faults import left_out
+
+    with target.need_agent() as agent:
+        contents = copy(agent.backup(), file)
+    if contents.left_out:
+        complain([left_out(contents.left_out)])
+    names = ", ".join(f"{each.name} (revision {each.revision:,})" for each in contents.pipelines)
+    click.echo(f"backed up {names or 'no pipeline'}: {file}, {file.stat().st_size:,} bytes")
+
+
+@click.command()
+@click.argument("file", type=PATH)
+@click.option("--replace", is_flag=True, help="Unload what the agent has, and forget its intents.")
+@click.pass_obj
+def restore(target: Target, file: Path, replace: bool) -> None:
+    """Put what `backup` wrote to FILE into an agent that is empty (docs/backup.md)."""
+    from ..journal.backup import check, parts_of
+    from ..rpc.failures import diagnostic_of
+
+    check(parts_of(file))  # so that a damaged one is found before it is sent
+    with target.need_agent() as agent:
+        reply = agent.restore(parts_of(file), replace)
+    found = [diagnostic_of(each) for status in reply.pipelines for each in status.findings]
+    if found:
+        complain(found)
+    for status in reply.pipelines:
+        rules = sum(kind.rules for kind in status.kinds)
+        click.echo(f"restored {status.pipeline}: {rules:,} rules, revision {status.revision:,}")
+    click.echo(f"{reply.intents} intents")
+    if any(each.severity == "error" for each in found):
+        raise click.exceptions.Exit(1)
+
+
+COMMANDS = (backup, restore)

@@ -1,0 +1,153 @@
+"""`helioctl backup` and `restore`, of agents that have pipelines loaded."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from agent_world import EDGE, World, world
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.agent.agent import Agent
+from helioc.runtime.client import Client, Rejected
+from helioc.runtime.journal.store import Store
+from helioc.runtime.loading.bundle import read_bundle
+from lab import Lab
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+def load(here: World, client: Client, rules: int = 20) -> None:
+    client.load(read_bundle(here.directory / "bundle"), EDGE)
+    for number in range(1, rules + 1):
+        client.apply(f"create FAR {number} [(action, u8, DROP)]", key=f"key-{number}")
+
+
+def texts(client: Client) -> list[str]:
+    return sorted(rule.text for rule in client.rules())
+
+
+def revision(client: Client) -> int:
+    return client.status().pipelines[0].revision
+
+
+def pair(first: int) -> str:
+    return ", ".join(f"FAR {number} [(action, u8, DROP)]" for number in (first, first + 1))
+
+
+def test_an_empty_agent_has_everything_of_it(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+        wanted, at = texts(client), revision(client)
+        said = here.ctl("backup", "file")
+        assert f"{here.name} (revision {at})" in said
+        path = here.directory / "file"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert "error[H0861]" in here.ctl("restore", "file", status=1)
+        client.unload()
+        assert f"restored {here.name}: 21 rules" in here.ctl("restore", "file")
+        at = at + 1  # the overlay's next hop was resolved again
+        assert (texts(client), revision(client)) == (wanted, at)
+        again = client.apply("create FAR 7 [(action, u8, DROP)]", key="key-7")
+        assert again.repeated
+        client.apply("delete FAR 7")
+    with here.agent(), here.client() as client:
+        assert len(texts(client)) == len(wanted) - 1 and revision(client) == at + 1
+        assert "21 rules" in here.ctl("restore", "--replace", "file")
+        assert (texts(client), revision(client)) == (wanted, at)
+        assert not client.status().pipelines[0].findings
+    with here.agent(), here.client() as client:
+        assert (texts(client), revision(client)) == (wanted, at)
+
+
+def test_it_is_of_one_moment(here: World) -> None:
+    """Rules that are changed two by two meanwhile are all there, or both are not."""
+    with here.agent(), here.client() as client, here.client() as other:
+        load(here, client, 1)
+        ended = threading.Event()
+
+        def change() -> None:
+            for number in range(10, 100_000, 2):
+                if ended.is_set():
+                    return
+                other.apply(f"create {pair(number)}", key=f"k{number}")
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            octets = [b"".join(client.backup()) for _ in range(5)]
+        finally:
+            ended.set()
+            thread.join()
+        seen = []
+        for each in octets:
+            client.restore([each], replace_all=True)
+            ids = [rule.id for rule in client.rules(kinds=["FAR"])]
+            pairs = [number for number in ids if number >= 10]
+            assert len(pairs) % 2 == 0
+            assert client.apply("create FAR 1 [(action, u8, DROP)]", key="key-1").repeated
+            if pairs:  # the last that it has was answered
+                first = max(pairs) - 1
+                assert client.apply(f"create {pair(first)}", key=f"k{first}").repeated
+            seen.append(len(pairs))
+        assert seen == sorted(seen) and seen[-1] > seen[0]
+
+
+def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client, 3)
+        octets, wanted = bytearray(b"".join(client.backup())), texts(client)
+        octets[-1] ^= 1
+        (here.directory / "file").write_bytes(octets)
+        said = here.ctl("restore", "--replace", "file", status=1)
+        assert "error[H0860]" in said and "in intents" in said
+        for wrong in ([], [b"x"], [bytes(octets)], [bytes(octets[:-1])]):
+            with pytest.raises(Rejected, match="H0860"):
+                client.restore(wrong, replace_all=True)
+        assert texts(client) == wanted
+        assert "error[H0" in here.ctl("restore", "--replace", "none", status=1)
+        assert "error[H0" in here.ctl("backup", "no/such/directory", status=1)
+
+
+def test_who_cannot_write_what_was_restored_has_what_was_there(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client, 3)
+        octets = b"".join(client.backup())
+        client.apply("create FAR 9 [(action, u8, DROP)]")
+
+    def full(*_: object) -> None:
+        raise Refused([])
+
+    def work() -> None:
+        with closing(Store(here.state)) as store, closing(Agent(store)) as agent:
+            agent.open_all()
+            (owner,) = agent.owners()
+            before = owner.revision
+            with agent.receiving([octets]) as received, monkeypatch.context() as patched:
+                patched.setattr(Store, "_save", full)
+                with pytest.raises(Refused):
+                    agent.restore_backup(received, replace_all=True)
+            (owner,) = agent.owners()
+            assert (
+                owner.revision in (before, before + 1)
+                and owner.loaded.book.get("FAR", 9) is not None
+            )
+
+    here.edge.inside_thread(work)
+
+
+def test_a_pipeline_that_the_agent_does_not_keep(here: World) -> None:
+    here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+    with here.agent():
+        assert "warning[H0863]" in here.ctl("backup", "file")
