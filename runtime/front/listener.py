@@ -11,13 +11,13 @@ import os
 import socket
 import ssl
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from itertools import count
 
 from .frames import Gate
-from .relay import Side
+from .relay import Relay
 from .report import Opened, Reports
 from .sources import Sources
 from .tls import Contexts, failure, names
@@ -27,7 +27,6 @@ _numbers = count(1)
 _AT_ONCE = 16
 #: Seconds that a client has for its handshake; and that pass after the process had no descriptor.
 HANDSHAKE, BREATH = 5.0, 0.2
-_TIMES = ("ssl_handshake_timeout", "ssl_shutdown_timeout")
 _RESET = struct.pack("ii", 1, 0)  # struct linger: close with RST, which leaves no TIME_WAIT
 
 
@@ -60,15 +59,15 @@ class Listener:
         self._sources, self._reports = sources, reports
         self._loop = asyncio.get_running_loop()
         self._tasks = set[asyncio.Task[None]]()
-        self._clients: dict[int, Side] = {}
+        self._clients: dict[int, asyncio.Task[None]] = {}
         at.setblocking(False)
         self._loop.add_reader(at, self._accept)
 
     def close(self, numbers: Iterable[int]) -> None:
         """End these connections, as far as they are this listener's."""
         for number in numbers:
-            if (client := self._clients.get(number)) is not None:
-                client.abort()
+            if (task := self._clients.get(number)) is not None:
+                task.cancel()
 
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
@@ -102,8 +101,12 @@ class Listener:
         """From the handshake to the end."""
         why = ""
         try:
-            client = await self._shake(made, connection)
-        except (OSError, ssl.SSLError, asyncio.CancelledError) as error:
+            connection.setblocking(False)
+            with suppress(OSError):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._contexts is not None:
+                connection = await self._shake(self._contexts.now(), connection)
+        except (OSError, asyncio.CancelledError) as error:  # ssl.SSLError is an OSError
             why = made.why or failure(error)
             connection.close()
             self._reports.refused(host, why)
@@ -111,41 +114,60 @@ class Listener:
         finally:
             self._sources.shaken(host, made, self._loop.time(), bool(why))
         try:
-            await self._relay(client, host, port)
+            with connection:
+                await self._relay(connection, host, port)
         finally:
-            client.abort()
             self._sources.close(host, self._loop.time())
 
-    async def _shake(self, made: _Handshake, connection: socket.socket) -> Side:
-        connection.setblocking(False)
-        with suppress(OSError):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        context = self._contexts.now() if self._contexts is not None else None
-        options = dict.fromkeys(_TIMES, HANDSHAKE) if context is not None else {}
-        _, client = await self._loop.connect_accepted_socket(
-            Side, connection, ssl=context, **options
-        )
-        return client
-
-    async def _relay(self, client: Side, host: str, port: int) -> None:
-        assert client.transport is not None
-        name, uris, fingerprint = names(client.transport.get_extra_info("ssl_object"))
-        number, agent = next(_numbers), None
-        self._clients[number] = client
+    async def _shake(self, context: ssl.SSLContext, connection: socket.socket) -> ssl.SSLSocket:
+        loop = self._loop
+        tls = context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         try:
-            await self._reports.opened(Opened(number, host, port, name, uris, fingerprint))
-            end = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-            end.setblocking(False)
-            end.bind(f"\0{agent_name(os.getpid(), number)}")
-            await self._loop.sock_connect(end, self._agent)
-            _, agent = await self._loop.create_unix_connection(Side, sock=end)
-            client.gate = Gate(self._sources.tokens(host, self._loop.time()))
-            client.join(agent)
-            await asyncio.gather(client.ended, agent.ended)
+            async with asyncio.timeout(HANDSHAKE):
+                while True:
+                    try:
+                        tls.do_handshake()
+                        return tls
+                    except ssl.SSLWantReadError:
+                        await _ready(loop.add_reader, loop.remove_reader, tls)
+                    except ssl.SSLWantWriteError:
+                        await _ready(loop.add_writer, loop.remove_writer, tls)
+        except BaseException:
+            tls.close()
+            raise
+
+    async def _relay(self, client: socket.socket, host: str, port: int) -> None:
+        number, task = next(_numbers), asyncio.current_task()
+        assert task is not None
+        self._clients[number] = task
+        try:
+            await self._reports.opened(Opened(number, host, port, *names(client)))
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as agent:
+                agent.setblocking(False)
+                agent.bind(f"\0{agent_name(os.getpid(), number)}")
+                await self._loop.sock_connect(agent, self._agent)
+                gate = Gate(self._sources.tokens(host, self._loop.time()))
+                relay = Relay(client, agent, gate)
+                try:
+                    await relay.ended
+                finally:
+                    relay.abort()
+                if relay.why:
+                    self._reports.refused(host, relay.why)
         finally:
-            if agent is not None:
-                agent.abort()
             del self._clients[number]
             self._reports.closed(number)
-            if client.why:
-                self._reports.refused(host, client.why)
+
+
+async def _ready(
+    add: Callable[[socket.socket, Callable[[], None]], None],
+    remove: Callable[[socket.socket], object],
+    at: socket.socket,
+) -> None:
+    """Return when the loop, by these methods of it, finds the socket ready."""
+    ready = asyncio.Event()
+    add(at, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        remove(at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -45,16 +46,16 @@ class Contexts:
         return made
 
 
-def names(tls: ssl.SSLObject | None) -> tuple[str, tuple[str, ...], str]:
-    """Of a client: its subject's common name, the URIs among its other names (RFC 5280 section
-    4.2.1.6), and the SHA-256 of its certificate in hex; all empty without TLS."""
-    if tls is None:
+def names(client: socket.socket) -> tuple[str, tuple[str, ...], str]:
+    """Its subject's common name, the URIs among its other names (RFC 5280 section 4.2.1.6), and the
+    SHA-256 of its certificate in hex; all empty without TLS."""
+    if not isinstance(client, ssl.SSLSocket):
         return "", (), ""
-    said: Any = tls.getpeercert()
+    said: Any = client.getpeercert()
     subject = [pair for each in said["subject"] for pair in each]
     common = "".join(value for kind, value in subject if kind == "commonName")
     uris = tuple(value for kind, value in said.get("subjectAltName", ()) if kind == "URI")
-    octets = tls.getpeercert(binary_form=True) or b""
+    octets = client.getpeercert(binary_form=True) or b""
     return common, uris, hashlib.sha256(octets).hexdigest()
 
 
