@@ -3,6 +3,8 @@
 # make nightly  thousands of generated pipelines, interpreter against kernel; hundreds of kills, thousands of damaged objects, journals, power cuts
 # make seeded   faults put into the compiler: each must be found
 # make matrix   every kernel, clang and pipeline: docs/kernels.md
+# make package  a wheel and a Debian package in dist/: docs/install.md
+# make image  a container image in dist/, by the Debian package and packages of the configured mirror
 # Both install what is missing by themselves and can be repeated.
 
 BIN := .venv/bin
@@ -11,7 +13,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH):/usr/sbin:/sbin
 # Hundreds of commands start: without bytecode each compiles helioc anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test setup bench nightly matrix seeded fmt clean
+.PHONY: demo test setup bench nightly matrix seeded package image fmt clean
 
 demo:
 	@tests/setup.sh run
@@ -50,6 +52,13 @@ matrix:
 seeded:
 	@tests/setup.sh test
 	@PYTHONPATH=tests/seeded $(BIN)/python tests/seeded/seeding.py
+
+package:
+	@tests/setup.sh test
+	@$(BIN)/python package/build.py dist
+
+image: package
+	@$(BIN)/python package/image.py dist
 
 fmt:
 	$(BIN)/ruff check --fix-only --quiet

@@ -46,6 +46,13 @@ def _status(command: click.Command, program: str) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except SystemExit as stop:
+        # Click ends so when it has said how a word may go on, and with 1 when nobody reads.
+        if stop.code == 0:
+            return 0
+        from .ending import ending
+
+        return ending(stop, program)[1]
     except click.Abort as abort:  # which click makes of an interrupt
         return status_of(abort.__cause__)
     except BaseException as error:

@@ -34,8 +34,10 @@ needed_to_test=(
   zstd=zstd
   etcd=etcd-server
   etcdctl=etcd-client
+  mmdebstrap=mmdebstrap
   /usr/include/stdio.h=libc6-dev
 )
+debian_root='systemd systemd-sysv dbus python3 libbpf1 iproute2 adduser libstdc++6'
 needed_for_matrix=(
   clang-13=clang-13
   clang-14=clang-14
@@ -82,6 +84,18 @@ mount_bpffs() {
   mount -t bpf bpf /sys/fs/bpf || fail "cannot mount bpffs: this kernel or container does not allow bpf"
 }
 
+# What the Debian package is installed in: a Debian 12 with systemd and no more than that needs.
+make_debian_root() {
+  local root=/var/cache/helio-tests/bookworm new
+  [ -e "$root/usr/bin/python3" ] && return
+  say "making a clean Debian in $root"
+  mkdir -p "${root%/*}"
+  new=$(mktemp -d "$root.XXXXXX")
+  quietly mmdebstrap --variant=minbase --include="${debian_root// /,}" bookworm "$new"
+  chmod 755 "$new"
+  mv -T "$new" "$root" 2>/dev/null || rm -rf "$new" # another was quicker
+}
+
 # The system's own python3 first: a version manager's may lack venv, or vanish.
 find_python() {
   local python
@@ -111,4 +125,5 @@ case ${1:-} in
   *) fail "usage: tests/setup.sh run|test|matrix" ;;
 esac
 mount_bpffs
+[ "$1" = run ] || make_debian_root
 make_environment

@@ -26,6 +26,7 @@ from ...lang.diagnostics import Diagnostic
 from ..certs import read_identity
 from ..faults import refused
 from ..journal.files import sync_directory
+from ..kernel.system import give_to_owner
 from . import faults
 from .certificates import (
     certificates_in,
@@ -85,6 +86,7 @@ def enrol(
         raise refused(faults.enrolled_already(name, known.controller))
     pending = state / "enrolling"
     pending.mkdir(mode=0o700, parents=True, exist_ok=True)
+    give_to_owner(pending)
     key = _key(pending / "edge.key")
     authority, from_ = _authority(controller, token)
     _write(pending / "ca.pem", pem_of(authority))
@@ -141,7 +143,9 @@ def _key(path: Path) -> bytes:
 def _write(path: Path, octets: bytes) -> None:
     """In one moment, and on the disk."""
     new = path.with_suffix(".new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(new, how, 0o600)
+    give_to_owner(new)  # the agent's user, who may not be ours
     with os.fdopen(descriptor, "wb") as out:
         out.write(octets)
         out.flush()

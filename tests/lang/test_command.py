@@ -50,3 +50,15 @@ def test_the_status_that_a_command_ends_with(status: int, monkeypatch: pytest.Mo
     with pytest.raises(SystemExit) as ended:
         run(ends, "ends")
     assert (ended.value.code or 0) == status
+
+
+def test_shells_are_told_how_a_word_may_go_on(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (
+        ("_HELIOCTL_COMPLETE", "bash_complete"), ("COMP_WORDS", "helioctl unl"), ("COMP_CWORD", "1")
+    ):  # fmt: skip
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as stop:
+        run(helioctl, "helioctl")
+    assert stop.value.code == 0 and capfd.readouterr().out == "plain,unload\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import pytest
 from agent_world import EDGE, World, world
 from helioc.runtime.agent.privileges import AGENT, READER
 from helioc.runtime.client import Rejected
+from helioc.runtime.kernel.system import give_to_owner
 from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.lock import Exclusive
 from lab import Background, Lab, command, until
 from privileges_world import children, mask, threads
 
@@ -39,7 +42,7 @@ class Place(World):
 
     @property
     def socket(self) -> Path:
-        return Path(f"/proc/{self.holder}/root/run/helio/heliod.sock")
+        return Path(f"/proc/{self.holder}/root", "run/helio/heliod.sock")
 
     def within(self, *words: str) -> list[str]:
         return ["nsenter", f"--mount=/proc/{self.holder}/ns/mnt", "--", *words]
@@ -123,6 +126,22 @@ def test_what_root_loads_beside_it_is_its_own(here: Place) -> None:
     here.local("unload")
     folder = command(*here.within("stat", "-c", "%u", "/sys/fs/bpf/helio"))
     assert int(folder) == USER, "else the agent could not make it again"
+
+
+def test_root_gives_away_nothing_but_what_it_made(tmp_path: Path, kernel: None) -> None:
+    """Whoever owns the directory may have put links there."""
+    theirs, secret = tmp_path / "theirs", tmp_path / "secret"
+    theirs.mkdir()
+    secret.write_text("")
+    (theirs / "soft").symlink_to(secret)
+    (theirs / "hard").hardlink_to(secret)
+    (theirs / "own").write_text("")
+    os.chown(theirs, USER, USER)
+    for path in theirs.iterdir():
+        give_to_owner(path)
+    assert secret.stat().st_uid == 0 and (theirs / "own").stat().st_uid == USER
+    with pytest.raises(OSError, match="symbolic links"):
+        Exclusive(theirs / "soft")
 
 
 def test_a_group_may_use_the_socket(here: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import socket
 import ssl
 import stat
@@ -149,6 +150,15 @@ def test_an_edge_enrols(listening: Controller, tmp_path: Path) -> None:
     key = b"".join(found.key.splitlines()[1:-1])
     assert key[:40] not in sent and key[:40] not in base64.b64decode(sent)
     assert listening.register.edges()[0].name == "edge1"
+
+
+def test_what_root_enrols_is_the_agents(listening: Controller, tmp_path: Path) -> None:
+    """The agent's user owns its state, and reads and renews its identity."""
+    if os.geteuid():
+        pytest.skip("gives files to another user: needs root")
+    os.chown(tmp_path, 64999, 64999)
+    _, at = enrol(listening.address, listening.token(), tmp_path)
+    assert {path.stat().st_uid for path in (at.path, *at.path.iterdir())} == {64999}
 
 
 def test_an_enrolment_that_was_killed_goes_on(
