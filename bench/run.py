@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
 import steering
 import steering_cores
+import waits
 from control import bulk, commands, requests
 from helioc.compiler.lower import Join
 from helioc.compiler.phases import Bundle, check_file, compile_pipeline
@@ -23,7 +24,8 @@ from workload import SCENARIOS, Scenario, Workload
 
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
-PARTS = ("packets", "sessions", "requests", "bulk", "overlays", "steering", "commands", "agent")
+PARTS = ("packets", "sessions", "requests", "bulk", "overlays", "steering", "commands", "agent",
+         "waits")  # fmt: skip
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -168,6 +170,9 @@ def main() -> None:
         say()
     if "agent" in parts:
         agent.print_rows(staged, given.requests, say, given.cdf)
+        say()
+    if "waits" in parts:
+        waits.print_rows(staged, given.requests // 10 or 1, 5, say)
         say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
                        ("overlays", overlays(staged)), ("commands", commands(LINX, 13)),

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from agent import Edge, Run, Times, ask, build_client, edge, updates
 from helioc.compiler.phases import Bundle
+from helioc.runtime.agent.tally import Tallied, tallied
+from helioc.runtime.agent.waits import CAUSES, SLOW
 from helioc.runtime.journal.heads import HEADS
 
 #: Bytes of a record of one rule's update (docs/journal.md), and of a header.
@@ -71,19 +72,39 @@ def writer(directory: Path) -> Iterator[None]:
             process.terminate()
 
 
-def rows(bundle: Bundle, count: int, rounds: int) -> Iterator[tuple[str, str, Times]]:
+def print_rows(bundle: Bundle, count: int, rounds: int, say: Callable[[str], None]) -> None:
+    columns = ("p50", "p90", "p99", "max", "mean")
+    say(f"{'ms':16}{'':40}" + "".join(f"{c:>9}" for c in columns))
     with tempfile.TemporaryDirectory() as out, edge(bundle, "after", (), first=()) as made:
         program = build_client(Path(out))
-        for beside in ("quiet", "another writes"):
-            found: dict[str, list[float]] = {}
-            for _ in range(rounds):
-                if beside == "quiet":
+        for beside, other in (("quiet", nullcontext), ("another writes", writer)):
+            found, before = dict[str, list[float]](), _slow(made)
+            with other(made.directory):
+                for _ in range(rounds):
                     _round(made, program, count, found)
-                else:
-                    with writer(made.directory):
-                        _round(made, program, count, found)
             for name, values in found.items():
-                yield beside, name, Times(values)
+                row = Times(values).row
+                say(f"{beside:16}{name:40}" + "".join(f"{row[c]:9.3f}" for c in columns))
+            say(
+                f"{beside:16}requests of {1000 * SLOW:g} ms and more: {_parts(before, _slow(made))}"
+            )
+        for depth in (1, 16, DEPTH):
+            rate = _rate(made, program, depth, 10 * count)
+            say(f"one stream, {depth:3} not answered: {rate:,.0f} requests a second")
+
+
+def _slow(made: Edge) -> Tallied:
+    found = tallied(made.name)
+    assert found is not None
+    return found
+
+
+def _parts(before: Tallied, after: Tallied) -> str:
+    """What those in between waited for, in parts of a hundred."""
+    waits = {cause: after.waits[cause] - before.waits[cause] for cause in CAUSES}
+    total = sum(waits.values()) or 1.0
+    parts = ", ".join(f"{cause} {100 * waits[cause] / total:.1f} %" for cause in CAUSES)
+    return f"{after.slow - before.slow}, of whose time {parts}"
 
 
 def _round(made: Edge, program: Path, count: int, found: dict[str, list[float]]) -> None:
@@ -95,24 +116,10 @@ def _round(made: Edge, program: Path, count: int, found: dict[str, list[float]])
         found.setdefault(run.name, []).extend(ns / 1e6 for ns, _ in asked)
 
 
-def pipelined(bundle: Bundle, count: int) -> float:
+def _rate(made: Edge, program: Path, depth: int, count: int) -> float:
     """Requests a second of one stream, acknowledged after the disk."""
-    with tempfile.TemporaryDirectory() as out, edge(bundle, "after", (), first=()) as made:
-        program = build_client(Path(out))
-        run = Run("stream", 0, "after")
-        ask(made, program, run, updates(made, 2000), depth=DEPTH)
-        found = ask(made, program, run, updates(made, count), depth=DEPTH)
-        begun = found[0][1] - found[0][0]
-        return count / (found[-1][1] - begun) * 1e9
-
-
-def print_rows(bundle: Bundle, count: int, rounds: int, say: Callable[[str], None]) -> None:
-    columns = ("p50", "p90", "p99", "max", "mean")
-    say(f"{'ms':16}{'':40}" + "".join(f"{c:>9}" for c in columns))
-    for beside, name, times in rows(bundle, count, rounds):
-        say(f"{beside:16}{name:40}" + "".join(f"{times.row[c]:9.3f}" for c in columns))
-    say(f"one stream, {DEPTH} not answered: {pipelined(bundle, 20_000):,.0f} requests a second")
-
-
-if __name__ == "__main__":
-    sys.exit("see run.py")
+    run = Run("stream", 0, "after")
+    ask(made, program, run, updates(made, 200), depth=depth)
+    found = ask(made, program, run, updates(made, count), depth=depth)
+    begun = found[0][1] - found[0][0]
+    return count / (found[-1][1] - begun) * 1e9
