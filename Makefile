@@ -41,6 +41,8 @@ nightly:
 	@HELIO_OBJECTS=$${HELIO_OBJECTS:-3000} $(BIN)/python -m pytest tests/runtime/kernel/test_apart.py tests/runtime/agent/test_agent_objects.py
 	@HELIO_AGENT_KILLS=$${HELIO_AGENT_KILLS:-300} $(BIN)/python -m pytest -s tests/e2e/test_kills_live.py
 	@HELIO_BYTES=all HELIO_CUTS=$${HELIO_CUTS:-20000} $(BIN)/python -m pytest tests/runtime/journal
+	@HELIO_OLD_RELEASE=$${HELIO_OLD_RELEASE:-0924e90} $(BIN)/python -m pytest tests/runtime/agent/test_old_release.py
+	@HELIO_EVERY_PIN=1 $(BIN)/python -m pytest tests/runtime/agent/test_repair.py
 	@HELIO_FAULTS=$${HELIO_FAULTS:-2000} $(BIN)/python -m pytest -s tests/runtime/agent/test_agent_damage.py
 	@HELIO_ABUSE=$${HELIO_ABUSE:-5} $(BIN)/python -m pytest -s tests/runtime/front/test_abuse.py
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 from helioc.runtime.agent.outcome import Outcome
@@ -13,6 +15,7 @@ from helioc.runtime.journal.records import IES, Entry
 from helioc.runtime.journal.recovery import Written, read_logs
 from helioc.runtime.journal.state import Build, Item, State
 from helioc.runtime.journal.store import Store
+from hypothesis import strategies as st
 
 MANIFEST = '{"digest": "0123"}'
 
@@ -79,3 +82,35 @@ def again(log: Log) -> Log:
     """As a start goes on in it."""
     found = read(log)
     return Log(log.path, found.head, found.mark)
+
+
+# ---- journals of several pipelines ----------------------------------------------------------
+
+#: Names of pipelines.
+NAMES = st.text("abcdefgh-", min_size=1, max_size=12)
+Held = dict[str, tuple[int, bytes, str, bytes, list[Entry]]]
+INTENTS = b'{"last": 3, "texts": {"3": "{}"}}'
+
+
+def made(directory: Path, pipelines: Iterable[tuple[str, int]]) -> Store:
+    """A journal of pipelines that had so many requests each."""
+    store = Store(directory)
+    for name, count in pipelines:
+        with closing(begin(store, name, name.encode())) as journal:
+            write(journal, count)
+            fold(journal, max(count, 1))
+    return store
+
+
+def taken(store: Store, intents: bytes = INTENTS) -> bytes:
+    with store.take(intents, ()) as found:
+        return b"".join(found.parts())
+
+
+def held(store: Store) -> Held:
+    """Revision, rules, configuration, object and answers of each pipeline."""
+    return {
+        each.name: (each.revision, store.snapshot(each), each.config, store.build(each)[1],
+                    store.answers(each.id))
+        for each in store.pipelines()
+    }  # fmt: skip

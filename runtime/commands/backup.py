@@ -15,19 +15,30 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=PATH)
+@click.option("--for", "release", metavar="RELEASE", type=click.Choice(("format1", "0924e90")),
+              help="A state directory, as heliod of 0924e90 has it (format1).")  # fmt: skip
+@click.option("--from", "taken", type=PATH, help="Of a backup in place of the agent, with --for.")
 @click.pass_obj
-def backup(target: Target, file: Path) -> None:
+def backup(target: Target, file: Path, release: str | None, taken: Path | None) -> None:
     """Write everything that the agent keeps to FILE, which only its owner may read: pipelines,
     rules, revisions, idempotency keys, intents. Requests go on meanwhile (docs/backup.md)."""
-    from ..journal.backup import copy
+    from ..journal.backup import copy, parts_of
     from ..journal.faults import left_out
+    from ..journal.older import write
 
-    with target.need_agent() as agent:
-        contents = copy(agent.backup(), file)
+    if taken is not None and release is None:
+        raise click.UsageError("--from is for --for")
+    if taken is not None and release is not None:
+        contents = write(parts_of(taken), file, release)
+    else:
+        with target.need_agent() as agent:
+            parts = agent.backup()
+            contents = write(parts, file, release) if release else copy(parts, file)
     if contents.left_out:
         complain([left_out(contents.left_out)])
     names = ", ".join(f"{each.name} (revision {each.revision:,})" for each in contents.pipelines)
-    click.echo(f"backed up {names or 'no pipeline'}: {file}, {file.stat().st_size:,} bytes")
+    size = sum(each.stat().st_size for each in ([*file.iterdir()] if release else [file]))
+    click.echo(f"backed up {names or 'no pipeline'}: {file}, {size:,} bytes")
 
 
 @click.command()

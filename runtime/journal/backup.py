@@ -202,6 +202,10 @@ class Source:
             self._rest = part
         return True
 
+    def nonsense(self, what: str, error: Exception) -> Exception:
+        """What was just read is sound, and cannot be understood."""
+        return self._damaged(self.at, what, f"it cannot be understood: {error!r}")
+
     def _damaged(self, at: int, what: str, why: str, until: int = 0) -> Exception:
         return refused(faults.damaged_backup(at, until, what, why))
 

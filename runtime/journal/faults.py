@@ -151,6 +151,18 @@ def left_out(names: Collection[str]) -> Diagnostic:
                       "warning")  # fmt: skip
 
 
+def no_place(directory: Path, why: str) -> Diagnostic:
+    return Diagnostic("H0864", f"`{directory}` cannot be written: {why}", (),
+                      "name a directory that is not there yet")  # fmt: skip
+
+
+def newer_bundle(name: str, release: str, why: str) -> Diagnostic:
+    title = f"`heliod` of {release} cannot drive the bundle of `{name}`: it {why}"
+    help_ = (f"compile the pipeline by the `helioc` of {release}, `helioctl --name {name} upgrade` "
+             "to that, and take the backup again")  # fmt: skip
+    return Diagnostic("H0865", title, (), help_)
+
+
 JOURNAL: dict[str, Explanation] = {
     "H0797": Explanation(
         "a state directory that others can write",
@@ -178,6 +190,18 @@ JOURNAL: dict[str, Explanation] = {
         "a pipeline that is not in the backup",
         "It was loaded or upgraded by `helioctl --local`, so that the agent has its rules, but not "
         "its bundle (H0784).",
+    ),
+    "H0864": Explanation(
+        "no place for an older state directory",
+        "`helioctl backup --for RELEASE` makes a directory of its own, which then takes the place "
+        "of `heliod --state`.",
+    ),
+    "H0865": Explanation(
+        "a bundle that an older release cannot drive",
+        "The programs of a bundle rely on what `heliod` writes into their maps. This one was "
+        "compiled by a later `helioc`, and looks for something that the older `heliod` does not "
+        "write: it would forward nothing. An upgrade to the older compiler's bundle keeps all "
+        "rules.",
     ),
     "H0780": Explanation(
         "the journal cannot be written",

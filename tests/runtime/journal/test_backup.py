@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import stat
 import tracemalloc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -15,38 +15,10 @@ from helioc.runtime.journal import backup
 from helioc.runtime.journal.files import digest_of
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.ledger import Ledger
-from helioc.runtime.journal.records import Entry
 from helioc.runtime.journal.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from journal_world import begin, build, fold, write
-
-Held = dict[str, tuple[int, bytes, str, bytes, list[Entry]]]
-INTENTS = b'{"last": 3, "texts": {"3": "{}"}}'
-
-
-def made(directory: Path, pipelines: Iterable[tuple[str, int]]) -> Store:
-    """A journal of pipelines that had so many requests each."""
-    store = Store(directory)
-    for name, count in pipelines:
-        with closing(begin(store, name, name.encode())) as journal:
-            write(journal, count)
-            fold(journal, max(count, 1))
-    return store
-
-
-def taken(store: Store, intents: bytes = INTENTS) -> bytes:
-    with store.take(intents, ()) as found:
-        return b"".join(found.parts())
-
-
-def held(store: Store) -> Held:
-    """Revision, rules, configuration, object and answers of each pipeline."""
-    return {
-        each.name: (each.revision, store.snapshot(each), each.config, store.build(each)[1],
-                    store.answers(each.id))
-        for each in store.pipelines()
-    }  # fmt: skip
+from journal_world import INTENTS, NAMES, build, fold, held, made, taken, write
 
 
 def restored(store: Store, octets: bytes, piece: int = 1000) -> None:
@@ -59,9 +31,6 @@ def restored(store: Store, octets: bytes, piece: int = 1000) -> None:
 def small(tmp_path: Path) -> Iterator[bytes]:
     with closing(made(tmp_path / "small", [("edge", 4)])) as store:
         yield taken(store)
-
-
-NAMES = st.text("abcdefgh-", min_size=1, max_size=12)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
