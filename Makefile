@@ -45,6 +45,8 @@ nightly:
 	@HELIO_EVERY_PIN=1 $(BIN)/python -m pytest tests/runtime/agent/test_repair.py
 	@HELIO_FAULTS=$${HELIO_FAULTS:-2000} $(BIN)/python -m pytest -s tests/runtime/agent/test_agent_damage.py
 	@HELIO_ABUSE=$${HELIO_ABUSE:-5} $(BIN)/python -m pytest -s tests/runtime/front/test_abuse.py
+	@$(MAKE) --no-print-directory image && \
+	HELIO_IMAGE=$$(ls dist/helio_*.oci.tar) $(BIN)/python -m pytest tests/package/test_image.py
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
 
 matrix:
@@ -60,6 +62,7 @@ package:
 	@$(BIN)/python package/build.py dist
 
 image: package
+	@rm -f dist/helio_*.oci.tar
 	@$(BIN)/python package/image.py dist
 
 fmt:
