@@ -33,7 +33,7 @@ ROLE_URI = "urn:helio:role:"
 _LARGEST = 1 << 20
 #: What a certificate may be for.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_YEAR = timedelta(days=365)
+YEAR = timedelta(days=365)
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,13 @@ def endings(path: Path) -> list[Ending]:
     found = []
     for name, file in (("agent", f"{path}.pem"), ("authority", path.parent / "ca.pem")):
         try:
-            read = x509.load_pem_x509_certificate(read_octets(Path(file), _LARGEST))
+            all_ = x509.load_pem_x509_certificates(read_octets(Path(file), _LARGEST))
         except ValueError as error:
             raise refused(faults.bad_identity(str(file), f"it cannot be read: {error}")) from None
-        subject = read.subject.rfc4514_string()
-        found.append(Ending(name, subject, read.not_valid_after_utc.timestamp()))
+        # of the agent what it shows; of authorities each that it knows
+        for read in all_[:1] if name == "agent" else all_:
+            subject = read.subject.rfc4514_string()
+            found.append(Ending(name, subject, read.not_valid_after_utc.timestamp()))
     return found
 
 
@@ -116,7 +118,7 @@ def make_authority(directory: Path, hosts: list[str]) -> list[Path]:
     return made + issue(directory, "admin", "admin")
 
 
-def new_authority(directory: Path) -> list[Path]:
+def new_authority(directory: Path, called: str = "ca") -> list[Path]:
     """An authority alone."""
     from cryptography import x509
 
@@ -126,12 +128,12 @@ def new_authority(directory: Path) -> list[Path]:
     certificate = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name)
         .public_key(key.public_key()).serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + 10 * _YEAR)
+        .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + 10 * YEAR)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(signs=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )  # fmt: skip
-    return _write(directory, "ca", _sign(certificate, key), key)
+    return _write(directory, called, _sign(certificate, key), key)
 
 
 def issue(
@@ -143,7 +145,7 @@ def issue(
     check_name(name)
     authority, signer = read_authority(directory)
     key = new_key()
-    certificate = certify(authority, signer, name, key.public_key(), role, hosts or (), _YEAR)
+    certificate = certify(authority, signer, name, key.public_key(), role, hosts or (), YEAR)
     return _write(directory, name, certificate, key)
 
 
@@ -203,6 +205,26 @@ def certify(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )  # fmt: skip
     return _sign(certificate, signer)
+
+
+def issued_again(
+    before: x509.Certificate, authority: x509.Certificate, signer: EllipticCurvePrivateKey,
+    lifetime: timedelta,
+) -> x509.Certificate:  # fmt: skip
+    """The same certificate for the same key, by this authority and from now on."""
+    from cryptography import x509
+
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder().subject_name(before.subject).issuer_name(authority.subject)
+        .public_key(before.public_key()).serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1)).not_valid_after(now + lifetime)
+    )  # fmt: skip
+    key_id = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    for each in before.extensions:
+        same = not isinstance(each.value, x509.AuthorityKeyIdentifier)
+        made = made.add_extension(each.value if same else key_id, each.critical)
+    return _sign(made, signer)
 
 
 def read_authority(directory: Path) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:

@@ -51,7 +51,11 @@ LIBRARIES = {
     "grpc_health": WIRE,
     "grpc_reflection": WIRE,
     "google": WIRE,
-    "cryptography": ("runtime/certs.py", "runtime/enrolment/certificates.py"),
+    "cryptography": (
+        "runtime/certs.py",
+        "runtime/rotation.py",
+        "runtime/enrolment/certificates.py",
+    ),
     "prometheus_client": ("runtime/looking/metrics.py", "runtime/looking/metrics_server.py"),
     "click": (*ENTRY_POINTS, "runtime/commands/*"),
     "scapy": (),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import grpc
@@ -14,6 +15,7 @@ from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab
 
 PORT = 50051
+_numbers = count(1)
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +49,7 @@ def secure(here: World, certs: Path) -> Iterator[World]:
 def within(here: World, certs: Path, name: str, work: Callable[[Client], object]) -> object:
     """Do it as that client, by TCP, in the agent's namespace."""
 
-    identity, path = certs / name, here.directory / f"relay-{name.replace('/', '-')}"
-    path.unlink(missing_ok=True)
+    identity, path = certs / name, here.directory / f"relay-{next(_numbers)}"
     with (
         relay(here.edge, PORT, path) as address,
         Client(

@@ -88,6 +88,17 @@ def no_certificate(path: str, why: str) -> Diagnostic:
                       )  # fmt: skip
 
 
+def rotating(directory: str) -> Diagnostic:
+    return Diagnostic("H0866", f"`{directory}` has two authorities already", (),
+                      "`helioctl certs retire` ends the rotation that is under way; then begin "
+                      "another")  # fmt: skip
+
+
+def not_rotating(directory: str) -> Diagnostic:
+    return Diagnostic("H0867", f"`{directory}` has one authority: there is none to retire", (),
+                      "`helioctl certs rotate` makes another beside it")  # fmt: skip
+
+
 def not_allowed(what: str, role: str, needed: str) -> Diagnostic:
     have = f"its certificate's role is `{role}`" if role else "its certificate has no role"
     return Diagnostic("H0773", f"this client may not call {what}: {have}", (),
@@ -210,6 +221,16 @@ AGENT: dict[str, Explanation] = {
         "a certificate cannot be written",
         "`helioctl certs` writes only files that are not there yet: an overwritten key of an "
         "authority would make every certificate by it worthless.",
+    ),
+    "H0866": Explanation(
+        "a rotation of the authority that is under way",
+        "`helioctl certs rotate` puts a new authority in front of the old one, and `retire` takes "
+        "the old one away. One rotation ends before the next begins, lest a client be forgotten.",
+    ),
+    "H0867": Explanation(
+        "no rotation of the authority is under way",
+        "`helioctl certs retire` takes away the authority before, once `certs rotate` has made "
+        "another and every client has a certificate by that.",
     ),
     "H0773": Explanation(
         "a certificate's role does not allow a call",

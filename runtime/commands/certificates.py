@@ -57,6 +57,30 @@ def agent(directory: Path, name: str, hosts: tuple[str, ...]) -> None:
 
 @certs.command()
 @click.argument("directory", type=PATH)
+def rotate(directory: Path) -> None:
+    """Make another authority in DIRECTORY beside the one that is there: agents let in clients of
+    both from then on, without a restart (docs/certificates.md).
+
+    Clients' certificates in DIRECTORY are signed again by the new one, for the same keys."""
+    from ..rotation import rotate as rotate_
+
+    for path in rotate_(directory):
+        click.echo(path)
+
+
+@certs.command()
+@click.argument("directory", type=PATH)
+def retire(directory: Path) -> None:
+    """End a rotation: agents in DIRECTORY have certificates of the new authority, and let in nobody
+    of the old one."""
+    from ..rotation import retire as retire_
+
+    for path in retire_(directory):
+        click.echo(path)
+
+
+@certs.command()
+@click.argument("directory", type=PATH)
 @click.argument("certificate", type=PATH)
 def revoke(directory: Path, certificate: Path) -> None:
     """Have agents whose identity is in DIRECTORY let CERTIFICATE (a PEM file) in no more.
