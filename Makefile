@@ -39,14 +39,14 @@ nightly:
 	@HELIO_PIPELINES=$${HELIO_PIPELINES:-3000} $(BIN)/python -m pytest -n 2 tests/generated
 	@HELIO_MUTATIONS=$${HELIO_MUTATIONS:-20} $(BIN)/python -m pytest -n 2 tests/lang/test_fuzz.py tests/compiler/check/test_fuzz.py
 	@HELIO_OBJECTS=$${HELIO_OBJECTS:-3000} $(BIN)/python -m pytest tests/runtime/kernel/test_apart.py tests/runtime/agent/test_agent_objects.py
-	@HELIO_AGENT_KILLS=$${HELIO_AGENT_KILLS:-300} $(BIN)/python -m pytest -s tests/e2e/test_kills_live.py
-	@HELIO_BYTES=all HELIO_CUTS=$${HELIO_CUTS:-20000} $(BIN)/python -m pytest tests/runtime/journal
+	@HELIO_AGENT_KILLS=$${HELIO_AGENT_KILLS:-500} $(BIN)/python -m pytest -s tests/e2e/test_kills_live.py
+	@HELIO_UPGRADES=$${HELIO_UPGRADES:-200} HELIO_KILLS=$${HELIO_KILLS:-100} $(BIN)/python -m pytest -s tests/e2e/test_upgrade_live.py
+	@HELIO_BYTES=all HELIO_CUTS=$${HELIO_CUTS:-20000} HELIO_DEVICE_CUTS=$${HELIO_DEVICE_CUTS:-1000} $(BIN)/python -m pytest tests/runtime/journal
 	@HELIO_OLD_RELEASE=$${HELIO_OLD_RELEASE:-0924e90} $(BIN)/python -m pytest tests/runtime/agent/test_old_release.py
 	@HELIO_EVERY_PIN=1 $(BIN)/python -m pytest tests/runtime/agent/test_repair.py
 	@HELIO_FAULTS=$${HELIO_FAULTS:-2000} $(BIN)/python -m pytest -s tests/runtime/agent/test_agent_damage.py
 	@HELIO_ABUSE=$${HELIO_ABUSE:-5} $(BIN)/python -m pytest -s tests/runtime/front/test_abuse.py
-	@$(MAKE) --no-print-directory image && \
-	HELIO_IMAGE=$$(ls dist/helio_*.oci.tar) $(BIN)/python -m pytest tests/package/test_image.py
+	@HELIO_GRPC_MUTATIONS=$${HELIO_GRPC_MUTATIONS:-100000} $(BIN)/python -m pytest -s --timeout 3600 tests/runtime/rpc/test_mutations.py
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
 
 matrix:
@@ -62,7 +62,6 @@ package:
 	@$(BIN)/python package/build.py dist
 
 image: package
-	@rm -f dist/helio_*.oci.tar
 	@$(BIN)/python package/image.py dist
 
 fmt:

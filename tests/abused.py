@@ -50,7 +50,8 @@ def _tree(pid: int) -> list[int]:
     found = [pid]
     for each in found:
         for task in Path(f"/proc/{each}/task").glob("*/children"):
-            found += [int(child) for child in task.read_text().split()]
+            with suppress(OSError):  # a thread that has ended
+                found += [int(child) for child in task.read_text().split()]
     return found
 
 
@@ -61,6 +62,7 @@ class Seen:
     calls: int
     refused: list[str]
     p50: float
+    p90: float
     p99: float
     most: float
 
@@ -118,7 +120,7 @@ def read(process: Background) -> Iterator[None]:
     """Its output, all the time: nobody waits for us."""
 
     def go() -> None:
-        with suppress(LabError):  # at its end
+        with suppress(LabError, ValueError):  # at its end, which another may see first
             process.expect("\0", 1e6)
 
     thread = threading.Thread(target=go)

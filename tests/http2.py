@@ -231,7 +231,9 @@ class Peer:
             answer.content += found.data
             if found.flow_controlled_length:
                 more = found.flow_controlled_length.to_bytes(4, "big")
-                self.send(raw(WINDOW_UPDATE, 0, 0, more))
+                self.send(
+                    raw(WINDOW_UPDATE, 0, 0, more) + raw(WINDOW_UPDATE, 0, found.stream_id, more)
+                )
         elif found.type == RST_STREAM:
             answer.reset, answer.ended = found.error_code, True
         answer.ended = answer.ended or "END_STREAM" in found.flags

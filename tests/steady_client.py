@@ -55,6 +55,7 @@ def print_report(taken: list[float], refused: list[str]) -> None:
     """Milliseconds."""
     ranked = sorted(taken) or [0.0]
     said = {"calls": len(taken), "refused": refused[:5], "p50": ranked[len(ranked) // 2] * 1000,
+            "p90": ranked[int(len(ranked) * 0.9)] * 1000,
             "p99": ranked[int(len(ranked) * 0.99)] * 1000, "most": ranked[-1] * 1000}  # fmt: skip
     sys.stdout.write(json.dumps(said) + "\n")
     sys.stdout.flush()
