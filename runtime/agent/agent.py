@@ -161,6 +161,7 @@ class Agent:
             self._load_again(kept, error)
             return
         try:
+            owner.record_objects()
             if found := owner.repair(lambda: self._bundle(owner)):
                 self._findings[name].append(repaired(name, found))
         except Refused as error:  # it works as it did, and the status says what is wrong

@@ -35,7 +35,7 @@ from ..loading.either import AnyLoaded, open_loaded
 from ..loading.loader import Loaded
 from ..loading.ports import Port, as_wanted
 from ..loading.refresh import Refreshed, Surroundings
-from ..loading.soundness import links_wrong, wrong
+from ..loading.soundness import links_wrong, record, wrong
 from ..upgrades.upgrade import repair, upgrade, weigh
 from . import faults
 from .answers import Answers
@@ -331,6 +331,12 @@ class Owner:
             if done.findings:
                 raise refused(*done.findings)
             return found
+
+    def record_objects(self) -> None:
+        """Know its kernel objects, if an older Helio loaded it."""
+        with self.turn(None):
+            if "objects" not in self.loaded.about:
+                record(self.loaded)
 
     def _replace_on_card(self, running: LoadedCard, bundle: Bundle) -> None:
         running.replace(bundle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -197,6 +197,9 @@ class Loaded(Pinned):
         `Refused`, BpfError."""
         loaded = cls(name, about, owned, lock)
         loaded.maps.open(loaded.directory, owned, about.get("objects"))
+        for path in loaded.directory.glob("*_stages"):
+            with suppress(BpfError):  # nobody else keeps a table of tail calls without its pin
+                owned.enter_context(Map.open_pinned(path))
         prepare(loaded.maps)
         loaded.netlink, loaded.grace = netlink, grace
         loaded.ports = loaded.find_ports()

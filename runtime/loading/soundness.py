@@ -18,7 +18,7 @@ from ..kernel.handles import BpfError, Link, Map
 from ..kernel.pins import identity
 from .attach import link_of
 from .pinned_maps import PinGone, why_not
-from .releases import ROOT, read_about, release_of
+from .releases import ROOT, put_in_force, read_about, release_of, write_about
 
 if TYPE_CHECKING:
     from .pinned import Pinned
@@ -31,6 +31,14 @@ def recorded(about: dict[str, Any], folder: Path, manifest: Manifest) -> dict[st
     """`about` with what is pinned in a release's folder. Raises BpfError."""
     pins = {name: identity(folder / name) for name in _names(folder)}
     return {**about, "objects": {"pins": pins, "stages": _stages(folder, manifest)}}
+
+
+def record(loaded: Pinned) -> None:
+    """The same for one that an older Helio loaded, as it is now. Raises BpfError."""
+    loaded.about = recorded(loaded.about, loaded.directory, loaded.manifest)
+    (loaded.directory / "about").unlink(missing_ok=True)
+    write_about(loaded.directory, loaded.about)
+    put_in_force(loaded.name, loaded.release)
 
 
 def _names(folder: Path) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from agent_world import EDGE, World, world
@@ -13,7 +14,13 @@ from helioc.runtime.client import Client, Rejected
 from helioc.runtime.kernel.handles import BpfError, Map, MapSpec, MapType, Pin
 from helioc.runtime.kernel.pins import Descriptor, identity, open_pin, remove_directory
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.loading.releases import ROOT, release_of
+from helioc.runtime.loading.releases import (
+    ROOT,
+    put_in_force,
+    read_about,
+    release_of,
+    write_about,
+)
 from helioc.runtime.rpc import control_pb2 as pb
 from lab import Lab, Namespace, Wire, until
 from linx_maps import udp
@@ -181,6 +188,48 @@ def test_a_stage_that_is_gone(here: World, wires: tuple[Wire, Wire]) -> None:
         assert "H0714" in here.ctl("status")
         assert next(iter(client.repair().restored)).startswith("lan_stages")
         crosses(here, wires)
+
+
+def test_packets_go_on_while_it_is_repaired(here: World, wires: tuple[Wire, Wire]) -> None:
+    """Each meets the pipeline, before, while and after it is loaded again beside itself."""
+    with here.agent(), here.client() as client:
+        load(here, client)
+        crosses(here, wires)
+        for path in pins(here):
+            if not path.name.startswith("link_"):
+                path.unlink()
+        to, ended, sent = bytes.fromhex(here.edge.mac("lan0").replace(":", "")), Event(), [0]
+
+        def send() -> None:
+            while not ended.wait(0.004):
+                wires[0].send(to + udp("10.1.0.10", "10.2.0.5", 1000, payload=b"x" * 18)[6:])
+                sent[0] += 1
+
+        thread = Thread(target=send)
+        thread.start()
+        try:
+            assert client.repair().restored
+        finally:
+            ended.set()
+            thread.join()
+        arrived = sum(f[12:14] == b"\x08\x00" and f[23] == 47
+                      for f in iter(lambda: wires[1].receive(0.3), None))  # fmt: skip
+        assert arrived == sent[0] > 20
+
+
+def test_one_that_an_older_release_loaded(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client)
+    folder = release_of(here.name, 1)
+    about = {name: said for name, said in read_about(here.name).items() if name != "objects"}
+    (folder / "about").unlink()
+    write_about(folder, about)
+    put_in_force(here.name, 1)
+    with here.agent(), here.client() as client:
+        assert not findings(client) and len(texts(client)) == 3
+        (folder / "entry_wan").unlink()
+        until(lambda: findings(client), "a status that names it")
+        assert list(client.repair().restored) == ["entry_wan: it has no pin"]
 
 
 def test_who_has_no_bundle_says_so(here: World) -> None:
