@@ -47,6 +47,8 @@ nightly:
 	@HELIO_FAULTS=$${HELIO_FAULTS:-2000} $(BIN)/python -m pytest -s tests/runtime/agent/test_agent_damage.py
 	@HELIO_ABUSE=$${HELIO_ABUSE:-5} $(BIN)/python -m pytest -s tests/runtime/front/test_abuse.py
 	@HELIO_GRPC_MUTATIONS=$${HELIO_GRPC_MUTATIONS:-100000} $(BIN)/python -m pytest -s --timeout 3600 tests/runtime/rpc/test_mutations.py
+	@$(MAKE) --no-print-directory image && \
+	HELIO_IMAGE=$$(ls dist/helio_*.oci.tar) $(BIN)/python -m pytest tests/package/test_image.py
 	@HELIO_PROBES=all $(BIN)/python -m pytest tests/vm/test_offload.py
 
 matrix:
@@ -62,6 +64,7 @@ package:
 	@$(BIN)/python package/build.py dist
 
 image: package
+	@rm -f dist/helio_*.oci.tar
 	@$(BIN)/python package/image.py dist
 
 fmt:

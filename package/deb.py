@@ -26,7 +26,7 @@ def make_deb(directory: Path, root: Path, version: str, compression: str) -> Pat
     files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     control = root / "DEBIAN"
     control.mkdir()
-    architecture = _said("dpkg", "--print-architecture")
+    architecture = said("dpkg", "--print-architecture")
     (control / "control").write_text(
         (_DEBIAN / "control").read_text().format(
             version=version, architecture=architecture,
@@ -56,7 +56,7 @@ def build(root: Path, to: Path, compression: str) -> None:
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env=when)
 
 
-def _said(*words: str) -> str:
+def said(*words: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
 

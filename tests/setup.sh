@@ -35,6 +35,9 @@ needed_to_test=(
   etcd=etcd-server
   etcdctl=etcd-client
   mmdebstrap=mmdebstrap
+  umoci=umoci
+  runc=runc
+  man=man-db
   /usr/include/stdio.h=libc6-dev
 )
 debian_root='systemd systemd-sysv dbus python3 libbpf1 iproute2 adduser libstdc++6'

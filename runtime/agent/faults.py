@@ -27,6 +27,10 @@ def bad_message(what: str, help_: str) -> Diagnostic:
 
 def unreachable(address: str, why: str, identity: bool) -> Diagnostic:
     help_ = "is `heliod` running? `helioctl --local` works without it"
+    if "Permission denied" in why:
+        why = "its socket is closed to this user"
+        help_ = ("run `helioctl` as root, or as a member of the agent's group: `adduser USER "
+                 "helio`")  # fmt: skip
     if not address.startswith("unix:"):
         help_ = "is `heliod` running, and was it told to listen there (`--tcp`)?"
         if not identity:
