@@ -1,7 +1,7 @@
 """`make package`: a wheel and a Debian package in dist/.
 
-`package/build.py [--quick] DIRECTORY`; --quick: not compressed. Takes Debian 12 and the environment
-that tests/setup.sh makes; nothing is downloaded.
+`package/build.py [--quick] DIRECTORY`; --quick: compressed less. Takes Debian 12 and the
+environment that tests/setup.sh makes; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tree import install, make_wheel
 
 def main() -> None:
     *options, where = sys.argv[1:]
-    directory, compression = Path(where), "none" if "--quick" in options else "zstd"
+    directory, level = Path(where), 1 if "--quick" in options else 19
     directory.mkdir(parents=True, exist_ok=True)
     for left in [*directory.glob("helioc-*.whl"), *directory.glob("helio_*.deb")]:
         left.unlink()
@@ -25,7 +25,7 @@ def main() -> None:
         number, root = version("helioc"), Path(scratch) / "root"
         wheel = make_wheel(directory, Path(scratch))
         install(root, wheel, number)
-        for made in (wheel, make_deb(directory, root, number, compression)):
+        for made in (wheel, make_deb(directory, root, number, level)):
             sys.stdout.write(f"{made}\n")
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 
 _DEBIAN = Path(__file__).parent / "debian"
 _SCRIPTS = ("postinst", "prerm", "postrm")
+#: Files have this time at most, in seconds of the Unix epoch: the same from the same tree.
+_MADE = "1700000000"
 #: Files that belong to who administers the host from then on.
 _CONFIGURATION = ("/etc/helio/heliod.yaml",)
 
 
-def make_deb(directory: Path, root: Path, version: str, compression: str) -> Path:
+def make_deb(directory: Path, root: Path, version: str, level: int) -> Path:
     """`helio_VERSION_ARCHITECTURE.deb` in `directory`. Adds to `root`."""
     document = root / "usr/share/doc/helio"
     document.mkdir(parents=True, exist_ok=True)
@@ -45,15 +47,10 @@ def make_deb(directory: Path, root: Path, version: str, compression: str) -> Pat
         if path.is_dir():
             path.chmod(0o755)
     made = directory / f"helio_{version}_{architecture}.deb"
-    build(root, made, compression)
+    when = {"SOURCE_DATE_EPOCH": _MADE, **os.environ}
+    words = ["dpkg-deb", "--root-owner-group", "-Zzstd", f"-z{level}", "--build"]
+    subprocess.run([*words, root, made], check=True, stdout=subprocess.DEVNULL, env=when)
     return made
-
-
-def build(root: Path, to: Path, compression: str) -> None:
-    """`root` has a folder DEBIAN."""
-    when = {"SOURCE_DATE_EPOCH": "1700000000", **os.environ}
-    words = ["dpkg-deb", "--root-owner-group", f"-Z{compression}", "--build", str(root), str(to)]
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env=when)
 
 
 def said(*words: str) -> str:

@@ -43,6 +43,11 @@ def test_warnings_need_no_explaining() -> None:
     assert text == "warning[H0432]: hm\n"
 
 
+def test_what_heliod_says_is_explained_by_helioctl() -> None:
+    said = account([Diagnostic("H0622", "no", ())], "heliod")
+    assert said.endswith("see `helioctl explain H0622`\n")
+
+
 @pytest.mark.parametrize(
     "words", ["compiler.cli explain", "compiler.cli --help", "runtime.cli explain",
               "runtime.cli list --json", "runtime.cli -h"],

@@ -14,14 +14,18 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, make_edge
-from deb import build
 from debian_root import DebianRoot, booted
-from lab import Lab, Namespace, until
+from lab import Lab, Namespace, command, until
 from linx_maps import write
 
 ROOT = Path(__file__).parents[2]
 READY = "from urllib.request import urlopen; print(urlopen('http://127.0.0.1:9465/readyz').read())"
 CONFIGURATION = "/etc/helio/heliod.yaml"
+SETTINGS = (
+    "s/^#health:.*/health: 127.0.0.1:9465/; s/^#tcp:.*/tcp: 0.0.0.0:50051/; s/^#identity/identity/"
+)
+PAGE = (ROOT / "docs" / "install.md").read_text()
+KEYS_OF_THE_AGENT = next(line for line in PAGE.splitlines() if "chown helio " in line)
 RULES = "FAR 1 [(action, u8, DROP)], PDR 1 [(dst_port, u16, 7), FAR 1]"
 #: systemd is to see soon that nothing moves.
 IMPATIENT = "[Service]\nWatchdogSec=1\nWatchdogSignal=SIGKILL\n"
@@ -34,13 +38,14 @@ def make_packages(directory: Path) -> tuple[Path, Path]:
     subprocess.run([sys.executable, ROOT / "package" / "build.py", "--quick", directory],
                    check=True, stdout=subprocess.DEVNULL)  # fmt: skip
     (made,) = directory.glob("helio_*.deb")
-    unpacked, newer = directory / "unpacked", directory / "helio_newer.deb"
-    subprocess.run(["dpkg-deb", "-R", made, unpacked], check=True)
-    control = unpacked / "DEBIAN" / "control"
-    text = re.sub(r"^Version: .*$", "Version: 99.1", control.read_text(), flags=re.M)
-    control.write_text(text)
-    build(unpacked, newer, "none")
-    shutil.rmtree(unpacked)
+    about, newer = directory / "about", directory / "helio_newer.deb"
+    shutil.copy(made, newer)
+    command("dpkg-deb", "--control", str(made), str(about))
+    text = re.sub(r"^Version: .*$", "Version: 99.1", (about / "control").read_text(), flags=re.M)
+    (about / "control").write_text(text)
+    (member,) = (m for m in command("ar", "t", str(made)).split() if m.startswith("control"))
+    command("tar", "--auto-compress", "-cf", str(directory / member), "-C", str(about), ".")
+    command("ar", "r", str(newer), str(directory / member))
     return made, newer
 
 
@@ -111,9 +116,13 @@ def test_it_is_installed_used_upgraded_and_purged(lab: Lab, lan: Namespace, tmp_
         # used, configured
         system.run("helioctl", "load", "/tmp/bundle", "--config", "/tmp/edge.yaml")
         system.run("helioctl", "create", RULES)
-        system.run("sed", "-i", "s/^#health:.*/health: 127.0.0.1:9465/", CONFIGURATION)
+        system.run("helioctl", "certs", "new", "/etc/helio/certs")
+        system.run("sh", "-c", KEYS_OF_THE_AGENT)
+        system.run("sed", "-i", SETTINGS, CONFIGURATION)
         system.run("systemctl", "restart", "heliod")
         assert "ok" in system.run("python3", "-c", READY)
+        by_tls = ("--agent", "127.0.0.1:50051", "--identity", "/etc/helio/certs/admin")
+        assert "FAR 1" in system.run("helioctl", *by_tls, "show", "FAR")
 
         # upgraded while packets come
         old = pid(system)
@@ -140,7 +149,8 @@ def test_it_is_installed_used_upgraded_and_purged(lab: Lab, lan: Namespace, tmp_
         system.run("rm", "-r", drop_in)
         system.run("systemctl", "daemon-reload")
 
-        # gone
+        # gone, but for what somebody put there
+        system.run("rm", "-r", "/etc/helio/certs")
         system.run("dpkg", "--purge", "helio")
         assert "xdp" not in system.run("ip", "link", "show", "lan0")
         system.run("id", "helio", status=1)
