@@ -34,7 +34,7 @@ class Usage:
 
 def usage(pid: int) -> Usage:
     size = descriptors = threads = 0
-    for each in _tree(pid):
+    for each in tree(pid):
         try:
             lines = Path(f"/proc/{each}/status").read_text().splitlines()
             descriptors += len(os.listdir(f"/proc/{each}/fd"))
@@ -46,7 +46,8 @@ def usage(pid: int) -> Usage:
     return Usage(size, descriptors, threads)
 
 
-def _tree(pid: int) -> list[int]:
+def tree(pid: int) -> list[int]:
+    """The process, and what it started."""
     found = [pid]
     for each in found:
         for task in Path(f"/proc/{each}/task").glob("*/children"):

@@ -15,7 +15,7 @@ _DATA, _HEADERS, _PRIORITY, _RST_STREAM, _SETTINGS, _, _PING, _, _WINDOW_UPDATE,
     range(10)
 )
 _END_STREAM, _END_HEADERS = 1, 4
-_COSTS = {_PRIORITY: 5.0, _RST_STREAM: 20.0, _SETTINGS: 20.0, _PING: 5.0, _WINDOW_UPDATE: 0.2,
+_COSTS = {_PRIORITY: 5.0, _RST_STREAM: 40.0, _SETTINGS: 20.0, _PING: 5.0, _WINDOW_UPDATE: 0.2,
           _HEADERS: 1.0, _CONTINUATION: 10.0}  # fmt: skip
 #: Of frames that no client sends often, or at all.
 _OTHERS = 20.0

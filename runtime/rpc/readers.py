@@ -34,6 +34,9 @@ class _Overtaken(Exception):
     """What was to be read has been overwritten, or the reader ended, before it said anything."""
 
 
+#: Seconds in which a reader that works says something: the short one; and the other, whose calls
+#: wait for those before them, which end by then (guard.py). One that says nothing is replaced.
+SILENT = (20.0, 150.0)
 #: What may take long. It has a process of its own, so that what does not waits for none of it.
 _LONG = ("List", "Entries")
 
@@ -76,9 +79,10 @@ class Readers:
         reader = self._long if method in _LONG else self._short
         mine, theirs = socket.socketpair()
         with mine:
+            mine.settimeout(SILENT[method in _LONG])
             with theirs:
                 more = [held.descriptor] if held is not None else []
-                reader.begin(METHODS.index(method), [theirs.fileno(), *more])
+                process = reader.begin(METHODS.index(method), [theirs.fileno(), *more])
             said, digest = False, owner.digest
             try:
                 send(mine, PART, digest.encode().ljust(DIGEST)[:DIGEST] + octets)
@@ -96,8 +100,10 @@ class Readers:
                     else:
                         said = True
                         yield content
-            except (OSError, EOFError):
-                reader.bury()
+            except (OSError, EOFError) as error:
+                if isinstance(error, TimeoutError):
+                    process.kill()
+                bury(process)
                 if not said:
                     raise _Overtaken from None
                 raise refused(faults.overtaken()) from None
@@ -142,24 +148,19 @@ class _Reader:
                 self._process.wait()
                 self._process = None
 
-    def begin(self, method: int, descriptors: list[int]) -> None:
+    def begin(self, method: int, descriptors: list[int]) -> subprocess.Popen[bytes]:
+        """A call; by which process."""
         with self._lock:
-            control = self._running()
+            control, process = self._running()
             try:
-                socket.send_fds(control, [bytes([method])], descriptors)
-                return
+                socket.send_fds(control, [bytes([method])], descriptors, socket.MSG_DONTWAIT)
+                return process
             except OSError:
                 pass
-        self.bury()
+        bury(process)
         raise _Overtaken
 
-    def bury(self) -> None:
-        """Give the process the moment that it needs to die, if that is what it does."""
-        with self._lock, suppress(subprocess.TimeoutExpired):
-            if self._process is not None:
-                self._process.wait(_DYING)
-
-    def _running(self) -> socket.socket:
+    def _running(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         if self._process is not None and self._process.poll() is not None:
             self._process = None
             if self._control is not None:
@@ -174,4 +175,10 @@ class _Reader:
                 )
             # when it ends by itself nothing is left of it
             threading.Thread(target=self._process.wait, name="reader", daemon=True).start()
-        return self._control
+        return self._control, self._process
+
+
+def bury(process: subprocess.Popen[bytes]) -> None:
+    """Give it the moment that it needs to die, if that is what it does."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_DYING)

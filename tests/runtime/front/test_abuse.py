@@ -115,7 +115,8 @@ def test_abuse_harms_nobody_else(scene: Scene, way: str, names: tuple[str, ...])
         f"{before} {usage(scene.process.pid)}\n"
     )
     assert not seen.refused and seen.calls > 5, seen
-    assert (seen.p99 if SECONDS else seen.p90) < SLOW, seen
+    # others' work on this machine slows it too
+    assert (seen.p99 if SECONDS else seen.p90) < max(SLOW, 2 * quiet.p99), (quiet, seen)
     assert_given_back(scene, before)
 
 
