@@ -114,11 +114,11 @@ def columns(first: int, count: int, scattered: bool) -> bytes:
 
 
 @contextmanager
-def filled(count: int, scattered: bool) -> Iterator[Edge]:
+def filled(count: int, scattered: bool, acknowledge: str) -> Iterator[Edge]:
     """An agent with so many rules in one pipeline, and another beside it."""
     bundle = of_a_million("1500k")
     with ExitStack() as owned:
-        made = owned.enter_context(edge(bundle, "after", cpu=(), first=()))
+        made = owned.enter_context(edge(bundle, acknowledge, cpu=(), first=()))
         for name in ("lan", "wan"):
             far = made.lab.namespace(f"{name}1")
             made.lab.wire(far, "eth0", made.edge, f"{name}1")
@@ -148,7 +148,8 @@ def run(made: Edge, first: int, count: int, scattered: bool, quiet: float) -> li
     lines = []
     for name, found in waits.items():
         alone, beside = found.within(before, begun), found.within(begun, ended + 0.5)
-        lines.append(f"{name:22}" + _cells(alone) + "   |" + _cells(beside))
+        worst = found.begun[found.took == beside.max()][0] - begun
+        lines.append(f"{name:22}" + _cells(alone) + "   |" + _cells(beside) + f"{worst:7.2f}")
     return [f"{count:,} in {ended - begun:.2f} s", *lines]
 
 
@@ -165,14 +166,15 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--quiet", type=float, default=3.0, help="seconds before a request")
     parser.add_argument("--scattered", action="store_true", help="several masks and priorities")
+    parser.add_argument("--acknowledge", default="after", choices=("after", "before"))
     asked = parser.parse_args()
     if asked.ask:
         ask(*asked.ask)
         return
     heads = "".join(f"{head:>9}" for head in ("p50", "p99", "max"))
     say = agent._say
-    with filled(asked.there, asked.scattered) as made:
-        say(f"{'ms':22}{'alone':>7}{heads}   |{'beside':>7}{heads}")
+    with filled(asked.there, asked.scattered, asked.acknowledge) as made:
+        say(f"{'ms':22}{'alone':>7}{heads}   |{'beside':>7}{heads}     at")
         for i in range(asked.runs):
             first = asked.there + i * asked.count
             for line in run(made, first, asked.count, asked.scattered, asked.quiet):

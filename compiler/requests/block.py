@@ -9,6 +9,7 @@ import numpy as np
 
 from .columned import hashes_of
 from .columns import Array, Column, one
+from .packing import Packing
 from .rulekinds import FORM_CODES, Field, Kind
 from .rules import Form, Matcher, Reference, Rule
 
@@ -35,6 +36,7 @@ class Block:
         self.references: dict[str, Array] = {}
         self.targets: Array | None = None
         self.names: list[str] = []
+        self.packing: Packing | None = None  # where it was made beforehand
 
     def __len__(self) -> int:
         return self.count
@@ -106,14 +108,16 @@ class Block:
     def commit(self, book: RuleBook) -> None:
         """Put the rules into the book's table."""
         table = book.tables[self.kind.name]
-        table.pack(self)
+        table.pack(self, self.packing)
+        pointed = {kind: table.pointed for kind, table in book.tables.items()}
         for pointers in (self.targets, *self.references.values()):
             if pointers is None:
                 continue
             counts = np.bincount(pointers, minlength=len(self.meant))
             for reference, count in zip(self.meant, counts.tolist(), strict=True):
-                if reference is not None and reference.kind != "port" and count:
-                    book.tables[reference.kind].point(reference.id, count)
+                into = pointed.get(reference.kind) if count and reference is not None else None
+                if into is not None and reference is not None:
+                    into[reference.id] = into.get(reference.id, 0) + count
 
 
 def _octets(values: Array, size: int) -> Array:

@@ -15,10 +15,12 @@ from ...lang.request import is_name
 from . import identical
 from .apart import wrong_port
 from .block import Block, Ids, Rows
-from .columned import among, within
+from .columned import among, hash_of, within
 from .columns import Array, Column, Columns, one
 from .drafting import Draft
 from .ie_values import Codec, Fault, fold
+from .meanwhile import NONE, Pause, Touched, paced
+from .packing import Claimed
 from .plan import Plan
 from .rulekinds import MATCH, PRIORITY, REFERENCE, Field, Kind
 from .rules import Reference
@@ -44,15 +46,35 @@ class _Wrong(Exception):
 class Bulk(Draft):
     """The planning of one set of columns."""
 
-    def __init__(self, book: RuleBook, columns: Columns) -> None:
-        super().__init__(book)
+    def __init__(self, book: RuleBook, columns: Columns, pause: Pause = NONE) -> None:
+        super().__init__(book, pause)
         self.columns = columns
         self.errors: list[Diagnostic] = []
+        self.kind = book.folded_kinds.get(fold(columns.kind))
+        # What it takes in its table, as far as it was looked for there: hashes of match images.
+        self._taken_ids: Array = np.zeros(0, np.uint64)
+        self._taken_keys: Array = np.zeros(0, np.uint64)
+        self._taken_names: set[str] = set()
+
+    def overtaken(self, touched: Touched) -> bool:
+        """Whether others took any of it, or its room, or changed what it refers to."""
+        if super().overtaken(touched):
+            return True
+        if self.kind is None or (mine := touched.of(self.kind.name)) is None:
+            return False
+        ids = np.array([id_ for id_ in mine.moved if isinstance(id_, int)], np.uint64)
+        keys = np.fromiter(map(hash_of, mine.keys), np.uint64, len(mine.keys))
+        return bool(
+            among(self._taken_ids, ids).any()
+            or among(self._taken_keys, keys).any()
+            or not self._taken_names.isdisjoint(mine.names)
+            or len(self.book.tables[self.kind.name].rules) + self.columns.count
+            > self.kind.rule.capacity
+        )
 
     def plan(self) -> Plan:
         """Create these rules. Raises `Refused`; changes nothing."""
-        columns, book = self.columns, self.book
-        kind = book.folded_kinds.get(fold(columns.kind))
+        columns, book, kind = self.columns, self.book, self.kind
         try:
             if kind is None or not kind.plain:
                 why = "is no kind of rule" if kind is None else "rules cannot be packed"
@@ -62,7 +84,7 @@ class Bulk(Draft):
             self._fill(block)
             self._complete(block)
             self._ids(block, table)
-            self._keys(block, table)
+            hashes = self._keys(block, table)
             # Last: the same file again is full of duplicates, and that is what to say.
             if len(table.rules) + columns.count > kind.rule.capacity:
                 raise self._full(kind, len(table.rules) + columns.count)
@@ -70,7 +92,9 @@ class Bulk(Draft):
             self._report(wrong)
         if self.errors:
             raise Refused(self.errors)
-        warnings = *columns.warnings, *self._strange(block), *identical.warnings(block, columns)
+        with self.pause.aside():
+            warnings = *columns.warnings, *self._strange(block), *identical.warnings(block, columns)
+        block.packing = table.packing(block, hashes, self.pause.aside)
         return Plan(
             Rows(block), (), (), Ids(block), warnings, (block,), (block,), book.revision,
             self.sequence + columns.count,
@@ -118,7 +142,8 @@ class Bulk(Draft):
                 block.ids = column.values
             elif column.name == "name" and block.kind.rule.named:
                 words = ["", *column.words]
-                block.names = [words[i] for i in column.values.tolist()]
+                with self.pause.aside():
+                    block.names = [words[i] for i in column.values.tolist()]
             elif column.name in block.kind.alternatives:
                 self._target(block, column)
             elif field is None or not _fits(field, column):
@@ -127,10 +152,12 @@ class Bulk(Draft):
             elif field.role == REFERENCE:
                 self._reference(block, field, column)
             elif field.role == MATCH:
-                self._matcher(field, column)
+                with self.pause.aside():
+                    self._matcher(field, column)
                 block.matchers[column.name] = column
             else:
-                self._value(field, column)
+                with self.pause.aside():
+                    self._value(field, column)
                 if field.role == PRIORITY:
                     block.priorities = column.values
                 else:
@@ -177,7 +204,7 @@ class Bulk(Draft):
     def _meaning(self, block: Block, column: Column, field: Field) -> Array:
         """References by row, as indices into `block.meant`."""
         codes = [0]
-        for i, word in enumerate(column.words):
+        for i, word in enumerate(paced(column.words, self.pause)):
             reference: Reference | None
             try:
                 raw: int | str = int(word) if word.isdecimal() and len(word) < 12 else word
@@ -217,6 +244,18 @@ class Bulk(Draft):
     # ---- rules ------------------------------------------------------------------------------
 
     def _complete(self, block: Block) -> None:
+        kind = block.kind
+        with self.pause.aside():
+            self._required_all(block)
+        if self.errors:
+            raise Refused(self.errors)
+        if kind.ifindex is not None and kind.rule.gives[kind.ifindex[0]] in block.values:
+            self._ifindex(block, *kind.ifindex)
+        with self.pause.aside():
+            for i, j in kind.overlaps:
+                self._overlap(block, kind.match[i], kind.match[j])
+
+    def _required_all(self, block: Block) -> None:
         kind, count = block.kind, block.count
         for field in kind.exact:
             column = block.matchers.get(field.codec.name)
@@ -232,12 +271,6 @@ class Bulk(Draft):
                     np.isin(column.values, list(wanted)) & (column.forms == 1) if column else False
                 )
             self._required(block, requirement.element, needed, kinds)
-        if self.errors:
-            raise Refused(self.errors)
-        if kind.ifindex is not None and kind.rule.gives[kind.ifindex[0]] in block.values:
-            self._ifindex(block, *kind.ifindex)
-        for i, j in kind.overlaps:
-            self._overlap(block, kind.match[i], kind.match[j])
 
     def _required(self, block: Block, name: str, needed: Array, kinds: frozenset[str]) -> None:
         column, references = block.values.get(name), block.references.get(name)
@@ -260,7 +293,7 @@ class Bulk(Draft):
         pairs = np.stack([meant.astype(np.uint64), column.values.astype(np.uint64)])
         distinct, inverse = np.unique(pairs[:, column.forms == 1], axis=1, return_inverse=True)
         rows = np.flatnonzero(column.forms == 1)
-        for i, (code, value) in enumerate(distinct.T.tolist()):
+        for i, (code, value) in enumerate(paced(distinct.T.tolist(), self.pause)):
             reference = block.meant[code]
             if reference is None or not self._agrees(reference, value):
                 what = (
@@ -281,16 +314,24 @@ class Bulk(Draft):
         self._bad(bad, b, Fault("H0424", title, "", f"not with this {a.name}"))
 
     def _ids(self, block: Block, table: Table) -> None:
-        ids = block.ids
-        given = ids[ids != 0]
+        """Give each rule one, and look whether they are free."""
+        ids, staged = block.ids, self.staged(block.kind.name)
+        with self.pause.aside():
+            given = np.sort(ids[ids != 0].astype(np.uint64))
+            twice = bool((given[1:] == given[:-1]).any())
+        self._taken_ids = given  # by now: what others take from here on is held against these
         if len(given):
-            ordered = np.sort(given)
-            if (ordered[1:] == ordered[:-1]).any() or within(table.rules, given).any():
+            staged.claimed = Claimed(given)
+            with self.pause.aside():
+                twice = twice or bool(within(table.rules, given).any())
+            if twice:
                 raise self._id_taken(block, table)
         if len(given) < block.count:
             found = _lowest(table, given, block.count - len(given))
             block.ids = ids.copy()
             block.ids[ids == 0] = found
+            self._taken_ids = np.sort(block.ids.astype(np.uint64))
+            staged.claimed = Claimed(self._taken_ids)
         if block.names:
             self._names_free(block, table)
 
@@ -305,25 +346,33 @@ class Bulk(Draft):
 
     def _names_free(self, block: Block, table: Table) -> None:
         ports = self.book.folded_ports if block.kind.beside_ports else {}
-        seen: set[str] = {*table.names, *ports}
-        for row, name in enumerate(block.names):
-            if name and (fold(name) in seen or len(name.encode()) > 63 or not is_name(name)):
+        for row, name in enumerate(paced(block.names, self.pause)):
+            folded = fold(name)
+            used = folded in self._taken_names or folded in table.names or folded in ports
+            if name and (used or len(name.encode()) > 63 or not is_name(name)):
                 title = f"the name `{name}` is in use, or no name"
-                if fold(name) in ports:
+                if folded in ports:
                     title = f"a port has the name `{name}`"
                 fault = Fault("H0453", title, "")
                 raise _Wrong(fault, np.array([row]), "name")
-            seen.add(fold(name))
+            self._taken_names.add(folded)
 
-    def _keys(self, block: Block, table: Table) -> None:
-        """No two match images are equal."""
+    def _keys(self, block: Block, table: Table) -> Array | None:
+        """No two match images are equal; their hashes."""
         kind = block.kind
         if not kind.keyed:
-            return
-        found = identical.duplicate(block, kind, table.keys)
+            return None
+        with self.pause.aside():
+            hashes = block.hashes(kind)
+            order = np.sort(hashes)
+        self._taken_keys = order  # as with ids
+        with self.pause.aside():
+            rows = identical.suspects(block, kind, hashes, order, table.keys)
+        found = identical.duplicate(block, kind, rows, table.keys, self.pause)
         if found is not None:
             row, fault = found
             raise _Wrong(fault, np.array([row]), "")
+        return hashes
 
 
 def _unusual(form: int, values: Array, others: Array, codec: Codec) -> Array:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Aside = Callable[[], AbstractContextManager[None]]
 K = TypeVar("K")
 V = TypeVar("V")
 #: Of a rule in its table: its id, or its match image in a grouped kind.
@@ -30,13 +32,26 @@ _GONE: Any = object()  # lies over an entry of the columns that was deleted
 PRIME = 3_267_000_013
 
 
+class Joining(NamedTuple, Generic[K]):
+    """Entries on their way into columns: `joined` is to stand in the place of those of `before`.
+    `gone`: keys over whose entries a mark lies, which are not in there; `given`: of what it was
+    made."""
+
+    before: Array
+    more: int
+    gone: list[K]
+    given: tuple[Any, ...]
+    joined: tuple[Array, ...]
+
+
 class _Layered(MutableMapping[K, V]):
     """Entries that columns have, and over them what changed one by one."""
 
     __slots__ = ("_own", "_size")
 
     def __init__(self, own: Mapping[K, V]) -> None:
-        self._own: dict[K, V] = dict(own)
+        """A dictionary is given away with this."""
+        self._own: dict[K, V] = own if type(own) is dict else dict(own)
         self._size = len(own)
 
     def clear(self) -> None:
@@ -85,6 +100,13 @@ class _Layered(MutableMapping[K, V]):
             self._own[key] = _GONE
         self._size -= 1
 
+    def _forget(self, gone: Iterable[K]) -> None:
+        """The columns have none of these any more."""
+        own = self._own
+        for key in gone:
+            if own.get(key) is _GONE:
+                del own[key]
+
     def patch(self, changes: Mapping[K, V | None], size: int) -> None:
         """See `columned.patch`."""
         if not size:
@@ -117,21 +139,34 @@ class Columned(_Layered[int, V]):
 
     def join(self, keys: Array, values: Array) -> None:
         """More entries; none of the keys is there."""
-        seen = self._seen()
-        self._own = {key: value for key, value in self._own.items() if value is not _GONE}
-        keys = np.concatenate([self._keys[seen], keys.astype(np.uint64)])
-        values = np.concatenate([self._values[seen], values.astype(np.uint32)])
-        if (keys[1:] < keys[:-1]).any():
-            order = np.argsort(keys, kind="stable")  # quick where two are in order already
-            keys, values = keys[order], values[order]
-        self._size = len(self._own) + len(keys)
-        self._set(keys, values)
+        self.take(self.joining(keys, values))
 
-    def _seen(self) -> Array | slice:
-        """The entries of the columns over which nothing lies."""
-        if not self._own or not len(self._keys):
+    def joining(self, keys: Array, values: Array, aside: Aside = nullcontext) -> Joining[int]:
+        """What `take` takes to `join` these: single entries may be changed in between, and while
+        what is `aside` is done."""
+        gone = [key for key, value in self._own.items() if value is _GONE]
+        before, were = self._keys, self._values
+        with aside():
+            keys, values = _in_order(keys.astype(np.uint64), values.astype(np.uint32))
+            seen = self._seen(gone)
+            every, found = _in_order(
+                np.concatenate([before[seen], keys]), np.concatenate([were[seen], values])
+            )
+        return Joining(before, len(keys), gone, (keys, values), (every, found))
+
+    def take(self, made: Joining[int]) -> None:
+        """From now on there are these, too."""
+        if made.before is not self._keys:
+            made = self.joining(*made.given)
+        self._forget(made.gone)
+        self._size += made.more
+        self._set(*made.joined)
+
+    def _seen(self, over: Collection[int]) -> Array | slice:
+        """The entries of the columns over which none of these lies."""
+        if not over or not len(self._keys):
             return slice(None)
-        own = np.fromiter(self._own, np.uint64, len(self._own))
+        own = np.fromiter(over, np.uint64, len(over))
         seen = np.ones(len(self._keys), np.bool_)
         seen[self._keys.searchsorted(own[among(self._keys, own)])] = False
         return seen
@@ -166,7 +201,7 @@ class Columned(_Layered[int, V]):
     def numbers(self) -> list[int]:
         """`list`, without looking for each."""
         own = [key for key, value in self._own.items() if value is not _GONE]
-        own += self._keys[self._seen()].tolist()
+        own += self._keys[self._seen(self._own)].tolist()
         return own
 
     def singles(self) -> Iterator[V]:
@@ -175,7 +210,7 @@ class Columned(_Layered[int, V]):
 
     def columns(self) -> tuple[Array, Array]:
         """Keys and values, all of which are int."""
-        seen = self._seen()
+        seen = self._seen(self._own)
         more = [pair for pair in self._own.items() if pair[1] is not _GONE]
         keys = np.array([key for key, _ in more], np.uint64)
         values = np.array([value for _, value in more], np.uint32)
@@ -188,8 +223,16 @@ class Columned(_Layered[int, V]):
         """Of each key whether it is there."""
         found = among(self._keys, keys.astype(np.uint64))
         for row in np.flatnonzero(_within(self._own, keys)).tolist():
-            found[row] = self._own[keys.item(row)] is not _GONE
+            found[row] = self._own.get(keys.item(row), _GONE) is not _GONE
         return found
+
+
+def _in_order(keys: Array, values: Array) -> tuple[Array, Array]:
+    """By the keys."""
+    if not (keys[1:] < keys[:-1]).any():
+        return keys, values
+    order = np.argsort(keys, kind="stable")  # quick where two are in order already
+    return keys[order], values[order]
 
 
 def joined(own: MutableMapping[Any, V], keys: Array, values: Array) -> MutableMapping[Any, V]:
@@ -197,9 +240,14 @@ def joined(own: MutableMapping[Any, V], keys: Array, values: Array) -> MutableMa
     if len(keys) < FEWEST:
         own.update(zip(keys.tolist(), values.tolist(), strict=True))
         return own
-    made = own if isinstance(own, Columned) else Columned(own)
+    made = columned(own)
     made.join(keys, values)
     return made
+
+
+def columned(own: MutableMapping[Any, V]) -> Columned[V]:
+    """The entries, with columns; `own` is given away with this."""
+    return own if isinstance(own, Columned) else Columned(own)
 
 
 def patch(
@@ -290,28 +338,36 @@ class Imaged(_Layered[bytes, Handle]):
 
     def join(self, hashes: Array, base: int) -> None:
         """More entries, numbered from `base`; none of their images is there."""
-        numbers = np.arange(base, base + len(hashes), dtype=np.uint64)
-        fresh = np.sort(hashes << np.uint64(32) | numbers)
-        hashed = np.concatenate([self._seen(), fresh])
-        hashed.sort(kind="stable")  # quick where two are in order already
-        self._own = {image: to for image, to in self._own.items() if to is not _GONE}
-        self._hashed = hashed
-        self._size = len(self._own) + len(hashed)
+        self.take(self.joining(hashes, base))
 
-    def _seen(self) -> Array:
-        """What came by the column and over which nothing lies."""
-        own = list(self._own)
-        found = self._have(_hashes(own))
-        hidden = [at for i in np.flatnonzero(found) if (at := self._at(own[i])[0]) >= 0]
-        return np.delete(self._hashed, hidden) if hidden else self._hashed
+    def joining(self, hashes: Array, base: int, aside: Aside = nullcontext) -> Joining[bytes]:
+        """See `Columned.joining`."""
+        gone, before = [image for image, to in self._own.items() if to is _GONE], self._hashed
+        hidden = [at for image in gone if (at := self._at(image)[0]) >= 0]
+        with aside():
+            seen = np.delete(before, hidden) if hidden else before
+            numbers = np.arange(base, base + len(hashes), dtype=np.uint64)
+            fresh = np.sort(hashes << np.uint64(32) | numbers)
+            hashed = np.concatenate([seen, fresh])
+            hashed.sort(kind="stable")  # quick where two are in order already
+        return Joining(before, len(hashes), gone, (hashes, base), (hashed,))
+
+    def take(self, made: Joining[bytes]) -> None:
+        """From now on there are these, too."""
+        if made.before is not self._hashed:
+            made = self.joining(*made.given)
+        self._forget(made.gone)
+        self._size += made.more
+        (self._hashed,) = made.joined
 
     def _have(self, hashes: Array) -> npt.NDArray[np.bool_]:
         """Of each hash whether an image that came by the column has it."""
-        if not len(self._hashed):
+        hashed = self._hashed
+        if not len(hashed):
             return np.zeros(len(hashes), np.bool_)
-        at = self._hashed.searchsorted(hashes << np.uint64(32))
-        at = np.minimum(at, len(self._hashed) - 1)
-        found: npt.NDArray[np.bool_] = self._hashed[at] >> np.uint64(32) == hashes
+        at = hashed.searchsorted(hashes << np.uint64(32))
+        at = np.minimum(at, len(hashed) - 1)
+        found: npt.NDArray[np.bool_] = hashed[at] >> np.uint64(32) == hashes
         return found
 
     def _at(self, image: bytes) -> tuple[int, int]:
@@ -353,7 +409,7 @@ def near(
     if isinstance(known, Imaged):
         return known.near(hashes, images)
     if len(known) < len(hashes):
-        return among(np.sort(_hashes(known)), hashes)
+        return among(np.sort(_hashes(list(known))), hashes)
     return np.fromiter(map(known.__contains__, images()), np.bool_, len(hashes))
 
 

@@ -72,6 +72,17 @@ class Column:
         return (a for a in (self.forms, self.values, self.others) if a is not None)
 
 
+def numbered(columns: Columns, ids: Array) -> Columns | None:
+    """The same rules with these ids; None where they have all of them."""
+    others = []
+    for column in columns.columns:
+        if column.kind != "id":
+            others.append(column)
+        elif (column.values == ids).all():
+            return None
+    return replace(columns, columns=(Column("id", "id", ids), *others))
+
+
 def one(values: Array) -> Array:
     """The same, or what all rows say as an array of one."""
     return values[:1] if (values == values[0]).all() else values

@@ -15,14 +15,21 @@ from .block import Block
 from .columned import among, near
 from .columns import Array, Column, Columns
 from .ie_values import Fault, fold
+from .meanwhile import NONE, Pause
 from .rulekinds import MATCH, PRIORITY, Field, Kind, purpose
+
+#: Rows whose match images are made at a time.
+_AT_A_TIME = 256
 
 
 def check(columns: Columns, kind: Kind) -> list[Diagnostic]:
     """What a file is warned of before anybody plans it. Raises `Refused` where two of its rules
     match the same."""
     block = _block_of(columns, kind)
-    found = duplicate(block, kind) if kind.keyed and not kind.grouped else None
+    found = None
+    if kind.keyed and not kind.grouped:
+        hashes = block.hashes(kind)
+        found = duplicate(block, kind, suspects(block, kind, hashes, np.sort(hashes), {}))
     if found is not None:
         row, fault = found
         label = Label(columns.place(row, "").span, fault.text)
@@ -46,26 +53,34 @@ def _block_of(columns: Columns, kind: Kind) -> Block:
     return block
 
 
-def duplicate(
-    block: Block, kind: Kind, known: Mapping[bytes, Any] = MappingProxyType({})
-) -> tuple[int, Fault] | None:
-    """The first row that matches what a row before it does, or a rule that is `known` by what it
-    matches."""
-    # Those that may be: their hashes are equal.
-    hashes = block.hashes(kind)
-    order = np.sort(hashes)
+def suspects(
+    block: Block, kind: Kind, hashes: Array, order: Array, known: Mapping[bytes, Any]
+) -> Array:
+    """The rows that may match what another one does, or a rule that is `known` by what it matches:
+    their hashes are equal. `order`: the hashes in order."""
     twice = among(order[1:][order[1:] == order[:-1]], hashes)
     if known:
         twice |= near(known, hashes, lambda: block.images(kind))
-    rows = np.flatnonzero(twice)
+    return np.flatnonzero(twice)
+
+
+def duplicate(
+    block: Block, kind: Kind, rows: Array, known: Mapping[bytes, Any] = MappingProxyType({}),
+    pause: Pause = NONE,
+) -> tuple[int, Fault] | None:  # fmt: skip
+    """The first of these rows that matches what a row before it does, or a rule that is `known` by
+    what it matches."""
     first: dict[bytes, int] = {}
-    for row, key in zip(rows.tolist(), block.images(kind, rows), strict=True):
-        if key in known or key in first:
-            other = f"{kind.name} {known[key]!r}" if key in known else (
-                f"rule {first[key] + 1} of this file")  # fmt: skip
-            title = f"{other} matches the same already"
-            return row, Fault("H0452", title, "", "a duplicate", purpose(kind.rule))
-        first[key] = row
+    for at in range(0, len(rows), _AT_A_TIME):
+        some = rows[at : at + _AT_A_TIME]
+        pause()
+        for row, key in zip(some.tolist(), block.images(kind, some), strict=True):
+            if key in known or key in first:
+                other = f"{kind.name} {known[key]!r}" if key in known else (
+                    f"rule {first[key] + 1} of this file")  # fmt: skip
+                title = f"{other} matches the same already"
+                return row, Fault("H0452", title, "", "a duplicate", purpose(kind.rule))
+            first[key] = row
     return None
 
 

@@ -125,6 +125,10 @@ class Touched:
             self._of(old.kind).changed.add(kind.key_of(old) if kind.grouped else old.id)
             self._point(set(kind.owned_by(old)) ^ set(kind.owned_by(new)))
 
+    def of(self, kind: str) -> _Touched | None:
+        """Of this kind, where anything was."""
+        return self._kinds.get(kind)
+
     def _of(self, kind: str) -> _Touched:
         found = self._kinds.get(kind)
         if found is None:

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 from ...lang.request import Request
 from ..manifest import Manifest
+from .drafting import Draft
 from .ie_values import fold
 from .meanwhile import Pause
+from .packing import Kept
 from .plan import Plan
 from .planner import Planner
 from .quick import quick_plan
 from .rulekinds import Kind
 from .rules import Reference, Rule
-from .ruletable import Kept, Staged, Table
+from .ruletable import Staged, Table
 
 if TYPE_CHECKING:
     from .columns import Columns
@@ -59,7 +61,7 @@ class RuleBook:
         self.revision = 0
         self.sequence = 1
         #: That of a large request, while others are let in.
-        self.draft: Planner | None = None
+        self.draft: Draft | None = None
 
     # ---- reading ----------------------------------------------------------------------------
 
@@ -113,15 +115,24 @@ class RuleBook:
         return Planner(self, again=again).plan(request)
 
     @contextmanager
-    def planned(self, request: Request, pause: Pause) -> Iterator[tuple[Planner, Plan]]:
+    def planned(self, wanted: Request | Columns, pause: Pause) -> Iterator[tuple[Draft, Plan]]:
         """A large request's plan, and who made it, while others' are made and committed in between.
         Raises `Overtaken`, and `Refused`."""
-        planner = self.draft = Planner(self, pause)
+        draft: Draft
         try:
-            yield planner, planner.plan(request)
+            if isinstance(wanted, Request):
+                draft = self.draft = planner = Planner(self, pause)
+                plan = planner.plan(wanted)
+            else:
+                from .bulk import Bulk
+
+                draft = self.draft = bulk = Bulk(self, wanted, pause)
+                plan = bulk.plan()
+            yield draft, plan
         finally:
+            if self.draft is not None:
+                self.draft.end()
             self.draft = None
-            planner.end()
 
     def plan_columns(self, columns: Columns) -> Plan:
         """What creating these packed rules comes to. Raises `Refused`; changes nothing."""

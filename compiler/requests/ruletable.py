@@ -9,15 +9,17 @@ from __future__ import annotations
 import heapq
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import nullcontext
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from . import columned
 from .alike import Alike, same
-from .columned import Array, Handle, Imaged, joined, pairs_of
+from .columned import Array, Aside, Handle, Imaged, pairs_of
 from .ie_values import fold
+from .packing import Claimed, Packed, Packing
 from .rulekinds import Kind
 from .rules import Reference, Rule
 
@@ -25,40 +27,6 @@ if TYPE_CHECKING:
     from .rulebook import RuleBook
 
 _MISSING: Any = object()
-
-
-class Packed(Protocol):
-    """Rules of one kind, no group, kept as columns; `base` is the number of the first one. `ids`
-    and `names` (or none at all) by row."""
-
-    base: int
-
-    def __len__(self) -> int: ...
-    def rule(self, row: int) -> Rule: ...
-    @property
-    def ids(self) -> Array: ...
-    @property
-    def names(self) -> list[str]: ...
-
-    def images(self, kind: Kind) -> list[bytes]:
-        """The match images by row."""
-
-    def hashes(self, kind: Kind) -> Array:
-        """Of the match images (columned.py)."""
-
-    def referring(self, to: Reference) -> Array:
-        """The rows that refer to it."""
-
-
-class Kept(Packed, Protocol):
-    """Rules that were in force before this book was made. `youngest`: the highest sequence."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def youngest(self) -> int: ...
-
-    def pointing(self) -> Mapping[Reference, int]: ...
 
 
 class Table:
@@ -114,33 +82,57 @@ class Table:
         rule = self.unpack(number)
         return self.kind.key_of(rule), rule.id
 
-    def pack(self, block: Packed) -> None:
+    def packing(
+        self, block: Packed, hashes: Array | None = None, aside: Aside = nullcontext
+    ) -> Packing:
+        """What `pack` takes: others may change single rules in between, and while what is `aside`
+        is done. `hashes`: of the match images, where they are known."""
+        ids, base = block.ids, self._next_base()
+        with aside():
+            made = Packing(base, block)
+            if hashes is None and self.kind.keyed:
+                hashes = block.hashes(self.kind)
+        if len(ids) >= columned.FEWEST:
+            self.rules = rules = cast(Any, columned.columned(self.rules))
+            made.rules = rules.joining(ids, np.arange(base, base + len(ids)), aside)
+            if hashes is not None:
+                keys = self.keys
+                images = keys if isinstance(keys, Imaged) else Imaged(keys, self._image_of)
+                self.keys = images
+                made.keys = images.joining(hashes, base, aside)
+        return made
+
+    def _next_base(self) -> int:
+        last = self.blocks[-1] if self.blocks else None
+        return last.base + len(last) if last is not None else 0
+
+    def pack(self, block: Packed, made: Packing | None = None) -> None:
         """Take in packed rules, of a kind that is no group."""
+        if made is None or made.base != self._next_base():  # by now there are others, or none
+            made = self.packing(block)
         self.alike = None
-        given = getattr(block, "priorities", _MISSING)
-        if given is _MISSING or self.levels is None:
+        if made.priorities is None or self.levels is None:
             self.levels = None
         else:
-            self.levels |= {0} if given is None else set(np.unique(given).tolist())
-        last, ids = self.blocks[-1] if self.blocks else None, block.ids
-        block.base = last.base + len(last) if last is not None else 0
+            self.levels |= made.priorities
+        block.base = made.base
         self.blocks.append(block)
-        self.rules = joined(self.rules, ids, np.arange(block.base, block.base + len(ids)))
-        if self.kind.keyed:
-            if len(ids) < columned.FEWEST:
-                self.keys.update(zip(block.images(self.kind), ids.tolist(), strict=True))
-            else:
-                keys = self.keys
-                made = keys if isinstance(keys, Imaged) else Imaged(keys, self._image_of)
-                made.join(block.hashes(self.kind), block.base)
-                self.keys = made
-        names = zip(block.names, ids.tolist(), strict=True) if block.names else ()
-        self.names.update((fold(name), id_) for name, id_ in names if name)
-        self._raise_top(ids)
+        if made.rules is None:
+            ids = block.ids.tolist()
+            self.rules.update(zip(ids, range(made.base, made.base + len(ids)), strict=True))
+            if self.kind.keyed:
+                self.keys.update(zip(block.images(self.kind), ids, strict=True))
+        else:
+            columned.columned(self.rules).take(made.rules)
+            if made.keys is not None:
+                assert isinstance(self.keys, Imaged)
+                self.keys.take(made.keys)
+        self.names.update(made.names)
+        self._raise_top(made.ids)
 
     def _raise_top(self, ids: Array) -> None:
-        """Past these ids that follow one another from `top` on, which are in use now."""
-        beyond = np.sort(ids[ids >= self.top])
+        """Past these ids, in order, that follow one another from `top` on: they are in use now."""
+        beyond = ids[ids >= self.top]
         follow = beyond == np.arange(self.top, self.top + len(beyond))
         self.top += len(beyond) if follow.all() else int(np.argmin(follow))
 
@@ -169,8 +161,9 @@ class Table:
 
     def lowest_free(self) -> int:
         free, rules = self.free, self._ids()
-        if self.draft is not None and self.draft.highest:
-            return self._beyond(self.draft.highest, rules)
+        draft = self.draft
+        if draft is not None and (draft.highest or draft.claimed is not None):
+            return self._beyond(draft, rules)
         while free and free[0] in rules:
             heapq.heappop(free)
         if free:
@@ -179,12 +172,16 @@ class Table:
             self.top += 1
         return self.top
 
-    def _beyond(self, highest: int, rules: Mapping[Any, Any]) -> int:
-        """A free id that a large request, which is not in force yet, has not allotted."""
-        id_ = max(self.top, highest + 1)
-        while id_ in rules:
-            id_ += 1
-        return id_
+    def _beyond(self, draft: Staged, rules: Mapping[Any, Any]) -> int:
+        """A free id that a large request, which is not in force yet, does not take."""
+        id_ = max(self.top, draft.highest + 1)
+        while True:
+            if id_ in rules:
+                id_ += 1
+            elif draft.claimed is not None and id_ in draft.claimed:
+                id_ = draft.claimed.behind(id_)
+            else:
+                return id_
 
     def _ids(self) -> Mapping[int, tuple[Handle, ...]] | Mapping[Handle, Rule | int]:
         return self.groups if self.kind.grouped else self.rules
@@ -276,11 +273,12 @@ class Allotted:
 
 class Staged:
     """Changes to a table that are planned; None stands for what is gone. `pointed`: how many more
-    references there are. `scanned`: every rule was looked at. `highest`: of the ids allotted."""
+    references there are. `scanned`: every rule was looked at. `highest`: of the ids allotted;
+    `claimed`: ids of packed rules."""
 
-    __slots__ = ("alike", "allotted", "freed", "gone", "groups", "held", "highest", "keys",
-                 "levels", "lowest", "more", "names", "place", "pointed", "reserved", "rules",
-                 "scanned", "seen", "spare", "table")  # fmt: skip
+    __slots__ = ("alike", "allotted", "claimed", "freed", "gone", "groups", "held", "highest",
+                 "keys", "levels", "lowest", "more", "names", "place", "pointed", "reserved",
+                 "rules", "scanned", "seen", "spare", "table")  # fmt: skip
 
     def __init__(self, table: Table, allotted: Allotted | None = None) -> None:
         self.table, self.allotted = table, allotted or Allotted()
@@ -295,6 +293,7 @@ class Staged:
         self.reserved: dict[str, int] = {}  # ids by the names that will have them
         self.held: set[int] = set()  # these ids
         self.spare: list[int] | None = None
+        self.claimed: Claimed | None = None
         self.lowest = 0
         self.more = 0  # rules than before
         self.place: object = None  # what was created last

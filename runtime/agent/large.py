@@ -6,8 +6,10 @@ planned again; and at last with nobody let in, so that it is made some day whate
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...compiler.requests.columns import Array, Columns, dump, numbered
 from ...compiler.requests.meanwhile import Overtaken, Touched, dismantle
 from ...lang.request import Request
 from ..loading.loader import Loaded
@@ -26,10 +28,11 @@ TRIES = 3
 def is_large(asked: Asked, owner: Owner) -> bool:
     """Whether it takes long. A card's rules change one by one anyway."""
     wanted = asked.wanted
-    if not isinstance(wanted, Request) or not isinstance(owner.loaded, Loaded):
+    if wanted is None or not isinstance(owner.loaded, Loaded):
         return False
-    many = len(asked.wish.content) >= FEWEST
-    return many or any(change.operation == "replace" for change in wanted.changes)
+    if len(asked.wish.content) >= FEWEST:
+        return True
+    return isinstance(wanted, Request) and any(c.operation == "replace" for c in wanted.changes)
 
 
 def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
@@ -47,7 +50,7 @@ def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
 
 def _in_pieces(owner: Owner, asked: Asked) -> Outcome:
     loaded, wanted = owner.loaded, owner.fresh(asked)
-    if not isinstance(loaded, Loaded) or not isinstance(wanted, Request):  # by now
+    if not isinstance(loaded, Loaded):  # by now
         return owner.make(asked)
     book, touched = loaded.book, Touched()
 
@@ -64,6 +67,9 @@ def _in_pieces(owner: Owner, asked: Asked) -> Outcome:
     owner.touched = touched
     try:
         with book.planned(wanted, pause) as (planner, plan):
+            if plan.blocks and isinstance(wanted, Columns):
+                with pause.aside():
+                    asked = _with_ids(asked, wanted, plan.blocks[0].ids)
             outcome = owner.carry_out(asked, plan, pause, check)
         owner.touched = None
         loaded.writer.settle(pause)
@@ -73,3 +79,12 @@ def _in_pieces(owner: Owner, asked: Asked) -> Outcome:
     finally:
         owner.touched = None
     return outcome
+
+
+def _with_ids(asked: Asked, wanted: Columns, ids: Array) -> Asked:
+    """The same, for the journal: others' rules, which come before it, may have other ids when they
+    are made again alone."""
+    made = numbered(wanted, ids)
+    if made is None:
+        return asked
+    return replace(asked, wish=replace(asked.wish, content=dump(made)))

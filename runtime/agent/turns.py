@@ -82,17 +82,18 @@ class Slices:
         self._until = time.perf_counter() + SLICE
 
     def __call__(self) -> None:
+        if time.perf_counter() < self._until:
+            return
+        go_on()
         if self._let_in():
             self._check()
 
     def rest(self) -> None:
-        self._let_in()
+        if time.perf_counter() >= self._until:
+            self._let_in()
 
     def _let_in(self) -> bool:
         """Whether anybody was."""
-        if time.perf_counter() < self._until:
-            return False
-        go_on()
         waited_for = self._turns.waited_for
         if waited_for:
             self._turns.let_in()
@@ -109,6 +110,8 @@ class Slices:
             yield
         finally:
             self._turns.take()
+            self._until = time.perf_counter() + SLICE
+        go_on()
         self._check()
 
 
@@ -119,6 +122,6 @@ def no_collecting() -> Iterator[None]:
     gc.disable()
     try:
         yield
+        gc.freeze()  # not what a traceback leads to, if it ends by one
     finally:
-        gc.freeze()
         gc.enable()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -11,10 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...compiler.manifest import Match
-from ...compiler.requests.columned import joined
+from ...compiler.requests import columned
+from ...compiler.requests.columned import Joining
 from ...compiler.requests.columns import one
 from ...compiler.requests.lists import octets_of
-from .directory import Directory, bests
+from ...compiler.requests.meanwhile import NONE, Pause, paced
+from .directory import Tuple, bests, unique
+from .existence import hashes_of
 from .images import HEAD, LIVE, NAME_OCTETS
 from .matches import SEQUENCE_BITS
 from .tables import ENTRIES, ENTRY, Pool, Table
@@ -33,6 +36,8 @@ _YOUNGEST = (1 << SEQUENCE_BITS) - 1
 _MANY = 1 << 14
 #: Rows whose records and images are made at a time, so that they stay in the cache.
 _CHUNK = 1 << 12
+#: Keys that are taken out at a time.
+_FEW = 256
 
 
 class Staging:
@@ -42,11 +47,9 @@ class Staging:
         self.table = table
         self.cells: Array = np.zeros(0, np.uint32)
         self.slots: Array = np.zeros(0, np.uint32)
-        self._keys: Array | None = None  # [row, octet], in the hash or about to be
-        self._placed = False  # and the directory knows of them
-        self._each: list[tuple[int, list[bytes]]] = []  # or, by cell, one by one
-        self._ids: Array = np.zeros(0, np.uint32)
-        self._sequence = 0
+        self._keys: Keys | None = None
+        self._sequences: _More | None = None
+        self._ids: _More | None = None
 
     @staticmethod
     def takes(block: Block) -> bool:
@@ -60,79 +63,40 @@ class Staging:
             for match in rule.match
         )
 
-    def stage(self, block: Block, cell_of: CellOf) -> None:
+    def stage(self, block: Block, cell_of: CellOf, pause: Pause = NONE) -> None:
         """Records, images, keys. Raises NoRoom, DirectoryFull, BpfError; then `undo`."""
         table, count = self.table, len(block)
         self.cells = _take(table.free_cells, count)
         self.slots = _take(table.free_slots, count)
-        self._ids, self._sequence = block.ids, block.sequence
-        with _beside(count) as aside:
-            written = self._insert(block, aside) if table.directory is not None else []
-            meant = np.array([_number(table, r, cell_of) for r in block.meant], np.uint32)
+        numbers = (_number(table, to, cell_of) for to in paced(block.meant, pause))
+        meant = np.fromiter(numbers, np.uint32, len(block.meant))
+        with self._keyed(block, pause) as keyed, _beside(count) as beside:
+            packed = _image_type(table)
             records = rows(table.records, table.record_stride)
             images = rows(table.images, table.image_stride)
-            packed = _image_type(table)
             for at in range(0, count, _CHUNK):
+                pause()
                 part = slice(at, min(at + _CHUNK, count))
+                written = keyed.write(part, beside, pause) if keyed is not None else []
                 slots = self.slots[part]
                 records[slots] = _records(table, block, meant, part)
                 images[slots] = _images(table, block, self.cells[part], part, packed)
-            for each in written:
-                each.result()
+                for each in written:
+                    each.result()
+        sequences = block.sequence + np.arange(count, dtype=np.uint64)
+        self._sequences = _joining(table, "sequences", sequences, self.cells, pause)
+        self._ids = _joining(table, "ids", block.ids, self.cells, pause)
 
-    def _insert(self, block: Block, aside: ThreadPoolExecutor | None) -> list[Future[int]]:
-        """Have the kernel write the keys; returns what is to be waited for."""
-        directory = self.table.directory
-        assert directory is not None
-        found = [_matched(match, column) for match in self.table.kind.match
-                 if (column := block.matchers.get(match.element)) is not None
-                 and column.forms is not None]  # fmt: skip
-        first, group = _distinct(found, len(block))
-        masks = _octets(self.table, found, first, len(first), "mask")
-        entries = np.zeros(len(block), ENTRIES)
-        entries["cell"], entries["priority"] = self.cells, _priorities(self.table, block)
-        ages = _YOUNGEST - (block.sequence + np.arange(len(block), dtype=np.uint64))
-        bits = sum((each.bits for each in found), np.uint64(0))
-        entries["rank"] = bits << np.uint64(SEQUENCE_BITS) | ages
-        with directory.reserved(int.from_bytes(mask.tobytes(), "big") for mask in masks) as tuples:
-            keys = _octets(self.table, found, slice(None), len(block), "value")
-            keys[:, -2:] = np.array([t.number for t in tuples], ">u2").view("2u1")[group]
-            counts = np.bincount(group, minlength=len(tuples)).tolist()
-            hashes = directory.free(keys, [t for t in tuples if t.keys > 1])
-            if hashes is None:
-                keys[:, -2:] = 0
-                self._insert_each(directory, keys, masks[group], entries)
-                return []
-            self._keys = keys
-            written = self._write(directory, keys, entries, aside)
-            directory.place_many(hashes, zip(tuples, counts, strict=True))
-            self._placed = True
-            best = bests(group, entries["priority"], entries["rank"], len(tuples))
-            for i, tuple_ in enumerate(tuples):
-                directory.raise_bound(tuple_, best(i))
-        return written
-
-    def _write(
-        self, directory: Directory, keys: Array, entries: Array, aside: ThreadPoolExecutor | None
-    ) -> list[Future[int]]:
-        values = entries.view(np.uint8).reshape(len(keys), -1)
-        if aside is None:
-            directory.entries.update_batch(keys.data, values.data)
-            return []
-        half = len(keys) // 2
-        return [
-            aside.submit(directory.entries.update_batch, keys[part].data, values[part].data)
-            for part in (slice(0, half), slice(half, None))
-        ]
-
-    def _insert_each(self, directory: Directory, keys: Array, masks: Array, entries: Array) -> None:
-        """Where several rules have the same key: each under a tuple in which it is free."""
-        for mask, key, entry in zip(masks, keys, entries.tolist(), strict=True):
-            cell, *bound = entry
-            pattern = int.from_bytes(mask.tobytes(), "big"), int.from_bytes(key.tobytes(), "big")
-            staged: list[bytes] = []
-            self._each.append((cell, staged))
-            directory.insert(pattern, ENTRY.pack(*entry), (bound[0], bound[1]), staged)
+    @contextmanager
+    def _keyed(self, block: Block, pause: Pause) -> Iterator[Keys | None]:
+        if self.table.directory is None:
+            yield None
+            return
+        with pause.aside():
+            self._keys = made = Keys(self.table, block, self.cells)
+        with self.table.directory.reserved(made.masks) as tuples:
+            made.under(tuples)
+            yield made
 
     # ---- the transaction's steps ------------------------------------------------------------
 
@@ -140,24 +104,23 @@ class Staging:
         cells = np.frombuffer(self.table.cells, "<u8")
         cells[self.cells] = self.slots.astype(np.uint64) << np.uint64(24) | np.uint64(epoch << 48)
 
-    def undo(self) -> None:
-        """Nothing of it was visible; nothing of it stays."""
+    def unwrite(self) -> None:
+        """The cells lead nowhere, as before."""
+        np.frombuffer(self.table.cells, "<u8")[self.cells] = 0
+
+    def undo(self) -> Iterator[None]:
+        """Nothing of it was visible; nothing of it stays: in pieces, and all are to be taken."""
         table = self.table
-        np.frombuffer(table.cells, "<u8")[self.cells] = 0
-        for cell, staged in self._each:
-            table.undo(staged, cell)
-        if self._keys is not None and table.directory is not None:
-            table.directory.entries.delete_batch(self._keys.data)
-            for key in self._keys if self._placed else ():
-                table.directory.release(key.tobytes())
+        if self._keys is not None:
+            yield from self._keys.undo()
         table.free_cells.back.extend(self.cells.tolist()[::-1])
         table.free_slots.back.extend(self.slots.tolist()[::-1])
 
     def remember(self) -> None:
         """They are live now."""
-        table, cells = self.table, self.cells
-        table.sequences = joined(table.sequences, self._sequence + np.arange(len(cells)), cells)
-        table.ids = joined(table.ids, self._ids, cells)
+        table = self.table
+        table.sequences = _taken(table.sequences, self._sequences)
+        table.ids = _taken(table.ids, self._ids)
 
     def settle(self) -> None:
         """After a grace period."""
@@ -166,6 +129,111 @@ class Staging:
         cells[self.cells] = words & ~np.uint64(0xFFFFFF) | words >> np.uint64(24) & np.uint64(
             0xFFFFFF
         )
+
+
+#: What an attribute of the table is to have more: entries one by one, or joined to its columns.
+_More = Joining[int] | dict[int, int]
+
+
+def _joining(table: Table, what: str, numbers: Array, cells: Array, pause: Pause) -> _More:
+    if len(numbers) < columned.FEWEST:
+        return dict(zip(numbers.tolist(), cells.tolist(), strict=True))
+    own = columned.columned(getattr(table, what))
+    setattr(table, what, own)
+    return own.joining(numbers, cells, pause.aside)
+
+
+def _taken(own: MutableMapping[int, int], more: _More | None) -> MutableMapping[int, int]:
+    if isinstance(more, Joining):
+        own = columned.columned(own)
+        own.take(more)
+    elif more:
+        own.update(more)
+    return own
+
+
+class Keys:
+    """The keys of a block's rules. `masks`: each once."""
+
+    def __init__(self, table: Table, block: Block, cells: Array) -> None:
+        assert table.directory is not None
+        self.table, self.directory = table, table.directory
+        found = [_matched(match, column) for match in table.kind.match
+                 if (column := block.matchers.get(match.element)) is not None
+                 and column.forms is not None]  # fmt: skip
+        first, self._group = _distinct(found, len(block))
+        self._masks = _octets(table, found, first, len(first), "mask")
+        self.masks = [int.from_bytes(mask.tobytes(), "big") for mask in self._masks]
+        self._entries = entries = np.zeros(len(block), ENTRIES)
+        entries["cell"], entries["priority"] = cells, _priorities(table, block)
+        ages = _YOUNGEST - (block.sequence + np.arange(len(block), dtype=np.uint64))
+        bits = sum((each.bits for each in found), np.uint64(0))
+        entries["rank"] = bits << np.uint64(SEQUENCE_BITS) | ages
+        best = bests(self._group, entries["priority"], entries["rank"], len(first))
+        self._best = [best(i) for i in range(len(first))]
+        self._keys = _octets(table, found, slice(None), len(block), "value")
+        self._tuples: list[Tuple] = []
+        self._ours: list[int] = []  # of the keys that a tuple has
+        self._unique = False
+        self._placed: list[slice] = []  # in the hash, or about to be
+        self._each: list[tuple[int, list[bytes]]] = []  # or, by cell, one by one
+
+    def under(self, tuples: list[Tuple]) -> None:
+        """These are the masks' tuples, which have one key more than they have."""
+        self._tuples, self._ours = tuples, [1] * len(tuples)
+        self._keys[:, -2:] = np.array([t.number for t in tuples], ">u2").view("2u1")[self._group]
+        self._unique = unique(hashes_of(self._keys))
+        for tuple_, best in zip(tuples, self._best, strict=True):
+            self.directory.raise_bound(tuple_, best)
+
+    def write(
+        self, part: slice, beside: ThreadPoolExecutor | None, pause: Callable[[], None]
+    ) -> list[Future[int]]:
+        """Have the kernel write the keys of these rows; returns what is to be waited for."""
+        keys, directory = self._keys[part], self.directory
+        hashes = hashes_of(keys)
+        counts = np.bincount(self._group[part], minlength=len(self._tuples)).tolist()
+        others = any(t.keys > n for t, n in zip(self._tuples, self._ours, strict=True))
+        if not self._unique or not (not others or directory.are_free(keys, hashes)):
+            self._write_each(part, pause)
+            return []
+        self._placed.append(part)
+        self._ours = [ours + count for ours, count in zip(self._ours, counts, strict=True)]
+        directory.place_many(hashes, zip(self._tuples, counts, strict=True))
+        values = self._entries[part].view(np.uint8).reshape(len(keys), -1)
+        if beside is None:
+            directory.entries.update_batch(keys.data, values.data)
+            return []
+        half = len(keys) // 2
+        return [
+            beside.submit(directory.entries.update_batch, keys[some].data, values[some].data)
+            for some in (slice(0, half), slice(half, None))
+        ]
+
+    def _write_each(self, part: slice, pause: Callable[[], None]) -> None:
+        """Where several rules have the same key: each under a tuple in which it is free."""
+        self._keys[part, -2:] = 0
+        masks = self._masks[self._group[part]]
+        all_ = zip(masks, self._keys[part], self._entries[part].tolist(), strict=True)
+        for mask, key, entry in paced(all_, pause):
+            cell, *bound = entry
+            pattern = int.from_bytes(mask.tobytes(), "big"), int.from_bytes(key.tobytes(), "big")
+            staged: list[bytes] = []
+            self._each.append((cell, staged))
+            self.directory.insert(pattern, ENTRY.pack(*entry), (bound[0], bound[1]), staged)
+
+    def undo(self) -> Iterator[None]:
+        """Take them out, in pieces."""
+        for cell, staged in self._each:
+            self.table.undo(staged, cell)
+            yield
+        for part in self._placed:
+            for at in range(part.start, part.stop, _FEW):
+                keys = self._keys[at : min(at + _FEW, part.stop)]
+                self.directory.entries.delete_batch(keys.data)
+                for key in keys:
+                    self.directory.release(key.tobytes())
+                yield
 
 
 @contextmanager

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from ...compiler.manifest import RuleKind
 from ..kernel.libbpf import BpfError
 from ..kernel.maps import BPF_NOEXIST, Map
-from .existence import Filter, hashes_of
+from .existence import Filter, Hashes
 from .matches import Bound, Pattern
 
 Array = npt.NDArray[Any]
@@ -129,21 +129,13 @@ class Directory:
             return False
         return True
 
-    def free(self, keys: Array, tuples: Iterable[Tuple]) -> Array | None:
-        """The hashes of these keys ([row, octet], of no other tuples) where no two are equal and
-        none is in the hash."""
-        hashes = hashes_of(keys)
-        ordered = np.sort(hashes)
-        if (ordered[1:] == ordered[:-1]).any():  # or, once in a while, two keys' hashes are equal
-            return None
-        if any(tuple_.keys for tuple_ in tuples):
-            seen = keys if self.filter is None else keys[self.filter.has(hashes)]
-            if any(self.entries.lookup(key.tobytes()) is not None for key in seen):
-                return None
-        return hashes
+    def are_free(self, keys: Array, hashes: Hashes) -> bool:
+        """Whether none of these keys, [row, octet], is in the hash."""
+        seen = keys if self.filter is None else keys[self.filter.has(hashes)]
+        return all(self.entries.lookup(key.tobytes()) is None for key in seen)
 
-    def place_many(self, hashes: Array, counts: Iterable[tuple[Tuple, int]]) -> None:
-        """Note keys that are `free` and about to be in the hash: so many under each tuple.
+    def place_many(self, hashes: Hashes, counts: Iterable[tuple[Tuple, int]]) -> None:
+        """Note keys that are free and about to be in the hash: so many under each tuple.
         `raise_bound` for their tuples."""
         for tuple_, count in counts:  # first, so that no tuple ever counts too few
             tuple_.keys += count
@@ -329,3 +321,9 @@ def bests(group: Array, priorities: Array, ranks: Array, count: int) -> Callable
     top = first[group] == priorities
     np.maximum.at(second, group[top], ranks[top].astype(np.uint64))
     return lambda number: (int(first[number]), int(second[number]))
+
+
+def unique(hashes: Hashes) -> bool:
+    """Whether no two keys of these hashes are equal; once in a while only their hashes are."""
+    ordered = np.sort(hashes)
+    return not (ordered[1:] == ordered[:-1]).any()

@@ -61,7 +61,7 @@ def work_of(plan: Plan, tables: Tables, pause: Callable[[], None] = NONE) -> Cha
         removed = [*removed, *(old for old, _ in moved)]
         repointed = _repointed(tables, created, stay, removed)
         stay, again = [*stay, *repointed], bool(repointed)
-    return Changes(created, stay, removed, blocks, again or bool(blocks))
+    return Changes(created, stay, removed, blocks, again)
 
 
 def _stays(old: Rule, new: Rule) -> bool:

@@ -194,7 +194,7 @@ class Writer:
             for block in work.blocks:
                 staging = Staging(self.tables[block.kind.name])
                 staged.many.append(staging)
-                staging.stage(block, self._cell_of)
+                staging.stage(block, self._cell_of, pause)
             if len(staged.steps) >= MANY:
                 staged.batches = batches(staged.steps, pause)
             self._publish_directories()
@@ -293,9 +293,11 @@ class Writer:
         self._broken = True
         for step in staged.steps if staged.written else ():
             step.table.cells[step.cell] = step.word
-        for staging in staged.many:
-            staging.undo()
+        for staging in staged.many if staged.written else ():
+            staging.unwrite()
         self._broken = False
+        for staging in staged.many:
+            self._undo_many(staging, pause)
         for step in paced(reversed(staged.steps), pause.rest):
             self._broken = True
             table = step.table
@@ -305,6 +307,14 @@ class Writer:
             if not step.word:
                 table.free_cells.give(step.cell)
             self._broken = False
+
+    def _undo_many(self, staging: Staging, pause: Pause) -> None:
+        pieces, left = staging.undo(), True
+        while left:
+            self._broken = True
+            left = next(pieces, pieces) is not pieces
+            self._broken = False
+            pause.rest()
 
     # ---- after the store --------------------------------------------------------------------
 

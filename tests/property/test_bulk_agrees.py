@@ -4,14 +4,17 @@ requests and without a grace period between."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network
-from itertools import product
+from itertools import count, product
 
 import pytest
 from agreement import Both, loaded, quick
 from helioc.compiler.requests import columned
+from helioc.compiler.requests.columns import Columns, numbered
 from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.rulebook import Plan
+from helioc.compiler.requests.meanwhile import NONE, Overtaken, Pause, Touched
+from helioc.compiler.requests.rulebook import Plan, RuleBook
 from helioc.lang.diagnostics import Refused
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
@@ -42,19 +45,55 @@ def as_if_they_were_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Told:
-    """A rule book and the kernel's rules, told the same, never settled unasked."""
+    """A rule book and the kernel's rules, told the same, never settled unasked. `serial`: a book
+    that is told one after the other what came into force, in that order."""
 
     def __init__(self, both: Both) -> None:
         self.both = both
         self.book = both.empty()
+        self.serial = RuleBook(self.book.manifest, self.book.ports, self.book.ifindexes)
+        self.touched = Touched()
         self.request(BEGINNING)
 
     def request(self, text: str) -> None:
-        self._apply(self.book.plan(parse_request(Source("request", text))))
+        wanted = parse_request(Source("request", text))
+        plan = self.book.plan(wanted)
+        self._apply(plan)
+        self.touched.add(plan, self.book.kinds)
+        self.serial.commit(self.serial.plan(wanted, plan.allotted))
 
     def csv(self, head: str, rows: list[str]) -> None:
+        columns = self._columns(head, rows)
+        self._apply_columns(columns, self.book.plan_columns(columns))
+
+    def csv_beside(self, head: str, rows: list[str], others: dict[int, str]) -> None:
+        """In pieces, with others' requests at these pauses."""
+        columns, pause = self._columns(head, rows), _Others(self, others)
+        self.touched.clear()
+        with suppress(Overtaken):
+            with self.book.planned(columns, pause) as (_, plan):
+                self._apply_columns(columns, plan, pause)
+            return
+        note("overtaken")
+        self.csv(head, rows)
+
+    def _columns(self, head: str, rows: list[str]) -> Columns:
         source = Source("rules.csv", "\n".join([head, *rows]) + "\n")
-        self._apply(self.book.plan_columns(read_csv(source, self.book.kinds["PDR"])))
+        return read_csv(source, self.book.kinds["PDR"])
+
+    def _apply_columns(self, columns: Columns, plan: Plan, pause: Pause = NONE) -> None:
+        self._apply(plan, pause)
+        ids = plan.blocks[0].ids
+        self.serial.commit(self.serial.plan_columns(numbered(columns, ids) or columns))
+
+    def agree_with_one_after_the_other(self) -> None:
+        """All but the numbers of their order."""
+        mine, theirs = (
+            sorted((r.kind, r.id, *r[3:]) for r in book.save()) for book in (self.book, self.serial)
+        )
+        assert [str(rule) for rule in mine] == [str(rule) for rule in theirs]
+        order, serial = ([(r.kind, r.id) for r in b.save()] for b in (self.book, self.serial))
+        assert order == serial
 
     def delete(self, count: int) -> None:
         """The oldest PDRs."""
@@ -69,9 +108,9 @@ class Told:
         self.csv("src_ip,dst_ip,FAR", fates)
         return rows
 
-    def _apply(self, plan: Plan) -> None:
-        self.both.kernel.writer.try_apply(plan)
-        self.book.commit(plan)
+    def _apply(self, plan: Plan, pause: Pause = NONE) -> None:
+        self.both.kernel.writer.try_apply(plan, pause)
+        self.book.commit(plan._replace(revision=self.book.revision))
 
     def agree_on(self, rows: list[str]) -> None:
         for row in rows:
@@ -91,6 +130,33 @@ def _pair(source: int, target: int) -> str:
     return ",".join(
         f"{IPv4Network((0x80 << 24 | 1 << 32 - n, n), False)}" for n in (source, target)
     )
+
+
+class _Others:
+    """The pauses of a large request, at some of which others' are made."""
+
+    def __init__(self, told: Told, others: dict[int, str]) -> None:
+        self._told, self._others, self._at = told, dict(others), count()
+
+    def __call__(self) -> None:
+        text = self._others.pop(next(self._at), None)
+        if text is None:
+            return
+        try:
+            self._told.request(text)
+        except Refused as refused:
+            note(f"beside: {refused.diagnostics[0].code}")
+        draft = self._told.book.draft
+        if draft is not None and draft.overtaken(self._told.touched):
+            raise Overtaken
+        self._told.touched.clear()
+
+    def rest(self) -> None: ...
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        yield
+        self()
 
 
 # ---- more masks than fit ------------------------------------------------------------------------
@@ -185,11 +251,24 @@ def _rows(ports: list[str]) -> st.SearchStrategy[list[str]]:
     return st.lists(row.map(",".join), min_size=1, max_size=12)
 
 
+# What others ask for meanwhile: also for what is in the columns, and against it.
+some = [f"10.{i}.0.0/16" for i in range(1, 6)]
+clashes = st.sampled_from(
+    [f"create PDR [(dst_ip, u32, {prefix}), FAR 3]" for prefix in some] + ["delete FAR 4"] * 3
+)
+clashing = st.lists(
+    st.builds(lambda prefix, far: f",{prefix},,,,,,,,{far}", st.sampled_from(some), st.just(4)),
+    min_size=3, max_size=9, unique=True,
+)  # fmt: skip
+beside = st.dictionaries(st.integers(0, 35), requests | clashes, max_size=4)
 grids = st.tuples(st.integers(0, 400), st.integers(30, 150))
 steps = st.one_of(
     requests.map(lambda text: ("request", text)),
     _rows(plain_ports).map(lambda rows: ("csv", rows)),
     _rows(plain_ports + ranges).map(lambda rows: ("csv", rows)),
+    st.tuples(_rows(plain_ports), beside).map(lambda both: ("beside", both)),
+    st.tuples(clashing, beside).map(lambda both: ("beside", both)),
+    st.tuples(_rows(plain_ports + ranges), beside).map(lambda both: ("beside", both)),
     grids.map(lambda grid: ("pairs", grid)),
     st.sampled_from([3, 40, 1000]).map(lambda count: ("delete", count)),
 )
@@ -211,6 +290,7 @@ def test_rules_by_the_column_that_come_and_go(
             both.agree(told.book, frame, port)
         if step[0] == "pairs":
             told.agree_on([_pair(*pair) for pair in PAIRS[:: len(PAIRS) // 5]])
+    told.agree_with_one_after_the_other()
     both.kernel.writer.settle()
     keys, counted = told.counted()
     assert keys == counted
@@ -223,6 +303,8 @@ def _step(told: Told, step: tuple[str, object]) -> None:
                 told.request(text)
             case "csv", list(rows):
                 told.csv(HEAD, rows)
+            case "beside", (list(rows), dict(others)):
+                told.csv_beside(HEAD, rows, others)
             case "pairs", (int(first), int(count)):
                 told.pairs(first, count)
             case "delete", int(count):

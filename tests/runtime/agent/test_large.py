@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World, world
-from helioc.compiler.requests.wire import encode
+from agent_world import World, world
 from helioc.lang.diagnostics import Refused
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.agent import turns
-from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.large import FEWEST, TRIES
 from helioc.runtime.agent.outcome import Outcome
-from helioc.runtime.agent.owner import Owner, Wish
+from helioc.runtime.agent.owner import Owner
 from helioc.runtime.agent.turns import Slices
-from helioc.runtime.journal.store import Store
-from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
-from helioc.runtime.rules.transaction import Writer
-from lab import Lab, until
+from lab import Lab
+from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, opened, rules, wish
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -35,108 +25,12 @@ FARS = "; ".join(f"create FAR {i} [(action, u8, DROP)]" for i in range(1000, 100
 CREATES = "; ".join(["create FAR [(action, u8, DROP)]"] * COUNT)
 UPDATES = "; ".join(f"update FAR {i} [(action, u8, PASS)]" for i in range(1000, 1000 + COUNT))
 DELETES = "; ".join(f"delete FAR {i}" for i in range(1000, 1000 + COUNT))
-PLANNED, STAGED = False, True
 
 
 @pytest.fixture
 def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
     with world(lab, tmp_path) as made:
         yield made
-
-
-@contextmanager
-def opened(here: World) -> Iterator[Agent]:
-    agent = Agent(Store(here.state))
-    agent.open_all()
-    try:
-        yield agent
-    finally:
-        agent.close()
-
-
-def load(here: World, agent: Agent) -> Owner:
-    agent.load(read_bundle(here.directory / "bundle"), Source("<edge>", EDGE), here.name)
-    return agent.owner()
-
-
-def wish(owner: Owner, text: str, **more: object) -> Wish:
-    wanted: Request = parse_request(Source("request", text))
-    return Wish(encode(wanted, owner.codecs), **more)  # type: ignore[arg-type]
-
-
-def asked(owner: Owner, text: str) -> Outcome:
-    return owner.apply(wish(owner, text))
-
-
-def rules(owner: Owner) -> dict[str, str]:
-    """Those of the book; the maps have just these."""
-    with owner.still() as loaded:
-        saved = sorted(loaded.book.save())
-        assert sorted(loaded.writer.rules()) == saved  # type: ignore[union-attr]
-    return {f"{r.kind} {r.id}": str((*r[3:4], *r[5:])) for r in saved}
-
-
-@contextmanager
-def at_pause(owner: Owner, staged: bool, do: Callable[[], None]) -> Iterator[None]:
-    """Do something in a pause of a large request, which is being planned by then, or staged."""
-    real, calls, done = Slices.__call__, count(), threading.Event()
-
-    def paused(self: Slices) -> None:
-        writer = owner.loaded.writer
-        assert isinstance(writer, Writer)
-        if bool(writer._staging) is staged and next(calls) >= 10 and not done.is_set():
-            done.set()
-            do()
-        real(self)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Slices, "__call__", paused)
-        patched.setattr(turns, "SLICE", 0.0)
-        yield
-
-
-class Beside:
-    """What another client asks for while a large request is being planned, or staged."""
-
-    def __init__(self, owner: Owner, staged: bool, texts: list[str]) -> None:
-        self.owner, self.staged, self.texts = owner, staged, texts
-        self.begun = threading.Event()
-        self.order: list[Outcome | Refused] = []
-
-    def run(self, large: str, **more: object) -> Outcome | Refused:
-        """How the large one ends. `order`: how all do."""
-        other = threading.Thread(target=self._ask)
-        other.start()
-        try:
-            with at_pause(self.owner, self.staged, self._wait):
-                ended = self._done(large, **more)
-        finally:
-            self.begun.set()
-            other.join()
-        return ended
-
-    def _wait(self) -> None:
-        self.begun.set()
-        until(lambda: self.owner.turns.waited_for, "another waits for its turn")
-
-    def _ask(self) -> None:
-        self.begun.wait()
-        for text in self.texts:
-            self._done(text)
-
-    def _done(self, text: str, **more: object) -> Outcome | Refused:
-        ended: Outcome | Refused
-        try:
-            ended = self.owner.apply(wish(self.owner, text, **more))
-        except Refused as refused:
-            ended = refused
-        self.order.append(ended)
-        return ended
-
-
-def inside(here: World, work: Callable[[], None]) -> None:
-    """In the edge's namespace."""
-    here.edge.inside_thread(work)
 
 
 @pytest.mark.parametrize("staged", [PLANNED, STAGED])
