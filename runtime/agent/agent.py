@@ -23,6 +23,7 @@ from ..edge.reading import read_here
 from ..faults import already_loaded, loaded_again, not_repairable, refused, repaired
 from ..intents.keeper import Keeper
 from ..intents.kept import Kept as KeptIntents
+from ..intents.kept import check
 from ..intents.push_settings import Push
 from ..journal import faults as store_faults
 from ..journal.backup import Received, Taken
@@ -323,6 +324,12 @@ class Agent:
         """Pipelines and intents of a backup, where there are none or in the place of all. One that
         cannot be loaded is kept, and its status says why, as after a reboot."""
         store = self._need_store()
+        if (mark := received.contents.intents) is not None:
+            try:
+                check(received.content(mark))
+            except (ValueError, KeyError, TypeError) as error:
+                why = f"it cannot be understood: {error!r}"
+                raise refused(store_faults.damaged_backup(0, 0, mark.name, why)) from None
         with self.intents.still(), self._changing:
             intents = len(self.intents.told())
             there = {*self._owners, *(item.name for item in store.pipelines())}

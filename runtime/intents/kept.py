@@ -89,6 +89,16 @@ class Kept:
             self._ledger.put(texts)
 
 
+def check(content: bytes) -> None:
+    """Of `Kept.content`. Raises ValueError, KeyError, TypeError where it is none."""
+    about = json.loads(content)
+    last = int(about["last"])
+    for serial, text in about["texts"].items():
+        if not 0 < int(serial) <= last:
+            raise ValueError(f"the serial {serial[:20]}")
+        _intent(int(serial), text)
+
+
 def _text(intent: Intent) -> str:
     return json.dumps({**asdict(intent), "rules": [list(rule) for rule in intent.rules]})
 

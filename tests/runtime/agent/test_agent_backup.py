@@ -6,6 +6,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from agent_world import EDGE, World, world
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.journal.backup import Source
+from helioc.runtime.journal.files import Mark, digest_of
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab
@@ -102,6 +105,16 @@ def test_it_is_of_one_moment(here: World) -> None:
         assert seen == sorted(seen) and seen[-1] > seen[0]
 
 
+def wrong_intents(octets: bytes) -> bytes:
+    """A backup with others that have their checksum."""
+    source = Source([octets])
+    contents = source.contents
+    files = b"".join(b"".join(source.file(mark)) for mark in contents.files[:-1])
+    said = b'{"last": 1, "texts": {"1": "{}"}}'
+    mark = Mark("intents", len(said), digest_of(said))
+    return replace(contents, intents=mark).encode() + files + said
+
+
 def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client, 3)
@@ -113,6 +126,9 @@ def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
         for wrong in ([], [b"x"], [bytes(octets)], [bytes(octets[:-1])]):
             with pytest.raises(Rejected, match="H0860"):
                 client.restore(wrong, replace_all=True)
+        nonsense = wrong_intents(b"".join(client.backup()))
+        with pytest.raises(Rejected, match="H0860.*in intents"):
+            client.restore([nonsense], replace_all=True)
         assert texts(client) == wanted
         assert "error[H0" in here.ctl("restore", "--replace", "none", status=1)
         assert "error[H0" in here.ctl("backup", "no/such/directory", status=1)

@@ -235,3 +235,23 @@ def test_roles(here: tuple[World, Wire, str]) -> None:
         with pytest.raises(Rejected) as error:
             next(client.reports(period=0.01))
         assert error.value.status is grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_a_backup_has_them(here: tuple[World, Wire, str]) -> None:
+    """Those that are active with their rules, and those that are to begin; others go."""
+    world, _, _ = here
+    with world.agent(), world.client() as client:
+        load(world, client)
+        client.apply_intent(intent())
+        client.apply_intent(intent("later", teid=101, start="+1h"))
+        octets = b"".join(client.backup())
+        client.remove_intent("video-17")
+        client.apply_intent(intent("other", teid=102))
+        reply = client.restore([octets], replace_all=True)
+        assert reply.intents == 2
+        assert [rule.name for rule in client.rules(kinds=["SERVICE"])] == ["video-17"]
+        assert (state(client), state(client, "later")) == ("ACTIVE", "PENDING")
+        assert client.remove_intent("video-17").state == pb.Intent.REMOVED
+        assert not list(client.rules(kinds=["SERVICE"]))
+    with world.agent(), world.client() as client:
+        assert [each.id for each in client.intents()] == ["later"]
