@@ -17,9 +17,10 @@ from ...lang.request import IE, Change, Request, item_text, value_text
 from .. import faults
 from ..agent.faults import bad_message
 from ..looking.reader import Reader
-from ..rules.moment import Counted, Moment, Rules, spoken_of
+from ..rules.moment import Array, Counted, Moment, Rules, spoken_of
 from ..rules.searching import pointing, saying
 from . import control_pb2 as pb
+from .list_columns import Columns
 
 #: Octets of the rules in one message, and entries of a state.
 PART, ENTRIES = 1 << 16, 256
@@ -60,8 +61,32 @@ class Listing:
     def __init__(self, moment: Moment, wanted: Wanted) -> None:
         self.moment, self.wanted = moment, wanted
 
-    def parts(self) -> Iterator[pb.ListPart]:
-        """At least one, which tells the revision."""
+    def parts(self) -> Iterator[pb.ListPart | bytes]:
+        """Messages, or their octets: at least one, which tells the revision."""
+        if self.wanted.request:
+            yield from self._messages()
+            return
+        columns, none = Columns(self.moment, self.wanted.text, self.wanted.counted), True
+        for table in self._tables():
+            for part in columns.parts(table, self._kept(table), PART):
+                yield part
+                none = False
+        if none:
+            yield pb.ListPart(revision=self.moment.revision)
+
+    def _kept(self, table: Rules) -> Array:
+        """The rows that are wanted, but for what they counted."""
+        rows = np.asarray(self._rows(table), np.int64)
+        if not self.wanted.says and self.wanted.to is None:
+            return rows
+        return rows[[self._passes(table.rule(row)) for row in rows.tolist()]]
+
+    def _tables(self) -> Iterator[Rules]:
+        for name, table in self.moment.tables.items():
+            if not self.wanted.kinds or name in self.wanted.kinds:
+                yield table
+
+    def _messages(self) -> Iterator[pb.ListPart]:
         part, size = pb.ListPart(revision=self.moment.revision), 0
         for rule in self:
             octets = rule.ByteSize()
@@ -74,9 +99,7 @@ class Listing:
 
     def __iter__(self) -> Iterator[pb.Rule]:
         wanted = self.wanted
-        for name, table in self.moment.tables.items():
-            if wanted.kinds and name not in wanted.kinds:
-                continue
+        for table in self._tables():
             for found in table.counted(self._rows(table)):
                 if (not wanted.counted or found.packets) and self._passes(found.rule):
                     yield self._message(found)

@@ -122,7 +122,7 @@ class _Call:
             try:
                 with self._slots if self.method in _LASTING else nullcontext():
                     for part in self._parts(asked[:DIGEST].decode(), asked[DIGEST:]):
-                        send(self.call, PART, part.SerializeToString())
+                        send(self.call, PART, _octets(part))
                 send(self.call, END)
             except (OSError, EOFError):
                 raise
@@ -131,14 +131,14 @@ class _Call:
         if self._cells >= 0:
             os.close(self._cells)
 
-    def _parts(self, digest: str, octets: bytes) -> Iterator[Message]:
-        answers: dict[str, Callable[[str, bytes], Iterator[Message]]] = {
+    def _parts(self, digest: str, octets: bytes) -> Iterator[Message | bytes]:
+        answers: dict[str, Callable[[str, bytes], Iterator[Message | bytes]]] = {
             "List": self._list, "Get": self._get, "Stats": self._stats, "Entries": self._entries,
             "States": self._states,
         }  # fmt: skip
         return answers[self.method](digest, octets)
 
-    def _list(self, digest: str, octets: bytes) -> Iterator[Message]:
+    def _list(self, digest: str, octets: bytes) -> Iterator[Message | bytes]:
         asked = pb.ListRequest.FromString(octets)
         with reader_of(asked.pipeline) as reader:
             wanted = listing.Wanted(reader, asked.filter, asked.form)
@@ -173,3 +173,7 @@ class _Call:
         if reader.manifest.digest != digest:
             raise refused(faults.other_build())
         return reader.moment_in(self._cells, wanted.within)
+
+
+def _octets(part: Message | bytes) -> bytes:
+    return part if isinstance(part, bytes) else part.SerializeToString()

@@ -93,9 +93,23 @@ class Rules:
         for row, (packets, octets, *sizes) in zip(rows, sums, strict=True):
             yield Counted(self.rule(row), packets, octets, sizes)
 
-    def octets(self, at: int, count: int) -> Array:
+    def counts(self, rows: Array) -> Array | None:
+        """What these rows counted by now: packets, octets, sizes; None where they do not."""
+        return self._count(self.cells[rows]) if self._count is not None else None
+
+    def octets(self, at: int, count: int, rows: Any = slice(None)) -> Array:
         """So many octets of each row's image: [row, octet]."""
-        found: Array = self._images[self.slots, at : at + count]
+        found: Array = self._images[self.slots[rows], at : at + count]
+        return found
+
+    def head(self, name: str, rows: Array) -> Array:
+        """A field of the head of these rows' images."""
+        return of_heads(name, self._images, self.slots[rows])
+
+    def said_names(self, rows: Array) -> list[bytes]:
+        """The names of these rows, where the kind has any."""
+        octets = np.ascontiguousarray(self._images[self.slots[rows], _NAME])
+        found: list[bytes] = octets.view(f"S{NAME_OCTETS}")[:, 0].tolist()
         return found
 
     def rows_of(self, id_: int) -> range:
@@ -187,6 +201,14 @@ class Moment:
             if at < len(sequences) and int(sequences[at]) == rule.owner:
                 return Reference(table.kind.name, int(ids[at]))
         return None
+
+    def owners_of(self, sequences: Array) -> Iterator[tuple[str, Array, Array]]:
+        """By kind the ids of the rules of these sequences, and where there are any."""
+        for table in self._owners:
+            known, ids = table.by_sequence
+            if len(known):
+                at = np.minimum(np.searchsorted(known, sequences), len(known) - 1)
+                yield table.kind.name, ids[at].astype(np.uint64), known[at] == sequences
 
     def group(self, kind: str, id_: int) -> list[Rule]:
         """The rules of that id, oldest first."""
