@@ -49,6 +49,7 @@ class Keeper:
         self._owner, self._kept, self._now = owner, kept, now
         self._intents = {(i.pipeline, i.id): i for i in kept.all()}
         self._later: dict[int, float] = {}  # by serial: not before
+        self._looked = 0.0
         self._changed = threading.Condition(threading.RLock())
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="intents", daemon=True)
@@ -221,6 +222,9 @@ class Keeper:
         """Begin and end whatever is due. Returns when the next is."""
         with self._changed:
             now = self._now()
+            if now < self._looked:  # the clock was set back: moments to try again are far off
+                self._later.clear()
+            self._looked = now
             for intent in [i for i in self._intents.values() if self._due(i) <= now]:
                 self._advance(intent, now)
             return min(map(self._due, self._intents.values()), default=_NEVER)

@@ -41,16 +41,21 @@ def post(pipeline: str, overlays: Iterable[Posted]) -> None:
 def posted(pipeline: str) -> list[Posted]:
     """Empty where nobody probes."""
     found, at = _read(pipeline)
-    return found if time.time() - at < AGE else []
+    return found if _fresh(at) else []
 
 
 def remembered(pipeline: str) -> list[Posted]:
     """As `posted`; of an agent that was killed, which overlays are dead, as packets are still kept
     from them, and of the others that nothing is known any more."""
     found, at = _read(pipeline)
-    if time.time() - at < AGE:
+    if _fresh(at):
         return found
     return [each._replace(quality=_aged(each.quality, at)) for each in found]
+
+
+def _fresh(at: float) -> bool:
+    """What is of a time to come is old: the clock was set back since."""
+    return abs(time.time() - at) < AGE
 
 
 def _aged(quality: Quality, at: float) -> Quality:

@@ -378,6 +378,17 @@ def test_what_fails_for_the_moment_is_tried_again() -> None:
         assert made.names() == {"a"} and keeper.told()[0].why == ""
 
 
+def test_it_is_tried_again_although_the_clock_was_set_back() -> None:
+    with edge() as made:
+        keeper = made.start()
+        tell(keeper, intent("a", start="+1s", duration="100s"))
+        made.clock, made.maps.refuse = 1090, True
+        assert keeper.advance() == 1100
+        made.clock, made.maps.refuse = 1020, False
+        keeper.advance()
+        assert made.names() == {"a"}
+
+
 def test_what_can_never_be_fails() -> None:
     with edge() as made:
         keeper = made.start()

@@ -36,6 +36,10 @@ def test_what_is_old_or_damaged_says_nothing(folder: Path) -> None:
     then = path.stat().st_mtime - board.AGE - 1
     os.utime(path, (then, then))
     assert posted("p") == []
+    ahead = path.stat().st_mtime + 86_400  # the clock was set back since
+    os.utime(path, (ahead, ahead))
+    assert posted("p") == []
+    os.utime(path, (then, then))
     (dead,) = remembered("p")
     assert dead.quality == Quality("dead", since=1.5)
     post("p", [HERE[0]._replace(quality=Quality("alive", 0.25, 0.02, 0.001, 8, 6, 1.5))])
