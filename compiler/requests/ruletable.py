@@ -188,9 +188,11 @@ class Table:
 
     def make(self, staged: Staged) -> None:
         """Make staged changes."""
-        if self.alike is not None or self.levels is not None:
+        if self.alike is not None:
             for handle, new in staged.rules.items():
-                self.note(self.get(handle), new)
+                self.alike.note(self.get(handle), new)
+        if self.levels is not None:
+            self.levels |= staged.levels
         keys = len(self.keys) + staged.size - len(self.rules)
         columned.patch(self.rules, staged.rules, staged.size)
         columned.patch(self.keys, staged.keys, keys)

@@ -35,7 +35,7 @@ _YOUNGEST = (1 << SEQUENCE_BITS) - 1
 #: Keys from which on the kernel takes them in threads of their own, beside all else.
 _MANY = 1 << 14
 #: Rows whose records and images are made at a time, so that they stay in the cache.
-_CHUNK = 1 << 12
+_CHUNK = 1 << 11
 #: Keys that are taken out at a time.
 _FEW = 256
 
@@ -95,7 +95,9 @@ class Staging:
         with pause.aside():
             self._keys = made = Keys(self.table, block, self.cells)
         with self.table.directory.reserved(made.masks) as tuples:
-            made.under(tuples)
+            with pause.aside():
+                made.under(tuples)
+            made.raise_bounds()
             yield made
 
     # ---- the transaction's steps ------------------------------------------------------------
@@ -183,7 +185,9 @@ class Keys:
         self._tuples, self._ours = tuples, [1] * len(tuples)
         self._keys[:, -2:] = np.array([t.number for t in tuples], ">u2").view("2u1")[self._group]
         self._unique = unique(hashes_of(self._keys))
-        for tuple_, best in zip(tuples, self._best, strict=True):
+
+    def raise_bounds(self) -> None:
+        for tuple_, best in zip(self._tuples, self._best, strict=True):
             self.directory.raise_bound(tuple_, best)
 
     def write(

@@ -89,7 +89,8 @@ class Told:
     def agree_with_one_after_the_other(self) -> None:
         """All but the numbers of their order."""
         mine, theirs = (
-            sorted((r.kind, r.id, *r[3:]) for r in book.save()) for book in (self.book, self.serial)
+            sorted((r.kind, r.id, r.name, bool(r.owner), *r[5:]) for r in book.save())
+            for book in (self.book, self.serial)
         )
         assert [str(rule) for rule in mine] == [str(rule) for rule in theirs]
         order, serial = ([(r.kind, r.id) for r in b.save()] for b in (self.book, self.serial))

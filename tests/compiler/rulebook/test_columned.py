@@ -17,8 +17,14 @@ from helioc.compiler.requests.columned import (
     joined,
     within,
 )
+from helioc.compiler.requests.csv_columns import read_csv
+from helioc.compiler.requests.rules import Reference
+from helioc.compiler.requests.ruletable import Table
+from helioc.lang.request_parser import parse_request
+from helioc.lang.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rules_world import world
 
 numbers = st.integers(0, 12) | st.sampled_from([1 << 31, (1 << 48) - 1])
 step = st.one_of(
@@ -79,6 +85,26 @@ def test_to_join_some_to_many_looks_at_none_of_those(monkeypatch: pytest.MonkeyP
         patched.setattr(np, "isin", None)  # which takes as long as there are
         assert within(more, np.array([1, 2, count + 2])).tolist() == [False, True, True]
         assert images.near(keys[:3] - np.uint64(1), list).tolist() == [False, True, True]
+
+
+def test_packed_rules_that_a_request_changes_are_not_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When it comes into force: others wait for that."""
+    book = world()
+    count = columned.FEWEST
+    lines = "".join(f"10.{i >> 8}.{i & 255}.0/24,19\n" for i in range(count))
+    columns = read_csv(Source("pdr.csv", f"dst_ip,FAR\n{lines}"), book.kinds["PDR"])
+    first = book.plan_columns(columns)
+    book.commit(first)
+    ids = [to.id for to in first.results]
+    text = "; ".join(f"update PDR {id_}, FAR 18" for id_ in ids)
+    plan = book.plan(parse_request(Source("request", text)))
+    with monkeypatch.context() as patched:
+        patched.setattr(Table, "unpack", None)
+        book.commit(plan)
+    rule = book.get("PDR", ids[-1])
+    assert rule is not None and rule.target == Reference("FAR", 18)
 
 
 def test_few_are_kept_as_they_are_and_many_as_columns() -> None:
