@@ -152,6 +152,14 @@ def test_it_is_installed_used_upgraded_and_purged(lab: Lab, lan: Namespace, tmp_
         system.run("rm", "-r", drop_in)
         system.run("systemctl", "daemon-reload")
 
+        # removed, and installed again
+        system.run("dpkg", "--remove", "helio")
+        assert "xdp" not in system.run("ip", "link", "show", "lan0")
+        system.run("dpkg", "-i", f"/tmp/{newer.name}")
+        active(system)
+        assert "FAR 1" in system.run("helioctl", "show", "FAR")
+        assert "xdp" in system.run("ip", "link", "show", "lan0")
+
         # gone, but for what somebody put there
         system.run("rm", "-r", "/etc/helio/certs")
         system.run("dpkg", "--purge", "helio")
