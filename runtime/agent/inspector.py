@@ -71,5 +71,9 @@ def _look(owner: Owner, known: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]
 
 
 def _wrong(owner: Owner) -> list[str]:
+    """No request waits for the first look, which an upgrade may mislead; the second is sure."""
+    loaded = owner.loaded
+    if not wrong(loaded) and not links_wrong(loaded):
+        return []
     with owner.still(time.monotonic() + _TURN) as loaded:
         return [*wrong(loaded), *links_wrong(loaded)]
