@@ -58,10 +58,13 @@ def receive(from_: socket.socket) -> tuple[int, bytes]:
 
 
 def _exactly(from_: socket.socket, count: int) -> bytes:
-    found = from_.recv(count, socket.MSG_WAITALL) if count else b""
-    if len(found) < count:
-        raise EOFError
-    return found
+    found = bytearray()
+    while len(found) < count:
+        part = from_.recv(count - len(found))  # MSG_WAITALL waits at no socket that has a timeout
+        if not part:
+            raise EOFError
+        found += part
+    return bytes(found)
 
 
 # ---- the process ----------------------------------------------------------------------------

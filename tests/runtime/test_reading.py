@@ -207,6 +207,17 @@ def test_a_reader_that_nobody_asks_ends() -> None:
             mine.send(b"")
 
 
+def test_a_frame_that_comes_in_pieces_is_whole() -> None:
+    """A part of a list may not fit the socket, and who reads it has a timeout."""
+    mine, theirs = socket.socketpair()
+    with mine, theirs:
+        mine.settimeout(20)
+        thread = threading.Thread(target=send, args=(theirs, PART, bytes(1 << 22)))
+        thread.start()
+        assert receive(mine) == (PART, bytes(1 << 22))
+        thread.join()
+
+
 def test_who_reads_slowly_holds_nothing(here: World, agent: Client) -> None:
     """A list that nobody reads on does not keep the writer from changing all rules, twice."""
     rules = [f"FAR {i} [(action, u8, DROP)]" for i in range(1, 4001)]
