@@ -10,6 +10,7 @@ from pathlib import Path
 # the laboratory is the examples'
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
+import sizes
 import steering
 import steering_cores
 import waits
@@ -25,7 +26,7 @@ from workload import SCENARIOS, Scenario, Workload
 LINX = HERE.parent / "pipelines" / "linx.hp"
 RULES = (1, 1000, 10_000)
 PARTS = ("packets", "sessions", "requests", "bulk", "overlays", "steering", "commands", "agent",
-         "waits")  # fmt: skip
+         "waits", "sizes")  # fmt: skip
 JOINS: tuple[Join, ...] = ("fused", "staged")
 NAMES = ("by hand", "+ epoch", "fused", "staged")
 
@@ -176,7 +177,7 @@ def main() -> None:
         say()
     for part, rows in (("requests", requests(staged)), ("bulk", bulk(staged)),
                        ("overlays", overlays(staged)), ("commands", commands(LINX, 13)),
-                       ("agent", agent.figures())):  # fmt: skip
+                       ("agent", agent.figures()), ("sizes", sizes.rows())):  # fmt: skip
         if part in parts:
             for row in rows:
                 say(row)
