@@ -31,9 +31,9 @@ FARS = [
     "delete FAR 60000",
 ]
 PDRS = [
-    "create PDR 1500000 [(priority, u16, 7), (dst_ip, u32, 192.0.2.1), FAR 1]",
-    *(f"update PDR 1500000, FAR {far}" for far in (2, 1)),
-    "delete PDR 1500000",
+    "create PDR 4000000 [(priority, u16, 7), (dst_ip, u32, 192.0.2.1), FAR 1]",
+    *(f"update PDR 4000000, FAR {far}" for far in (2, 1)),
+    "delete PDR 4000000",
 ]
 
 
