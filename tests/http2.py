@@ -210,6 +210,13 @@ class Peer:
                     break
         return self.answers.pop(stream)
 
+    def listen(self, seconds: float) -> None:
+        """Answer what wants an answer, for so long. Raises `Closed`."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            for each in self.frames(left):
+                self._take(each)
+
     def _take(self, found: Frame) -> None:
         if found.type == SETTINGS and "ACK" not in found.flags:
             self.send(raw(SETTINGS, ACK, 0))

@@ -33,6 +33,8 @@ from mutated import AROUND, INSIDE
 MANY = int(os.environ.get("HELIO_GRPC_MUTATIONS", "500"))
 #: Seconds for an answer; and for those of calls that last, which then end by themselves.
 _DEADLINE, _SHORT = 10, "60m"
+#: Seconds before a stream that was refused is tried again.
+_PAUSE = 0.2
 _LASTING = ("Watch", "ReportIntents")
 #: Of which a mutation takes a tenth of a second.
 _SELDOM = ("Load", "Upgrade", "Unload", "Refresh", "Backup", "Restore", "Repair")
@@ -145,6 +147,7 @@ class Scene:
             if answer.reset != REFUSED_STREAM or time.monotonic() - begun > _DEADLINE:
                 return answer
             self.statuses["refused streams", REFUSED_STREAM] += 1
+            self.peer.listen(_PAUSE)
 
     def compare(self, done: bool, what: str) -> None:
         """What was refused has changed nothing; they are looked at some at a time."""
