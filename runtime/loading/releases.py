@@ -359,8 +359,9 @@ def need_to_bind() -> None:
 
 def need_privilege() -> None:
     """Raises `Refused` where bpffs is closed to us."""
-    if os.geteuid() == 0 or any(os.access(each, os.W_OK | os.X_OK) for each in (ROOT, BPFFS)):
+    if os.geteuid() == 0:
         return
-    if permitted() >> NUMBERS["CAP_BPF"] & 1:
+    if not permitted() >> NUMBERS["CAP_BPF"] & 1:
+        raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))
+    if not any(os.access(each, os.W_OK | os.X_OK) for each in (ROOT, BPFFS)):
         raise faults.refused(faults.no_place_for_pins(str(ROOT), os.geteuid()))
-    raise faults.refused(faults.no_privilege("work with pipelines in the kernel"))

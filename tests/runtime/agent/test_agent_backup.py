@@ -18,6 +18,7 @@ from helioc.runtime.journal.backup import Source
 from helioc.runtime.journal.files import Mark, digest_of
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.releases import remove_pinned
 from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -103,6 +104,20 @@ def test_it_is_of_one_moment(here: World) -> None:
                 assert client.apply(f"create {pair(first)}", key=f"k{first}").repeated
             seen.append(len(pairs))
         assert seen == sorted(seen) and seen[-1] > seen[0]
+
+
+def test_what_could_not_be_restored_is_in_no_backup(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client, 1)
+    remove_pinned(here.name)  # as a reboot does
+    (snapshot,) = here.state.glob("snapshot-1-*")
+    snapshot.write_bytes(snapshot.read_bytes()[:-1])
+    with here.agent():
+        said = here.ctl("backup", "file", status=1)
+        assert (
+            f"error[H0862]: a backup cannot be taken: `{here.name}` could not be restored" in said
+        )
+        assert not (here.directory / "file").exists()
 
 
 def wrong_intents(octets: bytes) -> bytes:

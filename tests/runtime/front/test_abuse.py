@@ -32,8 +32,8 @@ AT, BESIDE_AT = "10.9.1.1", "10.9.2.1"
 CONNECTIONS = 8
 #: Rules that listings have.
 _RULES = 2000
-#: What an attack may cost: MiB in all processes, descriptors and threads that stay; and in a nightly
-#: run milliseconds of one in a hundred of another's calls.
+#: What an attack may cost: MiB in all processes, descriptors and threads that stay; and in a run at
+#: night milliseconds of one in a hundred of another's calls.
 GROWN, LEFT, MOST_THREADS, SLOW = 300, 40, 300, 50.0
 
 #: Before a byte of HTTP/2: what is tried with TLS only.
