@@ -35,11 +35,11 @@ class Device:
 
     def read(self) -> list[tuple[int, int, bytes]]:
         """Each entry: how long the log was behind it, where (or `SYNCED`) and what was written."""
-        octets, found, at = self._log.read_bytes(), [], 0
-        while at + ENTRY.size <= len(octets):
-            where, size = ENTRY.unpack_from(octets, at)
+        data, found, at = self._log.read_bytes(), [], 0
+        while at + ENTRY.size <= len(data):
+            where, size = ENTRY.unpack_from(data, at)
             at += ENTRY.size + size
-            found.append((at, where, octets[at - size : at]))
+            found.append((at, where, data[at - size : at]))
         return found
 
 

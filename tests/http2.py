@@ -144,10 +144,10 @@ class Peer:
         self._next += 2
         return self._next - 2
 
-    def send(self, octets: bytes) -> None:
+    def send(self, chunk: bytes) -> None:
         """Raises `Closed`, also where the other end does not read."""
         try:
-            self.socket.sendall(octets)
+            self.socket.sendall(chunk)
         except OSError as error:
             raise Closed from error
 
@@ -156,14 +156,14 @@ class Peer:
         stream = self.stream()
         begun = HeadersFrame(stream, self.encoder.encode(fields))
         begun.flags.add("END_HEADERS")
-        octets: bytes = begun.serialize()
+        chunk: bytes = begun.serialize()
         if body is not None:
             for at in range(0, max(1, len(body)), 16384):
                 part = DataFrame(stream, body[at : at + 16384])
                 if at + 16384 >= len(body):
                     part.flags.add("END_STREAM")
-                octets += part.serialize()
-        self.send(octets)
+                chunk += part.serialize()
+        self.send(chunk)
         return stream
 
     def drop(self) -> None:
@@ -193,12 +193,12 @@ class Peer:
             if not self._ready(seconds):
                 return
             try:
-                octets = self.socket.recv(1 << 16)
+                chunk = self.socket.recv(1 << 16)
             except OSError as error:
                 raise Closed from error
-            if not octets:
+            if not chunk:
                 raise Closed
-            self._received += octets
+            self._received += chunk
 
     def wait(self, stream: int, seconds: float = _PATIENCE) -> Answer:
         """What a call came to, or how far it came in that time. Raises `Closed`."""

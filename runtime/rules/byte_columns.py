@@ -17,9 +17,9 @@ _TEN = np.uint64(10)
 
 
 class Cells(NamedTuple):
-    """Of each row some bytes: those of `octets` [row, column] that are `there`, so many."""
+    """Of each row some bytes: those of `bytes` [row, column] that are `there`, so many."""
 
-    octets: Bytes
+    data: Bytes
     there: Mask
     lengths: Numbers
 
@@ -27,25 +27,25 @@ class Cells(NamedTuple):
         """Nothing in the other rows."""
         if where.all():
             return self
-        return Cells(self.octets, self.there & where[:, None], self.lengths * where)
+        return Cells(self.data, self.there & where[:, None], self.lengths * where)
 
     def among(self, where: Mask) -> Cells:
         """These rows as those of more that are `where`, nothing in the others."""
-        octets = np.zeros((len(where), self.octets.shape[1]), np.uint8)
-        there = np.zeros(octets.shape, np.bool_)
+        data = np.zeros((len(where), self.data.shape[1]), np.uint8)
+        there = np.zeros(data.shape, np.bool_)
         lengths = np.zeros(len(where), np.uint64)
-        octets[where], there[where], lengths[where] = self
-        return Cells(octets, there, lengths)
+        data[where], there[where], lengths[where] = self
+        return Cells(data, there, lengths)
 
     def tobytes(self) -> bytes:
         """One row behind the other."""
-        return self.octets[self.there].tobytes()
+        return self.data[self.there].tobytes()
 
 
 def beside(parts: Sequence[Cells]) -> Cells:
     """The bytes of each row one behind the other."""
     return Cells(
-        np.concatenate([part.octets for part in parts], axis=1),
+        np.concatenate([part.data for part in parts], axis=1),
         np.concatenate([part.there for part in parts], axis=1),
         length(parts),
     )
@@ -70,21 +70,21 @@ def constant(text: bytes, where: Mask) -> Cells:
 def texts(found: Sequence[bytes]) -> Cells:
     """One a row; none ends with a zero."""
     array: Any = np.array(found, "S")
-    octets = array.view(np.uint8).reshape(len(found), -1)
+    data = array.view(np.uint8).reshape(len(found), -1)
     lengths = np.fromiter(map(len, found), np.uint64, len(found))
-    there = np.arange(octets.shape[1], dtype=np.uint64) < lengths[:, None]
-    return Cells(octets, there, lengths)
+    there = np.arange(data.shape[1], dtype=np.uint64) < lengths[:, None]
+    return Cells(data, there, lengths)
 
 
-def numbers(octets: Bytes) -> Numbers:
+def numbers(data: Bytes) -> Numbers:
     """Of each row, the lowest byte first; at most eight."""
-    wide = np.zeros((len(octets), 8), np.uint8)
-    wide[:, : octets.shape[1]] = octets
+    wide = np.zeros((len(data), 8), np.uint8)
+    wide[:, : data.shape[1]] = data
     return wide.view("<u8")[:, 0]
 
 
-def _counted(octets: Bytes, there: Mask) -> Cells:
-    return Cells(octets, there, there.sum(axis=1, dtype=np.uint64))
+def _counted(data: Bytes, there: Mask) -> Cells:
+    return Cells(data, there, there.sum(axis=1, dtype=np.uint64))
 
 
 def decimal(values: Numbers) -> Cells:
@@ -105,20 +105,20 @@ def dotted(values: Numbers) -> Cells:
     """IPv4 addresses."""
     shifts = np.array([24, 16, 8, 0], np.uint64)
     parts = (values[:, None] >> shifts & np.uint64(255)).astype(np.intp)
-    octets = np.full((len(values), 4, 4), ord("."), np.uint8)
-    there = np.ones(octets.shape, np.bool_)
-    octets[:, :, :3], there[:, :, :3] = _OF_BYTE.octets[parts], _OF_BYTE.there[parts]
+    data = np.full((len(values), 4, 4), ord("."), np.uint8)
+    there = np.ones(data.shape, np.bool_)
+    data[:, :, :3], there[:, :, :3] = _OF_BYTE.data[parts], _OF_BYTE.there[parts]
     lengths = _OF_BYTE.lengths[parts].sum(axis=1) + np.uint64(3)
-    return Cells(octets.reshape(-1, 16)[:, :15], there.reshape(-1, 16)[:, :15], lengths)
+    return Cells(data.reshape(-1, 16)[:, :15], there.reshape(-1, 16)[:, :15], lengths)
 
 
 def colons(values: Numbers) -> Cells:
     """MAC addresses."""
     shifts = np.arange(40, -1, -8, dtype=np.uint64)
     parts = (values[:, None] >> shifts & np.uint64(255)).astype(np.intp)
-    octets = np.full((len(values), 6, 3), ord(":"), np.uint8)
-    octets[:, :, :2] = _HEX[parts]
-    found = octets.reshape(-1, 18)[:, :17]
+    data = np.full((len(values), 6, 3), ord(":"), np.uint8)
+    data[:, :, :2] = _HEX[parts]
+    found = data.reshape(-1, 18)[:, :17]
     return Cells(found, np.ones(found.shape, np.bool_), np.full(len(found), 17, np.uint64))
 
 
@@ -129,6 +129,6 @@ def varint(values: Numbers) -> Cells:
     above = values[:, None] >> shifts
     there = above > 0
     there[:, 0] = True
-    octets = (above & np.uint64(127)).astype(np.uint8)
-    octets[:, :-1] |= there[:, 1:].astype(np.uint8) << np.uint8(7)
-    return _counted(octets, there)
+    data = (above & np.uint64(127)).astype(np.uint8)
+    data[:, :-1] |= there[:, 1:].astype(np.uint8) << np.uint8(7)
+    return _counted(data, there)

@@ -122,15 +122,15 @@ class Texts:
 
     def _matched(self, table: Rules, rows: Rows, kind: Kind, field: Field) -> Iterator[Item]:
         codec, at = field.codec, table.codec.matched[field.codec.name]
-        octets = table.octets(at.at, at.form.size, rows)
-        form = octets[:, 0]
+        data = table.octets(at.at, at.form.size, rows)
+        form = data[:, 0]
         present, plain, parts = form > 0, np.zeros(len(rows), np.bool_), list[Cells]()
         if not present.any() or field.match is None:
             return
         match_kind = field.match.kind
         if spell := _plainly(codec):
             plain = present & (form != 1 + FORMS.index("mask"))
-            value, other = (numbers(octets[:, i : i + at.octets]) for i in (1, 1 + at.octets))
+            value, other = (numbers(data[:, i : i + at.octets]) for i in (1, 1 + at.octets))
             said = [spell(value).only(plain)]
             for name, between, spell_other in (("prefix", b"/", decimal), ("range", b"..", spell)):
                 where = form == 1 + FORMS.index(name)
@@ -145,21 +145,19 @@ class Texts:
             return item_text(IE(codec.name, codec.lengths[0], *ie))
 
         if (rest := present & ~plain).any():
-            parts.append(
-                self._spelled((kind.name, codec.name, True), octets[rest], text).among(rest)
-            )
+            parts.append(self._spelled((kind.name, codec.name, True), data[rest], text).among(rest))
         yield present, parts
 
     def _given(self, table: Rules, rows: Rows, codec: Codec) -> Iterator[Item]:
         given = table.codec.given[codec.name]
-        octets = table.octets(given.at, given.form.size, rows)
-        tag = octets[:, 0]
+        data = table.octets(given.at, given.form.size, rows)
+        tag = data[:, 0]
         present, plain, parts = tag > 0, np.zeros(len(rows), np.bool_), list[Cells]()
         if not present.any():
             return
         if spell := _plainly(codec):
             plain = tag == 1
-            said = [spell(numbers(octets[:, 1:])).only(plain)]
+            said = [spell(numbers(data[:, 1:])).only(plain)]
             parts = _element(codec, said, plain)
 
         def text(key: bytes) -> str:
@@ -174,19 +172,17 @@ class Texts:
 
         if (rest := present & ~plain).any():
             parts.append(
-                self._spelled((table.kind.name, codec.name, False), octets[rest], text).among(rest)
+                self._spelled((table.kind.name, codec.name, False), data[rest], text).among(rest)
             )
         yield present, parts
 
-    def _spelled(
-        self, of: _Of, octets: npt.NDArray[np.uint8], text: Callable[[bytes], str]
-    ) -> Cells:
+    def _spelled(self, of: _Of, data: npt.NDArray[np.uint8], text: Callable[[bytes], str]) -> Cells:
         """By what the image has, each value of which is spelled once."""
         known = self._known.setdefault(of, {})
         if len(known) > _MOST:
             known.clear()
-        size, found = octets.shape[1], list[bytes]()
-        together = octets.tobytes()
+        size, found = data.shape[1], list[bytes]()
+        together = data.tobytes()
         for at in range(0, len(together), size):
             key = together[at : at + size]
             said = known.get(key)
@@ -198,8 +194,8 @@ class Texts:
     # ---- targets ----------------------------------------------------------------------------
 
     def _targets(self, table: Rules, rows: Rows) -> Iterator[Item]:
-        octets = table.octets(table.codec.target_at, 5, rows)
-        tag, ids = octets[:, 0], numbers(octets[:, 1:])
+        data = table.octets(table.codec.target_at, 5, rows)
+        tag, ids = data[:, 0], numbers(data[:, 1:])
         for number, name in enumerate(table.kind.alternatives, 1):
             where = tag == number
             if where.any():

@@ -34,8 +34,8 @@ SHIPPED = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))
 
 
 def by_row(found: Cells) -> list[bytes]:
-    octets, ends = found.tobytes(), found.lengths.cumsum().tolist()
-    return [octets[first:end] for first, end in zip([0, *ends], ends, strict=False)]
+    raw, ends = found.tobytes(), found.lengths.cumsum().tolist()
+    return [raw[first:end] for first, end in zip([0, *ends], ends, strict=False)]
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1) | st.integers(0, 300), min_size=1))
@@ -56,10 +56,10 @@ def moment_of(book: RuleBook, seed: int) -> Moment:
     def read(kind: RuleKind) -> Rules:
         images, rng = ImageCodec(book.manifest, kind), Random(seed)
         matches, rules = MatchCodec(kind, images), list(book.rules(kind.name))
-        octets = memoryview(bytearray((len(rules) + 1) * kind.image_size))
+        raw = memoryview(bytearray((len(rules) + 1) * kind.image_size))
         for slot, rule in enumerate(rules, 1):
             at = slot * kind.image_size
-            images.write(octets, at, rule, slot, matches.of(rule).image)
+            images.write(raw, at, rule, slot, matches.of(rule).image)
             for match in kind.match if seed else ():
                 element = book.manifest.element(match.element)
                 if element.symbols or element.references:
@@ -68,8 +68,8 @@ def moment_of(book: RuleBook, seed: int) -> Moment:
                 place = images.matched[match.element]
                 packed = (each.to_bytes(place.octets, "little") for each in pair)
                 image = bytes([rng.randrange(5)]) + b"".join(packed)
-                octets[at + place.at : at + place.at + len(image)] = image
-        table = np.frombuffer(octets, np.uint8).reshape(-1, kind.image_size)
+                raw[at + place.at : at + place.at + len(image)] = image
+        table = np.frombuffer(raw, np.uint8).reshape(-1, kind.image_size)
         slots = np.arange(1, len(rules) + 1)
         words = 9 if "sizes" in kind.counts else 2
 
@@ -120,9 +120,9 @@ def test_lists_are_those_of_single_rules(path: Path, monkeypatch: pytest.MonkeyP
             read = [pb.ListPart.FromString(part) for part in parts]
             assert [rule for part in read for rule in part.rules] == [*rule_by_rule(moment, wanted)]
             assert {part.revision for part in read} == {7}
-            assert all(len(part.rules) == 1 or len(octets) < 100 + 4 + max(
+            assert all(len(part.rules) == 1 or len(raw) < 100 + 4 + max(
                 rule.ByteSize() for rule in part.rules) + 2
-                for octets, part in zip(parts, read, strict=True) if part.rules)  # fmt: skip
+                for raw, part in zip(parts, read, strict=True) if part.rules)  # fmt: skip
 
     agree()
     assert seen == {kind.name for kind in fuzzed.manifest.rules}

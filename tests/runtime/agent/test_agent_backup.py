@@ -88,12 +88,12 @@ def test_it_is_of_one_moment(here: World) -> None:
         thread = threading.Thread(target=change)
         thread.start()
         try:
-            octets = [b"".join(client.backup()) for _ in range(5)]
+            data = [b"".join(client.backup()) for _ in range(5)]
         finally:
             ended.set()
             thread.join()
         seen = []
-        for each in octets:
+        for each in data:
             client.restore([each], replace_all=True)
             ids = [rule.id for rule in client.rules(kinds=["FAR"])]
             pairs = [number for number in ids if number >= 10]
@@ -120,9 +120,9 @@ def test_what_could_not_be_restored_is_in_no_backup(here: World) -> None:
         assert not (here.directory / "file").exists()
 
 
-def wrong_intents(octets: bytes) -> bytes:
+def wrong_intents(data: bytes) -> bytes:
     """A backup with others that have their checksum."""
-    source = Source([octets])
+    source = Source([data])
     contents = source.contents
     files = b"".join(b"".join(source.file(mark)) for mark in contents.files[:-1])
     said = b'{"last": 1, "texts": {"1": "{}"}}'
@@ -133,12 +133,12 @@ def wrong_intents(octets: bytes) -> bytes:
 def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
     with here.agent(), here.client() as client:
         load(here, client, 3)
-        octets, wanted = bytearray(b"".join(client.backup())), texts(client)
-        octets[-1] ^= 1
-        (here.directory / "file").write_bytes(octets)
+        data, wanted = bytearray(b"".join(client.backup())), texts(client)
+        data[-1] ^= 1
+        (here.directory / "file").write_bytes(data)
         said = here.ctl("restore", "--replace", "file", status=1)
         assert "error[H0860]" in said and "in intents" in said
-        for wrong in ([], [b"x"], [bytes(octets)], [bytes(octets[:-1])]):
+        for wrong in ([], [b"x"], [bytes(data)], [bytes(data[:-1])]):
             with pytest.raises(Rejected, match="H0860"):
                 client.restore(wrong, replace_all=True)
         nonsense = wrong_intents(b"".join(client.backup()))
@@ -154,7 +154,7 @@ def test_who_cannot_write_what_was_restored_has_what_was_there(
 ) -> None:
     with here.agent(), here.client() as client:
         load(here, client, 3)
-        octets = b"".join(client.backup())
+        data = b"".join(client.backup())
         client.apply("create FAR 9 [(action, u8, DROP)]")
 
     def full(*_: object) -> None:
@@ -165,7 +165,7 @@ def test_who_cannot_write_what_was_restored_has_what_was_there(
             agent.open_all()
             (owner,) = agent.owners()
             before = owner.revision
-            with agent.receiving([octets]) as received, monkeypatch.context() as patched:
+            with agent.receiving([data]) as received, monkeypatch.context() as patched:
                 patched.setattr(Store, "_save", full)
                 with pytest.raises(Refused):
                     agent.restore_backup(received, replace_all=True)

@@ -32,8 +32,8 @@ def bucket(tokens: float) -> Bucket:
 
 def test_what_an_honest_client_sends_waits_for_nothing() -> None:
     gate = Gate(bucket(500.0))
-    octets = PREFACE + raw(SETTINGS, 0, 0) + CALL * 200
-    assert gate.admit(octets, 0.0) == (len(octets), 0.0)
+    data = PREFACE + raw(SETTINGS, 0, 0) + CALL * 200
+    assert gate.admit(data, 0.0) == (len(data), 0.0)
     stream = raw(DATA, 0, 1, message(bytes(100))) * 1000
     assert gate.admit(stream, 0.0) == (len(stream), 0.0)
 
@@ -53,15 +53,15 @@ def test_streams_that_are_reset_wait() -> None:
 @pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 10, 33, 200])
 def test_frames_in_pieces_cost_the_same(size: int) -> None:
     whole, parts = bucket(500.0), bucket(500.0)
-    octets = PREFACE + (CALL + RESET) * 10
-    assert Gate(whole).admit(octets, 0.0) == (len(octets), 0.0)
+    data = PREFACE + (CALL + RESET) * 10
+    assert Gate(whole).admit(data, 0.0) == (len(data), 0.0)
     gate, left, passed = Gate(parts), b"", 0
-    for at in range(0, len(octets), size):
-        left += octets[at : at + size]
+    for at in range(0, len(data), size):
+        left += data[at : at + size]
         count, pause = gate.admit(left, 0.0)
         assert not pause and len(left) - count < 9, "what waits is less than a frame's head"
         left, passed = left[count:], passed + count
-    assert passed == len(octets)
+    assert passed == len(data)
     assert parts.tokens == pytest.approx(whole.tokens)
 
 
@@ -87,14 +87,14 @@ def test_a_header_block_has_an_end(size: int) -> None:
 def test_header_blocks_that_end_are_looked_at_one_by_one() -> None:
     gate = Gate(bucket(1e6))
     for _ in range(10):
-        octets = raw(HEADERS, 0, 1, bytes(16384)) + raw(CONTINUATION, END_HEADERS, 1, bytes(9000))
-        gate.admit(octets, 0.0)
+        data = raw(HEADERS, 0, 1, bytes(16384)) + raw(CONTINUATION, END_HEADERS, 1, bytes(9000))
+        gate.admit(data, 0.0)
 
 
 def test_blocks_cost_by_their_size() -> None:
     """A byte may name a header of 4 KiB."""
     gate, small = Gate(bucket(100.0)), Gate(bucket(100.0))
-    octets = raw(HEADERS, END_HEADERS, 1, b"\xbe" * 12000)
-    assert gate.admit(PREFACE + octets * 10, 0.0)[0] <= len(PREFACE) + 3 * len(octets)
-    octets = raw(HEADERS, END_HEADERS, 1, b"\xbe" * 12)
-    assert small.admit(PREFACE + octets * 10, 0.0)[0] == len(PREFACE) + 10 * len(octets)
+    data = raw(HEADERS, END_HEADERS, 1, b"\xbe" * 12000)
+    assert gate.admit(PREFACE + data * 10, 0.0)[0] <= len(PREFACE) + 3 * len(data)
+    data = raw(HEADERS, END_HEADERS, 1, b"\xbe" * 12)
+    assert small.admit(PREFACE + data * 10, 0.0)[0] == len(PREFACE) + 10 * len(data)

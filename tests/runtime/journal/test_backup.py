@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from journal_world import INTENTS, NAMES, build, fold, held, made, taken, write
 
 
-def restored(store: Store, octets: bytes, piece: int = 1000) -> None:
-    pieces = (octets[at : at + piece] for at in range(0, len(octets), piece))
+def restored(store: Store, data: bytes, piece: int = 1000) -> None:
+    pieces = (data[at : at + piece] for at in range(0, len(data), piece))
     with store.receiving() as directory:
         store.restore(backup.Received(pieces, directory))
 
@@ -45,9 +45,9 @@ def test_what_is_backed_up_is_restored(
 ) -> None:  # fmt: skip
     tmp_path = tmp_path_factory.mktemp("backup")
     with closing(made(tmp_path / "one", there.items())) as store:
-        wanted, octets = held(store), taken(store)
+        wanted, data = held(store), taken(store)
     with closing(made(tmp_path / "two", before.items())) as store:
-        restored(store, octets, piece)
+        restored(store, data, piece)
         assert held(store) == wanted
     with closing(Store(tmp_path / "two")) as store:  # as the next start finds it
         assert held(store) == wanted
@@ -67,10 +67,10 @@ def test_what_is_backed_up_is_restored(
 
 def test_every_byte_is_looked_at(tmp_path: Path, small: bytes) -> None:
     for at in range(len(small)):
-        octets = bytearray(small)
-        octets[at] ^= 1 + at % 255
+        data = bytearray(small)
+        data[at] ^= 1 + at % 255
         with pytest.raises(Refused) as error:
-            backup.check([bytes(octets)])
+            backup.check([bytes(data)])
         assert "H0860" in str(error.value) and "byte" in str(error.value), at
     for end in range(len(small)):
         with pytest.raises(Refused, match="H0860"):
@@ -98,9 +98,9 @@ def test_a_list_that_says_nonsense() -> None:
 def test_a_damaged_one_changes_nothing(tmp_path: Path, small: bytes) -> None:
     with closing(made(tmp_path / "two", [("other", 3)])) as store:
         wanted = held(store)
-        for octets in (small[:-1], small[:200], small[:-10] + b"0123456789", small + b"x"):
+        for data in (small[:-1], small[:200], small[:-10] + b"0123456789", small + b"x"):
             with pytest.raises(Refused, match="H0860"):
-                restored(store, octets)
+                restored(store, data)
         assert held(store) == wanted
         assert not list(store.directory.glob("restore~*"))
 
@@ -126,9 +126,9 @@ def test_it_stays_as_it_was_when_it_began(tmp_path: Path) -> None:
             with closing(Journal(store, item.id, store.written(item))) as journal:
                 write(journal, 20, 5)
                 fold(journal, 24)  # the files of before are gone by now
-            octets = first + b"".join(parts)
+            data = first + b"".join(parts)
     with closing(Store(tmp_path / "two")) as store:
-        restored(store, octets)
+        restored(store, data)
         assert held(store) == wanted
 
 

@@ -50,15 +50,15 @@ def test_all_of_it_is_there(
 
 def test_a_damaged_backup_makes_no_directory(tmp_path: Path) -> None:
     with closing(made(tmp_path / "one", [("edge", 4)])) as store:
-        octets = taken(store, b'{"last": 0, "texts": {}}')
+        data = taken(store, b'{"last": 0, "texts": {}}')
         nonsense = taken(store, b'{"last": 0}')
-    for wrong in (octets[:-1], octets + b"x", octets[:300], b"", nonsense):
+    for wrong in (data[:-1], data + b"x", data[:300], b"", nonsense):
         with pytest.raises(Refused, match="H0860"):
             write([wrong], tmp_path / "two", "format1")
     (tmp_path / "there").mkdir()
     for place in (tmp_path / "there", tmp_path / "no" / "such"):
         with pytest.raises(Refused, match="H0864"):
-            write([octets], place, "format1")
+            write([data], place, "format1")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["one", "there"]
 
 
