@@ -41,6 +41,7 @@ from ..loading.pinned_maps import PinGone
 from ..loading.ports import Port, as_wanted
 from ..loading.releases import loaded_names, pick, this_namespace
 from ..loading.soundness import about_damaged
+from ..moments import told
 from ..tracing.left import traces_left
 from ..tracing.swap import mend
 from .events import Event, Events, OverlayChanged, PipelineChanged
@@ -98,7 +99,7 @@ class Agent:
     """Owners by name. Methods may be called from any thread and raise `Refused`."""
 
     def __init__(self, store: Store | None = None) -> None:
-        self.started, self.pid = time.time(), os.getpid()
+        self._started, self.pid = time.monotonic(), os.getpid()
         self.events, self.store = Events(), store
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
@@ -387,7 +388,13 @@ class Agent:
         """When what was written came to the disk last, in seconds of the Unix epoch; 0: not yet."""
         journals = (owner.journal for owner in self.owners())
         logs = (each.log.synced for each in journals if each is not None)
-        return max(self.store.synced if self.store is not None else 0.0, *logs, 0.0)
+        last = max(self.store.synced if self.store is not None else 0.0, *logs, 0.0)
+        return told(last) if last else 0.0
+
+    @property
+    def started(self) -> float:
+        """In seconds of the Unix epoch."""
+        return told(self._started)
 
     @property
     def journalled(self) -> bool:

@@ -14,6 +14,7 @@ from ...lang.ending import diagnosed
 from ...lang.render import render
 from ..agent.owner import Owner, Wish
 from ..kernel.libbpf import BpfError
+from ..moments import told
 from .decide import PARTS, Queue, State, Verdict, step
 from .marks import queue_cpus, request_for
 from .observe import Observer
@@ -35,14 +36,14 @@ class Watched:
     observer: Observer = field(default_factory=Observer)
     state: State = field(default_factory=State)
     queues: Mapping[int, Queue] = field(default_factory=dict)
-    since: float = field(default_factory=time.time)
+    since: float = field(default_factory=time.monotonic)
     due: float = 0.0
     settled: int = -1  # the revision at which the rules were found to be as the state says
 
     def status(self) -> Status:
         verdict = self.state.verdict
         diverted = {cpu: level / PARTS for cpu, level in verdict.levels.items()}
-        return Status(verdict.congested, self.since, self.state.why, self.queues, diverted)
+        return Status(verdict.congested, told(self.since), self.state.why, self.queues, diverted)
 
 
 class Watcher:
@@ -108,7 +109,7 @@ class Watcher:
             watched.state, watched.queues = step(watched.state, seen, settings), seen.queues
         verdict = watched.state.verdict
         if verdict.congested != was.congested:
-            watched.since = time.time()
+            watched.since = time.monotonic()
             if verdict.congested:
                 _log.warning("%s is congested: %s", owner.name, watched.state.why)
             else:

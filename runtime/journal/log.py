@@ -49,7 +49,7 @@ class Log:
         self._written, self._synced = int(mark.size > head.confirmed), 0
         self._syncing = False
         self._failed = ""
-        #: When something came to the disk last, in seconds of the Unix epoch; 0: not yet.
+        #: When something came to the disk last, by the monotonic clock; 0: not yet.
         self.synced = 0.0
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class Log:
                 self._failed = failed
             else:
                 self._safe, self._synced = safe, max(self._synced, upto)
-                self.synced = time.time()
+                self.synced = time.monotonic()
                 for descriptor in files[:-1]:
                     self._old.remove(descriptor)
                     os.close(descriptor)

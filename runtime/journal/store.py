@@ -61,7 +61,7 @@ class Store:
     def __init__(self, directory: Path, acknowledge: Acknowledge = "after") -> None:
         """`acknowledge`: whether requests are answered before or after they are on the disk."""
         self.directory, self.acknowledge = directory, acknowledge
-        #: When the last snapshot came to the disk, in seconds of the Unix epoch; 0: not yet.
+        #: When the last snapshot came to the disk, by the monotonic clock; 0: not yet.
         self.synced = 0.0
         #: Why nothing can be written.
         self.findings: tuple[Diagnostic, ...] = ()
@@ -314,7 +314,7 @@ class Store:
             )  # fmt: skip
             state = self._forgetting(item.name, False) if item.begun else self._state
             self._save(state.having(kept))
-            self.synced = time.time()
+            self.synced = time.monotonic()
 
     def _remembered(
         self, item: Item, number: int, made: Snapshot, most: int

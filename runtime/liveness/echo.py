@@ -20,7 +20,7 @@ from errno import EAGAIN, EINTR
 _IPV4 = struct.Struct("!BBHHHBBH4s4s")
 _GRE, _GRE_KEYED, _KEY_PRESENT, _IPV4_IN_GRE = 4, 8, 0x2000, 0x0800
 _ICMP = struct.Struct("!BBHHH")
-_PAYLOAD = struct.Struct("!8sIQQ")  # ours: who, which overlay, number, when it was sent (ns)
+_PAYLOAD = struct.Struct("!8sIQQ")  # ours: who, which overlay, number, when sent (ns)
 _ECHO_REPLY, _ECHO = 0, 8
 _CS6 = 0xC0  # internetwork control (RFC 2474): probes are not what queues are full of
 _TTL = 64
@@ -78,7 +78,7 @@ class Echoes:
 
     def send(self, path: Path, which: int, number: int) -> None:
         """Send a probe of the overlay that the caller calls `which`. Raises OSError."""
-        payload = _PAYLOAD.pack(self._token, which, number, time.time_ns())
+        payload = _PAYLOAD.pack(self._token, which, number, time.monotonic_ns())
         octets = packet(path, self._id, number & 0xFFFF, payload)
         info = _PKTINFO.pack(path.ifindex, path.local, bytes(4))
         to = socket.inet_ntoa(path.remote), 0
@@ -103,11 +103,12 @@ class Echoes:
         token, which, number, sent = _PAYLOAD.unpack_from(octets, at)
         if not secrets.compare_digest(token, self._token):
             return None
-        came = time.time_ns()
+        came = time.monotonic_ns()
         for level, kind, value in about:
             if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
                 seconds, nanoseconds = _TIMESPEC.unpack_from(value)
-                came = seconds * 1_000_000_000 + nanoseconds
+                # how long it was here, unless the clock was set meanwhile
+                came -= max(0, time.time_ns() - seconds * 1_000_000_000 - nanoseconds)
         return Answer(which, number, max(0, came - sent) / 1e9)
 
 

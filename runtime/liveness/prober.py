@@ -22,6 +22,7 @@ from ...lang.render import render
 from ..agent.faults import not_probed
 from ..agent.owner import Owner
 from ..loading.loader import Loaded
+from ..moments import told
 from .absence import overlays_of
 from .board import EVERY, Posted, post, take_down
 from .echo import Echoes, Path
@@ -45,7 +46,7 @@ class _Probed:
     health: Health
     path: Path | None  # None while its port is missing: dead, without waiting for probes
     due: float
-    since: float = field(default_factory=time.time)
+    since: float = field(default_factory=time.monotonic)
 
 
 @dataclass
@@ -236,7 +237,7 @@ class Prober:
                 post(name, [Posted(p.rule.kind, p.rule.name, quality_of(p)) for p in each])
 
     def _changed(self, pipeline: _Pipeline, probed: _Probed) -> None:
-        probed.since = time.time()
+        probed.since = time.monotonic()
         pipeline.late = True
         pipeline.news.append(probed)
         _log.warning("%s: the overlay %s is %s", pipeline.owner.name, probed.rule.name,
@@ -265,7 +266,7 @@ def quality_of(probed: _Probed) -> Quality:
     health = probed.health
     return Quality(
         health.state, health.loss, health.delay, health.jitter, health.sent, health.answered,
-        probed.since,
+        told(probed.since),
     )  # fmt: skip
 
 
