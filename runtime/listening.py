@@ -18,7 +18,8 @@ _BACKLOG = 1024
 def listen_locally(address: str) -> list[socket.socket]:
     """At `unix:PATH`, or at a port of the loopback interface. Raises `Refused`."""
     if address.startswith("unix:"):
-        return [_listen_unix(Path(address.removeprefix("unix:")))]
+        # whoever may come to its directory may use it
+        return [listen_unix(Path(address.removeprefix("unix:")), 0o111)]
     made = listen(address)
     for each in made:
         if not ip_address(each.getsockname()[0]).is_loopback:
@@ -28,10 +29,11 @@ def listen_locally(address: str) -> list[socket.socket]:
     return made
 
 
-def _listen_unix(path: Path) -> socket.socket:
+def listen_unix(path: Path, mask: int) -> socket.socket:
+    """`mask`: permissions that the socket does not get. Raises `Refused`."""
     remove_stale(path)
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    before = os.umask(0o111)  # whoever may come to its directory may use it
+    before = os.umask(mask)
     try:
         made.bind(str(path))
         made.listen(_BACKLOG)

@@ -1,173 +1,165 @@
-"""Connections as they come: bounds by source, TLS, and for each a connection to the agent.
-
-What the agent's gRPC server sees is a Unix socket whose name has the number of the connection
-(`agent_name`); whose it is was reported before (report.py), so that no call comes too early.
-"""
+"""Clients as they come: bounds by source, then TLS, then a connection."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 import socket
 import ssl
-import struct
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import time
+from collections.abc import Callable
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
-from itertools import count
+from functools import partial
+from struct import pack
+from threading import Lock
+from typing import NamedTuple
 
 from .frames import Gate
-from .relay import Relay
-from .report import Opened, Reports
+from .loop import READ, WRITE, Loop
 from .sources import Sources
+from .timers import Timer, Timers
 from .tls import Contexts, failure, names
 
-_numbers = count(1)
-#: Connections that are accepted before others' bytes are looked at again.
+#: Connections that are accepted before anything else is looked at.
 _AT_ONCE = 16
 #: Seconds that a client has for its handshake; and that pass after the process had no descriptor.
 HANDSHAKE, BREATH = 5.0, 0.2
-_RESET = struct.pack("ii", 1, 0)  # struct linger: close with RST, which leaves no TIME_WAIT
+_RESET = pack("ii", 1, 0)  # struct linger: close with RST, which leaves no TIME_WAIT
 
 
-def agent_name(pid: int, number: int) -> str:
-    """What a connection's socket is called (unix(7): an abstract name), without its NUL."""
-    return f"helio-front-{pid}-{number}"
+class Peer(NamedTuple):
+    """Who is at the other end. `name` and `uris` are those of the certificate, `fingerprint` its
+    SHA-256 in hex; all three empty without TLS, `host` at a Unix socket."""
+
+    host: str = ""
+    port: int = 0
+    name: str = ""
+    uris: tuple[str, ...] = ()
+    fingerprint: str = ""
 
 
-class _Handshake:
-    """May be ended by what comes after it."""
+class Arrivals(NamedTuple):
+    """What listeners have in common. `come`: a client is let in, through this gate. `refused`: one
+    of this host is not, and why."""
 
-    task: asyncio.Task[None] | None = None
-    why = ""
-
-    def end(self, why: str) -> None:
-        self.why = why
-        if self.task is not None:
-            self.task.cancel()
+    loop: Loop
+    timers: Timers
+    sources: Sources
+    come: Callable[[socket.socket, Peer, Gate | None], None]
+    refused: Callable[[str, str], None]
 
 
 class Listener:
-    """Accepts at a socket that listens."""
+    """Accepts at a socket that listens; it is the caller's to close."""
 
-    def __init__(
-        self, at: socket.socket, agent: str, contexts: Contexts | None, sources: Sources,
-        reports: Reports,
-    ) -> None:  # fmt: skip
-        """`agent`: the path of its socket. Without `contexts` there is no TLS."""
-        self._at, self._agent, self._contexts = at, agent, contexts
-        self._sources, self._reports = sources, reports
-        self._loop = asyncio.get_running_loop()
-        self._tasks = set[asyncio.Task[None]]()
-        self._clients: dict[int, asyncio.Task[None]] = {}
+    def __init__(self, at: socket.socket, contexts: Contexts | None, to: Arrivals) -> None:
+        """Without `contexts` there is no TLS. Whoever may open a Unix socket is let in."""
+        self._at, self._contexts, self._to = at, contexts, to
         at.setblocking(False)
-        self._loop.add_reader(at, self._accept)
 
-    def close(self, numbers: Iterable[int]) -> None:
-        """End these connections, as far as they are this listener's."""
-        for number in numbers:
-            if (task := self._clients.get(number)) is not None:
-                task.cancel()
+    def fileno(self) -> int:
+        return self._at.fileno()
 
-    def _accept(self) -> None:
+    def abort(self) -> None:
+        """It goes on: the next client may be another."""
+        self._to.timers.after(BREATH, self._wake)
+
+    def _wake(self) -> None:
+        self._to.loop.wake(self)
+
+    def serve(self) -> int:
         for _ in range(_AT_ONCE):
             try:
-                connection, (host, port, *_) = self._at.accept()
+                connection, address = self._at.accept()
             except OSError as error:
                 if error.errno in (EMFILE, ENFILE, ENOBUFS, ENOMEM):
-                    self._reports.refused("", "the process has no descriptor or memory left")
-                    self._loop.remove_reader(self._at)
-                    self._loop.call_later(BREATH, self._loop.add_reader, self._at, self._accept)
-                return
-            self._begin(connection, host, port)
+                    self._to.refused("", "the process has no descriptor or memory left")
+                    self._to.timers.after(BREATH, self._wake)
+                    return 0
+                break
+            connection.setblocking(False)
+            if self._at.family == socket.AF_UNIX:
+                self._to.come(connection, Peer(), None)
+            else:
+                self._begin(connection, Peer(*address[:2]))
+        return READ
 
-    def _begin(self, connection: socket.socket, host: str, port: int) -> None:
-        made = _Handshake()
-        if why := self._sources.open(host, made, self._loop.time()):
-            self._reports.refused(host, why)
+    def _begin(self, connection: socket.socket, peer: Peer) -> None:
+        sources = self._to.sources
+        made = Handshake(connection, peer, self._contexts, self._to)
+        if why := sources.open(peer.host, made, time.monotonic()):
+            self._to.refused(peer.host, why)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             connection.close()
             return
-        made.task = self._loop.create_task(self._serve(made, connection, host, port))
-        self._tasks.add(made.task)
-        made.task.add_done_callback(self._tasks.discard)
-        surplus = self._sources.surplus()
-        if isinstance(surplus, _Handshake):
+        made.begin()
+        if (surplus := sources.surplus()) is not None:
             surplus.end("too many handshakes at a time")
 
-    async def _serve(
-        self, made: _Handshake, connection: socket.socket, host: str, port: int
+
+class Handshake:
+    """A client that has not shown yet who it is. May be ended by what comes after it."""
+
+    def __init__(
+        self, made: socket.socket, peer: Peer, contexts: Contexts | None, to: Arrivals
     ) -> None:
-        """From the handshake to the end."""
-        why = ""
+        self._socket, self._peer, self._contexts, self._to = made, peer, contexts, to
+        self._descriptor, self._lock, self._over = made.fileno(), Lock(), False
+        self._timer: Timer | None = None
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def begin(self) -> None:
+        self._timer = self._to.timers.after(HANDSHAKE, partial(self.end, "no handshake in time"))
         try:
-            connection.setblocking(False)
-            with suppress(OSError):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._contexts is not None:
-                connection = await self._shake(self._contexts.now(), connection)
-        except (OSError, asyncio.CancelledError) as error:  # ssl.SSLError is an OSError
-            why = made.why or failure(error)
-            connection.close()
-            self._reports.refused(host, why)
-            return
-        finally:
-            self._sources.shaken(host, made, self._loop.time(), bool(why))
-        try:
-            with connection:
-                await self._relay(connection, host, port)
-        finally:
-            self._sources.close(host, self._loop.time())
+                self._socket = self._contexts.now().wrap_socket(
+                    self._socket, server_side=True, do_handshake_on_connect=False
+                )
+            self._to.loop.add(self, WRITE if self._contexts is None else READ)
+        except OSError as error:
+            self.end(failure(error))
 
-    async def _shake(self, context: ssl.SSLContext, connection: socket.socket) -> ssl.SSLSocket:
-        loop = self._loop
-        tls = context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-        try:
-            async with asyncio.timeout(HANDSHAKE):
-                while True:
-                    try:
-                        tls.do_handshake()
-                        return tls
-                    except ssl.SSLWantReadError:
-                        await _ready(loop.add_reader, loop.remove_reader, tls)
-                    except ssl.SSLWantWriteError:
-                        await _ready(loop.add_writer, loop.remove_writer, tls)
-        except BaseException:
-            tls.close()
-            raise
+    def serve(self) -> int:
+        with self._lock:
+            if self._over:
+                return 0
+            try:
+                if isinstance(self._socket, ssl.SSLSocket):
+                    self._socket.do_handshake()
+                    self._peer = Peer(self._peer.host, self._peer.port, *names(self._socket))
+            except ssl.SSLWantReadError:
+                return READ
+            except ssl.SSLWantWriteError:
+                return WRITE
+            except OSError as error:  # ssl.SSLError is one
+                why = failure(error)
+            else:
+                self._over, why = True, ""
+        if why:
+            self.end(why)
+            return 0
+        self._stop_timer()
+        now, host = time.monotonic(), self._peer.host
+        self._to.sources.shaken(host, self, now, False)
+        self._to.come(self._socket, self._peer, Gate(self._to.sources.tokens(host, now)))
+        return READ
 
-    async def _relay(self, client: socket.socket, host: str, port: int) -> None:
-        number, task = next(_numbers), asyncio.current_task()
-        assert task is not None
-        self._clients[number] = task
-        try:
-            await self._reports.opened(Opened(number, host, port, *names(client)))
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as agent:
-                agent.setblocking(False)
-                agent.bind(f"\0{agent_name(os.getpid(), number)}")
-                await self._loop.sock_connect(agent, self._agent)
-                gate = Gate(self._sources.tokens(host, self._loop.time()))
-                relay = Relay(client, agent, gate)
-                try:
-                    await relay.ended
-                finally:
-                    relay.abort()
-                if relay.why:
-                    self._reports.refused(host, relay.why)
-        finally:
-            del self._clients[number]
-            self._reports.closed(number)
+    def abort(self) -> None:
+        self.end("it was closed during the handshake")
 
+    def end(self, why: str) -> None:
+        """Close it, unless it is over. By any thread."""
+        with self._lock:
+            if self._over:
+                return
+            self._over = True
+            self._to.loop.remove(self)
+            self._socket.close()
+        self._stop_timer()
+        self._to.sources.shaken(self._peer.host, self, time.monotonic(), True)
+        self._to.refused(self._peer.host, why)
 
-async def _ready(
-    add: Callable[[socket.socket, Callable[[], None]], None],
-    remove: Callable[[socket.socket], object],
-    at: socket.socket,
-) -> None:
-    """Return when the loop, by these methods of it, finds the socket ready."""
-    ready = asyncio.Event()
-    add(at, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        remove(at)
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.stop()

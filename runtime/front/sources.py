@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
+from threading import RLock
+from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,19 @@ class Bucket:
         self.filled = now
 
 
+class Ends(Protocol):
+    """A handshake."""
+
+    def end(self, why: str) -> None: ...
+
+
 @dataclass
 class _Source:
     opened: Bucket
     failures: Bucket
     frames: Bucket
     connections: int = 0
-    handshakes: list[object] = field(default_factory=list)  # oldest first
+    handshakes: list[Ends] = field(default_factory=list)  # oldest first
 
     def counts(self, now: float) -> bool:
         """Whether a new one in its place would be let in where this one is not."""
@@ -66,57 +74,63 @@ class _Source:
 
 class Sources:
     """The connections that there are, by source. `now` is in seconds of any clock that only goes
-    forward."""
+    forward. May be used by any thread."""
 
     def __init__(self, bounds: Bounds = Bounds()) -> None:
         self.bounds = bounds
         self._sources: dict[str, _Source] = {}
         self._connections = self._handshakes = 0
+        self._lock = RLock()
 
-    def open(self, host: str, handshake: object, now: float) -> str:
+    def open(self, host: str, handshake: Ends, now: float) -> str:
         """A connection came; its handshake begins. Returns why it is refused, or nothing."""
-        bounds, source = self.bounds, self._of(host, now)
-        if not source.opened.take(now):
-            return f"more than {bounds.rate:g} connections a second"
-        source.failures.fill(now)
-        if source.failures.tokens < 1:
-            return f"{bounds.failures:g} handshakes failed in {bounds.forget:g} s"
-        if source.connections >= bounds.connections:
-            return f"more than {bounds.connections} connections"
-        if len(source.handshakes) >= bounds.handshakes:
-            return f"more than {bounds.handshakes} handshakes at a time"
-        if self._connections >= bounds.all_connections:
-            return f"all {bounds.all_connections} connections are taken"
-        source.connections += 1
-        source.handshakes.append(handshake)
-        self._connections += 1
-        self._handshakes += 1
-        return ""
+        with self._lock:
+            bounds, source = self.bounds, self._of(host, now)
+            if not source.opened.take(now):
+                return f"more than {bounds.rate:g} connections a second"
+            source.failures.fill(now)
+            if source.failures.tokens < 1:
+                return f"{bounds.failures:g} handshakes failed in {bounds.forget:g} s"
+            if source.connections >= bounds.connections:
+                return f"more than {bounds.connections} connections"
+            if len(source.handshakes) >= bounds.handshakes:
+                return f"more than {bounds.handshakes} handshakes at a time"
+            if self._connections >= bounds.all_connections:
+                return f"all {bounds.all_connections} connections are taken"
+            source.connections += 1
+            source.handshakes.append(handshake)
+            self._connections += 1
+            self._handshakes += 1
+            return ""
 
-    def surplus(self) -> object | None:
+    def surplus(self) -> Ends | None:
         """The handshake to end where there are too many: the oldest of the source that has most.
         So one that comes from elsewhere always gets its turn."""
-        if self._handshakes <= self.bounds.all_handshakes:
-            return None
-        return max(self._sources.values(), key=lambda each: len(each.handshakes)).handshakes[0]
+        with self._lock:
+            if self._handshakes <= self.bounds.all_handshakes:
+                return None
+            return max(self._sources.values(), key=lambda each: len(each.handshakes)).handshakes[0]
 
-    def shaken(self, host: str, handshake: object, now: float, failed: bool) -> None:
+    def shaken(self, host: str, handshake: Ends, now: float, failed: bool) -> None:
         """A handshake is over. What failed is no connection any more."""
-        source = self._of(host, now)
-        source.handshakes.remove(handshake)
-        self._handshakes -= 1
-        if failed:
-            source.failures.take(now)
-            self.close(host, now)
+        with self._lock:
+            source = self._of(host, now)
+            source.handshakes.remove(handshake)
+            self._handshakes -= 1
+            if failed:
+                source.failures.take(now)
+                self.close(host, now)
 
     def tokens(self, host: str, now: float) -> Bucket:
         """Of all its connections together."""
-        return self._of(host, now).frames
+        with self._lock:
+            return self._of(host, now).frames
 
     def close(self, host: str, now: float) -> None:
         """A connection is gone."""
-        self._of(host, now).connections -= 1
-        self._connections -= 1
+        with self._lock:
+            self._of(host, now).connections -= 1
+            self._connections -= 1
 
     def _of(self, host: str, now: float) -> _Source:
         name, bounds = source_of(host), self.bounds

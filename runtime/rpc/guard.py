@@ -8,28 +8,29 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, Semaphore
 from typing import Any, NoReturn
 
-import grpc
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from ...lang.diagnostics import Refused
+from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.ending import diagnosed
 from ..agent import faults
 from ..agent.outcome import MovedOn
 from ..certs import ROLES, Role
 from ..faults import refused
+from ..front import calls
+from ..front.calls import Failed, Gone
+from ..front.timers import Timers
 from . import control_pb2 as pb
-from .alarm import Alarm
 from .audit import Audit
 from .callers import Caller
 from .failures import failure, status_code, trailer
@@ -37,8 +38,10 @@ from .methods import METHODS
 from .recorded import Call
 from .revoked import Revoked
 
-Context = grpc.ServicerContext
+Context = calls.Call
 _Taken = Callable[[bytes, Call, "_Client"], Message]
+#: Of a call: what makes one request in force, and returns what waits for the answer.
+_Begin = Callable[[Any], Callable[[], Message]]
 
 #: Services of gRPC's own.
 _HEALTH: Any = health_pb2.DESCRIPTOR
@@ -101,14 +104,11 @@ class _Client:
 
 
 class Guard:
-    """Wraps methods: see `methods.handlers`."""
+    """Makes methods of what a service has."""
 
-    def __init__(
-        self, of: Callable[[str], Caller], limits: Limits = Limits(), audit: Audit | None = None
-    ) -> None:
-        """`of`: who calls, by what gRPC says of the peer. `audit`: of all methods."""
-        self.limits, self.alarm, self._of = limits, Alarm(), of
-        self._audit = audit or Audit()
+    def __init__(self, limits: Limits = Limits(), audit: Audit | None = None) -> None:
+        """`audit`: of all methods."""
+        self.limits, self._timers, self._audit = limits, Timers(), audit or Audit()
         #: Of certificates that TLS lets in and we do not; without TLS there is none.
         self.revoked: Revoked | None = None
         self._clients: dict[str, _Client] = {}
@@ -117,67 +117,76 @@ class Guard:
         self._busy: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
         self._lock, self._refusing = Lock(), Lock()
 
-    def __call__(
-        self, described: MethodDescriptor, method: Callable[..., Any]
-    ) -> Callable[..., Any]:
-        """The method for those who may call it; errors are told as control.proto describes."""
+    def method(self, described: MethodDescriptor, method: Callable[..., Any]) -> calls.Method:
+        """One for those who may call it: of requests, or of the only one, and the call. It gives
+        messages, or their bytes; errors are told as control.proto describes."""
         name = name_of(described)
-        begin = partial(Call, self._audit, name, described, NEEDED.get(name, "admin") in _CHANGING)
+        read = self._paced if described.client_streaming else self._only
         taken = partial(self._taken, name, GetMessageClass(described.input_type))
-        read = partial(self._paced if described.client_streaming else self._only, taken)
 
-        def once(requests: Iterable[Any], context: Context) -> Any:
-            call = begin()
+        def run(requests: Iterable[bytes], context: Context) -> Generator[bytes, None, None]:
+            call = self._begin(name, described)
             try:
                 with self._call(name, call, context) as client:
-                    asked = read(requests, call, client, context)
-                    with client.looking if name in _LOOKING else nullcontext():
-                        return call.answered(method(asked, context))
+                    asked = read(taken, requests, call, client)
+                    if described.server_streaming:
+                        yield from map(_bytes, call.answers(method(asked, context)))
+                    else:
+                        with client.looking if name in _LOOKING else nullcontext():
+                            reply = call.answered(method(asked, context))
+                        yield _bytes(reply)
             except Exception as error:
-                self._refuse(error, call, context)
-
-        def many(requests: Iterable[Any], context: Context) -> Iterator[Any]:
-            call = begin()
-            try:
-                with self._call(name, call, context) as client:
-                    asked = read(requests, call, client, context)
-                    yield from call.answers(method(asked, context))
-            except Exception as error:
-                self._refuse(error, call, context)
+                raise self._failed(error, call) from None
             finally:
                 call.over()
 
-        return many if described.server_streaming else once
+        return calls.Method(run, None, not described.client_streaming)
 
-    def _refuse(self, error: Exception, call: Call, context: Context) -> NoReturn:
-        """One after the other, so that who is refused all the time has no more than a turn."""
+    def ordered(
+        self, described: MethodDescriptor, begin: Callable[[Context], _Begin]
+    ) -> calls.Method:
+        """One whose requests are made in their order."""
+        return calls.Method(
+            None, partial(_Requests, self, described, begin), not described.client_streaming
+        )
+
+    def _begin(self, name: str, described: MethodDescriptor) -> Call:
+        return Call(self._audit, name, described, NEEDED.get(name, "admin") in _CHANGING)
+
+    def _failed(self, error: Exception, call: Call) -> Exception:
+        """What ends a call. One after the other, so that who is refused all the time has no more
+        than a turn."""
+        if isinstance(error, Failed | Gone):
+            call.over()
+            return error
+        wait = error.wait if isinstance(error, _TurnedAway) else 0.0
         with self._refusing:
             failed = failure_of(error)
-            if isinstance(error, grpc.RpcError):  # the caller ended it
-                call.over()
-            else:
-                call.refused(failed)
-            _abort(failed, context)
+            call.refused(failed)
+            first = next(f for f in failed.findings if f.code)
+            code, said = status_code(first.code), f"{first.code}: {first.title}"
+            return Failed(code, said, trailer(failed, code, said), wait)
 
     @contextmanager
     def _call(self, name: str, call: Call, context: Context) -> Iterator[_Client]:
-        call.by(caller := self._of(context.peer()))
+        caller: Caller = context.caller
+        call.by(caller)
         needed = NEEDED.get(name, "admin")
         try:
             if self.revoked is not None and caller.fingerprint:
                 self.revoked.need_valid(caller.fingerprint, name)
             if needed and not _may(caller.role, needed):
                 raise refused(faults.not_allowed(name, caller.role or "", needed))
-        except Refused:
-            self._take(self._known(caller.name), _DEAR)
-            raise
+        except Refused as error:
+            raise _TurnedAway(error, self._take(self._known(caller.name), _DEAR)) from None
         timed, lasting = int(name in _TIMED), int(name in _LASTING)
         client = self._enter(caller.name, timed, lasting)
-        seconds = self.limits.seconds
+        timer = self._timers.after(self.limits.seconds, context.cancel) if timed else None
         try:
-            with self.alarm.after(seconds, context.cancel) if timed else nullcontext():
-                yield client
+            yield client
         finally:
+            if timer is not None:
+                timer.stop()
             self._leave(caller.name, client, timed, lasting)
 
     def clients(self) -> int:
@@ -223,39 +232,33 @@ class Guard:
     # ---- rates ------------------------------------------------------------------------------
 
     def _paced(
-        self, taken: _Taken, requests: Iterable[bytes], call: Call, client: _Client,
-        context: Context,
-    ) -> Iterator[Message]:  # fmt: skip
+        self, taken: _Taken, requests: Iterable[bytes], call: Call, client: _Client
+    ) -> Iterator[Message]:
         for request in requests:
             yield taken(request, call, client)
 
     def _only(
-        self, taken: _Taken, requests: Iterable[bytes], call: Call, client: _Client,
-        context: Context,
-    ) -> Message:  # fmt: skip
-        """The one request of a call; who does not send it holds a thread no longer than that."""
-        with self.alarm.after(self.limits.patience, context.cancel):
-            for request in requests:
-                return taken(request, call, client)
-        raise refused(faults.bad_message("the call ended without a request", "send one message"))
+        self, taken: _Taken, requests: Iterable[bytes], call: Call, client: _Client
+    ) -> Message:
+        for request in requests:
+            return taken(request, call, client)
+        raise refused(_no_request())
 
     def _taken(
         self, name: str, kind: type[Message], request: bytes, call: Call, client: _Client
     ) -> Message:
         """A request as it came in, once the client may have it carried out."""
-        unit = _TEXT if name in _TEXTS else _BYTES
-        self._take(client, (_DEAR if name in _LOOKING else 1.0) + len(request) / unit)
-        try:
-            message = kind.FromString(request)
-        except DecodeError:
-            title = f"what was sent for {name} is no {kind.DESCRIPTOR.full_name}"
-            help_ = "is it made from this control.proto?"
-            raise refused(faults.bad_message(title, help_)) from None
-        call.asked(message, len(request))
-        return message
+        if wait := self._cost(name, client, len(request)):
+            time.sleep(wait)
+        return _parsed(name, kind, request, call)
 
-    def _take(self, client: _Client, cost: float = 1.0) -> None:
-        """One request more of this client: wait where it asks too fast."""
+    def _cost(self, name: str, client: _Client, size: int) -> float:
+        """Seconds that a request of so many bytes has to wait."""
+        unit = _TEXT if name in _TEXTS else _BYTES
+        return self._take(client, (_DEAR if name in _LOOKING else 1.0) + size / unit)
+
+    def _take(self, client: _Client, cost: float = 1.0) -> float:
+        """One request more of this client: how many seconds it has to wait."""
         now = time.monotonic()
         rate = most = self.limits.rate
         if self._beside(client, now):
@@ -264,8 +267,7 @@ class Guard:
         tokens = min(most, client.tokens + (now - client.filled) * rate) - cost
         tokens = max(tokens, -rate)  # nobody is in debt for long
         client.tokens, client.filled = tokens, now
-        if tokens < 0:
-            time.sleep(min(1.0, -tokens / rate))
+        return min(1.0, max(0.0, -tokens / rate))
 
     def _beside(self, client: _Client, now: float) -> bool:
         """Whether another client has asked often of late."""
@@ -275,6 +277,62 @@ class Guard:
         if len(asked) == OFTEN and now - asked[0] < _LATELY:
             busy[:] = [(client, now), (other, when)]
         return other is not None and now - when < _LATELY
+
+
+class _TurnedAway(Refused):
+    """At the door; it is told after `wait` seconds."""
+
+    def __init__(self, why: Refused, wait: float) -> None:
+        super().__init__(why.diagnostics)
+        self.wait = wait
+
+
+class _Requests:
+    """A call whose requests are made in their order (front/calls.py, `Ordered`)."""
+
+    def __init__(
+        self, guard: Guard, described: MethodDescriptor, begin: Callable[[Context], _Begin],
+        context: Context,
+    ) -> None:  # fmt: skip
+        self._guard, self._name = guard, name_of(described)
+        self._kind = GetMessageClass(described.input_type)
+        self._call = guard._begin(self._name, described)
+        self._single, self._asked, self.over = not described.client_streaming, False, False
+        self._inside = ExitStack()
+        try:
+            entering = guard._call(self._name, self._call, context)
+            self._client = self._inside.enter_context(entering)
+            self._begin = begin(context)
+        except Exception as error:
+            self._inside.close()
+            raise guard._failed(error, self._call) from None
+
+    def cost(self, request: bytes) -> float:
+        return self._guard._cost(self._name, self._client, len(request))
+
+    def begin(self, request: bytes) -> Callable[[], bytes]:
+        self._asked = True
+        try:
+            message = _parsed(self._name, self._kind, request, self._call)
+            return partial(self._finish, self._begin(message))
+        except Exception as error:
+            self.over = True
+            return partial(self._refuse, error)  # when those before it are answered
+
+    def _finish(self, finish: Callable[[], Message]) -> bytes:
+        try:
+            return _bytes(self._call.answered(finish()))
+        except Exception as error:
+            self._refuse(error)
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        raise self._guard._failed(error, self._call) from None
+
+    def close(self) -> None:
+        self._inside.close()
+        if self._single and not self._asked:
+            raise self._guard._failed(refused(_no_request()), self._call)
+        self._call.over()
 
 
 def name_of(described: MethodDescriptor) -> str:
@@ -299,8 +357,21 @@ def failure_of(error: Exception) -> pb.Failure:
     return failure(diagnosed(error, "heliod"), revision)
 
 
-def _abort(failed: pb.Failure, context: Context) -> NoReturn:
-    first = next(f for f in failed.findings if f.code)
-    code, said = status_code(first.code), f"{first.code}: {first.title}"
-    context.set_trailing_metadata(trailer(failed, code, said))
-    context.abort(grpc.StatusCode[code.name], said)
+def _parsed(name: str, kind: type[Message], request: bytes, call: Call) -> Message:
+    """Raises `Refused`."""
+    try:
+        message = kind.FromString(request)
+    except DecodeError:
+        title = f"what was sent for {name} is no {kind.DESCRIPTOR.full_name}"
+        raise refused(faults.bad_message(title, "is it made from this control.proto?")) from None
+    call.asked(message, len(request))
+    return message
+
+
+def _no_request() -> Diagnostic:
+    return faults.bad_message("the call ended without a request", "send one message")
+
+
+def _bytes(message: Any) -> bytes:
+    made: bytes = message if type(message) is bytes else message.SerializeToString()
+    return made

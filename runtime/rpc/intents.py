@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
-import grpc
-
 from ...compiler.requests.rules import Reference
 from ...lang.given_up import unless
 from ...lang.source import Source
@@ -22,10 +20,9 @@ from ..intents.kept import Intent
 from ..intents.reports import Count, Counts, Report, Reporter, Reports
 from ..rules.moment import SIZES
 from . import control_pb2 as pb
-from .guard import need_client
+from .guard import Context, need_client
 from .readers import Readers
 
-Context = grpc.ServicerContext
 #: Seconds from one report to the next.
 USUAL, SHORTEST, LONGEST_PERIOD = 10.0, 0.1, 3600.0
 _STATES = {

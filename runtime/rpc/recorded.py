@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from ..logfmt import cut
 from . import control_pb2 as pb
 from .audit import OK, UNANSWERED, Audit, Entry, Fields
-from .callers import GONE, Caller
+from .callers import NOBODY, Caller
 
 #: References of a reply whose kinds are named.
 _LOOKED_AT = 100
@@ -85,7 +85,7 @@ class Call:
         self._begun = time.monotonic()
         self._waiting: deque[_Request] = deque()
         self._over = False
-        self.by(GONE)
+        self.by(NOBODY)
 
     def by(self, caller: Caller) -> None:
         """It is this one's."""

@@ -1,41 +1,26 @@
-"""The gRPC server: where it listens, and the standard services beside the control service."""
+"""The agent's gRPC server: where it listens, and gRPC's own services beside the control service."""
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
-import grpc
-from grpc_health.v1 import health, health_pb2
-from grpc_reflection.v1alpha import reflection
-
-from ..agent import faults
-from ..faults import refused
+from ..front import calls
+from ..front.calls import Call
+from ..front.server import Server as Front
 from ..identity_check import Endings, check_identity
-from ..listening import listen, remove_stale
+from ..listening import listen, listen_unix
 from .audit import Audit
-from .callers import Callers
-from .fair import Fair
+from .callers import Caller, Refusal, caller_of
 from .guard import HEALTH, REFLECTION, Guard, Limits
-from .methods import SERVICES, SIZES, handlers
+from .health import NOT_SERVING, SERVING, Health
+from .methods import SERVICES, path_of
 from .revoked import NAME as REVOKED
 from .revoked import Revoked
-from .service import Service
+from .service import ORDERED, Service
 
-_OPTIONS = (
-    *SIZES,
-    ("grpc.so_reuseport", 0),
-    ("grpc.max_concurrent_streams", 64),
-    # The front lets 1,000 of them in (front/sources.py); there is always room for local tools.
-    ("grpc.max_allowed_incoming_connections", 1_500),
-    # A client that has gone silently holds nothing for long.
-    ("grpc.keepalive_time_ms", 30_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.http2.ping_timeout_ms", 10_000),  # by this gRPC's core waits for a keepalive's answer
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
-)
 #: In the health service: whether all is there that was acknowledged.
 JOURNAL = "helio.journal"
 #: Seconds between two looks at the list of those who are let in no more.
@@ -46,7 +31,7 @@ SPARE, EACH = 192, 40
 
 
 class Server:
-    """Listens from `start` to `stop`: at a Unix socket, and by TCP through the front (front/)."""
+    """Listens from `start` to `stop`."""
 
     def __init__(
         self,
@@ -56,21 +41,15 @@ class Server:
         mode: int = 0o600,
     ) -> None:
         """`path`: the Unix socket, `mode` its permissions. Raises `Refused`."""
-        self._service = service
-        self._audit = Audit()
-        self._callers = Callers(path, self._audit)
-        # Streams and watches hold a thread each: there are always some for the others.
-        threads = Fair(limits.all_lasting + SPARE, EACH, lambda peer: self._callers.of(peer).place)
-        self._server = grpc.server(threads, options=_OPTIONS)
-        self._guard = guard = Guard(self._callers.of, limits, self._audit)
-        service.clients, service.losses_changed = guard.clients, self._say_journal
-        self._health = health.HealthServicer()
-        own = [service.full_name for service in SERVICES]
-        told = reflection.ReflectionServicer((*own, HEALTH.full_name, REFLECTION.full_name))
-        for served, of in ((service, SERVICES), (self._health, [HEALTH]), (told, [REFLECTION])):
-            self._server.add_generic_rpc_handlers(handlers(served, guard, of))
-        self._sockets: list[Path] = []
-        self._listen(path, mode)
+        self._service, self._path, self._audit = service, path, Audit()
+        self._guard, self._health = Guard(limits, self._audit), Health()
+        service.clients, service.losses_changed = self._guard.clients, self._say_journal
+        self._front = Front(
+            self._methods(), caller_of, lambda *found: self._audit.record(Refusal(*found)),
+            # Watches hold a thread each: there are always some for the others.
+            threads=limits.all_lasting + SPARE, each=EACH, patience=limits.patience,
+        )  # fmt: skip
+        self._front.listen([listen_unix(path, 0o777 & ~mode)])
         self._revoked: Revoked | None = None
         self._ended = Event()
         self._watching = Thread(target=self._watch_revoked, name="revoked", daemon=True)
@@ -81,56 +60,61 @@ class Server:
         check_identity(identity)
         self._service.certificates = Endings(identity)
         self._guard.revoked = self._revoked = Revoked(identity.parent / REVOKED)
-        self._callers.listen(listen(address), identity)
+        self._front.listen(listen(address), identity)
 
     def listen_insecure(self, address: str) -> None:
         """At `HOST:PORT`, for anybody, who may do everything. Raises `Refused`."""
-        self._callers.listen(listen(address), None)
-
-    def _listen(self, path: Path, mode: int) -> None:
-        address = f"unix:{path}"
-        with suppress(OSError):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        remove_stale(path)
-        before = os.umask(0o777 & ~mode)
-        try:
-            self._server.add_insecure_port(address)
-        except RuntimeError:
-            why = "it is in use" if path.exists() else "its folder cannot be written"
-            raise refused(faults.address_taken(address, why)) from None
-        finally:
-            os.umask(before)
-        self._sockets.append(path)
+        self._front.listen(listen(address))
 
     def start(self) -> None:
-        self._server.start()
-        self._callers.start()
+        for name in ("", *(service.full_name for service in SERVICES)):
+            self._health.set(name, SERVING)
+        self._say_journal()
+        self._front.start()
         if self._revoked is not None:
             self._watching.start()
-        self._say(health_pb2.HealthCheckResponse.SERVING)
-
-    def _say(self, status: int) -> None:
-        for name in ("", *(service.full_name for service in SERVICES)):
-            self._health.set(name, status)
-        self._say_journal()
-
-    def _say_journal(self) -> None:
-        status = health_pb2.HealthCheckResponse
-        lost = bool(self._service.agent.losses)
-        self._health.set(JOURNAL, status.NOT_SERVING if lost else status.SERVING)
-
-    def _watch_revoked(self) -> None:
-        assert self._revoked is not None
-        while not self._ended.wait(_LOOK):
-            if self._revoked.changed():
-                self._callers.close(self._revoked)
 
     def stop(self, grace: float) -> None:
         """Take nothing new, give what runs `grace` seconds, and end."""
         self._ended.set()
-        self._health.enter_graceful_shutdown()
-        self._server.stop(grace).wait()
-        self._callers.stop()
+        self._health.end()
+        self._front.stop(grace)
         self._audit.close()
-        for path in self._sockets:
-            path.unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
+
+    def _methods(self) -> Mapping[bytes, calls.Method]:
+        made: dict[bytes, calls.Method] = {}
+        own, reflection = (self._service, SERVICES), (_Reflection(), [REFLECTION])
+        for of, services in (own, reflection, (self._health, [HEALTH])):
+            for described in (each for service in services for each in service.methods):
+                if (method := getattr(of, described.name, None)) is not None:
+                    make = self._guard.ordered if described.name in ORDERED else self._guard.method
+                    made[path_of(described).encode()] = make(described, method)
+        return made
+
+    def _say_journal(self) -> None:
+        lost = bool(self._service.agent.losses)
+        self._health.set(JOURNAL, NOT_SERVING if lost else SERVING)
+
+    def _watch_revoked(self) -> None:
+        revoked = self._revoked
+        assert revoked is not None
+
+        def is_revoked(caller: Caller) -> bool:
+            return caller.fingerprint in revoked
+
+        while not self._ended.wait(_LOOK):
+            if revoked.changed():
+                self._front.close(is_revoked)
+
+
+class _Reflection:
+    """The reflection service of gRPC."""
+
+    def ServerReflectionInfo(self, requests: Iterator[Any], context: Call) -> Iterator[Any]:
+        from grpc_reflection.v1alpha import reflection  # brings all of gRPC: few ever ask
+
+        names = [service.full_name for service in (*SERVICES, HEALTH, REFLECTION)]
+        servicer: Any = reflection.ReflectionServicer(names)
+        found: Iterator[Any] = servicer.ServerReflectionInfo(requests, context)
+        return found

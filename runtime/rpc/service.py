@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
-from itertools import chain
+from itertools import chain, count
 from typing import Any
-
-import grpc
 
 from ...lang.diagnostics import Refused
 from ...lang.given_up import unless
@@ -26,17 +24,19 @@ from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from . import control_pb2 as pb
 from . import messages
-from .ahead import ahead
 from .budget import Budget
 from .failures import findings
-from .guard import failure_of, need_client
+from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
 from .readers import Readers
 
-Context = grpc.ServicerContext
 #: Octets: of a request of IEs, of all columns of a bulk request, and of all bulk requests that are
 #: arriving at a time.
 LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
+
+
+#: Methods whose requests are made in their order (front/calls.py).
+ORDERED = ("Apply", "Stream")
 
 
 class Service(IntentMethods):
@@ -55,19 +55,27 @@ class Service(IntentMethods):
 
     # ---- changing ---------------------------------------------------------------------------
 
-    def Apply(self, request: pb.ApplyRequest, context: Context) -> pb.ApplyReply:
-        return messages.apply_reply(self._begin(request, context)())
+    # Of these a call has what makes a request in force, and returns what waits for its answer.
 
-    def Stream(
-        self, requests: Iterable[pb.ApplyRequest], context: Context
-    ) -> Iterator[pb.StreamReply]:
-        begun = ahead(lambda request: self._begin(request, context), requests)
-        for number, acknowledged in enumerate(begun, 1):
+    def Apply(self, context: Context) -> Callable[[pb.ApplyRequest], Callable[[], pb.ApplyReply]]:
+        def begin(request: pb.ApplyRequest) -> Callable[[], pb.ApplyReply]:
+            acknowledged = self._begin(request, context)
+            return lambda: messages.apply_reply(acknowledged())
+
+        return begin
+
+    def Stream(self, context: Context) -> Callable[[pb.ApplyRequest], Callable[[], pb.StreamReply]]:
+        numbers = count(1)
+
+        def begin(request: pb.ApplyRequest) -> Callable[[], pb.StreamReply]:
+            number = next(numbers)
             try:
-                done = messages.apply_reply(acknowledged())
-                yield pb.StreamReply(number=number, done=done)
+                acknowledged = self._begin(request, context)
             except Refused as error:
-                yield pb.StreamReply(number=number, failed=failure_of(error))
+                return partial(pb.StreamReply, number=number, failed=failure_of(error))
+            return partial(_streamed, number, acknowledged)
+
+        return begin
 
     def BulkApply(self, parts: Iterable[pb.BulkPart], context: Context) -> pb.ApplyReply:
         with self._arriving.share() as take:
@@ -128,7 +136,7 @@ class Service(IntentMethods):
         with self.agent.events.watch(name) as watcher:
             if not context.add_callback(watcher.close):
                 return  # it has ended already: nobody would call that
-            context.send_initial_metadata(())  # from here on nothing is missed
+            context.begin_answer()  # from here on nothing is missed
             for event in watcher:
                 yield messages.event(event)
 
@@ -233,6 +241,13 @@ class Service(IntentMethods):
             pipeline=found.name, manifest=manifest.to_json(),
             ports=[messages.port(p, roles[p.role]) for p in found.ports],
         )  # fmt: skip
+
+
+def _streamed(number: int, acknowledged: Callable[[], Outcome]) -> pb.StreamReply:
+    try:
+        return pb.StreamReply(number=number, done=messages.apply_reply(acknowledged()))
+    except Refused as error:
+        return pb.StreamReply(number=number, failed=failure_of(error))
 
 
 def _bundle(asked: pb.Bundle) -> Bundle:

@@ -1,19 +1,16 @@
-"""Strangers and floods at the agent's TCP port, and a front that dies."""
+"""Strangers and floods at the agent's TCP port."""
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import ssl
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from agent_world import World
 from helioc.runtime.client import Client
 from helioc.runtime.front.sources import Bounds
-from lab import Background, until
 from tls_world import PORT, within
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -82,36 +79,3 @@ def test_handshakes_that_fail_are_reported_and_bounded(here: World, certs: Path)
         assert "heliod.audit: WARNING: time=" in log
         assert f" address={ATTACKER} method=connect why=" in log and " answer=refused\n" in log
         assert within(here, certs, "a-read", pid)
-
-
-def front_of(process: Background) -> int:
-    """The front's process, of this agent's."""
-    agent = process.pid
-    for each in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            words = (each / "cmdline").read_bytes().split(b"\0")
-            if b"helioc.runtime.front" in words and f"PPid:\t{agent}\n" in (
-                each / "status").read_text():  # fmt: skip
-                return int(each.name)
-    return 0
-
-
-def test_a_front_that_dies_is_started_again(here: World, certs: Path) -> None:
-    with here.agent(*listening(here, certs)) as process:
-        first = front_of(process)
-        assert first and within(here, certs, "a-read", pid)
-        os.kill(first, signal.SIGKILL)
-        until(lambda: front_of(process) not in (0, first), "there is another")
-        assert within(here, certs, "a-read", pid)
-        process.expect("the front ended")
-        with here.client() as local:
-            assert pid(local)
-    until(lambda: not front_of(process), "it ends with its agent")
-
-
-def test_a_front_ends_with_its_agent(here: World, certs: Path) -> None:
-    with here.agent(*listening(here, certs)) as process:
-        os.kill(process.pid, signal.SIGKILL)
-        until(lambda: not front_of(process), "it is gone")
-        with here.agent(*listening(here, certs)):  # the port is free
-            assert within(here, certs, "a-read", pid)

@@ -20,11 +20,18 @@ def test_a_source(host: str, source: str) -> None:
     assert source_of(host) == source
 
 
+class Pending:
+    """A handshake that has not ended."""
+
+    def end(self, why: str) -> None:
+        raise AssertionError(why)
+
+
 def connect(sources: Sources, host: str, count: int, now: float = 0.0) -> list[str]:
     """Each has its handshake at once; why they are refused."""
     found = []
     for _ in range(count):
-        mine = object()
+        mine = Pending()
         found.append(sources.open(host, mine, now))
         if not found[-1]:
             sources.shaken(host, mine, now, failed=False)
@@ -42,7 +49,7 @@ def test_connections_of_one_source_leave_room_for_others() -> None:
 
 
 def test_handshakes_of_one_source_leave_room_for_others() -> None:
-    sources, pending = Sources(FEW), [object() for _ in range(4)]
+    sources, pending = Sources(FEW), [Pending() for _ in range(4)]
     assert [sources.open("192.0.2.1", each, 0.0) for each in pending[:3]] == [
         "", "", "more than 2 handshakes at a time",
     ]  # fmt: skip
@@ -51,7 +58,7 @@ def test_handshakes_of_one_source_leave_room_for_others() -> None:
     assert sources.surplus() is pending[0], "the oldest of the source that has most"
     sources.shaken("192.0.2.1", pending[0], 0.0, failed=True)
     assert sources.surplus() is None
-    assert sources.open("192.0.2.1", object(), 0.0) == ""
+    assert sources.open("192.0.2.1", Pending(), 0.0) == ""
 
 
 def test_connections_a_second() -> None:
@@ -64,7 +71,7 @@ def test_connections_a_second() -> None:
 def test_handshakes_that_fail() -> None:
     sources = Sources(FEW)
     for _ in range(2):
-        mine = object()
+        mine = Pending()
         assert sources.open("192.0.2.1", mine, 0.0) == ""
         sources.shaken("192.0.2.1", mine, 0.0, failed=True)
     assert connect(sources, "192.0.2.1", 1) == ["2 handshakes failed in 60 s"]
@@ -76,7 +83,7 @@ def test_sources_that_have_nothing_are_forgotten() -> None:
     sources = Sources(FEW)
     assert connect(sources, "192.0.2.1", 1) == [""]
     for number in range(1000):
-        host, mine = f"2001:db8:0:{number:x}::1", object()
+        host, mine = f"2001:db8:0:{number:x}::1", Pending()
         assert sources.open(host, mine, 0.0) == ""
         sources.shaken(host, mine, 0.0, failed=True)
         assert len(sources._sources) <= 4 * FEW.all_connections

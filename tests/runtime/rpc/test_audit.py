@@ -7,25 +7,26 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
-import grpc
 import pytest
 from agent_world import EDGE, World
+from guarded import asked
 from helioc.runtime.certs import _write, certify, new_key, read_authority
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.front.calls import Failed
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import audit as auditing
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.audit import ALL, EACH, Audit, Entry
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import Guard, Limits
-from helioc.runtime.rpc.methods import METHODS
 from journald_world import journald, logging_to, parsed
 from lab import Background
 from tls_world import PORT, within
@@ -79,27 +80,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auditing, "time", clock)
 
 
-class Context:
-    """As gRPC gives it."""
-
-    def peer(self) -> str:
-        return ""
-
-    def set_trailing_metadata(self, _: object) -> None:
-        pass
-
-    def abort(self, code: grpc.StatusCode, said: str) -> None:
-        raise RuntimeError(code.name, said)
-
-    def cancel(self) -> None:
-        pass
-
-
 ME = Caller("me", "rules", "192.0.2.9", 4711, "00ff")
-
-
-def door(audit: Audit, caller: Caller = ME, limits: Limits = Limits()) -> Guard:  # noqa: B008
-    return Guard(lambda _: caller, limits, audit)
 
 
 def octets(number: int = 0) -> bytes:
@@ -120,7 +101,7 @@ COMMON = {"client": "me", "address": "192.0.2.9", "role": "rules", "certificate"
 
 def test_a_change_says_who_and_what(log: Lines) -> None:
     audit = Audit()
-    door(audit)(METHODS["Apply"], done)([octets()], Context())
+    list(asked(Guard(audit=audit), "Apply", done, ME, [octets()]))
     audit.close()
     assert [level for level, _ in log] == ["INFO"]
     assert recorded(log) == [
@@ -146,8 +127,8 @@ def test_a_refusal_is_a_warning(
     log: Lines, caller: Caller, limits: Limits, request_: bytes, code: str
 ) -> None:
     audit = Audit()
-    with pytest.raises(RuntimeError):
-        door(audit, caller, limits)(METHODS["Apply"], done)([request_], Context())
+    with pytest.raises(Failed):
+        list(asked(Guard(limits, audit), "Apply", done, caller, [request_]))
     audit.close()
     ((level, line),) = log
     assert (level, line["method"], line["role"]) == ("WARNING", "Apply", caller.role or "none")
@@ -156,10 +137,10 @@ def test_a_refusal_is_a_warning(
 
 def test_who_only_looks_is_on_record_where_refused(log: Lines) -> None:
     audit = Audit()
-    made = door(audit)(METHODS["Status"], lambda request, context: pb.StatusReply())
-    made([b""], Context())
-    with pytest.raises(RuntimeError):
-        made([], Context())
+    for requests in ([b""], []):
+        found = asked(Guard(audit=audit), "Status", lambda *_: pb.StatusReply(), ME, requests)
+        with pytest.raises(Failed) if not requests else nullcontext():
+            list(found)
     audit.close()
     assert [(each["method"], each["answer"]) for each in recorded(log)] == [("Status", "H0762")]
 
@@ -168,11 +149,10 @@ def test_nobody_writes_into_a_line(log: Lines) -> None:
     audit = Audit()
     caller = ME._replace(name=HOSTILE * 3)
     request = pb.ApplyRequest(pipeline=HOSTILE, idempotency_key=HOSTILE)
-    with pytest.raises(RuntimeError):
-        door(audit, caller)(METHODS["Load"], done)([request.SerializeToString()], Context())
-    door(audit, caller)(METHODS["Apply"], lambda request, context: pb.ApplyReply())(
-        [request.SerializeToString()], Context()
-    )
+    guard, sent = Guard(audit=audit), request.SerializeToString()
+    with pytest.raises(Failed):
+        list(asked(guard, "Load", done, caller, [sent]))
+    list(asked(guard, "Apply", lambda *_: pb.ApplyReply(), caller, [sent]))
     audit.close()
     assert [each["role"] for each in recorded(log)] == ["rules", "rules"]
     text = HOSTILE.encode("unicode-escape").decode().replace("\\x1b", "\\u001b")
@@ -185,11 +165,9 @@ def test_what_waits_to_be_written_is_short(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(auditing, "_LINGER", 0.0)
     audit = Audit(lambda: False)
     request = pb.ApplyRequest(pipeline="p" * 1_000_000, idempotency_key="k" * 1_000_000)
-    guard = door(audit, limits=Limits(rate=1e9))
+    guard, sent = Guard(Limits(rate=1e9), audit), request.SerializeToString()
     for _ in range(int(EACH) + 3):
-        guard(METHODS["Apply"], lambda request, context: pb.ApplyReply())(
-            [request.SerializeToString()], Context()
-        )
+        list(asked(guard, "Apply", lambda *_: pb.ApplyReply(), ME, [sent]))
     assert len(repr(audit._lines)) + len(repr(audit._counted["me"].fields())) < 100_000
     audit.close()
 
@@ -197,17 +175,16 @@ def test_what_waits_to_be_written_is_short(monkeypatch: pytest.MonkeyPatch) -> N
 def test_each_request_of_a_stream_is_on_record(log: Lines) -> None:
     audit = Audit()
 
-    def method(requests: Iterator[Any], context: object) -> Iterator[pb.StreamReply]:
-        asked = list(requests)  # ahead of the answers
-        yield pb.StreamReply(number=1, done=done(asked[0], context))
+    def method(request: Any, context: object) -> pb.StreamReply:
+        if request.idempotency_key == "k0":
+            return pb.StreamReply(number=1, done=done(request, context))
         failed = pb.Failure(revision=9)
         failed.findings.add(code="H0760")
-        yield pb.StreamReply(number=2, failed=failed)
-        yield pb.StreamReply(number=3, done=done(asked[2], context))
+        return pb.StreamReply(number=2, failed=failed)
 
-    replies = door(audit)(METHODS["Stream"], method)(map(octets, range(4)), Context())
+    replies = asked(Guard(audit=audit), "Stream", method, ME, map(octets, range(4)))
     next(replies), next(replies)
-    replies.close()  # as gRPC does where the client is gone
+    cast(Generator[bytes, None, None], replies).close()  # the client is gone
     audit.close()
     lines = recorded(log)
     assert [(each["key"], each["answer"]) for each in lines] == [
@@ -219,12 +196,13 @@ def test_each_request_of_a_stream_is_on_record(log: Lines) -> None:
 def test_a_stream_that_ends_by_no_message(log: Lines) -> None:
     audit = Audit()
 
-    def method(requests: Iterator[Any], context: object) -> Iterator[pb.StreamReply]:
-        for number, request in enumerate(requests, 1):
-            yield pb.StreamReply(number=number, done=done(request, context))
+    def method(request: Any, context: object) -> pb.StreamReply:
+        return pb.StreamReply(number=1, done=done(request, context))
 
-    with pytest.raises(RuntimeError):
-        list(door(audit)(METHODS["Stream"], method)(iter([octets(), b"\xff"]), Context()))
+    replies = asked(Guard(audit=audit), "Stream", method, ME, iter([octets(), b"\xff"]))
+    next(replies)
+    with pytest.raises(Failed):
+        next(replies)
     audit.close()
     assert [each["answer"] for each in recorded(log)] == ["OK", "H0762"]
 
@@ -238,7 +216,7 @@ def test_a_bulk_request_is_one(log: Lines) -> None:
         assert len(list(requests)) == 2
         return pb.ApplyReply(revision=8, created_count=100_000)
 
-    door(audit)(METHODS["BulkApply"], method)(parts, Context())
+    list(asked(Guard(audit=audit), "BulkApply", method, ME, parts))
     audit.close()
     (line,) = recorded(log)
     assert (line["pipeline"], line["key"], line["created"]) == ("edge", "b", "100000")
@@ -254,11 +232,11 @@ def test_what_comes_too_fast_is_counted(log: Lines, still: None) -> None:
         made.revision = next(revisions)
         return made
 
-    method = door(audit)(METHODS["Apply"], next_one)
+    guard = Guard(audit=audit)
     for number in range(many):
-        method([octets(number)], Context())
-    with pytest.raises(RuntimeError):
-        method([b"\xff"], Context())
+        list(asked(guard, "Apply", next_one, ME, [octets(number)]))
+    with pytest.raises(Failed):
+        list(asked(guard, "Apply", next_one, ME, [b"\xff"]))
     audit.close()
     assert [each["key"] for each in recorded(log)[:-1]] == [f"k{n}" for n in range(int(EACH))]
     (level, line), length = log[-1], len(octets(10))
@@ -297,19 +275,20 @@ def test_all_that_happened_is_said_whoever_it_was(
 def test_a_log_that_nobody_reads_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auditing, "_LINGER", 0.1)
     audit = Audit(lambda: False)
-    method = door(audit)(METHODS["Apply"], done)
+    guard = Guard(audit=audit)
     for number in range(100):
-        assert method([octets(number)], Context()).revision == 7
+        (reply,) = asked(guard, "Apply", done, ME, [octets(number)])
+        assert pb.ApplyReply.FromString(reply).revision == 7
     audit.close()
 
 
 def test_the_journal_can_be_asked_by_field(journald: socket.socket, tmp_path: Path) -> None:
     with logging_to(tmp_path / "socket"):
         audit = Audit()
-        guard = door(audit, ME._replace(name=HOSTILE))
-        guard(METHODS["Apply"], done)([octets()], Context())
-        with pytest.raises(RuntimeError):
-            guard(METHODS["Unload"], done)([b""], Context())
+        guard, hostile = Guard(audit=audit), ME._replace(name=HOSTILE)
+        list(asked(guard, "Apply", done, hostile, [octets()]))
+        with pytest.raises(Failed):
+            list(asked(guard, "Unload", done, hostile))
         audit.close()
         first, second = (parsed(journald.recv(1 << 16)) for _ in range(2))
     message = first.pop("MESSAGE")

@@ -9,6 +9,7 @@ from typing import Any, cast
 import grpc
 import pytest
 from agent_world import World
+from guarded import Context, asked
 from helioc.lang.diagnostics import Refused
 from helioc.lang.given_up import unless
 from helioc.lang.request_parser import parse_request
@@ -20,9 +21,10 @@ from helioc.runtime.faults import refused
 from helioc.runtime.intents.document import read_document
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc import guard
-from helioc.runtime.rpc.callers import GONE, LOCAL
+from helioc.runtime.rpc.callers import LOCAL
+from helioc.runtime.rpc.codes import Code
 from helioc.runtime.rpc.guard import Guard, Limits
-from helioc.runtime.rpc.methods import METHODS, path
+from helioc.runtime.rpc.methods import path
 from tls_world import within
 
 JUNK = b"\xff\xff\xff\xff"
@@ -44,10 +46,6 @@ def test_what_is_no_message_is_answered(secure: World, certs: Path) -> None:
         assert client.apply("create FAR [(action, u8, DROP)]").revision
 
     within(secure, certs, "a-rules", go)
-
-
-def test_calls_of_who_is_gone_wait_for_themselves() -> None:
-    assert GONE.place != LOCAL.place
 
 
 @pytest.mark.usefixtures("kernel")
@@ -92,29 +90,17 @@ def test_work_ends_when_nobody_waits(work: object) -> None:
             work()
 
 
-class Context:
-    """Of a call that has ended."""
-
-    def peer(self) -> str:
-        return "unix:"
-
-    def is_active(self) -> bool:
-        return False
-
-    def cancel(self) -> None:
-        pass
-
-
 def test_a_call_that_has_ended_is_refused() -> None:
+    context = Context(LOCAL)
+    context.cancel()
     with pytest.raises(Refused, match="H0779"):
-        guard.need_client(cast(Any, Context()))
-    assert guard.failure_of(refused(faults.given_up())).status == grpc.StatusCode.CANCELLED.value[0]
+        guard.need_client(cast(Any, context))
+    assert guard.failure_of(refused(faults.given_up())).status == Code.CANCELLED
 
 
 def test_a_large_request_counts_as_many() -> None:
-    door = Guard(lambda _: LOCAL, Limits(rate=1000.0))
-    method = door(METHODS["Apply"], lambda request, context: "done")
+    door = Guard(Limits(rate=1000.0))
     request = pb.ApplyRequest(request=bytes(100 * guard._TEXT)).SerializeToString()
-    assert method([request], Context()) == "done"
+    assert list(asked(door, "Apply", lambda *_: b"done", LOCAL, [request])) == [b"done"]
     client = door._known(LOCAL.name)
     assert 1000 - client.tokens == pytest.approx(101, abs=1)

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 from helioc.runtime.rpc import guard
-from helioc.runtime.rpc.callers import LOCAL
 from helioc.runtime.rpc.guard import AT_ONCE, OFTEN, SHARED, Guard, Limits
 
 
@@ -32,33 +31,33 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def ask(door: Guard, who: str, times: int = 1) -> None:
+def ask(clock: Clock, door: Guard, who: str, times: int = 1) -> None:
     for _ in range(times):
-        door._take(door._known(who))
+        clock.sleep(door._take(door._known(who)))
 
 
 def test_alone_it_may_ask_for_all_of_the_rate(clock: Clock) -> None:
-    door = Guard(lambda _: LOCAL, Limits(rate=1000.0))
-    ask(door, "one", 1000)
+    door = Guard(Limits(rate=1000.0))
+    ask(clock, door, "one", 1000)
     assert clock.slept == 0
-    ask(door, "one", 1000)
+    ask(clock, door, "one", 1000)
     assert clock.slept == pytest.approx(1.0)
 
 
 def test_beside_a_busy_one_it_waits_for_its_share(clock: Clock) -> None:
-    door = Guard(lambda _: LOCAL, Limits(rate=1000.0))
+    door = Guard(Limits(rate=1000.0))
     share = 1000.0 / SHARED
-    ask(door, "one", 100)
-    ask(door, "other", OFTEN - 1)
+    ask(clock, door, "one", 100)
+    ask(clock, door, "other", OFTEN - 1)
     slept = clock.slept
-    ask(door, "one", 51)
+    ask(clock, door, "one", 51)
     assert clock.slept == slept, "who asks now and then slows nobody"
     clock.now += 0.5
-    ask(door, "other", OFTEN)
+    ask(clock, door, "other", OFTEN)
     slept = clock.slept
-    ask(door, "one", 51)
+    ask(clock, door, "one", 51)
     assert clock.slept - slept == pytest.approx((51 - share * AT_ONCE) / share)
     slept = clock.slept
     clock.now += 2  # by now the other is gone
-    ask(door, "one", 500)
+    ask(clock, door, "one", 500)
     assert clock.slept == slept

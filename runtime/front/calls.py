@@ -1,0 +1,243 @@
+"""A call of gRPC: what came of it, what is answered, and what a method may ask of it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from . import grpc_wire as wire
+from .connection import Connection
+from .grpc_wire import Compressed, Messages, TooLong
+from .http2 import Fields
+from .timers import Timer, Timers
+
+#: Bytes of a message.
+LONGEST = 16 << 20
+CANCELLED, DEADLINE_EXCEEDED, NOT_FOUND, RESOURCE_EXHAUSTED, UNIMPLEMENTED, INTERNAL = (
+    1, 4, 5, 8, 12, 13,
+)  # fmt: skip
+
+
+class Failed(Exception):
+    """The call ends by this status; the client is told after `wait` seconds."""
+
+    def __init__(
+        self, code: int, says: str, trailer: Iterable[tuple[str, bytes]] = (), wait: float = 0.0
+    ) -> None:
+        super().__init__(says)
+        self.code, self.says, self.trailer, self.wait = code, says, tuple(trailer), wait
+
+
+class Gone(Exception):
+    """Nobody waits for the call any more."""
+
+
+class Ordered(Protocol):
+    """A call whose requests are made in their order."""
+
+    def cost(self, request: bytes) -> float:
+        """Seconds that the next request has to wait."""
+
+    def begin(self, request: bytes) -> Callable[[], bytes]:
+        """Make it. What that returns waits for its answer, and may raise `Failed`."""
+
+    @property
+    def over(self) -> bool:
+        """No more requests are to be made."""
+
+    def close(self) -> None:
+        """There are no more requests; those that were not answered never will be. May raise
+        `Failed`."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """`run` gives the answers to the requests of a call, and may raise `Failed`; or the method is
+    `ordered`. `single`: it has one request."""
+
+    run: Callable[[Iterator[bytes], Call], Generator[bytes, None, None]] | None
+    ordered: Callable[[Call], Ordered] | None
+    single: bool
+
+
+class Call:
+    """A call. Methods may ask it by any thread."""
+
+    def __init__(
+        self, connection: Connection, stream: int, method: Method, caller: Any, until: float | None
+    ) -> None:
+        """`until`: the time on time.monotonic() at which nobody waits for it any more."""
+        self.method, self.caller, self.until, self.lock = method, caller, until, connection.lock
+        #: A thread is at work on it, or will be; nothing more will be asked; it is not over.
+        self.begun, self.ended, self.open = False, False, True
+        self._connection, self._stream = connection, stream
+        self._messages, self._queue = Messages(LONGEST), deque[bytes]()
+        self._untaken = 0  # bytes of what waits
+        self._answered = False
+        self._callbacks = list[Callable[[], object]]()
+        self._timer: Timer | None = None
+
+    # ---- asked by methods -------------------------------------------------------------------
+
+    def is_active(self) -> bool:
+        return self.open and (self.until is None or time.monotonic() < self.until)
+
+    def time_remaining(self) -> float | None:
+        """Seconds."""
+        return None if self.until is None else max(0.0, self.until - time.monotonic())
+
+    def add_callback(self, work: Callable[[], object]) -> bool:
+        """Do it when the call ends; it must not wait. False where it has ended."""
+        with self.lock:
+            if self.open:
+                self._callbacks.append(work)
+            return self.open
+
+    def begin_answer(self) -> None:
+        """Tell the client that the call was taken."""
+        with self.lock:
+            self._answer()
+            self._connection.flush()
+
+    def requests(self) -> Iterator[bytes]:
+        """As they come. Raises `Gone`."""
+        while True:
+            with self.lock:
+                while not self._queue and not self.ended and self.is_active():
+                    self.lock.wait(self.time_remaining())
+                if self._queue:
+                    request = self.take()
+                elif self.ended and self.open:
+                    return
+                else:
+                    raise Gone
+            yield request
+
+    def cancel(self) -> None:
+        self.fail(Failed(CANCELLED, "it took too long"))
+
+    # ---- answered ---------------------------------------------------------------------------
+
+    def send(self, message: bytes) -> None:
+        """Returns when the client has taken most of what was sent before. Raises `Gone`."""
+        with self.lock:
+            self.put(message)
+            self._connection.flush()
+            while self.open and not self._connection.room(self._stream):
+                if not self.is_active():
+                    raise Gone
+                self.lock.wait(self.time_remaining())
+
+    def put(self, message: bytes) -> None:
+        """The same, without waiting and flushing; the lock is had."""
+        if not self.open:
+            raise Gone
+        self._answer()
+        self._connection.session.send(self._stream, wire.framed(message))
+
+    def finish(self, flush: bool = True) -> None:
+        """Successfully."""
+        self._end(wire.status_fields(0, ""), flush)
+
+    def fail(self, why: Failed, flush: bool = True) -> None:
+        self._end(wire.status_fields(why.code, why.says, why.trailer), flush)
+
+    def _answer(self) -> None:
+        if not self._answered and self.open:
+            self._answered = True
+            self._connection.session.answer(self._stream, wire.ANSWER)
+
+    def _end(self, fields: Fields, flush: bool) -> None:
+        with self.lock:
+            if not self.open:
+                return
+            session = self._connection.session
+            if self._answered:
+                session.end(self._stream, fields)
+            else:
+                session.refuse(self._stream, wire.ANSWER + fields)
+            self.close()
+            if flush:
+                self._connection.flush()
+
+    # ---- by the connection, with its lock ---------------------------------------------------
+
+    def receive(self, data: bytes) -> None:
+        """Raises `Failed`."""
+        if not self.open:
+            self._connection.session.took(self._stream, len(data))
+            return
+        try:
+            self._queue += self._messages.feed(data)
+        except TooLong as error:
+            says = f"a message of {error} bytes; {LONGEST} is the most"
+            raise Failed(RESOURCE_EXHAUSTED, says) from None
+        except Compressed:
+            raise Failed(UNIMPLEMENTED, "messages must not be compressed") from None
+        self._untaken += len(data)
+        if not self._queue:  # a part of one: the rest has to come
+            self._took()
+
+    def take(self) -> bytes:
+        """The next request; there must be one."""
+        request = self._queue.popleft()
+        if not self._queue:
+            self._took()
+        return request
+
+    def _took(self) -> None:
+        if self._connection.alive:
+            self._connection.session.took(self._stream, self._untaken)
+        self._untaken = 0
+
+    @property
+    def asked(self) -> bytes | None:
+        """The next request, if it is there."""
+        return self._queue[0] if self._queue else None
+
+    @property
+    def room(self) -> bool:
+        """Whether more may be answered."""
+        return self._connection.room(self._stream)
+
+    def flush(self) -> None:
+        self._connection.flush()
+
+    def end_requests(self) -> None:
+        self.ended = True
+        self.lock.notify_all()
+
+    def expect(self, timers: Timers, seconds: float) -> None:
+        """A request, within that time."""
+        self._timer = timers.after(seconds, self._give_up)
+
+    def limit(self, timers: Timers) -> None:
+        """It has begun, and ends at its time."""
+        with self.lock:
+            if self._timer is not None:
+                self._timer.stop()
+            if (seconds := self.time_remaining()) is not None and self.open:
+                self._timer = timers.after(seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        if self.until is not None and time.monotonic() >= self.until:
+            self.fail(Failed(DEADLINE_EXCEEDED, "its time is over"))
+        elif not self.begun:
+            self.cancel()
+
+    def close(self) -> None:
+        """It is over. May be called again."""
+        if not self.open:
+            return
+        self.open = False
+        if self._timer is not None:
+            self._timer.stop()
+        self._queue.clear()
+        self._took()
+        for work in self._callbacks:
+            work()
+        self._callbacks.clear()
+        self.lock.notify_all()

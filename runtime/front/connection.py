@@ -1,0 +1,221 @@
+"""A client's connection: bytes from its socket to HTTP/2 and back, as fast as both sides read."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import Condition
+from typing import Protocol
+
+from .frames import Gate, TooLarge
+from .http2 import Broken, Event, Session
+from .loop import READ, WRITE, Loop
+from .timers import Timers
+
+#: Bytes that are read at a time; that wait to be sent before nothing more is read; and that a call
+#: may have waiting before it has to wait itself.
+_AT_ONCE, _MOST, _AHEAD = 64 << 10, 256 << 10, 64 << 10
+#: Seconds that a client has to read what was sent when we have ended the connection; without a byte
+#: of it, after which it is asked; and to answer that.
+_LINGER, QUIET, ANSWER = 5.0, 30.0, 10.0
+#: The socket can do no more for now.
+_AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class Streams(Protocol):
+    """What is made of a connection's streams (calls.py)."""
+
+    def on(self, event: Event) -> None:
+        """Called with the connection's lock."""
+
+    def go_on(self) -> None:
+        """Do what came to be done, without the lock."""
+
+    def closed(self) -> None:
+        """The connection is gone. Called with its lock."""
+
+
+class Connection:
+    """`lock` is held by who calls `session`, or changes what belongs to the connection; then comes
+    `flush`."""
+
+    def __init__(
+        self, made: socket.socket, loop: Loop, timers: Timers, gate: Gate | None,
+        on_end: Callable[[Connection, str], None],
+    ) -> None:  # fmt: skip
+        """`made`: connected, not blocking, this one's to close. `gate`: what the client sends is
+        taken as fast as that lets it. `on_end`: is told when it is gone, and of what the client did
+        to have it ended."""
+        self._socket, self._descriptor, self._loop, self._timers = made, made.fileno(), loop, timers
+        self._gate, self._on_end = gate, on_end
+        self.lock, self.session = Condition(), Session()
+        self.streams: Streams
+        self.alive, self._why = True, ""
+        self._unsent = memoryview(b"")
+        #: What the gate holds back; nothing is read before it has gone on.
+        self._held, self._paused_until = b"", 0.0
+        #: Nothing more is sent: what the client sends is read and forgotten.
+        self._ending = False
+        #: A thread of the loop is at work on it, and will wait for what there is to wait for.
+        self._serving = False
+        self.heard, self._asked = time.monotonic(), False
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    # ---- by the loop ------------------------------------------------------------------------
+
+    def serve(self) -> int:
+        with self.lock:
+            self._serving = True
+            if self.alive:
+                self._read()
+                self.flush()
+        self.streams.go_on()
+        with self.lock:
+            self._serving = False
+            return self._wanted() if self.alive else 0
+
+    def _wanted(self) -> int:
+        """What to wait for."""
+        if self._ending:
+            return READ
+        reading = len(self._unsent) < _MOST and not self._paused_until
+        return (READ if reading else 0) | (WRITE if self._unsent else 0)
+
+    def _read(self) -> None:
+        data, ended = self._held, False
+        if self._paused_until > time.monotonic():
+            return
+        self._paused_until = 0.0
+        if not data and len(self._unsent) < _MOST:
+            data, ended = self._receive()
+        if self._ending or (ended and not data):
+            if ended:
+                self._close()
+            return
+        if data:
+            self._admit(data)
+
+    def _receive(self) -> tuple[bytes, bool]:
+        """What there is, and whether nothing will come any more. TLS gives a record at a time."""
+        parts, size = list[bytes](), 0
+        try:
+            while size < _AT_ONCE:
+                part = self._socket.recv(_AT_ONCE)
+                if not part:
+                    return b"".join(parts), True
+                parts.append(part)
+                size += len(part)
+        except _AGAIN:
+            pass
+        except OSError:
+            return b"".join(parts), True
+        if parts:
+            self.heard, self._asked = time.monotonic(), False
+        return b"".join(parts), False
+
+    def _admit(self, data: bytes) -> None:
+        """As much of it as the gate lets through."""
+        count, pause, now = len(data), 0.0, time.monotonic()
+        try:
+            if self._gate is not None:
+                count, pause = self._gate.admit(data, now)
+            self._held = data[count:]
+            self.session.feed(data[:count])
+        except TooLarge:
+            self._why = "its headers are too large"
+            self._close()
+            return
+        except Broken:
+            self._end()
+        if pause:
+            self._paused_until = now + pause
+            self._timers.after(pause, self._wake)
+        self._tell()
+
+    def _tell(self) -> None:
+        """The streams what the session said."""
+        while self.session.events:
+            events, self.session.events = self.session.events, []
+            for event in events:
+                self.streams.on(event)
+
+    def _wake(self) -> None:
+        self._loop.wake(self)
+
+    # ---- by who has the lock ----------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Send what the session has to be sent, as far as the client takes it."""
+        while self.alive and not self._ending:
+            if not self._unsent:
+                self._unsent = memoryview(self.session.unsent())
+                self._tell()
+            if not self._unsent:
+                break
+            try:
+                self._unsent = self._unsent[self._socket.send(self._unsent) :]
+            except _AGAIN:
+                if not self._serving:
+                    self._wake()
+                return
+            except OSError:
+                self._close()
+        self.lock.notify_all()
+        if self.alive and self.session.over:
+            self._end()
+
+    def room(self, stream: int) -> bool:
+        """Whether more may be sent on it before some has gone."""
+        return self.session.waiting(stream) + len(self._unsent) < _AHEAD
+
+    def say_goodbye(self) -> None:
+        """Calls go on to their end, no new ones are taken."""
+        self.session.say_goodbye()
+        self.flush()
+
+    def ask(self, now: float) -> None:
+        """Whether the client is still there, if it was not heard of for long."""
+        quiet = now - self.heard
+        if self._asked and quiet > QUIET + ANSWER:
+            self._close()
+        elif not self._asked and quiet > QUIET:
+            self._asked = True
+            self.session.ping()
+            self.flush()
+
+    def _end(self) -> None:
+        """Nothing is taken any more; the client may read what was sent."""
+        if self._ending:
+            return
+        with suppress(OSError):
+            self._socket.send(bytes(self._unsent) + self.session.unsent())
+            self._socket.shutdown(socket.SHUT_WR)
+        self._ending = True
+        self.streams.closed()
+        self._timers.after(_LINGER, self.abort)
+
+    def abort(self) -> None:
+        """Close it; takes the lock."""
+        with self.lock:
+            self._close()
+
+    def _close(self) -> None:
+        if not self.alive:
+            return
+        self.alive = False
+        self._loop.remove(self)
+        self.streams.closed()
+        self.session.close()
+        self._socket.close()
+        self.lock.notify_all()
+        self._on_end(self, self._why)
+
+
+def close_all(connections: Sequence[Connection]) -> None:
+    for each in connections:
+        each.abort()

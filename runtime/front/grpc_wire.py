@@ -1,0 +1,86 @@
+"""How gRPC stands in HTTP/2: messages in bytes, and fields with what a call came to.
+
+Source: doc/PROTOCOL-HTTP2.md of gRPC.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable
+from urllib.parse import quote_from_bytes
+
+from .http2 import Fields
+
+#: In front of each message: whether it is compressed, and its length.
+PREFIX = 5
+#: In front of answers, and of what gRPC does not understand.
+ANSWER: Fields = (
+    (b":status", b"200"), (b"content-type", b"application/grpc"),
+    (b"grpc-accept-encoding", b"identity"),
+)  # fmt: skip
+NO_GRPC: Fields = ((b":status", b"415"), (b"content-type", b"text/plain"))
+_TIMEOUT = re.compile(rb"(\d{1,8})([HMSmun])")
+_SECONDS = {b"H": 3600.0, b"M": 60.0, b"S": 1.0, b"m": 1e-3, b"u": 1e-6, b"n": 1e-9}
+#: Characters of a status message that stand for themselves.
+_PLAIN = "".join(chr(each) for each in range(0x20, 0x7F) if each != ord("%"))
+
+
+class TooLong(Exception):
+    """A message of so many bytes."""
+
+
+class Compressed(Exception):
+    """A message that is."""
+
+
+class Messages:
+    """The messages in a stream's bytes."""
+
+    def __init__(self, longest: int) -> None:
+        """`longest`: bytes that one may have."""
+        self._longest, self._data = longest, bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Those that are whole now. Raises `TooLong`, `Compressed`."""
+        found, at = list[bytes](), 0
+        held = self._data
+        held += data
+        while len(held) - at >= PREFIX:
+            length = int.from_bytes(held[at + 1 : at + PREFIX], "big")
+            if held[at]:
+                raise Compressed
+            if length > self._longest:
+                raise TooLong(length)
+            if len(held) - at < PREFIX + length:
+                break
+            found.append(bytes(held[at + PREFIX : at + PREFIX + length]))
+            at += PREFIX + length
+        del held[:at]
+        return found
+
+    def __len__(self) -> int:
+        """Bytes of one that has not come whole."""
+        return len(self._data)
+
+
+def framed(message: bytes) -> bytes:
+    return b"\0" + len(message).to_bytes(4, "big") + message
+
+
+def status_fields(code: int, says: str, trailer: Iterable[tuple[str, bytes]] = ()) -> Fields:
+    """`trailer`: metadata; names that end in `-bin` have any bytes."""
+    made = [(b"grpc-status", b"%d" % code)]
+    if says:
+        quoted = quote_from_bytes(says.encode(errors="replace"), safe=_PLAIN)
+        made.append((b"grpc-message", quoted.encode()))
+    for name, value in trailer:
+        said = b64encode(value).rstrip(b"=") if name.endswith("-bin") else value
+        made.append((name.encode(), said))
+    return tuple(made)
+
+
+def seconds_of(timeout: bytes) -> float | None:
+    """Of a `grpc-timeout`; None where it is none."""
+    found = _TIMEOUT.fullmatch(timeout)
+    return int(found[1]) * _SECONDS[found[2]] if found is not None else None

@@ -1,0 +1,143 @@
+"""Calls whose requests are made in their order, several at a time.
+
+All requests that have come on a connection are made in force, wait for the disk once, and are
+answered at once, by the thread that read them: to hand them to another takes longer than most of
+them do. Another thread does it where nobody would be left for the sockets, for large requests, and
+after who asks too fast has waited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
+from .calls import Call, Failed, Gone, Ordered
+from .timers import Timers
+
+#: Requests of a call that are in force and not answered.
+DEPTH = 64
+#: Bytes of a request that is made by the thread that has the socket.
+SMALL = 4 << 10
+
+_Finish = Callable[[], bytes]
+
+
+class Lane:
+    """Such a call. `going`: a thread is at work on it, or will be."""
+
+    def __init__(
+        self, call: Call, submit: Callable[[Callable[[], object]], object], timers: Timers
+    ) -> None:
+        """`submit`: have work carried out by another thread."""
+        self.call, self._submit, self._timers = call, submit, timers
+        self.going = False
+        self._made: Ordered | None = None
+        #: The next request has waited as it has to; seconds that it still has to; it is large.
+        self._paid, self._wait, self._large = False, 0.0, False
+        self._blocked = False
+        self._failed: Failed | None = None
+
+    def begin(self, inline: bool) -> list[_Finish]:
+        """Make requests; what waits for the answer of each."""
+        begun = list[_Finish]()
+        try:
+            if self._failed is not None:
+                raise self._failed
+            if self._made is None and self.call.open:
+                assert self.call.method.ordered is not None
+                self._made = self.call.method.ordered(self.call)
+            made = self._made
+            while made is not None and not made.over and len(begun) < DEPTH:
+                if (request := self._next(made, inline)) is None:
+                    break
+                begun.append(made.begin(request))
+        except Failed as error:
+            if error.wait and self._failed is None:
+                self._failed, self._wait = error, error.wait
+            else:
+                begun.append(partial(_raise, error))
+        return begun
+
+    def _next(self, made: Ordered, inline: bool) -> bytes | None:
+        """The request that can be made now."""
+        with self.call.lock:
+            request = self.call.asked
+            if request is None or not self.call.room:
+                return None
+        if not self._paid:
+            self._paid, self._wait = True, made.cost(request)
+        self._large = inline and len(request) > SMALL
+        if self._wait or self._large:
+            return None
+        with self.call.lock:
+            self._paid = False
+            return self.call.take() if self.call.asked is not None else None
+
+    def answer(self, finish: _Finish) -> None:
+        """Not sent before the connection is flushed."""
+        try:
+            message = finish()
+        except Failed as error:
+            self.call.fail(error, flush=False)
+            return
+        try:
+            with self.call.lock:
+                self.call.put(message)
+                if self.call.method.single:
+                    self.call.finish(flush=False)
+        except Gone:
+            pass
+
+    def goes_on(self) -> bool:
+        """Whether this thread has more to do for it. The connection's lock is had."""
+        call = self.call
+        if not call.open or (call.asked is None and call.ended):
+            self._end()
+        elif self._wait or self._large:
+            wait, self._wait, self._large = self._wait, 0.0, False
+            work = partial(self._submit, partial(serve, [self]))
+            if wait:
+                self._timers.after(wait, work)
+            else:
+                work()
+        elif call.asked is None:
+            self.going = False
+        elif not call.room:
+            self._blocked = True
+        else:
+            return True
+        return False
+
+    def unblocked(self) -> bool:
+        """Whether the client has taken answers for which it waited."""
+        found = self._blocked and self.call.room
+        self._blocked = self._blocked and not found
+        return found
+
+    def _end(self) -> None:
+        made, self._made = self._made, None
+        try:
+            if made is not None:
+                made.close()
+            self.call.finish(flush=False)
+        except Failed as error:
+            self.call.fail(error, flush=False)
+
+
+def serve(lanes: list[Lane], inline: bool = False) -> None:
+    """Lanes of one connection, until they have nothing to do. `inline`: by the thread that has its
+    socket."""
+    while lanes:
+        begun = [(lane, lane.begin(inline)) for lane in lanes]
+        for lane, finishing in begun:
+            for finish in finishing:
+                lane.answer(finish)
+        with lanes[0].call.lock:
+            going = [lane for lane in lanes if lane.goes_on()]
+            lanes[0].call.flush()
+            lanes = going
+
+
+def _raise(error: Failed) -> NoReturn:
+    raise error

@@ -1,0 +1,140 @@
+"""The threads that wait for sockets, and do what is to be done when one is ready.
+
+Each of a few threads waits for any socket. One thread at a time has a socket, and does by itself
+what comes from it: to hand work to another thread takes longer than most of it does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+from contextlib import suppress
+from threading import Lock, Thread
+from typing import Protocol
+
+THREADS = 4
+READ, WRITE = select.EPOLLIN, select.EPOLLOUT
+_log = logging.getLogger("heliod.front")
+
+
+class Served(Protocol):
+    """What has a socket."""
+
+    def fileno(self) -> int: ...
+
+    def serve(self) -> int:
+        """Its socket may be ready. Returns what to wait for next: READ, WRITE, both or nothing."""
+
+    def abort(self) -> None:
+        """Close it."""
+
+
+class _Turn:
+    """Who has a socket, and whether a thread is at work on it."""
+
+    __slots__ = ("again", "lock", "served", "taken")
+
+    def __init__(self, served: Served) -> None:
+        self.served, self.lock = served, Lock()
+        self.taken = self.again = False
+
+    def begin(self) -> bool:
+        """Whether it is ours; else who has it goes on once more."""
+        with self.lock:
+            self.again = self.taken
+            if not self.taken:
+                self.taken = True
+                return True
+            return False
+
+
+class Loop:
+    """Runs from `start` to `stop`. Its methods may be called by any thread."""
+
+    def __init__(self) -> None:
+        self._poll = select.epoll()
+        self._turns: dict[int, _Turn] = {}
+        self._lock = Lock()
+        self._idle = 0
+        self._ended, self._end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._poll.register(self._ended, READ)
+        self._threads = [
+            Thread(target=self._run, name=f"front-{number}", daemon=True)
+            for number in range(THREADS)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Nothing is served any more; it may have been started or not. What was is the caller's to
+        close."""
+        os.close(self._end)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
+        self._poll.close()
+        os.close(self._ended)
+
+    @property
+    def attended(self) -> bool:
+        """Whether a thread waits for sockets, besides those that are at work."""
+        return self._idle > 0
+
+    def add(self, served: Served, events: int = READ) -> None:
+        """Raises OSError."""
+        self._turns[served.fileno()] = _Turn(served)
+        self._poll.register(served.fileno(), events | select.EPOLLONESHOT)
+
+    def replace(self, served: Served) -> None:
+        """It has another's socket from now on. Called by that one while it is served."""
+        self._turns[served.fileno()].served = served
+
+    def remove(self, served: Served) -> None:
+        """Before its socket is closed. May be called again."""
+        if self._turns.pop(served.fileno(), None) is not None:
+            with suppress(OSError):
+                self._poll.unregister(served.fileno())
+
+    def wake(self, served: Served) -> None:
+        """Serve it as soon as it can be read or written."""
+        if (turn := self._turns.get(served.fileno())) is not None:
+            with turn.lock:
+                turn.again = turn.taken
+                if not turn.taken:
+                    self._wait(served.fileno(), READ | WRITE)
+
+    def _wait(self, descriptor: int, events: int) -> None:
+        with suppress(OSError, ValueError):  # it was removed in this moment
+            self._poll.modify(descriptor, events | select.EPOLLONESHOT)
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                self._idle += 1
+            found = self._poll.poll(maxevents=1)
+            with self._lock:
+                self._idle -= 1
+            for descriptor, _ in found:
+                if descriptor == self._ended:
+                    return
+                turn = self._turns.get(descriptor)
+                if turn is not None and turn.begin():
+                    self._serve(descriptor, turn)
+
+    def _serve(self, descriptor: int, turn: _Turn) -> None:
+        again = True
+        while again:
+            try:
+                events = turn.served.serve()
+            except Exception:
+                _log.exception("a connection ended by a fault of ours")
+                turn.served.abort()
+                events = 0
+            with turn.lock:
+                again, turn.again = turn.again, False
+                turn.taken = again
+                if not again and events and self._turns.get(descriptor) is turn:
+                    self._wait(descriptor, events)

@@ -1,0 +1,133 @@
+"""The face of libnghttp2 1.52, as far as a server needs it (its header says what each does).
+
+No call gives up Python's lock: each is done in microseconds, and calls Python back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_size_t,
+    c_ssize_t,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from functools import cache
+from typing import Any
+
+HEADERS, RST_STREAM, GOAWAY = 1, 3, 7  # frame types
+END_STREAM = 1  # a frame's flag
+NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM = (
+    0, 1, 2, 7, 8, 11,
+)  # fmt: skip
+ERR_DEFERRED, ERR_TEMPORAL_CALLBACK_FAILURE, ERR_CALLBACK_FAILURE = -508, -521, -902
+DATA_EOF, DATA_NO_END_STREAM = 1, 2
+MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE = 3, 4, 6
+
+
+class FrameHead(ctypes.Structure):
+    """struct nghttp2_frame_hd, with which each frame begins."""
+
+    _fields_ = (
+        ("length", c_size_t), ("stream_id", c_int32), ("type", c_uint8), ("flags", c_uint8),
+        ("reserved", c_uint8),
+    )  # fmt: skip
+
+
+class Field(ctypes.Structure):
+    """struct nghttp2_nv: a header field."""
+
+    _fields_ = (
+        ("name", c_char_p), ("value", c_char_p), ("name_length", c_size_t),
+        ("value_length", c_size_t), ("flags", c_uint8),
+    )  # fmt: skip
+
+
+class Setting(ctypes.Structure):
+    """struct nghttp2_settings_entry."""
+
+    _fields_ = (("id", c_int32), ("value", c_uint32))
+
+
+_Frame = POINTER(FrameHead)
+OnFrame: Any = ctypes.CFUNCTYPE(c_int, c_void_p, _Frame, c_void_p)
+OnHeader: Any = ctypes.CFUNCTYPE(
+    c_int, c_void_p, _Frame, POINTER(c_char), c_size_t, POINTER(c_char), c_size_t, c_uint8, c_void_p
+)
+OnChunk: Any = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint8, c_int32, c_void_p, c_size_t, c_void_p)
+OnClose: Any = ctypes.CFUNCTYPE(c_int, c_void_p, c_int32, c_uint32, c_void_p)
+Read: Any = ctypes.CFUNCTYPE(
+    c_ssize_t, c_void_p, c_int32, c_void_p, c_size_t, POINTER(c_uint32), c_void_p, c_void_p
+)
+
+
+class Provider(ctypes.Structure):
+    """struct nghttp2_data_provider."""
+
+    _fields_ = (("source", c_void_p), ("read", Read))
+
+
+_CALLS: dict[str, tuple[Any, ...]] = {
+    "option_new": (POINTER(c_void_p),),
+    "option_set_no_auto_window_update": (c_void_p, c_int),
+    "option_set_no_closed_streams": (c_void_p, c_int),
+    "option_set_stream_reset_rate_limit": (c_void_p, c_uint64, c_uint64),
+    "session_callbacks_new": (POINTER(c_void_p),),
+    "session_callbacks_set_on_begin_headers_callback": (c_void_p, OnFrame),
+    "session_callbacks_set_on_header_callback": (c_void_p, OnHeader),
+    "session_callbacks_set_on_data_chunk_recv_callback": (c_void_p, OnChunk),
+    "session_callbacks_set_on_frame_recv_callback": (c_void_p, OnFrame),
+    "session_callbacks_set_on_stream_close_callback": (c_void_p, OnClose),
+    "session_server_new2": (POINTER(c_void_p), c_void_p, c_void_p, c_void_p),
+    "session_del": (c_void_p,),
+    "session_mem_recv": (c_void_p, c_char_p, c_size_t),
+    "session_mem_send": (c_void_p, POINTER(c_void_p)),
+    "session_want_read": (c_void_p,),
+    "session_want_write": (c_void_p,),
+    "session_consume_connection": (c_void_p, c_size_t),
+    "session_consume_stream": (c_void_p, c_int32, c_size_t),
+    "session_set_local_window_size": (c_void_p, c_uint8, c_int32, c_int32),
+    "session_resume_data": (c_void_p, c_int32),
+    "submit_settings": (c_void_p, c_uint8, POINTER(Setting), c_size_t),
+    "submit_response": (c_void_p, c_int32, POINTER(Field), c_size_t, POINTER(Provider)),
+    "submit_trailer": (c_void_p, c_int32, POINTER(Field), c_size_t),
+    "submit_rst_stream": (c_void_p, c_uint8, c_int32, c_uint32),
+    "submit_ping": (c_void_p, c_uint8, c_char_p),
+    "submit_goaway": (c_void_p, c_uint8, c_int32, c_uint32, c_char_p, c_size_t),
+    "session_get_last_proc_stream_id": (c_void_p,),
+}
+_SIZES = ("session_mem_recv", "session_mem_send")
+_NOTHING = ("option_set_no_auto_window_update", "option_set_no_closed_streams", "session_del",
+            "option_set_stream_reset_rate_limit")  # fmt: skip
+
+
+@cache
+def library() -> Any:
+    """Its calls, without `nghttp2_` in front. Raises OSError where it is not installed."""
+    loaded = ctypes.PyDLL("libnghttp2.so.14")
+
+    class Calls:
+        pass
+
+    for name, takes in _CALLS.items():
+        call = getattr(loaded, f"nghttp2_{name}")
+        call.argtypes = takes
+        call.restype = c_ssize_t if name in _SIZES else None if name in _NOTHING else c_int
+        setattr(Calls, name, call)
+    return Calls
+
+
+def fields(pairs: tuple[tuple[bytes, bytes], ...]) -> Any:
+    """An array of header fields, which must live as long as it is used."""
+    return (Field * len(pairs))(*[Field(n, v, len(n), len(v), 0) for n, v in pairs])
+
+
+def settings(*pairs: tuple[int, int]) -> Any:
+    return (Setting * len(pairs))(*[Setting(*pair) for pair in pairs])

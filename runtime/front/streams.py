@@ -1,0 +1,169 @@
+"""A connection's streams as calls: each is carried out by a thread, or in its requests' order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from . import grpc_wire as wire
+from .calls import INTERNAL, UNIMPLEMENTED, Call, Failed, Gone, Method
+from .connection import Connection
+from .http2 import Closed, Ended, Event, Opened, Received
+from .lanes import Lane, serve
+from .timers import Timers
+
+
+@dataclass(frozen=True)
+class Served:
+    """What connections have in common. `submit`: have work carried out for a host. `attended`:
+    whether there is another thread for the sockets. `patience`: seconds that a call has for its
+    request."""
+
+    methods: Mapping[bytes, Method]
+    submit: Callable[[str, Callable[[], object]], object]
+    attended: Callable[[], bool]
+    timers: Timers
+    patience: float
+
+
+class Calls:
+    """Those of one connection."""
+
+    def __init__(self, connection: Connection, caller: Any, host: str, served: Served) -> None:
+        """`caller`: whose they are; `host`: where its calls wait for each other."""
+        self._connection, self._caller, self._host, self._served = connection, caller, host, served
+        self._lock = connection.lock
+        self._calls: dict[int, Call] = {}
+        self._lanes: dict[int, Lane] = {}
+        #: Calls of which no request came yet, those that a thread is to begin with, and lanes.
+        self._new, self._starting, self._due = list[Call](), list[Call](), list[Lane]()
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    # ---- with the connection's lock ---------------------------------------------------------
+
+    def on(self, event: Event) -> None:
+        if type(event) is Opened:
+            self._open(event)
+            return
+        call = self._calls.get(event.stream)
+        if call is None:
+            if type(event) is Received:
+                self._connection.session.took(event.stream, len(event.data))
+            return
+        if type(event) is Received:
+            try:
+                call.receive(event.data)
+            except Failed as error:
+                call.fail(error)
+        elif type(event) is Ended:
+            call.end_requests()
+        elif type(event) is Closed:
+            del self._calls[event.stream]
+            call.close()
+        self._stir(event.stream, call)
+        if type(event) is Closed:
+            self._lanes.pop(event.stream, None)
+
+    def closed(self) -> None:
+        for stream, call in self._calls.items():
+            call.close()
+            self._stir(stream, call)
+        self._calls.clear()
+        self._lanes.clear()
+        if self._due:  # nobody is served by the connection any more
+            due, self._due = self._due, []
+            self._submit(partial(serve, due))
+
+    def _open(self, opened: Opened) -> None:
+        stream, fields = opened
+        if stream in self._calls:  # fields behind its requests
+            return
+        try:
+            method, until = self._asked(fields)
+        except Failed as error:
+            answer = wire.ANSWER + wire.status_fields(error.code, error.says)
+            self._connection.session.refuse(stream, answer)
+            return
+        except ValueError:
+            self._connection.session.refuse(stream, wire.NO_GRPC)
+            return
+        call = self._calls[stream] = Call(self._connection, stream, method, self._caller, until)
+        if method.ordered is not None:
+            self._lanes[stream] = Lane(call, self._submit, self._served.timers)
+        if method.single:
+            self._new.append(call)
+        self._stir(stream, call)
+
+    def _asked(self, fields: Mapping[bytes, bytes]) -> tuple[Method, float | None]:
+        """Which method is called, and until when. Raises `Failed`, and ValueError where it is no
+        call of gRPC."""
+        if not fields.get(b"content-type", b"").startswith(b"application/grpc"):
+            raise ValueError
+        method = self._served.methods.get(fields.get(b":path", b""))
+        if method is None or fields.get(b":method") != b"POST":
+            raise Failed(UNIMPLEMENTED, "there is no such method")
+        if fields.get(b"grpc-encoding", b"identity") != b"identity":
+            raise Failed(UNIMPLEMENTED, "messages must not be compressed")
+        timeout = fields.get(b"grpc-timeout")
+        if timeout is None:
+            return method, None
+        if (seconds := wire.seconds_of(timeout)) is None:
+            raise Failed(INTERNAL, "grpc-timeout says no time")
+        return method, time.monotonic() + seconds
+
+    def _stir(self, stream: int, call: Call) -> None:
+        """What can go on now is done by `go_on`."""
+        ready = call.asked is not None or call.ended or not (call.method.single and call.open)
+        lane = self._lanes.get(stream)
+        if lane is not None:
+            if ready and not lane.going:
+                lane.going = True
+                self._due.append(lane)
+        elif ready and call.open and not call.begun:
+            call.begun = True
+            self._starting.append(call)
+
+    # ---- without it -------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """By the thread that has the socket."""
+        with self._lock:
+            new, self._new = self._new, []
+            starting, self._starting = self._starting, []
+            self._due += [lane for lane in self._lanes.values() if lane.unblocked()]
+            due, self._due = self._due, []
+            for call in new:
+                if call.asked is None and call.open:
+                    call.expect(self._served.timers, self._served.patience)
+        for call in starting:
+            self._submit(partial(self._run, call))
+        if due and self._served.attended():
+            serve(due, inline=True)
+        elif due:
+            self._submit(partial(serve, due))
+
+    def _submit(self, work: Callable[[], object]) -> None:
+        self._served.submit(self._host, work)
+
+    def _run(self, call: Call) -> None:
+        """All of a call, by a thread of its own."""
+        assert call.method.run is not None
+        call.limit(self._served.timers)
+        try:
+            with closing(call.method.run(call.requests(), call)) as answers:
+                for answer in answers:
+                    call.send(answer)
+            call.finish()
+        except Failed as error:
+            if error.wait:
+                self._served.timers.after(error.wait, partial(call.fail, error))
+            else:
+                call.fail(error)
+        except Gone:
+            pass

@@ -1,0 +1,57 @@
+"""Methods within a guard, called without a network."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, cast
+
+from helioc.runtime.front.calls import Call
+from helioc.runtime.rpc.callers import Caller
+from helioc.runtime.rpc.guard import Guard
+from helioc.runtime.rpc.methods import METHODS
+from helioc.runtime.rpc.service import ORDERED
+
+
+class Context:
+    """Of a call, as far as a guard asks it."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.caller, self.cancelled = caller, False
+
+    def is_active(self) -> bool:
+        return not self.cancelled
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+def asked(
+    door: Guard, name: str, work: Callable[[Any, Any], Any], caller: Caller,
+    requests: Iterable[bytes] = (b"",),
+) -> Iterator[bytes]:  # fmt: skip
+    """The answers to requests. `work`: the method; of one whose requests are made in their order it
+    is given one of them."""
+    context: Any = cast(Call, Context(caller))
+    if name not in ORDERED:
+        run = door.method(METHODS[name], work).run
+        assert run is not None
+        yield from run(iter(requests), context)
+        return
+    ordered = door.ordered(METHODS[name], lambda call: partial(_later, work, call)).ordered
+    assert ordered is not None
+    made = ordered(context)
+    try:
+        begun = list[Callable[[], bytes]]()
+        for request in requests:
+            time.sleep(made.cost(request))
+            begun.append(made.begin(request))
+        for answer in begun:
+            yield answer()
+    finally:
+        made.close()
+
+
+def _later(work: Callable[[Any, Any], Any], call: Any, request: Any) -> Callable[[], Any]:
+    return lambda: work(request, call)
