@@ -46,7 +46,10 @@ WIRE = ("runtime/client.py", "runtime/rpc/*")
 LIBRARIES = {
     "antlr4": ("lang/parser.py", "lang/request_parser.py", "lang/request_antlr.py"),
     "jinja2": ("compiler/emit.py",),
-    "ctypes": tuple(f"runtime/kernel/{name}.py" for name in ("libbpf", "structures", "system")),
+    "ctypes": (
+        *[f"runtime/kernel/{name}.py" for name in ("libbpf", "structures", "system")],
+        "runtime/front/nghttp2.py",
+    ),
     "grpc": WIRE,
     "grpc_health": WIRE,
     "grpc_reflection": WIRE,

@@ -14,8 +14,6 @@ from .grpc_wire import Compressed, Messages, TooLong
 from .http2 import Fields
 from .timers import Timer, Timers
 
-#: Bytes of a message.
-LONGEST = 16 << 20
 CANCELLED, DEADLINE_EXCEEDED, NOT_FOUND, RESOURCE_EXHAUSTED, UNIMPLEMENTED, INTERNAL = (
     1, 4, 5, 8, 12, 13,
 )  # fmt: skip
@@ -67,14 +65,16 @@ class Call:
     """A call. Methods may ask it by any thread."""
 
     def __init__(
-        self, connection: Connection, stream: int, method: Method, caller: Any, until: float | None
-    ) -> None:
-        """`until`: the time on time.monotonic() at which nobody waits for it any more."""
+        self, connection: Connection, stream: int, method: Method, caller: Any,
+        until: float | None, longest: int,
+    ) -> None:  # fmt: skip
+        """`until`: the time on time.monotonic() at which nobody waits for it any more; `longest`:
+        bytes of a message."""
         self.method, self.caller, self.until, self.lock = method, caller, until, connection.lock
         #: A thread is at work on it, or will be; nothing more will be asked; it is not over.
         self.begun, self.ended, self.open = False, False, True
         self._connection, self._stream = connection, stream
-        self._messages, self._queue = Messages(LONGEST), deque[bytes]()
+        self._messages, self._queue = Messages(longest), deque[bytes]()
         self._untaken = 0  # bytes of what waits
         self._answered = False
         self._callbacks = list[Callable[[], object]]()
@@ -173,8 +173,7 @@ class Call:
         try:
             self._queue += self._messages.feed(data)
         except TooLong as error:
-            says = f"a message of {error} bytes; {LONGEST} is the most"
-            raise Failed(RESOURCE_EXHAUSTED, says) from None
+            raise Failed(RESOURCE_EXHAUSTED, str(error)) from None
         except Compressed:
             raise Failed(UNIMPLEMENTED, "messages must not be compressed") from None
         self._untaken += len(data)

@@ -27,7 +27,10 @@ _PLAIN = "".join(chr(each) for each in range(0x20, 0x7F) if each != ord("%"))
 
 
 class TooLong(Exception):
-    """A message of so many bytes."""
+    """A message."""
+
+    def __init__(self, length: int, most: int) -> None:
+        super().__init__(f"a message of {length} bytes; {most} are the most")
 
 
 class Compressed(Exception):
@@ -51,7 +54,7 @@ class Messages:
             if held[at]:
                 raise Compressed
             if length > self._longest:
-                raise TooLong(length)
+                raise TooLong(length, self._longest)
             if len(held) - at < PREFIX + length:
                 break
             found.append(bytes(held[at + PREFIX : at + PREFIX + length]))

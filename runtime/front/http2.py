@@ -6,12 +6,10 @@ By libnghttp2: nothing of the protocol is done here. A connection's thread feeds
 
 from __future__ import annotations
 
-from ctypes import byref, c_void_p, memmove, string_at
 from functools import cache
 from typing import Any, NamedTuple
 
 from . import nghttp2 as ng
-from .nghttp2 import library
 
 #: Streams that a client may have open; bytes that it may send ahead on one, and on all of them.
 STREAMS, WINDOW, ALL_WINDOWS = 64, 256 << 10, 1 << 20
@@ -74,12 +72,8 @@ class Session:
         self._size = 0
         self._replies: dict[int, _Reply] = {}
         self._answered = set[int]()  # to their end, while their clients may send more
-        self._lib, made = library(), c_void_p()
-        self._number = next(_numbers)
-        callbacks, options = _shared()
-        if self._lib.session_server_new2(byref(made), callbacks, self._number, options):
-            raise MemoryError
-        self._session = made
+        self._lib, self._number = ng.library(), next(_numbers)
+        made = self._session = ng.server_session(_callbacks(), self._number)
         _sessions[self._number] = self
         settings = ng.settings(
             (ng.MAX_CONCURRENT_STREAMS, STREAMS), (ng.INITIAL_WINDOW_SIZE, WINDOW),
@@ -92,7 +86,6 @@ class Session:
         """Nothing may be called after it."""
         del _sessions[self._number]
         self._lib.session_del(self._session)
-        self._session = c_void_p()
 
     # ---- what comes -------------------------------------------------------------------------
 
@@ -118,7 +111,7 @@ class Session:
         """The fields in front of what is sent on it."""
         self._replies[stream] = _Reply()
         made = ng.fields(fields)
-        self._lib.submit_response(self._session, stream, made, len(made), _provider)
+        self._lib.submit_response(self._session, stream, made, len(made), _callbacks().provider)
 
     def send(self, stream: int, data: bytes) -> None:
         if (reply := self._replies.get(stream)) is not None:
@@ -155,12 +148,9 @@ class Session:
 
     def unsent(self) -> bytes:
         """Bytes for the client, once."""
-        parts, at = list[bytes](), c_void_p()
+        parts = list[bytes]()
         while True:
-            while (size := self._lib.session_mem_send(self._session, byref(at))) > 0:
-                parts.append(string_at(at, size))
-            if size < 0:
-                raise MemoryError
+            parts += ng.frames_to_send(self._session)
             if not self._answered:
                 return b"".join(parts)
             # who was answered need send no more (RFC 9113 section 8.1)
@@ -203,7 +193,7 @@ class Session:
         if not count and reply.trailer is None:
             reply.waits = True
             return ng.ERR_DEFERRED
-        memmove(into, bytes(reply.data[:count]), count)
+        ng.copy(into, bytes(reply.data[:count]))
         del reply.data[:count]
         if reply.trailer is not None and not reply.data:
             flags[0] = ng.DATA_EOF | ng.DATA_NO_END_STREAM
@@ -229,7 +219,7 @@ def _on_header(
 
 
 def _on_chunk(_: Any, flags: int, stream: int, data: int, size: int, mine: int) -> int:
-    _sessions[mine].events.append(Received(stream, string_at(data, size)))
+    _sessions[mine].events.append(Received(stream, ng.bytes_at(data, size)))
     return 0
 
 
@@ -248,22 +238,9 @@ def _read(_: Any, stream: int, into: int, room: int, flags: Any, source: Any, mi
     return _sessions[mine].read(stream, into, room, flags)
 
 
-_provider = ng.Provider(None, ng.Read(_read))
-_CALLBACKS = {
-    "on_begin_headers": ng.OnFrame(_on_begin_headers), "on_header": ng.OnHeader(_on_header),
-    "on_data_chunk_recv": ng.OnChunk(_on_chunk), "on_frame_recv": ng.OnFrame(_on_frame),
-    "on_stream_close": ng.OnClose(_on_close),
-}  # fmt: skip
-
-
 @cache
-def _shared() -> tuple[c_void_p, c_void_p]:
-    """The callbacks and options of all sessions."""
-    lib, callbacks, options = library(), c_void_p(), c_void_p()
-    lib.session_callbacks_new(byref(callbacks))
-    for name, call in _CALLBACKS.items():
-        getattr(lib, f"session_callbacks_set_{name}_callback")(callbacks, call)
-    lib.option_new(byref(options))
-    lib.option_set_no_auto_window_update(options, 1)
-    lib.option_set_no_closed_streams(options, 1)
-    return callbacks, options
+def _callbacks() -> ng.Callbacks:
+    return ng.Callbacks(
+        begin_headers=_on_begin_headers, header=_on_header, chunk=_on_chunk, frame=_on_frame,
+        close=_on_close, read=_read,
+    )  # fmt: skip

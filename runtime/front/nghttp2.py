@@ -6,8 +6,10 @@ No call gives up Python's lock: each is done in microseconds, and calls Python b
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from ctypes import (
     POINTER,
+    byref,
     c_char,
     c_char_p,
     c_int,
@@ -16,18 +18,17 @@ from ctypes import (
     c_ssize_t,
     c_uint8,
     c_uint32,
-    c_uint64,
     c_void_p,
 )
 from functools import cache
 from typing import Any
 
-HEADERS, RST_STREAM, GOAWAY = 1, 3, 7  # frame types
+_Call = Callable[..., int]
+
+HEADERS = 1  # a frame's type
 END_STREAM = 1  # a frame's flag
-NO_ERROR, PROTOCOL_ERROR, INTERNAL_ERROR, REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM = (
-    0, 1, 2, 7, 8, 11,
-)  # fmt: skip
-ERR_DEFERRED, ERR_TEMPORAL_CALLBACK_FAILURE, ERR_CALLBACK_FAILURE = -508, -521, -902
+NO_ERROR = 0
+ERR_DEFERRED, ERR_TEMPORAL_CALLBACK_FAILURE = -508, -521
 DATA_EOF, DATA_NO_END_STREAM = 1, 2
 MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE = 3, 4, 6
 
@@ -78,7 +79,6 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "option_new": (POINTER(c_void_p),),
     "option_set_no_auto_window_update": (c_void_p, c_int),
     "option_set_no_closed_streams": (c_void_p, c_int),
-    "option_set_stream_reset_rate_limit": (c_void_p, c_uint64, c_uint64),
     "session_callbacks_new": (POINTER(c_void_p),),
     "session_callbacks_set_on_begin_headers_callback": (c_void_p, OnFrame),
     "session_callbacks_set_on_header_callback": (c_void_p, OnHeader),
@@ -104,8 +104,7 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "session_get_last_proc_stream_id": (c_void_p,),
 }
 _SIZES = ("session_mem_recv", "session_mem_send")
-_NOTHING = ("option_set_no_auto_window_update", "option_set_no_closed_streams", "session_del",
-            "option_set_stream_reset_rate_limit")  # fmt: skip
+_NOTHING = ("option_set_no_auto_window_update", "option_set_no_closed_streams", "session_del")
 
 
 @cache
@@ -131,3 +130,53 @@ def fields(pairs: tuple[tuple[bytes, bytes], ...]) -> Any:
 
 def settings(*pairs: tuple[int, int]) -> Any:
     return (Setting * len(pairs))(*[Setting(*pair) for pair in pairs])
+
+
+class Callbacks:
+    """What sessions call; by the same for all of them. Each gets the session's number last."""
+
+    def __init__(self, *, begin_headers: _Call, header: _Call, chunk: _Call, frame: _Call,
+                 close: _Call, read: _Call) -> None:  # fmt: skip
+        calls = {
+            "on_begin_headers": OnFrame(begin_headers), "on_header": OnHeader(header),
+            "on_data_chunk_recv": OnChunk(chunk), "on_frame_recv": OnFrame(frame),
+            "on_stream_close": OnClose(close),
+        }  # fmt: skip
+        lib, self.made, self.options = library(), c_void_p(), c_void_p()
+        self.provider = Provider(None, Read(read))
+        _need(lib.session_callbacks_new(byref(self.made)))
+        for name, call in calls.items():
+            getattr(lib, f"session_callbacks_set_{name}_callback")(self.made, call)
+        _need(lib.option_new(byref(self.options)))
+        lib.option_set_no_auto_window_update(self.options, 1)
+        lib.option_set_no_closed_streams(self.options, 1)
+        self._kept = calls  # as long as the library may call them
+
+
+def server_session(callbacks: Callbacks, number: int) -> c_void_p:
+    """To be freed by `session_del`."""
+    made = c_void_p()
+    _need(library().session_server_new2(byref(made), callbacks.made, number, callbacks.options))
+    return made
+
+
+def frames_to_send(session: c_void_p) -> list[bytes]:
+    """Each is given once."""
+    send, at, found = library().session_mem_send, c_void_p(), list[bytes]()
+    while (size := send(session, byref(at))) > 0:
+        found.append(ctypes.string_at(at, size))
+    _need(size)
+    return found
+
+
+def copy(into: int, data: bytes) -> None:
+    ctypes.memmove(into, data, len(data))
+
+
+def bytes_at(at: int, size: int) -> bytes:
+    return ctypes.string_at(at, size)
+
+
+def _need(result: int) -> None:
+    if result < 0:
+        raise MemoryError("libnghttp2 has no memory")

@@ -45,17 +45,24 @@ class Server:
     def __init__(
         self, methods: Mapping[bytes, Method], caller: Callable[[Peer], Caller],
         refused: Callable[[str, str, int], object], *, threads: int, each: int, patience: float,
+        longest: int,
     ) -> None:  # fmt: skip
         """`methods`: by their paths. `caller`: who somebody is. `refused`: is told of a host, why
         and how many of its connections were in a second. `threads` for calls, so many for `each`
-        host; `patience`: seconds that a call has for its first request."""
+        host; `patience`: seconds that a call has for its first request;
+        `longest`: bytes of a message."""
         self._caller, self._timers, self._loop = caller, Timers(), Loop()
         self._sources, self._threads = Sources(), Threads(threads, each)
         self._arrivals = Arrivals(
             self._loop, self._timers, self._sources, self._come, Refusals(self._timers, refused)
         )
         self._served = Served(
-            methods, self._threads.submit, lambda: self._loop.attended, self._timers, patience
+            methods,
+            self._threads.submit,
+            lambda: self._loop.attended,
+            self._timers,
+            patience,
+            longest,
         )
         self._listeners = list[Listener]()
         self._sockets = list[socket.socket]()

@@ -21,13 +21,14 @@ from .timers import Timers
 class Served:
     """What connections have in common. `submit`: have work carried out for a host. `attended`:
     whether there is another thread for the sockets. `patience`: seconds that a call has for its
-    request."""
+    request; `longest`: bytes of a message."""
 
     methods: Mapping[bytes, Method]
     submit: Callable[[str, Callable[[], object]], object]
     attended: Callable[[], bool]
     timers: Timers
     patience: float
+    longest: int
 
 
 class Calls:
@@ -93,7 +94,9 @@ class Calls:
         except ValueError:
             self._connection.session.refuse(stream, wire.NO_GRPC)
             return
-        call = self._calls[stream] = Call(self._connection, stream, method, self._caller, until)
+        call = self._calls[stream] = Call(
+            self._connection, stream, method, self._caller, until, self._served.longest
+        )
         if method.ordered is not None:
             self._lanes[stream] = Lane(call, self._submit, self._served.timers)
         if method.single:

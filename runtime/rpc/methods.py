@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
-from ..front.calls import LONGEST
 from . import control_pb2 as pb
 
 if TYPE_CHECKING:
@@ -26,7 +25,9 @@ _KINDS = {
 }  # fmt: skip
 
 
-#: Bytes of a message and of metadata, in clients.
+#: Bytes of a message.
+LONGEST = 16 << 20
+#: What gRPC is told of sizes, of metadata too, in clients.
 SIZES = (
     ("grpc.max_receive_message_length", LONGEST),
     ("grpc.max_send_message_length", LONGEST),

@@ -16,7 +16,7 @@ from .audit import Audit
 from .callers import Caller, Refusal, caller_of
 from .guard import HEALTH, REFLECTION, Guard, Limits
 from .health import NOT_SERVING, SERVING, Health
-from .methods import SERVICES, path_of
+from .methods import LONGEST, SERVICES, path_of
 from .revoked import NAME as REVOKED
 from .revoked import Revoked
 from .service import ORDERED, Service
@@ -47,7 +47,8 @@ class Server:
         self._front = Front(
             self._methods(), caller_of, lambda *found: self._audit.record(Refusal(*found)),
             # Watches hold a thread each: there are always some for the others.
-            threads=limits.all_lasting + SPARE, each=EACH, patience=limits.patience,
+            threads=limits.all_lasting + SPARE, each=EACH,
+            patience=limits.patience, longest=LONGEST,
         )  # fmt: skip
         self._front.listen([listen_unix(path, 0o777 & ~mode)])
         self._revoked: Revoked | None = None
