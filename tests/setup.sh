@@ -17,6 +17,7 @@ needed_to_run=(
   nsenter=util-linux
   /usr/include/bpf/bpf_helpers.h=libbpf-dev
   /usr/include/linux/bpf.h=linux-libc-dev
+  libnghttp2.so.14=libnghttp2-14
   venv=python3-venv
   /etc/ssl/certs/ca-certificates.crt=ca-certificates
 )
@@ -40,7 +41,7 @@ needed_to_test=(
   man=man-db
   /usr/include/stdio.h=libc6-dev
 )
-debian_root='systemd systemd-sysv dbus python3 libbpf1 iproute2 adduser libstdc++6'
+debian_root='systemd systemd-sysv dbus python3 libbpf1 libnghttp2-14 iproute2 adduser libstdc++6'
 needed_for_matrix=(
   clang-13=clang-13
   clang-14=clang-14
@@ -54,6 +55,7 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 has() {
   case $1 in
     /*) [ -e "$1" ] ;;
+    lib*.so.*) PATH=$PATH:/usr/sbin:/sbin ldconfig -p | grep -q "^\s*$1 " ;;
     venv) /usr/bin/python3 -c 'import ensurepip' 2>/dev/null ;;
     *) PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ;;
   esac

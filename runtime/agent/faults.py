@@ -58,6 +58,11 @@ def address_taken(address: str, why: str) -> Diagnostic:
                       "another agent may be running: `helioctl list` asks it")  # fmt: skip
 
 
+def no_library(name: str, package: str) -> Diagnostic:
+    return Diagnostic("H0795", f"the library `{name}` is not installed", (),
+                      f"install it: `apt-get install {package}`")  # fmt: skip
+
+
 def ended() -> Diagnostic:
     return Diagnostic("H0768", "the agent is ending", (), "pipelines go on working without it")
 
@@ -144,6 +149,11 @@ AGENT: dict[str, Explanation] = {
         "a call that nobody waits for",
         "The client ended it or went away, or the deadline passed that it had set. The agent gives "
         "up what it has not put into force yet, and changes nothing.",
+    ),
+    "H0795": Explanation(
+        "a library that heliod needs is not installed",
+        "The agent speaks HTTP/2 by libnghttp2 1.52 or newer, which Debian's package libnghttp2-14 "
+        "has; the agent's own package brings it.",
     ),
     "H0778": Explanation(
         "a certificate ends soon",

@@ -23,6 +23,8 @@ from ctypes import (
 from functools import cache
 from typing import Any
 
+NAME, PACKAGE = "libnghttp2.so.14", "libnghttp2-14"
+
 _Call = Callable[..., int]
 
 HEADERS = 1  # a frame's type
@@ -110,7 +112,7 @@ _NOTHING = ("option_set_no_auto_window_update", "option_set_no_closed_streams", 
 @cache
 def library() -> Any:
     """Its calls, without `nghttp2_` in front. Raises OSError where it is not installed."""
-    loaded = ctypes.PyDLL("libnghttp2.so.14")
+    loaded = ctypes.PyDLL(NAME)
 
     class Calls:
         pass

@@ -7,7 +7,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from ..front import calls
+from ..agent import faults
+from ..faults import refused
+from ..front import calls, nghttp2
 from ..front.calls import Call
 from ..front.server import Server as Front
 from ..identity_check import Endings, check_identity
@@ -41,6 +43,10 @@ class Server:
         mode: int = 0o600,
     ) -> None:
         """`path`: the Unix socket, `mode` its permissions. Raises `Refused`."""
+        try:
+            nghttp2.library()
+        except OSError:
+            raise refused(faults.no_library(nghttp2.NAME, nghttp2.PACKAGE)) from None
         self._service, self._path, self._audit = service, path, Audit()
         self._guard, self._health = Guard(limits, self._audit), Health()
         service.clients, service.losses_changed = self._guard.clients, self._say_journal
