@@ -71,6 +71,8 @@ class Ledger:
         self.last = about["last"]
 
     def _fold(self) -> None:
-        with self._journal.open_next() as descriptor:
-            made = self._journal.turn_over(descriptor, self._revision, [self.content()], "")
-        self._journal.fold(made)
+        # until the list names the first log whoever writes the list would take it away
+        with self._journal.store.alone():
+            with self._journal.open_next() as descriptor:
+                made = self._journal.turn_over(descriptor, self._revision, [self.content()], "")
+            self._journal.fold(made)

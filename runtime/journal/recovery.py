@@ -82,7 +82,8 @@ def spoken_of(name: str, said: State) -> bool:
     item = said.items.get(_pipeline(name))
     if match is None or item is None:
         return False
-    log = match[1] and not name.endswith("~") and int(match[3]) >= item.number > 0
+    # of one whose load has begun (0) the first, too: others write the list before it names that
+    log = match[1] and not name.endswith("~") and int(match[3]) >= item.number
     return bool(log) or any(mark.name == name for mark in item.marks)
 
 

@@ -150,6 +150,12 @@ class Store:
                        for each, of in self._found.items()}  # fmt: skip
         self._sweep()
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else writes the list."""
+        with self._changing:
+            yield
+
     def _sweep(self) -> None:
         with suppress(OSError):  # they are found by the next start
             for path in self.directory.iterdir():

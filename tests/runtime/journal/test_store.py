@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.journal.journal import Journal
-from helioc.runtime.journal.store import Store
+from helioc.runtime.journal.ledger import Ledger
+from helioc.runtime.journal.store import Snapshot, Store
 from journal_world import begin, build, fold, the, write
 
 
@@ -56,6 +59,52 @@ def test_the_last_answers_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch
     assert list(journal.answered()) == [f"k{number}" for number in range(341, 400, 2)]
     assert len(list(store.directory.glob("answers-*"))) <= 8
     journal.close()
+
+
+def test_what_others_write_takes_no_log_that_has_just_begun(store: Store) -> None:
+    """The list names a pipeline's first log when its first snapshot is there, not before."""
+    other = begin(store, "other")
+    journal = Journal(store, store.begin("edge", build()))
+    with journal.open_next() as descriptor:
+        fold(other)
+        made = journal.turn_over(descriptor, 0, [b"rules"], "{}")
+        write(other, 3, 11)
+        fold(other, 13)
+    journal.fold(made)
+    write(journal, 3)
+    for each in (journal, other, store):
+        each.close()
+    again = Store(store.directory)
+    kept, _ = again.pipelines()
+    assert not again.losses and len(again.written(kept).entries) == 3
+    again.close()
+
+
+def test_what_others_write_takes_no_log_of_intents(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who writes at that moment waits until the list names it."""
+    other, ledger, real = begin(store, "other"), Ledger(store), Journal.turn_over
+
+    def turn_over(self: Journal, *more: Any) -> Snapshot:
+        beside = threading.Thread(target=fold, args=(other,))
+        if self is not other:
+            monkeypatch.undo()
+            beside.start()
+            beside.join(0.2)
+            besides.append(beside)
+        return real(self, *more)
+
+    besides = list[threading.Thread]()
+    monkeypatch.setattr(Journal, "turn_over", turn_over)
+    ledger.put({1: "one"})
+    besides[0].join()
+    ledger.put({2: "two"})
+    for each in (other, store):
+        each.close()
+    again = Store(store.directory)
+    assert not again.losses and Ledger(again).texts == {1: "one", 2: "two"}
+    again.close()
 
 
 def test_an_unloaded_pipeline_leaves_nothing(store: Store) -> None:
