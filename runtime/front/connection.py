@@ -87,18 +87,16 @@ class Connection:
         return (READ if reading else 0) | (WRITE if self._unsent else 0)
 
     def _read(self) -> None:
-        data, ended = self._held, False
-        if self._paused_until > time.monotonic():
+        paused, received, ended = self._paused_until, b"", False
+        if paused > time.monotonic():
             return
         self._paused_until = 0.0
-        if not data and len(self._unsent) < _MOST:
-            data, ended = self._receive()
-        if self._ending or (ended and not data):
-            if ended:
-                self._close()
-            return
-        if data:
-            self._admit(data)
+        if not paused and len(self._unsent) < _MOST:
+            received, ended = self._receive()
+        if ended and not received:
+            self._close()
+        elif not self._ending and (paused or received):
+            self._admit(self._held + received)
 
     def _receive(self) -> tuple[bytes, bool]:
         """What there is, and whether nothing will come any more. TLS gives a record at a time."""
@@ -180,6 +178,8 @@ class Connection:
 
     def ask(self, now: float) -> None:
         """Whether the client is still there, if it was not heard of for long."""
+        if not self.alive:
+            return
         quiet = now - self.heard
         if self._asked and quiet > QUIET + ANSWER:
             self._close()

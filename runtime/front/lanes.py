@@ -110,8 +110,9 @@ class Lane:
         return False
 
     def unblocked(self) -> bool:
-        """Whether the client has taken answers for which it waited."""
-        found = self._blocked and self.call.room
+        """Whether it goes on that waited for the client to take answers; then the caller sees to
+        that."""
+        found = self._blocked and (self.call.room or not self.call.open)
         self._blocked = self._blocked and not found
         return found
 

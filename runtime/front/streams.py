@@ -125,7 +125,7 @@ class Calls:
         ready = call.asked is not None or call.ended or not (call.method.single and call.open)
         lane = self._lanes.get(stream)
         if lane is not None:
-            if ready and not lane.going:
+            if ready and (not lane.going or lane.unblocked()):
                 lane.going = True
                 self._due.append(lane)
         elif ready and call.open and not call.begun:
