@@ -37,8 +37,6 @@ _log = logging.getLogger("heliod")
 
 def main() -> NoReturn:
     """Entry point."""
-    # gRPC's core writes a line for much of what hostile clients send, and waits for who reads it
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     run(serve, "heliod")
 
 

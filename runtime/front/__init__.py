@@ -1,2 +1,2 @@
-"""Where TCP clients arrive: a process that holds them off from the agent until they have shown who
-they are, and no source has more than its share."""
+"""A gRPC server by libnghttp2: what arrives at it is bounded by source, and is handed from thread to
+thread as seldom as can be."""

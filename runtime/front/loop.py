@@ -13,6 +13,9 @@ from contextlib import suppress
 from threading import Lock, Thread
 from typing import Protocol
 
+from ...lang.ending import diagnosed
+from ...lang.render import render
+
 THREADS = 4
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 _log = logging.getLogger("heliod.front")
@@ -129,8 +132,9 @@ class Loop:
         while again:
             try:
                 events = turn.served.serve()
-            except Exception:
-                _log.exception("a connection ended by a fault of ours")
+            except Exception as error:
+                for found in diagnosed(error, "heliod"):
+                    _log.error("%s", render(found))
                 turn.served.abort()
                 events = 0
             with turn.lock:

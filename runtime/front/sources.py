@@ -1,4 +1,4 @@
-"""How much of the front one source address may have: connections, handshakes, failures.
+"""How much of the agent one source address may have: connections, handshakes, failures.
 
 A source is an IPv4 address, or an IPv6 /64: who has one address of a /64 has all of them (RFC 4291
 section 2.5.4). What is over a bound is refused before any cryptography is done for it.

@@ -9,6 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
+from ...lang.ending import diagnosed
+from ...lang.render import render
+
 Work = Callable[[], object]
 _log = logging.getLogger("heliod.front")
 
@@ -46,8 +49,9 @@ class Threads:
     def _do(self, host: str, work: Work) -> None:
         try:
             work()
-        except Exception:
-            _log.exception("a call ended by a fault of ours")
+        except Exception as error:
+            for found in diagnosed(error, "heliod"):
+                _log.error("%s", render(found))
         with self._lock:
             waiting = self._waiting.get(host)
             if not waiting:

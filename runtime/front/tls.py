@@ -1,4 +1,4 @@
-"""Mutual TLS: what the front shows, whom it lets in, and what a certificate says of its owner."""
+"""Mutual TLS: what the agent shows, whom it lets in, and what a certificate says of its owner."""
 
 from __future__ import annotations
 

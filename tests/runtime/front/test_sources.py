@@ -1,4 +1,4 @@
-"""What one source may have of the front."""
+"""What one source may have of the agent."""
 
 from __future__ import annotations
 

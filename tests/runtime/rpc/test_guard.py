@@ -96,7 +96,7 @@ def test_one_hosts_calls_keep_no_others_waiting(caplog: pytest.LogCaptureFixture
         go_on.set()
         assert all(done.acquire(timeout=10) for _ in range(50))
         until(lambda: not pool._going and not pool._waiting, "all have ended")
-        assert "ZeroDivisionError" in caplog.text
+        assert "H9999" in caplog.text and "ZeroDivisionError" in caplog.text
     finally:
         go_on.set()
         pool.stop()
