@@ -92,7 +92,7 @@ class Lane:
     def goes_on(self) -> bool:
         """Whether this thread has more to do for it. The connection's lock is had."""
         call = self.call
-        if not call.open or (call.asked is None and call.ended):
+        if not call.open:
             self._end()
         elif self._wait or self._large:
             wait, self._wait, self._large = self._wait, 0.0, False
@@ -101,6 +101,8 @@ class Lane:
                 self._timers.after(wait, work)
             else:
                 work()
+        elif call.asked is None and call.ended:
+            self._end()
         elif call.asked is None:
             self.going = False
         elif not call.room:
