@@ -110,6 +110,8 @@ class Call:
                     self.lock.wait(self.time_remaining())
                 if self._queue:
                     request = self.take()
+                    # the client may wait to be told that it may send more
+                    self._connection.flush()
                 elif self.ended and self.open:
                     return
                 else:
