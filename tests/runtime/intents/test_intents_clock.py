@@ -51,9 +51,10 @@ def test_they_begin_and_end_by_the_clock_as_it_is_set(here: tuple[World, Clock])
             for seconds in (-DAY, DAY + HOUR):
                 set_clock.jump(seconds)
                 looked(client, states)
-                # the one that was on its way, and one after it
-                told = [next(reports) for _ in range(2)][-1]
-                assert 0 < told.seconds < 60 and abs(told.time - set_clock.now()) < 60
+                for told in reports:
+                    assert 0 < told.seconds < 60
+                    if abs(told.time - set_clock.now()) < 60:  # those before were on their way
+                        break
             set_clock.jump(2 * HOUR)
             states["later"] = "ACTIVE"
             looked(client, states)
