@@ -13,6 +13,7 @@ places in the caller's own text. What is wrong by itself raises `Refused` and is
 from __future__ import annotations
 
 import queue
+import socket
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -393,8 +394,22 @@ class Client:
             return Rejected(diagnostics_of(failed, request), code, failed.revision)
         said = (error.details() if isinstance(error, grpc.Call) else "") or code.name.lower()
         if code is grpc.StatusCode.UNAVAILABLE:
-            return Rejected([faults.unreachable(self.address, said, self._secure)], code)
+            closed = _closed(self.address)
+            return Rejected([faults.unreachable(self.address, said, self._secure, closed)], code)
         return Rejected([faults.call_failed(self.address, said)], code)
+
+
+def _closed(address: str) -> bool:
+    """Whether it is a socket that this user must not open."""
+    if address.startswith("unix:"):
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(address.removeprefix("unix:"))
+            except PermissionError:
+                return True
+            except OSError:
+                pass
+    return False
 
 
 def _parsed(name: str, text: str) -> Request:

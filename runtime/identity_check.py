@@ -17,6 +17,7 @@ from ..lang.diagnostics import Diagnostic, Refused
 from .agent import faults
 from .certs import Ending, endings, read_identity
 from .faults import refused
+from .reading import file_stamp
 
 _PATIENCE = 30.0
 
@@ -35,8 +36,8 @@ class Endings:
 
     def now(self) -> list[Ending]:
         """Raises `Refused`, OSError."""
-        files = (f"{self._path}.pem", self._path.parent / "ca.pem")
-        seen = [(s.st_ino, s.st_size, s.st_mtime_ns) for s in (os.stat(file) for file in files)]
+        mine = self._path.with_name(f"{self._path.name}.pem")
+        seen = [file_stamp(each) for each in (mine, self._path.parent / "ca.pem")]
         if seen != self._stamps:
             self._found = [Ending(*each) for each in _ask("endings", self._path)]
             self._stamps = seen

@@ -51,3 +51,9 @@ def _bounded(name: str, file: BinaryIO, largest: int) -> bytes:
     if said > largest or len(data) > bound:
         raise faults.refused(faults.too_large(name, bound // MIB, bound < largest))
     return data
+
+
+def file_stamp(path: Path) -> tuple[int, int, int]:
+    """Is another one when the file was written or replaced. Raises OSError."""
+    about = path.stat()
+    return about.st_ino, about.st_size, about.st_mtime_ns

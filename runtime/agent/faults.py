@@ -25,9 +25,10 @@ def bad_message(what: str, help_: str) -> Diagnostic:
     return Diagnostic("H0762", what, (), help_)
 
 
-def unreachable(address: str, why: str, identity: bool) -> Diagnostic:
+def unreachable(address: str, why: str, identity: bool, closed: bool) -> Diagnostic:
+    """`closed`: its socket is, to this user."""
     help_ = "is `heliod` running? `helioctl --local` works without it"
-    if "Permission denied" in why:
+    if closed:
         why = "its socket is closed to this user"
         help_ = ("run `helioctl` as root, or as a member of the agent's group: `adduser USER "
                  "helio`")  # fmt: skip

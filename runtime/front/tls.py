@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import socket
 import ssl
 from pathlib import Path
 from typing import Any
+
+from ..reading import file_stamp
 
 
 class Contexts:
@@ -33,8 +34,7 @@ class Contexts:
         return self._context
 
     def _stamp(self) -> list[tuple[int, int, int]]:
-        files = [os.stat(each) for each in (self._authority, self._certificate, self._key)]
-        return [(each.st_ino, each.st_size, each.st_mtime_ns) for each in files]
+        return [file_stamp(each) for each in (self._authority, self._certificate, self._key)]
 
     def _make(self) -> ssl.SSLContext:
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -15,7 +15,7 @@ from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.render import render
 from ..agent import faults
 from ..faults import refused
-from ..reading import read_octets
+from ..reading import file_stamp, read_octets
 
 NAME = "revoked"
 _LARGEST = 1 << 20
@@ -66,12 +66,11 @@ class Revoked:
 
     def _stamp(self) -> object:
         try:
-            about = self._path.stat()
+            return file_stamp(self._path)
         except FileNotFoundError:
             return None
         except OSError as error:
             return error.errno
-        return about.st_ino, about.st_size, about.st_mtime_ns
 
 
 def _read(path: Path) -> frozenset[str]:
