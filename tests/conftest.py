@@ -18,6 +18,7 @@ import helioc.compiler
 import helioc.lang
 import helioc.runtime
 import pytest
+from hypothesis.internal.conjecture import providers
 from lab import Lab
 from leaks import BPFFS, PREFIX, Snapshot, leaked, remove_pins, snapshot, sweep
 
@@ -54,6 +55,8 @@ def _import_all() -> None:
         for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             if not found.name.endswith(".__main__"):
                 importlib.import_module(found.name)
+    drawn = providers._get_local_constants()
+    setattr(providers, "_get_local_constants", lambda: drawn)  # noqa: B010 (there is no setting)
 
 
 @pytest.hookimpl(trylast=True)
