@@ -55,8 +55,6 @@ def _import_all() -> None:
         for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             if not found.name.endswith(".__main__"):
                 importlib.import_module(found.name)
-    drawn = providers._get_local_constants()
-    setattr(providers, "_get_local_constants", lambda: drawn)  # noqa: B010 (there is no setting)
 
 
 @pytest.hookimpl(trylast=True)
@@ -72,6 +70,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if left := terminalreporter.config.stash.get(_LEFT, None):
         terminalreporter.section("left behind on this machine", red=True)
         terminalreporter.write_line("\n".join(left))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def constants_stay() -> None:
+    """Nor one that a test loads from elsewhere; Hypothesis has no setting for it."""
+    drawn = providers._get_local_constants()
+    setattr(providers, "_get_local_constants", lambda: drawn)  # noqa: B010
 
 
 @pytest.fixture(autouse=True)
