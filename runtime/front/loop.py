@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import select
+import time
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import Protocol
@@ -17,6 +18,8 @@ from ...lang.ending import diagnosed
 from ...lang.render import render
 
 THREADS = 4
+#: Seconds that they have to end when they have work.
+_LINGER = 1.0
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 _log = logging.getLogger("heliod.front")
 
@@ -75,11 +78,13 @@ class Loop:
         """Nothing is served any more; it may have been started or not. What was is the caller's to
         close."""
         os.close(self._end)
+        until = time.monotonic() + _LINGER
         for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
-        self._poll.close()
-        os.close(self._ended)
+            if thread.ident is not None:
+                thread.join(max(0.0, until - time.monotonic()))
+        if not any(thread.is_alive() for thread in self._threads):
+            self._poll.close()
+            os.close(self._ended)
 
     @property
     def attended(self) -> bool:
