@@ -33,6 +33,7 @@ def test_who_stalls_stands_in_nobodys_way(secure: World, certs: Path) -> None:
         return [socket.create_connection(("127.0.0.1", PORT)) for _ in range(50)]
 
     def go(client: Client) -> float:
+        assert client.status().pid  # who is connected stays so
         silent = secure.edge.inside_thread(connect)
         streams = [client.stream() for _ in range(Limits().lasting - 1)]
         unread = client._calls["List"](pb.ListRequest(pipeline=secure.name))

@@ -15,10 +15,8 @@ import pytest
 from abused import tree
 from agent_world import EDGE, World
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Background, until
-from tls_world import PORT, within
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -68,24 +66,6 @@ def test_the_agent(here: World) -> None:
         client.timeout = 10.0
         client.apply(FAR, key="late")  # made once, whatever became of the first
         assert client.apply(FAR).revision == before + 2
-
-
-def test_the_front(here: World, certs: Path) -> None:
-    def go(client: Client) -> None:
-        client.apply(FAR)
-        client.timeout = 1.0
-        with stopped(part_of(process, "helioc.runtime.front")):
-            late(lambda: client.apply(FAR))
-            with here.client() as local:
-                assert local.apply(FAR).revision
-        client.timeout = 10.0
-        assert client.apply(FAR).revision
-
-    listening = ("--tcp", f"127.0.0.1:{PORT}", "--identity", str(certs / "agent"))
-    with here.agent(*listening) as process:
-        with here.client() as local:
-            local.load(read_bundle(here.directory / "bundle"), EDGE)
-        within(here, certs, "a-rules", go)
 
 
 def test_a_reader(here: World) -> None:
