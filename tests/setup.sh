@@ -92,13 +92,16 @@ mount_bpffs() {
 # What the Debian package is installed in: a Debian 12 with systemd and no more than that needs.
 make_debian_root() {
   local root=/var/cache/helio-tests/bookworm new
-  [ -e "$root/usr/bin/python3" ] && return
+  [ "$(cat "$root/.packages" 2>/dev/null)" = "$debian_root" ] && return
   say "making a clean Debian in $root"
   mkdir -p "${root%/*}"
   new=$(mktemp -d "$root.XXXXXX")
   quietly mmdebstrap --variant=minbase --include="${debian_root// /,}" bookworm "$new"
   chmod 755 "$new"
+  printf '%s\n' "$debian_root" >"$new/.packages"
+  [ ! -e "$root" ] || mv -T "$root" "$new.old" # of other packages
   mv -T "$new" "$root" 2>/dev/null || rm -rf "$new" # another was quicker
+  rm -rf "$new.old"
 }
 
 # The system's own python3 first: a version manager's may lack venv, or vanish.
