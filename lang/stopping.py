@@ -1,9 +1,13 @@
-"""Signals that end a command: by the way of Ctrl-C, so that nothing is left behind."""
+"""Signals that end a command: by the way of Ctrl-C, so that nothing is left behind. And those that
+end a server, in order."""
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import sys
+import time
 from typing import NoReturn
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -47,3 +51,28 @@ def _unraisable(what: sys.UnraisableHookArgs) -> None:
 def status_of(interrupt: BaseException | None) -> int:
     """The exit status of a command that was interrupted."""
     return interrupt.status if isinstance(interrupt, Stopped) else 130
+
+
+class Serving:
+    """A process that works until SIGTERM or SIGINT comes. Of the main thread."""
+
+    def __init__(self) -> None:
+        self._ended, self._poll = False, select.poll()
+        self._signals, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._poll.register(self._signals, select.POLLIN)
+        # Python's handlers run in the main thread alone, which another thread's signal does not
+        # wake, and between any two steps of it, where a lock may be had: C's handler tells us.
+        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """So long, or until it is to end: whether it is."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while not self._ended:
+            left = None if until is None else max(0.0, until - time.monotonic()) * 1000
+            if not self._poll.poll(left):
+                break
+            came = os.read(self._signals, 64)
+            self._ended = signal.SIGTERM in came or signal.SIGINT in came
+        return self._ended

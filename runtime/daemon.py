@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
-import threading
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..lang.command import Finite, run
+from ..lang.stopping import Serving
 from . import logs
 from .agent.health import Health, notify, watch_until
 from .agent.privileges import AGENT, CARDS, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
@@ -87,9 +86,7 @@ def serve(
     identity = home.identity if home is not None else identity
     if bool(address) != bool(identity):
         raise click.UsageError("--tcp and --identity belong together, unless the edge is enrolled")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    serving = Serving()
     logs.set_up()
     if cpu is not None:
         _run_on(cpu)
@@ -135,7 +132,7 @@ def serve(
             herald = _herald(home, agent)
             pusher = Pusher(agent.owners, agent.intents.told, service.counts)
             pusher.start()
-            watch_until(stop, health.stuck, lambda why: _log.error("no progress %s", why))
+            watch_until(serving.wait, health.stuck, lambda why: _log.error("no progress %s", why))
             notify("STOPPING=1")
             pusher.stop()
             if herald is not None:

@@ -26,7 +26,7 @@ PREFIX = f"ht{os.getpid()}-"
 # What stays open for good reasons: the standard streams' files, and what pytest itself captures to.
 _UNCOUNTED = re.compile(r"^(/dev/(null|urandom|pts/.*|tty)|/tmp/[^/]* \(deleted\))$")
 
-_OF_GRPC = re.compile(r"\d+ descriptors? of anon_inode:\[event(fd|poll)\]$")
+_OF_GRPC = re.compile(r"\d+ descriptors? of (socket|anon_inode:\[event(fd|poll)\])$")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def leaked(before: Snapshot) -> list[str]:
         found = snapshot().leaks_since(before)
     if found and all(map(_OF_GRPC.match, found)):
         with contextlib.suppress(LabError):
-            until(lambda: not snapshot().leaks_since(before), "gRPC", seconds=5)
+            until(lambda: not snapshot().leaks_since(before), "gRPC", seconds=20)
         found = snapshot().leaks_since(before)
     return found
 

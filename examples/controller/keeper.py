@@ -106,8 +106,10 @@ class Keeper:
 
     def _run(self) -> None:
         pause = self.settings.least
-        while not self._stopping:
+        while True:
             self._drain()
+            if self._stopping:  # what told us so may be among what came
+                return
             task = self._task
             if task is None or not task.address:
                 self._put(fares="unreachable", notes=("nobody has said where its agent is",))

@@ -11,9 +11,7 @@ docs/controller.md shows it at work. What it keeps is in --state.
 from __future__ import annotations
 
 import logging
-import signal
 import sys
-import threading
 import time
 from contextlib import ExitStack, closing
 from datetime import timedelta
@@ -28,6 +26,7 @@ from controller.etcd import PREFIX, Etcd
 from controller.fleet import File, Fleet
 from controller.keeper import Settings
 from helioc.lang.command import run as run_command
+from helioc.lang.stopping import Serving
 from helioc.runtime.certs import check_name, issue, new_authority
 from helioc.runtime.client import Client
 from helioc.runtime.enrolment.certificates import der_of, fingerprint
@@ -137,9 +136,7 @@ def run(
     if (file is None) == (not etcd_at):
         raise click.UsageError("--file or --etcd says what is wanted")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    serving = Serving()
     register = _register(state)
 
     def connect(edge: str, address: str, pipeline: str) -> Client:
@@ -170,7 +167,7 @@ def run(
         heard()
         source.start()
         logging.info("running")
-        stop.wait()
+        serving.wait()
 # fmt: on
 
 

@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from threading import Event
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -68,12 +67,15 @@ def watchdog_interval() -> float | None:
     return int(wanted) / 2_000_000
 
 
-def watch_until(stop: Event, stuck: Callable[[], str], report: Callable[[str], object]) -> None:
-    """Wait for `stop`, and report to the watchdog as long as there is progress; what there is not,
-    once to `report`."""
+def watch_until(
+    stopped: Callable[[float | None], bool], stuck: Callable[[], str],
+    report: Callable[[str], object],
+) -> None:  # fmt: skip
+    """Wait until `stopped`, which waits for it so many seconds. Report to the watchdog as long as
+    there is progress; what there is not, once to `report`."""
     interval, said = watchdog_interval(), ""
     begun = time.monotonic()
-    while not stop.wait(interval):
+    while not stopped(interval):
         why = stuck()
         if not why:
             notify("WATCHDOG=1")

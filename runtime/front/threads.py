@@ -6,8 +6,8 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from queue import SimpleQueue
+from threading import Lock, Thread
 
 from ...lang.ending import diagnosed
 from ...lang.render import render
@@ -17,14 +17,16 @@ _log = logging.getLogger("heliod.front")
 
 
 class Threads:
-    """They are started when they are needed."""
+    """They are started when they are needed, and are not waited for when the process ends."""
 
     def __init__(self, all_: int, each: int) -> None:
         """`each`: at a time of one host."""
-        self._pool = ThreadPoolExecutor(all_, "rpc")
-        self._each, self._lock = each, Lock()
+        self._all, self._each, self._lock = all_, each, Lock()
         self._going: dict[str, int] = {}
         self._waiting: dict[str, deque[Work]] = {}
+        self._queue = SimpleQueue[tuple[str, Work] | None]()
+        self._started, self._stopped = 0, False
+        self._free = 0  # threads that wait for work, without as many as work waits for
 
     def submit(self, host: str, work: Work) -> None:
         """What one host has waiting is begun in the order in which it came."""
@@ -34,31 +36,50 @@ class Threads:
                 self._waiting.setdefault(host, deque()).append(work)
                 return
             self._going[host] = going + 1
-        self._begin(host, work)
+            self._begin(host, work)
 
     def stop(self) -> None:
         """What has begun goes on to its end; nothing else is begun."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._stopped = True
+            for _ in range(self._started):
+                self._queue.put(None)
 
     def _begin(self, host: str, work: Work) -> None:
-        try:
-            self._pool.submit(self._do, host, work)
-        except RuntimeError:  # it was stopped
+        """The lock is had."""
+        self._queue.put((host, work))
+        self._free -= 1
+        if self._free >= 0 or self._started == self._all or self._stopped:
             return
+        try:
+            Thread(target=self._run, name=f"rpc-{self._started}", daemon=True).start()
+        except RuntimeError as error:  # there may be no more of them: others do it
+            _report(error)
+        else:
+            self._started += 1
+            self._free += 1
+
+    def _run(self) -> None:
+        while (found := self._queue.get()) is not None and not self._stopped:
+            self._do(*found)
 
     def _do(self, host: str, work: Work) -> None:
         try:
             work()
         except Exception as error:
-            for found in diagnosed(error, "heliod"):
-                _log.error("%s", render(found))
+            _report(error)
         with self._lock:
+            self._free += 1
             waiting = self._waiting.get(host)
-            if not waiting:
-                self._waiting.pop(host, None)
-                self._going[host] -= 1
-                if not self._going[host]:
-                    del self._going[host]
+            if waiting:
+                self._begin(host, waiting.popleft())  # behind what others have waiting
                 return
-            work = waiting.popleft()
-        self._begin(host, work)  # behind what others have waiting
+            self._waiting.pop(host, None)
+            self._going[host] -= 1
+            if not self._going[host]:
+                del self._going[host]
+
+
+def _report(error: Exception) -> None:
+    for found in diagnosed(error, "heliod"):
+        _log.error("%s", render(found))

@@ -65,3 +65,28 @@ def test_a_signal_that_comes_where_nothing_can_be_raised() -> None:
     """Python prints and forgets what is raised in `__del__` and in callbacks."""
     done = subprocess.run([sys.executable, "-c", SWALLOWING], capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (143, b"")
+
+
+SERVING = """
+import signal, sys, threading
+from helioc.lang.stopping import Serving
+serving = Serving()
+assert not serving.wait(0.01)
+if sys.argv[1] == "aside":  # the main thread is not woken by what another one gets
+    threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), 15)).start()
+else:
+    print("works", flush=True)
+assert serving.wait() and serving.wait(0)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_ends_by_a_signal(number: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", SERVING, ""], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"works\n"
+        process.send_signal(number)
+        assert process.wait(60) == 0
+
+
+def test_a_server_ends_whichever_thread_gets_the_signal() -> None:
+    subprocess.run([sys.executable, "-c", SERVING, "aside"], check=True, timeout=60)

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ from leaks import PREFIX
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "controller.md").read_text()
 TOOLS = Path(sys.executable).parent
+#: Seconds that a block may take.
+_LONGEST = 120.0
 
 
 class Shell:
@@ -34,12 +37,20 @@ class Shell:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(f"{block}\necho '###'\n")
         self._process.stdin.flush()
-        said = ""
-        for line in self._process.stdout:
-            if line == "###\n":
-                return said
-            said += line
+        said, enough = "", threading.Timer(_LONGEST, self._abort)
+        enough.start()
+        try:
+            for line in self._process.stdout:
+                if line == "###\n":
+                    return said
+                said += line
+        finally:
+            enough.cancel()
         pytest.fail(f"it ended: {said}")
+
+    def _abort(self) -> None:
+        """Python says where each thread is, in the logs."""
+        os.killpg(self._process.pid, signal.SIGABRT)
 
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -74,7 +85,7 @@ def test_the_laboratory(name: str, tmp_path: Path) -> None:
         .replace("/tmp/fleet", str(at)).replace("guard1", guard)
         for block in blocks
     )  # fmt: skip
-    shell = Shell(os.environ | {"TOUR": name})
+    shell = Shell(os.environ | {"TOUR": name, "PYTHONFAULTHANDLER": "1"})
     try:
         assert "the authority's SHA-256 is " in shell.tell(up)
         until(lambda: "running" in _text(at / "controller.log"), "the controller runs")
@@ -92,6 +103,10 @@ def test_the_laboratory(name: str, tmp_path: Path) -> None:
         said = shell.tell(look)
         assert rule in said and f"- {rule}" not in said and f"+ {rule}" in said
         shell.tell(down)
+    except BaseException:
+        for log in at.glob("*.log"):
+            sys.stderr.write(f"{log.name}:\n{log.read_text()}")
+        raise
     finally:
         shell.close()
     assert namespaces(name) == []

@@ -178,7 +178,7 @@ def test_the_watchdog_is_fed_while_there_is_progress(
         said.append(why)
         told.set()
 
-    loop = threading.Thread(target=watch_until, args=(stop, health.stuck, report))
+    loop = threading.Thread(target=watch_until, args=(stop.wait, health.stuck, report))
     loop.start()
     try:
         assert manager.recv(64) == manager.recv(64) == b"WATCHDOG=1"
