@@ -33,7 +33,7 @@ ROOMS = [
                    "compiler.interpreter.environment", "compiler.tracing", "lang.source",
                    "lang.command", "lang.diagnostics", "lang.render", "lang.ending",
                    "lang.given_up", "lang.writing", "lang.explain", "lang.request*",
-                   "lang.yaml_reader")),
+                   "lang.stopping", "lang.yaml_reader")),
 ]  # fmt: skip
 
 # Syntax ends where it has been checked: what follows, and all it imports, knows models only.
