@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from helioc.runtime.loading import bundle as bundles
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.rpc.guard import Limits
+from helioc.runtime.rpc.methods import path
 from lab import Background, Lab, LabError
 
 HERE = Path(__file__).parent
@@ -294,21 +296,20 @@ def keep_changing(client: Client) -> None:
         changes = (one[:at] + i.to_bytes(4, "big") + one[at + 4 :] for i in range(1, CHANGES + 1))
         message.request = version + CHANGES.to_bytes(4, "big") + b"".join(changes)
         wanted.append(message)
-    call = client._calls["Apply"]
     _say("at it")
     for message in cycle(wanted):
-        call(message)
+        client._call("Apply", message)
 
 
 def flood(client: Client) -> None:
     """So many calls at a time, the next when one is answered."""
-    call = client._calls["Apply"]
     message = client.message(parse_request(Source("bench", "update FAR 5 [(action, u8, DROP)]")))
-    going = deque(call.future(message) for _ in range(CALLS))
+    begin = partial(client._channel.call, path("Apply"), None, message.SerializeToString())
+    going = deque(begin() for _ in range(CALLS))
     _say("at it")
     while True:
-        going.popleft().result()
-        going.append(call.future(message))
+        going.popleft().only()
+        going.append(begin())
 
 
 def _say(text: str) -> None:

@@ -12,7 +12,6 @@ places in the caller's own text. What is wrong by itself raises `Refused` and is
 
 from __future__ import annotations
 
-import queue
 import socket
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
 from ..compiler.manifest import Manifest, from_json
 from ..compiler.requests.rules import Reference
 from ..lang.diagnostics import Diagnostic, Refused
@@ -30,13 +27,19 @@ from ..lang.request import Request
 from ..lang.source import Source
 from .agent import faults
 from .agent.outcome import Outcome
+from .channel.calls import Failed, ended
+from .channel.channel import Channel
+from .channel.connect import Tls
 from .faults import refused
+from .http2 import nghttp2
+from .http2.codes import Code
+from .http2.sockets import failure
 from .looking.report import Entry, Shown
 from .places import SOCKET
 from .rpc import control_pb2 as pb
 from .rpc import replies
 from .rpc.failures import diagnostics_of, failure_of
-from .rpc.methods import SIZES, calls
+from .rpc.methods import LONGEST, path, reply_of
 
 if TYPE_CHECKING:
     from ..compiler.requests.columns import Columns
@@ -48,21 +51,13 @@ if TYPE_CHECKING:
 LOCAL = f"unix:{SOCKET}"
 TIMEOUT = 30.0
 _PART = 1 << 20
-_OPTIONS = (
-    *SIZES,
-    # An agent that ended is soon back: each connection tries by itself, and often.
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 10_000),  # how long one attempt may take
-    ("grpc.max_reconnect_backoff_ms", 2000),
-)
 
 
 class Rejected(Refused):
     """The agent said no. `status` is gRPC's; `revision` the pipeline's where that matters."""
 
     def __init__(
-        self, diagnostics: Sequence[Diagnostic], status: grpc.StatusCode, revision: int = 0
+        self, diagnostics: Sequence[Diagnostic], status: Code, revision: int = 0
     ) -> None:
         super().__init__(diagnostics)
         self.status, self.revision = status, revision
@@ -105,19 +100,8 @@ class Client:
         then has to show one.
         `timeout`: seconds that a call may take. Raises `Refused`."""
         self.address, self.pipeline, self.timeout = address, pipeline, timeout
-        if identity is None:
-            self._channel = grpc.insecure_channel(address, _OPTIONS)
-        else:
-            from .certs import read_identity  # no identity by a Unix socket
-
-            found = read_identity(Path(identity))
-            credentials = grpc.ssl_channel_credentials(
-                authority or found.authority, found.key, found.certificate
-            )
-            named = [("grpc.ssl_target_name_override", server_name)] if server_name else []
-            self._channel = grpc.secure_channel(address, credentials, [*_OPTIONS, *named])
-        self._secure = identity is not None
-        self._calls = calls(self._channel)
+        self._tls = _tls(identity, server_name, authority)
+        self._channel = _channel(address, self._tls)
         self._schema: Schema | None = None
 
     def close(self) -> None:
@@ -162,14 +146,11 @@ class Client:
         octets = columns if isinstance(columns, bytes) else _packed(columns)
         warnings = () if isinstance(columns, bytes) else columns.warnings
         begin = pb.BulkBegin(pipeline=self.pipeline, if_revision=if_revision, idempotency_key=key)
-
-        def parts() -> Iterator[pb.BulkPart]:
-            for at in range(0, max(len(octets), 1), _PART):
-                piece = octets[at : at + _PART]
-                yield pb.BulkPart(columns=piece) if at else pb.BulkPart(begin=begin, columns=piece)
-
+        pieces = (octets[at : at + _PART] for at in range(0, max(len(octets), 1), _PART))
+        parts = (pb.BulkPart(columns=piece, begin=None if number else begin)
+                 for number, piece in enumerate(pieces))  # fmt: skip
         try:
-            done = replies.outcome(self._call("BulkApply", parts()))
+            done = replies.outcome(self._sent("BulkApply", parts, self.timeout))
         except Refused as error:
             if not isinstance(columns, bytes):
                 error.diagnostics = [columns.placed(found) for found in error.diagnostics]
@@ -348,10 +329,7 @@ class Client:
         """Have the agent take over a backup."""
         sent = (pb.RestorePart(replace=replace_all and not number, content=part)
                 for number, part in enumerate(parts))  # fmt: skip
-        try:
-            reply: pb.RestoreReply = self._calls["Restore"](sent)  # it takes as long as it takes
-        except grpc.RpcError as error:
-            raise self._rejected(error) from None
+        reply: pb.RestoreReply = self._sent("Restore", sent, None)  # it takes as long as it takes
         self._schema = None
         return reply
 
@@ -373,30 +351,69 @@ class Client:
     # ---- calls ------------------------------------------------------------------------------
 
     def _call(self, name: str, message: Any, request: Request | None = None) -> Any:
+        asked = message.SerializeToString()
         try:
-            return self._calls[name](message, timeout=self.timeout)
-        except grpc.RpcError as error:
+            answer = self._channel.ask(path(name), self.timeout, asked)
+        except Failed as error:
             raise self._rejected(error, request) from None
+        return reply_of(name, answer)
+
+    def _sent(self, name: str, messages: Iterable[Any], timeout: float | None) -> Any:
+        """A call with many messages and an answer."""
+        try:
+            with ended(self._channel.call(path(name), timeout)) as call:
+                for message in messages:
+                    call.send(message.SerializeToString(), wait=True)
+                call.end()
+                return reply_of(name, call.only())
+        except Failed as error:
+            raise self._rejected(error) from None
 
     def _parts(self, name: str, message: Any, timeout: float | None = None) -> Iterator[Any]:
-        call = self._calls[name](message, timeout=timeout)
+        """A call with a message and many answers."""
+        asked = message.SerializeToString()
         try:
-            yield from call
-        except grpc.RpcError as error:
+            with ended(self._channel.call(path(name), timeout, asked)) as call:
+                while (answer := call.receive()) is not None:
+                    yield reply_of(name, answer)
+        except Failed as error:
             raise self._rejected(error) from None
-        finally:
-            call.cancel()
 
-    def _rejected(self, error: grpc.RpcError, request: Request | None = None) -> Refused:
-        failed = failure_of(error)
-        code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
+    def _rejected(self, error: Failed, request: Request | None = None) -> Refused:
+        failed = failure_of(error.details)
         if failed is not None and failed.findings:
-            return Rejected(diagnostics_of(failed, request), code, failed.revision)
-        said = (error.details() if isinstance(error, grpc.Call) else "") or code.name.lower()
-        if code is grpc.StatusCode.UNAVAILABLE:
+            return Rejected(diagnostics_of(failed, request), error.code, failed.revision)
+        said = error.says or error.code.name.lower()
+        if error.code == Code.UNAVAILABLE:
             closed = _closed(self.address)
-            return Rejected([faults.unreachable(self.address, said, self._secure, closed)], code)
-        return Rejected([faults.call_failed(self.address, said)], code)
+            found = faults.unreachable(self.address, said, self._tls is not None, closed)
+        else:
+            found = faults.call_failed(self.address, said)
+        return Rejected([found], error.code)
+
+
+def _tls(identity: Path | str | None, server_name: str, authority: bytes) -> Tls | None:
+    """Raises `Refused`."""
+    if identity is None:
+        return None
+    from .certs import read_identity  # no identity by a Unix socket
+
+    found = read_identity(Path(identity))
+    return Tls(authority or found.authority, found.certificate, found.key, server_name)
+
+
+def _channel(address: str, tls: Tls | None) -> Channel:
+    """Raises `Refused`."""
+    try:
+        nghttp2.library()
+    except OSError:
+        raise refused(faults.no_library(nghttp2.NAME, nghttp2.PACKAGE)) from None
+    try:
+        return Channel(address, tls, LONGEST)
+    except ValueError:
+        raise refused(faults.bad_address(address)) from None
+    except OSError as error:
+        raise refused(faults.unreachable(address, failure(error), True, False)) from None
 
 
 def _closed(address: str) -> bool:
@@ -435,30 +452,37 @@ class Stream:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._asked: queue.SimpleQueue[pb.ApplyRequest | None] = queue.SimpleQueue()
-        self._call = client._calls["Stream"](iter(self._asked.get, None))
+        try:
+            self._call = client._channel.call(path("Stream"), None)
+        except Failed as error:
+            raise client._rejected(error) from None
 
     def send(
         self, request: str | Request | bytes, *, if_revision: int | None = None, key: str = ""
     ) -> None:
-        self._asked.put(self._client.message(request, if_revision=if_revision, key=key))
+        """Does not wait: what the agent does not take yet is kept, and is sent while somebody sends
+        or receives."""
+        message = self._client.message(request, if_revision=if_revision, key=key)
+        try:
+            self._call.send(message.SerializeToString())
+        except Failed as error:
+            raise self._client._rejected(error) from None
 
     def receive(self) -> Outcome:
         """The next answer. Raises `Rejected` for a refused request: the stream goes on."""
         try:
-            reply = next(self._call)
-        except grpc.RpcError as error:
+            answer = self._call.receive()
+        except Failed as error:
             raise self._client._rejected(error) from None
-        except StopIteration:
-            raise refused(faults.call_failed(self._client.address, "it ended")) from None
+        if answer is None:
+            raise refused(faults.call_failed(self._client.address, "it ended"))
+        reply = reply_of("Stream", answer)
         if reply.HasField("failed"):
             failed = reply.failed
-            status = next(c for c in grpc.StatusCode if c.value[0] == failed.status)
-            raise Rejected(diagnostics_of(failed), status, failed.revision)
+            raise Rejected(diagnostics_of(failed), Code(failed.status), failed.revision)
         return replies.outcome(reply.done)
 
     def close(self) -> None:
-        self._asked.put(None)
         self._call.cancel()
 
     def __enter__(self) -> Stream:
@@ -473,17 +497,19 @@ class Watch:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._call = client._calls["Watch"](pb.WatchRequest(pipeline=client.pipeline))
+        asked = pb.WatchRequest(pipeline=client.pipeline).SerializeToString()
         try:
-            self._call.initial_metadata()  # the agent sends it when it has begun to watch
-        except grpc.RpcError as error:
+            self._call = client._channel.call(path("Watch"), None, asked)
+            self._call.answered(client.timeout)  # the agent says that it has begun to watch
+        except Failed as error:
             raise client._rejected(error) from None
 
     def __iter__(self) -> Iterator[pb.Event]:
         try:
-            yield from self._call
-        except grpc.RpcError as error:
-            if error.code() is not grpc.StatusCode.CANCELLED:
+            while (answer := self._call.receive()) is not None:
+                yield reply_of("Watch", answer)
+        except Failed as error:
+            if error.code != Code.CANCELLED:
                 raise self._client._rejected(error) from None
 
     def close(self) -> None:

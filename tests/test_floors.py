@@ -48,9 +48,9 @@ LIBRARIES = {
     "jinja2": ("compiler/emit.py",),
     "ctypes": (
         *[f"runtime/kernel/{name}.py" for name in ("libbpf", "structures", "system")],
-        "runtime/front/nghttp2.py",
+        "runtime/http2/nghttp2.py",
     ),
-    "grpc": WIRE,
+    "grpc": (),
     "grpc_health": WIRE,
     "grpc_reflection": WIRE,
     "google": WIRE,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
-import grpc
 import pytest
 from agent_world import EDGE, World, relay, world
 from helioc.runtime.certs import ROLES, issue, make_authority
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab
 
@@ -59,7 +59,7 @@ def within(here: World, certs: Path, name: str, work: Callable[[Client], object]
         return work(client)
 
 
-def code_of(work: Callable[[], object]) -> grpc.StatusCode | None:
+def code_of(work: Callable[[], object]) -> Code | None:
     try:
         work()
     except Rejected as rejected:

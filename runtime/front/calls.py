@@ -8,22 +8,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from . import grpc_wire as wire
+from ..http2 import grpc_wire as wire
+from ..http2.codes import Code
+from ..http2.grpc_wire import Compressed, Messages, TooLong
+from ..http2.session import Fields
 from .connection import Connection
-from .grpc_wire import Compressed, Messages, TooLong
-from .http2 import Fields
 from .timers import Timer, Timers
-
-CANCELLED, DEADLINE_EXCEEDED, NOT_FOUND, RESOURCE_EXHAUSTED, UNIMPLEMENTED, INTERNAL = (
-    1, 4, 5, 8, 12, 13,
-)  # fmt: skip
 
 
 class Failed(Exception):
     """The call ends by this status; the client is told after `wait` seconds."""
 
     def __init__(
-        self, code: int, says: str, trailer: Iterable[tuple[str, bytes]] = (), wait: float = 0.0
+        self, code: Code, says: str, trailer: Iterable[tuple[str, bytes]] = (), wait: float = 0.0
     ) -> None:
         super().__init__(says)
         self.code, self.says, self.trailer, self.wait = code, says, tuple(trailer), wait
@@ -119,7 +116,7 @@ class Call:
             yield request
 
     def cancel(self) -> None:
-        self.fail(Failed(CANCELLED, "it took too long"))
+        self.fail(Failed(Code.CANCELLED, "it took too long"))
 
     # ---- answered ---------------------------------------------------------------------------
 
@@ -175,9 +172,9 @@ class Call:
         try:
             self._queue += self._messages.feed(data)
         except TooLong as error:
-            raise Failed(RESOURCE_EXHAUSTED, str(error)) from None
+            raise Failed(Code.RESOURCE_EXHAUSTED, str(error)) from None
         except Compressed:
-            raise Failed(UNIMPLEMENTED, "messages must not be compressed") from None
+            raise Failed(Code.UNIMPLEMENTED, "messages must not be compressed") from None
         self._untaken += len(data)
         if not self._queue:  # a part of one: the rest has to come
             self._took()
@@ -225,7 +222,7 @@ class Call:
 
     def _give_up(self) -> None:
         if self.until is not None and time.monotonic() >= self.until:
-            self.fail(Failed(DEADLINE_EXCEEDED, "its time is over"))
+            self.fail(Failed(Code.DEADLINE_EXCEEDED, "its time is over"))
         elif not self.begun:
             self.cancel()
 

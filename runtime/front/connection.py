@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Condition
 from typing import Protocol
 
+from ..http2.session import Broken, Event, ServerSession
+from ..http2.sockets import AGAIN, receive
 from .frames import Gate, TooLarge
-from .http2 import Broken, Event, Session
 from .loop import READ, WRITE, Loop
 from .timers import Timers
 
@@ -21,8 +21,6 @@ _AT_ONCE, _MOST, _AHEAD = 64 << 10, 256 << 10, 64 << 10
 #: Seconds that a client has to read what was sent when we have ended the connection; without a byte
 #: of it, after which it is asked; and to answer that.
 _LINGER, QUIET, ANSWER = 5.0, 30.0, 10.0
-#: The socket can do no more for now.
-_AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Streams(Protocol):
@@ -51,7 +49,7 @@ class Connection:
         to have it ended."""
         self._socket, self._descriptor, self._loop, self._timers = made, made.fileno(), loop, timers
         self._gate, self._on_end = gate, on_end
-        self.lock, self.session = Condition(), Session()
+        self.lock, self.session = Condition(), ServerSession()
         self.streams: Streams
         self.alive, self._why = True, ""
         self._unsent = memoryview(b"")
@@ -87,34 +85,18 @@ class Connection:
         return (READ if reading else 0) | (WRITE if self._unsent else 0)
 
     def _read(self) -> None:
-        paused, received, ended = self._paused_until, b"", False
+        paused, received, ended = self._paused_until, b"", ""
         if paused > time.monotonic():
             return
         self._paused_until = 0.0
         if not paused and len(self._unsent) < _MOST:
-            received, ended = self._receive()
+            received, ended = receive(self._socket, _AT_ONCE)
+            if received:
+                self.heard, self._asked = time.monotonic(), False
         if ended and not received:
             self._close()
         elif not self._ending and (paused or received):
             self._admit(self._held + received)
-
-    def _receive(self) -> tuple[bytes, bool]:
-        """What there is, and whether nothing will come any more. TLS gives a record at a time."""
-        parts, size = list[bytes](), 0
-        try:
-            while size < _AT_ONCE:
-                part = self._socket.recv(_AT_ONCE)
-                if not part:
-                    return b"".join(parts), True
-                parts.append(part)
-                size += len(part)
-        except _AGAIN:
-            pass
-        except OSError:
-            return b"".join(parts), True
-        if parts:
-            self.heard, self._asked = time.monotonic(), False
-        return b"".join(parts), False
 
     def _admit(self, data: bytes) -> None:
         """As much of it as the gate lets through."""
@@ -157,7 +139,7 @@ class Connection:
                 break
             try:
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]
-            except _AGAIN:
+            except AGAIN:
                 if not self._serving:
                     self._wake()
                 return

@@ -12,11 +12,12 @@ from struct import pack
 from threading import Lock
 from typing import NamedTuple
 
+from ..http2.sockets import failure
 from .frames import Gate
 from .loop import READ, WRITE, Loop
 from .sources import Sources
 from .timers import Timer, Timers
-from .tls import Contexts, failure, names
+from .tls import Contexts, names
 
 #: Connections that are accepted before anything else is looked at.
 _AT_ONCE = 16

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from . import grpc_wire as wire
-from .calls import INTERNAL, UNIMPLEMENTED, Call, Failed, Gone, Method
+from ..http2 import grpc_wire as wire
+from ..http2.codes import Code
+from ..http2.session import Closed, Ended, Event, Headers, Received
+from .calls import Call, Failed, Gone, Method
 from .connection import Connection
-from .http2 import Closed, Ended, Event, Opened, Received
 from .lanes import Lane, serve
 from .timers import Timers
 
@@ -49,7 +50,7 @@ class Calls:
     # ---- with the connection's lock ---------------------------------------------------------
 
     def on(self, event: Event) -> None:
-        if type(event) is Opened:
+        if type(event) is Headers:
             self._open(event)
             return
         call = self._calls.get(event.stream)
@@ -81,7 +82,7 @@ class Calls:
             due, self._due = self._due, []
             self._submit(partial(serve, due))
 
-    def _open(self, opened: Opened) -> None:
+    def _open(self, opened: Headers) -> None:
         stream, fields = opened
         if stream in self._calls:  # fields behind its requests
             return
@@ -110,14 +111,14 @@ class Calls:
             raise ValueError
         method = self._served.methods.get(fields.get(b":path", b""))
         if method is None or fields.get(b":method") != b"POST":
-            raise Failed(UNIMPLEMENTED, "there is no such method")
+            raise Failed(Code.UNIMPLEMENTED, "there is no such method")
         if fields.get(b"grpc-encoding", b"identity") != b"identity":
-            raise Failed(UNIMPLEMENTED, "messages must not be compressed")
+            raise Failed(Code.UNIMPLEMENTED, "messages must not be compressed")
         timeout = fields.get(b"grpc-timeout")
         if timeout is None:
             return method, None
         if (seconds := wire.seconds_of(timeout)) is None:
-            raise Failed(INTERNAL, "grpc-timeout says no time")
+            raise Failed(Code.INTERNAL, "grpc-timeout says no time")
         return method, time.monotonic() + seconds
 
     def _stir(self, stream: int, call: Call) -> None:

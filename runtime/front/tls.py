@@ -57,14 +57,3 @@ def names(client: socket.socket) -> tuple[str, tuple[str, ...], str]:
     uris = tuple(value for kind, value in said.get("subjectAltName", ()) if kind == "URI")
     octets = client.getpeercert(binary_form=True) or b""
     return common, uris, hashlib.sha256(octets).hexdigest()
-
-
-def failure(error: BaseException) -> str:
-    """Why a handshake failed, in a line of ours: nothing that a client wrote is in it."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {error.verify_message}"
-    if isinstance(error, ssl.SSLError):
-        return f"TLS: {(error.reason or 'ended early').lower().replace('_', ' ')}"
-    if isinstance(error, TimeoutError):
-        return "no handshake in time"
-    return "it was closed during the handshake"

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message import DecodeError
 
 from ...lang.diagnostics import Diagnostic, Label, Refused, Severity
 from ...lang.request import IE, Request, RuleItem
 from ...lang.source import Source, Span
+from ..http2.codes import Code
 from . import control_pb2 as pb
-from .codes import Code
-
-if TYPE_CHECKING:
-    import grpc
 
 #: By the diagnostic's code, or what it begins with; the longest fits.
 _CODES = {
@@ -196,17 +194,16 @@ def _within(items: Iterable[Item], offset: int) -> list[tuple[int, Item | None]]
 # ---- from the wire --------------------------------------------------------------------------
 
 
-def failure_of(error: grpc.RpcError) -> pb.Failure | None:
-    """What the agent said of a call that failed; None where it was not the agent that spoke."""
-    import grpc  # who has such an error has it; a reader of the agent's never
-
-    metadata: Any = error.trailing_metadata() if isinstance(error, grpc.Call) else None
-    for key, value in metadata or ():
-        if key == _TRAILER and isinstance(value, bytes):
-            status, failed = pb.Status.FromString(value), pb.Failure()
-            if status.details and status.details[0].Unpack(failed):
-                return failed
-    return None
+def failure_of(details: bytes) -> pb.Failure | None:
+    """What the agent said of a call that failed, in the trailer; None where it was not the agent
+    that spoke."""
+    status, failed = pb.Status(), pb.Failure()
+    try:
+        status.ParseFromString(details)
+        told = bool(status.details) and status.details[0].Unpack(failed)
+    except DecodeError:
+        return None
+    return failed if told else None
 
 
 def diagnostics_of(failed: pb.Failure, request: Request | None = None) -> list[Diagnostic]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from grpc_health.v1 import health_pb2
 
-from ..front.calls import NOT_FOUND, Call, Failed
+from ..front.calls import Call, Failed
+from ..http2.codes import Code
 
 _pb: Any = health_pb2
 SERVING, NOT_SERVING, UNKNOWN = (
@@ -42,7 +43,7 @@ class Health:
     def Check(self, request: Any, context: Call) -> Any:
         status = self._statuses.get(request.service)
         if status is None:
-            raise Failed(NOT_FOUND, "there is no such service")
+            raise Failed(Code.NOT_FOUND, "there is no such service")
         return _pb.HealthCheckResponse(status=status)
 
     def List(self, request: Any, context: Call) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 
 from ..agent import faults
 from ..faults import refused
-from ..front import calls, nghttp2
+from ..front import calls
 from ..front.calls import Call
 from ..front.server import Server as Front
+from ..http2 import nghttp2
 from ..identity_check import Endings, check_identity
 from ..listening import listen, listen_unix
 from .audit import Audit

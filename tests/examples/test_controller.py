@@ -17,7 +17,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import grpc
 import pytest
 from controller import board, etcd_pb2
 from controller.fleet import File
@@ -25,7 +24,9 @@ from controller.wanted import Edge, Piece, Rules
 from fleet_world import DROP, PASS, PDR, QUICK, Controller, Edges, controller, edges
 from helioc.lang.request import request_text
 from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.channel.calls import Failed
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.wanted import Difference
 from lab import until
@@ -164,7 +165,7 @@ def test_an_answer_that_is_lost_costs_nothing(two: Edges, tmp_path: Path) -> Non
                 lost.append(done.revision)
                 again = super().apply(request, **more)  # by its key
                 assert again.repeated and again.revision == done.revision
-                raise self._rejected(_Broken())
+                raise self._rejected(Failed(Code.UNAVAILABLE, "it broke"))
             return done
 
     def connect(edge: str, address: str, pipeline: str) -> Client:
@@ -175,10 +176,6 @@ def test_an_answer_that_is_lost_costs_nothing(two: Edges, tmp_path: Path) -> Non
         state = made.until("one", "in step")
         assert lost and state.mended == 0 and two.rules("one") == [DROP]
     assert len(done) == 1
-
-
-class _Broken(grpc.RpcError):
-    """A connection's end, as gRPC tells it: without a status."""
 
 
 def test_who_fights_is_not_fought_without_end(two: Edges, tmp_path: Path) -> None:

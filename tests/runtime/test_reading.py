@@ -20,6 +20,7 @@ from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.looking.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
+from helioc.runtime.rpc.methods import path
 from helioc.runtime.rpc.reading import DIGEST, FAILED, METHODS, PART, receive, send
 from helioc.runtime.rules.moment import Moment, spoken_of
 from helioc.runtime.rules.tables import NoRoom, Pool
@@ -223,8 +224,9 @@ def test_who_reads_slowly_holds_nothing(here: World, agent: Client) -> None:
     rules = [f"FAR {i} [(action, u8, DROP)]" for i in range(1, 4001)]
     for first in range(0, 4000, 500):
         agent.apply(f"create {', '.join(rules[first : first + 500])}")
-    unread = agent._calls["List"](pb.ListRequest(pipeline=here.name))
-    next(iter(unread))
+    asked = pb.ListRequest(pipeline=here.name).SerializeToString()
+    unread = agent._channel.call(path("List"), None, asked)
+    assert unread.receive()
     with here.client() as other:
         for action in ("PASS", "DROP", "PASS"):
             for first in range(0, 4000, 500):

@@ -16,6 +16,7 @@ from typing import Any
 import grpc
 import pytest
 from agent_world import EDGE, World, world
+from grpc_calls import calls_beside
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
@@ -25,12 +26,12 @@ from helioc.compiler.requests.rules import Reference
 from helioc.lang.diagnostics import Refused
 from helioc.lang.source import Source
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.looking.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.failures import failure_of
-from helioc.runtime.rpc.methods import calls
 from lab import Lab, until
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -106,36 +107,35 @@ def test_if_revision_guards_a_decision(agent: Client) -> None:
     now = agent.apply("create FAR 1 [(action, u8, DROP)]").revision
     assert agent.apply("update FAR 1 [(action, u8, PASS)]", if_revision=now).revision == now + 1
     late = refused(agent, "update FAR 1 [(action, u8, DROP)]", if_revision=now)
-    assert (late.status, late.revision) == (grpc.StatusCode.ABORTED, now + 1)
+    assert (late.status, late.revision) == (Code.ABORTED, now + 1)
     assert late.diagnostics[0].code == "H0760"
 
 
 def test_an_error_names_rule_element_and_place(agent: Client) -> None:
     with pytest.raises(Refused, match="H0420"):  # what is wrong by itself is not even sent
         agent.apply("create PDR 7 [(dst_ip, u32, 10.0.0.0/33)]")
-    assert refused(agent, "create FAR 1 []").status is grpc.StatusCode.INVALID_ARGUMENT
+    assert refused(agent, "create FAR 1 []").status is Code.INVALID_ARGUMENT
     text = "create FAR 1 [(action, u8, DROP)],\n  PDR 7 [(dst_ip, u32, 10.0.0.0/16), FAR 9]"
     wrong = refused(agent, text)
     (found,) = wrong.diagnostics
     assert found.code == "H0441" and found.span is not None
     assert (found.span.line, found.span.text) == (2, "FAR 9")
-    assert wrong.status is grpc.StatusCode.FAILED_PRECONDITION
+    assert wrong.status is Code.FAILED_PRECONDITION
     assert not list(agent.rules(kinds=["FAR"])), "all or nothing"
 
 
 def test_a_failure_on_the_wire_is_structured(here: World, agent: Client) -> None:
     agent.apply("create FAR 1 [(action, u8, DROP)]")
     octets = agent.message("create FAR 2 [(action, u8, DROP)], FAR 1 []").request
-    call = agent._calls["Apply"]
-    with pytest.raises(grpc.RpcError) as error:
-        call(pb.ApplyRequest(pipeline=here.name, request=octets))
+    with calls_beside(agent) as calls, pytest.raises(grpc.RpcError) as error:
+        calls["Apply"](pb.ApplyRequest(pipeline=here.name, request=octets))
     trailers: dict[str, bytes] = dict(error.value.trailing_metadata())  # type: ignore
     status, failed = pb.Status.FromString(trailers["grpc-status-details-bin"]), pb.Failure()
     assert status.details[0].Unpack(failed)
     (found,) = failed.findings
     assert (found.code, found.rule, list(found.path)) == ("H0451", "FAR 1", [0, 1])
-    with pytest.raises(grpc.RpcError) as error:
-        call(pb.ApplyRequest(pipeline=here.name, request=octets[:-3]))
+    with calls_beside(agent) as calls, pytest.raises(grpc.RpcError) as error:
+        calls["Apply"](pb.ApplyRequest(pipeline=here.name, request=octets[:-3]))
     assert "H0480" in str(error.value.details())
 
 
@@ -150,10 +150,10 @@ def test_many_findings_fit_what_carries_them(here: World, agent: Client) -> None
     spans = [d.span for d in all_ if d.span is not None]
     assert [(s.line, s.text) for s in spans] == [(i + 2, f"FAR {i + 1}") for i in range(len(all_))]
     assert len(all_) > 5
-    plain = grpc.insecure_channel(here.address)  # a client with gRPC's own limits
-    with plain as channel, pytest.raises(grpc.RpcError) as error:
-        calls(channel)["Apply"](agent.message(text), timeout=10)
-    failed = failure_of(error.value)
+    with calls_beside(agent) as calls, pytest.raises(grpc.RpcError) as error:
+        calls["Apply"](agent.message(text), timeout=10)  # a client with gRPC's own limits
+    trailers: dict[str, bytes] = dict(error.value.trailing_metadata())  # type: ignore
+    failed = failure_of(trailers["grpc-status-details-bin"])
     assert failed is not None and len(failed.findings) == len(found)
 
 
@@ -166,9 +166,10 @@ def test_of_a_long_line_the_part_that_is_meant_is_told(agent: Client) -> None:
 
 def test_a_request_for_another_build_is_refused(here: World, agent: Client) -> None:
     octets = agent.message("create FAR 2 [(action, u8, DROP)]").request
-    with pytest.raises(grpc.RpcError) as error:
-        agent._calls["Apply"](pb.ApplyRequest(pipeline=here.name, request=octets, digest="0" * 64))
-    assert error.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    asked = pb.ApplyRequest(pipeline=here.name, request=octets, digest="0" * 64)
+    with pytest.raises(Rejected) as error:
+        agent._call("Apply", asked)
+    assert error.value.status is Code.FAILED_PRECONDITION
 
 
 def test_a_stream_goes_on_after_a_refusal(agent: Client) -> None:
@@ -235,13 +236,13 @@ def test_list_filters(agent: Client) -> None:
     assert shown.text.startswith("OVERLAY 1 GRE-WAN1 [") and shown.packets == 0
     with pytest.raises(Rejected) as error:
         agent.rule("PDR", 3)
-    assert error.value.status is grpc.StatusCode.NOT_FOUND
+    assert error.value.status is Code.NOT_FOUND
     with pytest.raises(Rejected, match="H0743.*`FAR 0`"):
         agent.rule("FAR", 0)
     for ask in (lambda: ids(says={"nope": "7"}), lambda: agent.rule("FAR", "")):
         with pytest.raises(Rejected, match="H0762") as error:
             ask()
-        assert error.value.status is grpc.StatusCode.INVALID_ARGUMENT
+        assert error.value.status is Code.INVALID_ARGUMENT
 
 
 def test_what_is_listed_can_be_created_again(here: World, agent: Client) -> None:
@@ -293,7 +294,7 @@ def test_load_refuses_what_is_wrong(here: World, agent: Client) -> None:
     bundle = read_bundle(here.directory / "bundle")
     with pytest.raises(Rejected) as error:
         agent.load(bundle, EDGE)
-    assert error.value.status is grpc.StatusCode.ALREADY_EXISTS
+    assert error.value.status is Code.ALREADY_EXISTS
     with here.client() as client:
         client.pipeline = f"{here.name}x"
         with pytest.raises(Rejected) as error:
@@ -302,7 +303,7 @@ def test_load_refuses_what_is_wrong(here: World, agent: Client) -> None:
         assert found.span is not None and str(found.span) == "edge.yaml:2:32"
         with pytest.raises(Rejected) as error:
             client.apply("create FAR 1")
-        assert error.value.status is grpc.StatusCode.NOT_FOUND
+        assert error.value.status is Code.NOT_FOUND
 
 
 def test_a_second_agent_is_refused(here: World, agent: Client) -> None:

@@ -6,6 +6,7 @@ import queue
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from typing import Any
 import grpc
 import pytest
 from agent_world import World, relay
+from grpc_calls import channel_beside
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from helioc.runtime.certs import make_authority
 from helioc.runtime.client import Client
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc.guard import NEEDED, Limits
 from helioc.runtime.rpc.methods import METHODS
 from tls_world import PORT, code_of, within
@@ -25,12 +28,12 @@ FAR = "create FAR [(action, u8, DROP)]"
 
 @pytest.mark.usefixtures("kernel")
 def test_each_role_may_do_its_part(secure: World, certs: Path) -> None:
-    denied = grpc.StatusCode.PERMISSION_DENIED
+    denied = Code.PERMISSION_DENIED
     wanted = {"a-read": (None, denied, denied), "a-rules": (None, None, denied),
               "a-admin": (None, None, None), "nobody": (denied, denied, denied)}  # fmt: skip
     works: tuple[Callable[[Client], object], ...] = (
         lambda c: list(c.rules()),
-        lambda c: c._calls["Apply"](c.message(FAR)) and None,
+        lambda c: c._call("Apply", c.message(FAR)) and None,
         lambda c: c.unload(),
     )
     with secure.client() as client:
@@ -40,10 +43,7 @@ def test_each_role_may_do_its_part(secure: World, certs: Path) -> None:
 
             def as_known(c: Client, work: Callable[[Client], object] = work) -> object:
                 c._schema = schema
-                try:
-                    return work(c)
-                except grpc.RpcError as error:
-                    raise c._rejected(error) from None
+                return work(c)
 
             assert code_of(partial(within, secure, certs, name, as_known)) is code, name
 
@@ -61,7 +61,7 @@ def test_only_what_changes_needs_more_than_looking() -> None:
 @pytest.mark.usefixtures("kernel")
 def test_strangers_do_not_get_in(secure: World, certs: Path) -> None:
     assert code_of(lambda: within(secure, certs, "other/admin", lambda c: c.status())) is (
-        grpc.StatusCode.UNAVAILABLE
+        Code.UNAVAILABLE
     )
 
     without = [sys.executable, "-m", "helioc.runtime.cli", "--agent", f"127.0.0.1:{PORT}", "list"]
@@ -106,9 +106,10 @@ def test_new_certificates_are_taken_without_a_restart(
 @pytest.mark.usefixtures("kernel")
 def test_reflection_is_behind_the_same_door(secure: World, certs: Path) -> None:
     def ask(client: Client) -> grpc.StatusCode | None:
+        channel = owned.enter_context(channel_beside(client))
         asked: queue.Queue[reflection_pb2.ServerReflectionRequest | None] = queue.Queue()
         asked.put(reflection_pb2.ServerReflectionRequest(list_services=""))
-        stub: Any = reflection_pb2_grpc.ServerReflectionStub(client._channel)
+        stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
         call = stub.ServerReflectionInfo(iter(asked.get, None))
         calls.append((asked, call))
         try:
@@ -125,6 +126,7 @@ def test_reflection_is_behind_the_same_door(secure: World, certs: Path) -> None:
         return found
 
     calls = list[Any]()
-    assert within(secure, certs, "nobody", ask) is grpc.StatusCode.PERMISSION_DENIED
-    found = within(secure, certs, "a-read", ask_often)
+    with ExitStack() as owned:
+        assert within(secure, certs, "nobody", ask) is grpc.StatusCode.PERMISSION_DENIED
+        found = within(secure, certs, "a-read", ask_often)
     assert found == [*[None] * Limits().lasting, grpc.StatusCode.RESOURCE_EXHAUSTED]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-import grpc
 import pytest
 from agent_world import EDGE, World
 from click.testing import CliRunner
@@ -15,6 +14,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.runtime.certs import issue, make_authority, revoke
 from helioc.runtime.cli import cli
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc.revoked import Revoked
 from lab import LabError, until
@@ -35,7 +35,7 @@ def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None
             assert made.exit_code == 0 and made.output.endswith(" thief.pem\n")
             with pytest.raises(Rejected, match="H0763"):  # the connection is closed
                 list(watch)
-        denied = grpc.StatusCode.PERMISSION_DENIED
+        denied = Code.PERMISSION_DENIED
         until(lambda: code_of(client.status) is denied, "gRPC knows that it was closed")
         with pytest.raises(Rejected, match="H0776"):
             client.status()
@@ -52,7 +52,7 @@ def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None
         (at / "revoked").write_text("nonsense\n")
         process.expect("H0777")
         codes = [code_of(partial(within, here, at, name, status)) for name in ("thief", "admin")]
-        assert codes == [grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAVAILABLE]
+        assert codes == [Code.PERMISSION_DENIED, Code.UNAVAILABLE]
         (at / "revoked").unlink()
         process.expect("0 certificates are revoked")
         assert within(here, at, "thief", status)

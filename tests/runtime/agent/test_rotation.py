@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from functools import partial, partialmethod
 from pathlib import Path
 
-import grpc
 import pytest
 from agent_world import World
 from click.testing import CliRunner
@@ -19,6 +18,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.runtime.certs import endings, issue, make_authority, read_identity, revoke
 from helioc.runtime.cli import cli
 from helioc.runtime.client import Client
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.rotation import retire, rotate
 from tls_world import PORT, code_of, within
 
@@ -29,7 +29,7 @@ def status(client: Client) -> int:
 
 
 def refused(here: World, at: Path, name: str) -> bool:
-    return code_of(lambda: within(here, at, name, status)) is grpc.StatusCode.UNAVAILABLE
+    return code_of(lambda: within(here, at, name, status)) is Code.UNAVAILABLE
 
 
 @contextmanager

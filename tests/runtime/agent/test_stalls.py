@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import socket
 import time
 from contextlib import ExitStack
@@ -12,12 +11,15 @@ from typing import Any, cast
 import grpc
 import pytest
 from agent_world import World
+from grpc_calls import calls_beside
 from helioc.compiler.requests.csv_columns import read_csv
 from helioc.lang.source import Source
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.client import Client, Rejected, Stream
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.guard import Limits
+from helioc.runtime.rpc.methods import path
 from helioc.runtime.rpc.service import Service
 from lab import until
 from tls_world import PORT, within
@@ -36,7 +38,8 @@ def test_who_stalls_stands_in_nobodys_way(secure: World, certs: Path) -> None:
         assert client.status().pid  # who is connected stays so
         silent = secure.edge.inside_thread(connect)
         streams = [client.stream() for _ in range(Limits().lasting - 1)]
-        unread = client._calls["List"](pb.ListRequest(pipeline=secure.name))
+        asked = pb.ListRequest(pipeline=secure.name).SerializeToString()
+        unread = client._channel.call(path("List"), None, asked)
         until(lambda: refused_one_more(client, streams), "all streams are open")
         with secure.client() as other:
             begun = time.monotonic()
@@ -61,8 +64,7 @@ def test_calls_without_a_request_stand_in_nobodys_way(secure: World, certs: Path
     methods = ("/helio.control.v1.Control/Apply", "/grpc.health.v1.Health/Check")
 
     def go(client: Client) -> None:
-        never: list[Any] = [client._channel.stream_stream(method) for method in methods]
-        calls = [never[i % 2](iter(queue.SimpleQueue[bytes]().get, b"")) for i in range(60)]
+        calls = [client._channel.call(methods[i % 2], None) for i in range(60)]
         clients.append(calls)
         if len(clients) < 6:
             within(secure, certs, "nobody", go)
@@ -111,13 +113,14 @@ def test_who_reads_no_lists_stands_in_nobodys_way(secure: World, certs: Path) ->
 
         def full() -> bool:  # a list may end though nobody reads it: what is on its way is sent
             if sum(call.is_active() for call in unread) <= Limits().timed:
-                unread.append(client._calls["List"](wanted))
+                unread.append(calls["List"](wanted))
             return any(
                 call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
                 for call in unread
                 if not call.is_active()
             )
 
+        calls = owned.enter_context(calls_beside(client))
         until(full, "more lists are refused")
         with secure.client() as other:
             assert other.stats().revision
@@ -125,7 +128,8 @@ def test_who_reads_no_lists_stands_in_nobodys_way(secure: World, certs: Path) ->
         for call in unread:
             call.cancel()
 
-    within(secure, certs, "a-read", go)
+    with ExitStack() as owned:
+        within(secure, certs, "a-read", go)
 
 
 def refused_one_more(client: Client, streams: list[Stream]) -> bool:
@@ -136,17 +140,17 @@ def refused_one_more(client: Client, streams: list[Stream]) -> bool:
         try:
             stream.receive()
         except Rejected as rejected:
-            return rejected.status is grpc.StatusCode.RESOURCE_EXHAUSTED
+            return rejected.status is Code.RESOURCE_EXHAUSTED
     return False
 
 
 @pytest.mark.usefixtures("kernel")
 def test_sizes_are_bounded(secure: World) -> None:
     with secure.client() as client:
-        for octets, said in ((5 << 20, "H0770"), (17 << 20, "larger than max")):
+        for octets, said in ((5 << 20, "H0770"), (17 << 20, "16777216 are the most")):
             with pytest.raises(Rejected) as error:
                 client.apply(bytes(octets))
-            assert error.value.status is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert error.value.status is Code.RESOURCE_EXHAUSTED
             assert said in str(error.value)
         assert client.status().pid
 

@@ -9,11 +9,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import grpc
 import pytest
 from agent_world import EDGE, World, world
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.client import Client, Rejected, Stream
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from lab import Background, Lab, until
@@ -75,7 +75,7 @@ class Controller(threading.Thread):
             if error.diagnostics[0].code in GONE:
                 raise
             assert error.diagnostics[0].code == "H0760", error
-            assert error.status is grpc.StatusCode.ABORTED and error.revision > seen
+            assert error.status is Code.ABORTED and error.revision > seen
             self.late += 1
         else:
             assert done.revision == seen + 1 and done.revision not in self.made

@@ -6,7 +6,7 @@ from threading import Condition
 from typing import Any
 
 from helioc.runtime.front.calls import Call, Method
-from helioc.runtime.front.grpc_wire import framed
+from helioc.runtime.http2.grpc_wire import framed
 
 
 class Connection:

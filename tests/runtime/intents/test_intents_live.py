@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-import grpc
 import pytest
 from agent_world import World
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.congestion.queue_counts import QueueCounts
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.kernel.maps import Map
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import release_of
@@ -234,7 +234,7 @@ def test_roles(here: tuple[World, Wire, str]) -> None:
         load(world, client)
         with pytest.raises(Rejected) as error:
             next(client.reports(period=0.01))
-        assert error.value.status is grpc.StatusCode.INVALID_ARGUMENT
+        assert error.value.status is Code.INVALID_ARGUMENT
 
 
 def test_a_backup_has_them(here: tuple[World, Wire, str]) -> None:

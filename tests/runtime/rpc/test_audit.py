@@ -11,7 +11,6 @@ from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
-from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -332,12 +331,9 @@ def test_the_agent_records_what_is_done_to_it(here: World, certs: Path) -> None:
             client.apply("create FAR 1 [(action, u8, DROP)]")
         with pytest.raises(Rejected):
             client.unload()
-        requests = SimpleQueue[pb.ApplyRequest | None]()
-        requests.put(client.message("create FAR 2 [(action, u8, DROP)]"))
-        stream: Any = client._calls["Stream"](iter(requests.get, None))
-        assert next(stream).HasField("done")
-        stream.cancel()  # which is no refusal
-        requests.put(None)
+        with client.stream() as stream:  # which is cancelled, and that is no refusal
+            stream.send("create FAR 2 [(action, u8, DROP)]")
+            assert stream.receive()
         assert made.revision and client.refresh()
 
     with here.agent("--tcp", f"0.0.0.0:{PORT}", "--identity", str(certs / "agent")) as process:

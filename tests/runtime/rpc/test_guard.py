@@ -11,9 +11,9 @@ from helioc.lang.diagnostics import Refused
 from helioc.runtime.certs import Role
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.front.threads import Threads
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc.budget import Budget
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.codes import Code
 from helioc.runtime.rpc.guard import Guard, Limits
 from lab import until
 

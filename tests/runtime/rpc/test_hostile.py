@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
 
 import grpc
 import pytest
 from agent_world import World
+from grpc_calls import channel_beside
 from guarded import Context, asked
 from helioc.lang.diagnostics import Refused
 from helioc.lang.given_up import unless
@@ -18,11 +20,11 @@ from helioc.runtime.agent import faults
 from helioc.runtime.agent.turns import Slices, Turns
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.faults import refused
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.intents.document import read_document
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc import guard
 from helioc.runtime.rpc.callers import LOCAL
-from helioc.runtime.rpc.codes import Code
 from helioc.runtime.rpc.guard import Guard, Limits
 from helioc.runtime.rpc.methods import path
 from tls_world import within
@@ -35,8 +37,9 @@ def test_what_is_no_message_is_answered(secure: World, certs: Path) -> None:
     """More often than a connection has streams, as single requests and within streams."""
 
     def go(client: Client) -> None:
-        raw: Any = client._channel.unary_unary(path("Apply"))
-        streamed: Any = client._channel.stream_stream(path("Stream"))
+        channel = owned.enter_context(channel_beside(client))
+        raw: Any = channel.unary_unary(path("Apply"))
+        streamed: Any = channel.stream_stream(path("Stream"))
         for _ in range(80):
             for call in (lambda: raw(JUNK, timeout=10), lambda: list(streamed(iter([JUNK])))):
                 with pytest.raises(grpc.RpcError) as error:
@@ -45,7 +48,8 @@ def test_what_is_no_message_is_answered(secure: World, certs: Path) -> None:
                 assert "is no helio.control.v1.ApplyRequest" in str(error.value)
         assert client.apply("create FAR [(action, u8, DROP)]").revision
 
-    within(secure, certs, "a-rules", go)
+    with ExitStack() as owned:
+        within(secure, certs, "a-rules", go)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.front import nghttp2
+from helioc.runtime.http2 import nghttp2
 from helioc.runtime.rpc.server import Server
 
 

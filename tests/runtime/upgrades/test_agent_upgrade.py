@@ -10,7 +10,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 import relay
 from agent_world import World
@@ -21,6 +20,7 @@ from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.agent.owner import Wish
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.http2.codes import Code
 from helioc.runtime.journal import journal, store
 from helioc.runtime.journal.faults import cannot_write
 from helioc.runtime.journal.journal import Journal
@@ -82,7 +82,7 @@ def test_rules_keys_and_revisions_outlive_it(here: World, end: signal.Signals) -
         again = client.apply(ROUTE, key="one")
         assert again.repeated and again.revision == first.revision
         late = refused(lambda: client.upgrade(THREE, if_revision=first.revision))
-        assert late.status is grpc.StatusCode.ABORTED and late.revision == done.status.revision
+        assert late.status is Code.ABORTED and late.revision == done.status.revision
         assert client.upgrade(built(marked(4, LARGER))).rewritten == 0
         last = client.upgrade(TWO)
         client.apply("create ROUTE [(dst_ip, u32, 10.8.0.0/16), (way, u8, BACK)]", key="two")
@@ -107,10 +107,10 @@ def test_what_does_not_fit_is_told_and_changes_nothing(here: World) -> None:
         client.load(ONE, EDGE)
         before = client.status().pipelines
         error = refused(lambda: client.upgrade(NARROW))
-        assert error.status is grpc.StatusCode.FAILED_PRECONDITION
+        assert error.status is Code.FAILED_PRECONDITION
         assert error.diagnostics[0].code == "H0790" and "up to 1 " in error.diagnostics[0].help
         error = refused(lambda: client.upgrade(TWO, "kinds: {ROUT: WAY}"))
-        assert error.status is grpc.StatusCode.INVALID_ARGUMENT
+        assert error.status is Code.INVALID_ARGUMENT
         span = error.diagnostics[0].span
         assert span is not None and span.source.text[span.start : span.end] == "ROUT"
         dry = client.upgrade(TWO, dry_run=True)

@@ -6,11 +6,12 @@ Source: doc/PROTOCOL-HTTP2.md of gRPC.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
-from collections.abc import Iterable
-from urllib.parse import quote_from_bytes
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from .http2 import Fields
+from .codes import Code
+from .session import Fields
 
 #: In front of each message: whether it is compressed, and its length.
 PREFIX = 5
@@ -81,6 +82,33 @@ def status_fields(code: int, says: str, trailer: Iterable[tuple[str, bytes]] = (
         said = b64encode(value).rstrip(b"=") if name.endswith("-bin") else value
         made.append((name.encode(), said))
     return tuple(made)
+
+
+def status_of(fields: Mapping[bytes, bytes]) -> tuple[Code, str] | None:
+    """What a trailer says; None where it says nothing."""
+    number = fields.get(b"grpc-status")
+    if number is None:
+        return None
+    says = unquote_to_bytes(fields.get(b"grpc-message", b"")).decode(errors="replace")
+    try:
+        return Code(int(number)), says
+    except ValueError:
+        return Code.UNKNOWN, says
+
+
+def octets_of(fields: Mapping[bytes, bytes], name: bytes) -> bytes:
+    """Of metadata whose name ends in `-bin`; of none, and of what is none, no bytes."""
+    said = fields.get(name, b"").partition(b",")[0]
+    try:
+        return b64decode(said + b"=" * (-len(said) % 4), validate=True)
+    except ValueError:
+        return b""
+
+
+def timeout_of(seconds: float) -> bytes:
+    """A `grpc-timeout`."""
+    micro = max(0, int(seconds * 1e6))
+    return b"%du" % micro if micro < 10**8 else b"%dS" % min(micro // 10**6, 10**8 - 1)
 
 
 def seconds_of(timeout: bytes) -> float | None:

@@ -1,4 +1,4 @@
-"""The face of libnghttp2 1.52, as far as a server needs it (its header says what each does).
+"""The face of libnghttp2 1.52, as far as we need it (its header says what each does).
 
 No call gives up Python's lock: each is done in microseconds, and calls Python back.
 """
@@ -27,12 +27,12 @@ NAME, PACKAGE = "libnghttp2.so.14", "libnghttp2-14"
 
 _Call = Callable[..., int]
 
-HEADERS = 1  # a frame's type
+HEADERS, GOAWAY = 1, 7  # types of frames
 END_STREAM = 1  # a frame's flag
-NO_ERROR = 0
+NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
 ERR_DEFERRED, ERR_TEMPORAL_CALLBACK_FAILURE = -508, -521
 DATA_EOF, DATA_NO_END_STREAM = 1, 2
-MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE = 3, 4, 6
+ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_HEADER_LIST_SIZE = 2, 3, 4, 6
 
 
 class FrameHead(ctypes.Structure):
@@ -88,6 +88,7 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "session_callbacks_set_on_frame_recv_callback": (c_void_p, OnFrame),
     "session_callbacks_set_on_stream_close_callback": (c_void_p, OnClose),
     "session_server_new2": (POINTER(c_void_p), c_void_p, c_void_p, c_void_p),
+    "session_client_new2": (POINTER(c_void_p), c_void_p, c_void_p, c_void_p),
     "session_del": (c_void_p,),
     "session_mem_recv": (c_void_p, c_char_p, c_size_t),
     "session_mem_send": (c_void_p, POINTER(c_void_p)),
@@ -98,13 +99,16 @@ _CALLS: dict[str, tuple[Any, ...]] = {
     "session_set_local_window_size": (c_void_p, c_uint8, c_int32, c_int32),
     "session_resume_data": (c_void_p, c_int32),
     "submit_settings": (c_void_p, c_uint8, POINTER(Setting), c_size_t),
+    "submit_request": (
+        c_void_p, c_void_p, POINTER(Field), c_size_t, POINTER(Provider), c_void_p,
+    ),
     "submit_response": (c_void_p, c_int32, POINTER(Field), c_size_t, POINTER(Provider)),
     "submit_trailer": (c_void_p, c_int32, POINTER(Field), c_size_t),
     "submit_rst_stream": (c_void_p, c_uint8, c_int32, c_uint32),
     "submit_ping": (c_void_p, c_uint8, c_char_p),
     "submit_goaway": (c_void_p, c_uint8, c_int32, c_uint32, c_char_p, c_size_t),
     "session_get_last_proc_stream_id": (c_void_p,),
-}
+}  # fmt: skip
 _SIZES = ("session_mem_recv", "session_mem_send")
 _NOTHING = ("option_set_no_auto_window_update", "option_set_no_closed_streams", "session_del")
 
@@ -159,6 +163,13 @@ def server_session(callbacks: Callbacks, number: int) -> c_void_p:
     """To be freed by `session_del`."""
     made = c_void_p()
     _need(library().session_server_new2(byref(made), callbacks.made, number, callbacks.options))
+    return made
+
+
+def client_session(callbacks: Callbacks, number: int) -> c_void_p:
+    """To be freed by `session_del`."""
+    made = c_void_p()
+    _need(library().session_client_new2(byref(made), callbacks.made, number, callbacks.options))
     return made
 
 

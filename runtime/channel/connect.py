@@ -1,0 +1,107 @@
+"""Connections to servers: a Unix socket, or TCP with mutual TLS or without."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import ssl
+
+_UNIX = "unix:"
+_TCP = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:\s/\[\]]+)):(\d{1,5})")
+#: Connects within so many seconds. Raises OSError.
+Connect = Callable[[float], socket.socket]
+
+
+class Tls(NamedTuple):
+    """What the client shows, and whom it trusts: certificates and a key in PEM. `server_name`: what
+    the server's certificate must say; if empty, what the address does."""
+
+    authority: bytes
+    certificate: bytes
+    key: bytes
+    server_name: str
+
+
+def connector(address: str, tls: Tls | None) -> tuple[Connect, str]:
+    """To `unix:PATH`, `HOST:PORT` or `[IPV6]:PORT`; and what HTTP calls its authority. Raises
+    ValueError where it is no such address, OSError (ssl.SSLError is one) where TLS cannot be."""
+    if address.startswith(_UNIX):
+        name = "localhost"
+        plain = partial(_unix, address.removeprefix(_UNIX))
+        authority = name
+    else:
+        found = _TCP.fullmatch(address)
+        if found is None or not 0 < int(found[3]) < 1 << 16:
+            raise ValueError(address)
+        name, authority = found[1] or found[2], address
+        plain = partial(_tcp, (name, int(found[3])))
+    if tls is None:
+        return plain, authority
+    return partial(_secure, plain, _context(tls), tls.server_name or name), authority
+
+
+def _unix(path: str, seconds: float) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(seconds)
+        made.connect(path)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _tcp(at: tuple[str, int], seconds: float) -> socket.socket:
+    made = socket.create_connection(at, seconds)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
+def _secure(connect: Connect, context: ssl.SSLContext, name: str, seconds: float) -> socket.socket:
+    until = time.monotonic() + seconds
+    plain = connect(seconds)
+    try:
+        made = context.wrap_socket(plain, server_hostname=name, do_handshake_on_connect=False)
+    except BaseException:
+        plain.close()
+        raise
+    try:
+        made.settimeout(max(0.001, until - time.monotonic()))
+        made.do_handshake()
+        if made.selected_alpn_protocol() != "h2":
+            raise ConnectionError("it does not speak HTTP/2")
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    import ssl  # none by a Unix socket
+
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    # A server's own certificate may be trusted, whoever issued it.
+    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    made.load_verify_locations(cadata=tls.authority.decode("ascii", "replace"))
+    made.set_alpn_protocols(["h2"])
+    with ExitStack() as owned:
+        files = [_file(octets, owned) for octets in (tls.certificate, tls.key)]
+        made.load_cert_chain(*files)
+    return made
+
+
+def _file(octets: bytes, owned: ExitStack) -> str:
+    """OpenSSL reads them from files alone: one in memory."""
+    made = os.memfd_create("helio", os.MFD_CLOEXEC)
+    owned.callback(os.close, made)
+    os.write(made, octets)
+    return f"/proc/self/fd/{made}"

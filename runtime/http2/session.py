@@ -1,0 +1,299 @@
+"""HTTP/2 (RFC 9113): bytes of one connection to what they say, and back.
+
+By libnghttp2: nothing of the protocol is done here. Who has the connection feeds what came, looks
+at `events`, and sends what `unsent` gives; none of it waits, and only one thread may do it at a
+time.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from . import nghttp2 as ng
+
+#: Streams that a client may have open; bytes that may come ahead on one, and on all of a client's.
+STREAMS, WINDOW, ALL_WINDOWS = 64, 256 << 10, 1 << 20
+#: A client does not have one stream wait for another: the second is more than its streams may take.
+_UNBOUNDED = (1 << 31) - 1
+#: Bytes of a stream's header fields, with what RFC 9113 section 6.5.2 adds for each.
+HEADERS, _EACH = 32 << 10, 32
+
+Fields = tuple[tuple[bytes, bytes], ...]
+
+
+class Broken(Exception):
+    """What came is no HTTP/2; the connection has to end."""
+
+
+class Headers(NamedTuple):
+    """Fields that came on a stream: those that it begins with, or its trailer."""
+
+    stream: int
+    fields: dict[bytes, bytes]
+
+
+class Received(NamedTuple):
+    """Bytes came on it. They take room until `Session.took` is told."""
+
+    stream: int
+    data: bytes
+
+
+class Ended(NamedTuple):
+    """Nothing more comes on it."""
+
+    stream: int
+
+
+class Closed(NamedTuple):
+    """It is over: both sides have ended it, or one has reset it with this code (RFC 9113
+    section 7)."""
+
+    stream: int
+    code: int
+
+
+Event = Headers | Received | Ended | Closed
+
+
+class _Body:
+    """What is to be sent on a stream: bytes, and fields at their end."""
+
+    __slots__ = ("data", "ended", "trailer", "waits")
+
+    def __init__(self, waits: bool) -> None:
+        """`waits`: nothing is asked of it before there is more."""
+        self.data, self.waits = bytearray(), waits
+        self.ended, self.trailer = False, Fields()
+
+
+class Session:
+    """A connection; see `ClientSession` and `ServerSession`."""
+
+    def __init__(self, made: Any, number: int, window: int, *settings: tuple[int, int]) -> None:
+        self.events: list[Event] = []
+        #: The other side takes no new streams.
+        self.leaving = False
+        self._fields: dict[bytes, bytes] = {}
+        self._size = 0
+        self._bodies: dict[int, _Body] = {}
+        self._lib, self._number, self._session = ng.library(), number, made
+        _sessions[number] = self
+        found = ng.settings(
+            (ng.INITIAL_WINDOW_SIZE, WINDOW), (ng.MAX_HEADER_LIST_SIZE, HEADERS), *settings
+        )
+        self._lib.submit_settings(made, 0, found, len(found))
+        self._lib.session_set_local_window_size(made, 0, 0, window)
+
+    def close(self) -> None:
+        """Nothing may be called after it."""
+        del _sessions[self._number]
+        self._lib.session_del(self._session)
+
+    # ---- what comes -------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """Adds to `events`. Raises `Broken`."""
+        if self._lib.session_mem_recv(self._session, data, len(data)) != len(data):
+            raise Broken("it does not speak HTTP/2")
+
+    def took(self, stream: int, count: int) -> None:
+        """So many bytes of a stream take no room any more: as many may come again."""
+        self._lib.session_consume_stream(self._session, stream, count)
+        self._lib.session_consume_connection(self._session, count)
+
+    @property
+    def over(self) -> bool:
+        """Nothing is to be read or sent any more."""
+        lib, session = self._lib, self._session
+        return not (lib.session_want_read(session) or lib.session_want_write(session))
+
+    # ---- what is sent -----------------------------------------------------------------------
+
+    def send(self, stream: int, data: bytes) -> None:
+        if (body := self._bodies.get(stream)) is not None:
+            body.data += data
+            self._go_on(stream, body)
+
+    def end(self, stream: int, trailer: Fields = ()) -> None:
+        """With these fields behind what was sent."""
+        if (body := self._bodies.get(stream)) is not None:
+            body.ended, body.trailer = True, trailer
+            self._go_on(stream, body)
+
+    def ended(self, stream: int) -> bool:
+        """Whether nothing more is to be sent on it."""
+        body = self._bodies.get(stream)
+        return body is None or body.ended
+
+    def reset(self, stream: int, code: int) -> None:
+        self._lib.submit_rst_stream(self._session, 0, stream, code)
+
+    def waiting(self, stream: int) -> int:
+        """Bytes that are to be sent on it, and the other side does not take yet."""
+        body = self._bodies.get(stream)
+        return len(body.data) if body is not None else 0
+
+    def ping(self) -> None:
+        self._lib.submit_ping(self._session, 0, None)
+
+    def unsent(self) -> bytes:
+        """Bytes for the other side, once."""
+        return b"".join(ng.frames_to_send(self._session))
+
+    def _go_on(self, stream: int, body: _Body) -> None:
+        if body.waits:
+            body.waits = False
+            self._lib.session_resume_data(self._session, stream)
+
+    # ---- called by the library --------------------------------------------------------------
+
+    def on_header(self, name: bytes, value: bytes) -> int:
+        self._size += len(name) + len(value) + _EACH
+        if self._size > HEADERS:
+            return ng.ERR_TEMPORAL_CALLBACK_FAILURE
+        self._fields[name] = value
+        return 0
+
+    def on_begin(self) -> None:
+        self._fields, self._size = {}, 0
+
+    def on_frame(self, stream: int, kind: int, flags: int) -> None:
+        if kind == ng.HEADERS and self._fields:
+            self.events.append(Headers(stream, self._fields))
+            self._fields = {}
+        elif kind == ng.GOAWAY:
+            self.leaving = True
+        if flags & ng.END_STREAM and kind <= ng.HEADERS:
+            self.events.append(Ended(stream))
+
+    def on_close(self, stream: int, code: int) -> None:
+        self._bodies.pop(stream, None)
+        self.events.append(Closed(stream, code))
+
+    def read(self, stream: int, into: int, room: int, flags: Any) -> int:
+        body = self._bodies[stream]
+        count = min(room, len(body.data))
+        if not count and not body.ended:
+            body.waits = True
+            return ng.ERR_DEFERRED
+        ng.copy(into, bytes(body.data[:count]))
+        del body.data[:count]
+        if body.ended and not body.data:
+            flags[0] = ng.DATA_EOF
+            if body.trailer:
+                flags[0] |= ng.DATA_NO_END_STREAM
+                made = ng.fields(body.trailer)
+                self._lib.submit_trailer(self._session, stream, made, len(made))
+            self.on_sent(stream)
+        return count
+
+    def on_sent(self, stream: int) -> None:
+        """All that there is for it goes with the next `unsent`."""
+
+
+class ServerSession(Session):
+    """The side that answers."""
+
+    def __init__(self) -> None:
+        self._answered = set[int]()  # to their end, while their clients may send more
+        number = next(_numbers)
+        made = ng.server_session(_callbacks(), number)
+        super().__init__(made, number, ALL_WINDOWS, (ng.MAX_CONCURRENT_STREAMS, STREAMS))
+
+    def answer(self, stream: int, fields: Fields) -> None:
+        """The fields in front of what is sent on it."""
+        self._bodies[stream] = _Body(waits=True)
+        made = ng.fields(fields)
+        self._lib.submit_response(self._session, stream, made, len(made), _callbacks().provider)
+
+    def refuse(self, stream: int, fields: Fields) -> None:
+        """Answer by fields alone."""
+        made = ng.fields(fields)
+        self._lib.submit_response(self._session, stream, made, len(made), None)
+        self._answered.add(stream)
+
+    def say_goodbye(self) -> None:
+        """Streams go on to their end; new ones are refused."""
+        last = self._lib.session_get_last_proc_stream_id(self._session)
+        self._lib.submit_goaway(self._session, 0, last, ng.NO_ERROR, None, 0)
+
+    def unsent(self) -> bytes:
+        parts = [super().unsent()]
+        while self._answered:  # who was answered need send no more (RFC 9113 section 8.1)
+            for stream in self._answered:
+                self.reset(stream, ng.NO_ERROR)
+            self._answered.clear()
+            parts.append(super().unsent())
+        return b"".join(parts)
+
+    def on_sent(self, stream: int) -> None:
+        self._answered.add(stream)
+
+    def on_close(self, stream: int, code: int) -> None:
+        self._answered.discard(stream)
+        super().on_close(stream, code)
+
+
+class ClientSession(Session):
+    """The side that asks."""
+
+    def __init__(self) -> None:
+        number = next(_numbers)
+        made = ng.client_session(_callbacks(), number)
+        super().__init__(made, number, _UNBOUNDED, (ng.ENABLE_PUSH, 0))
+
+    def open(self, fields: Fields) -> int | None:
+        """A new stream, on which is sent; None where the connection takes none any more."""
+        made = ng.fields(fields)
+        stream: int = self._lib.submit_request(
+            self._session, None, made, len(made), _callbacks().provider, None
+        )
+        if stream < 0:
+            return None
+        self._bodies[stream] = _Body(waits=False)
+        return stream
+
+
+_sessions: dict[int, Session] = {}
+_numbers = iter(range(1, 1 << 62))
+
+
+def _on_begin_headers(_: Any, frame: Any, mine: int) -> int:
+    _sessions[mine].on_begin()
+    return 0
+
+
+def _on_header(
+    _: Any, frame: Any, name: Any, n: int, value: Any, v: int, flags: int, mine: int
+) -> int:
+    return _sessions[mine].on_header(name[:n], value[:v])
+
+
+def _on_chunk(_: Any, flags: int, stream: int, data: int, size: int, mine: int) -> int:
+    _sessions[mine].events.append(Received(stream, ng.bytes_at(data, size)))
+    return 0
+
+
+def _on_frame(_: Any, frame: Any, mine: int) -> int:
+    head = frame[0]
+    _sessions[mine].on_frame(head.stream_id, head.type, head.flags)
+    return 0
+
+
+def _on_close(_: Any, stream: int, code: int, mine: int) -> int:
+    _sessions[mine].on_close(stream, code)
+    return 0
+
+
+def _read(_: Any, stream: int, into: int, room: int, flags: Any, source: Any, mine: int) -> int:
+    return _sessions[mine].read(stream, into, room, flags)
+
+
+@cache
+def _callbacks() -> ng.Callbacks:
+    return ng.Callbacks(
+        begin_headers=_on_begin_headers, header=_on_header, chunk=_on_chunk, frame=_on_frame,
+        close=_on_close, read=_read,
+    )  # fmt: skip

@@ -1,0 +1,38 @@
+"""Sockets that do not block, with TLS or without."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+
+#: The socket can do no more for now.
+AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+def receive(at: socket.socket, most: int) -> tuple[bytes, str]:
+    """What has come, about `most` bytes of it, and why nothing will any more. TLS gives a record at
+    a time."""
+    parts, size = list[bytes](), 0
+    try:
+        while size < most:
+            part = at.recv(most)
+            if not part:
+                return b"".join(parts), "it was closed"
+            parts.append(part)
+            size += len(part)
+    except AGAIN:
+        pass
+    except OSError as error:
+        return b"".join(parts), failure(error)
+    return b"".join(parts), ""
+
+
+def failure(error: OSError) -> str:
+    """Why, in a line of ours: nothing that the other side wrote is in it."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {(error.reason or 'ended early').lower().replace('_', ' ')}"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return (error.strerror or str(error) or "it was closed").lower()
