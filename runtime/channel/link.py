@@ -114,6 +114,7 @@ class Link:
                 self._wake()  # who waits for the socket waits for this, too
                 return
             except OSError as error:
+                self._read()  # the other side may have said why
                 self._lose(failure(error))
 
     def look(self) -> None:
