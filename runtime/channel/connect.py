@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 _UNIX = "unix:"
 _TCP = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:\s/\[\]]+)):(\d{1,5})")
+#: A server that is gone without a word is known to be after so many seconds, also where nothing is
+#: sent; then it is asked by the kernel so often.
+_GONE, _ASK = 20, 5
+_TCP_OPTIONS = (
+    (socket.TCP_NODELAY, 1), (socket.TCP_USER_TIMEOUT, _GONE * 1000),
+    (socket.TCP_KEEPIDLE, _GONE - 2 * _ASK), (socket.TCP_KEEPINTVL, _ASK),
+)  # fmt: skip
 #: Connects within so many seconds. Raises OSError.
 Connect = Callable[[float], socket.socket]
 
@@ -61,7 +68,9 @@ def _unix(path: str, seconds: float) -> socket.socket:
 
 def _tcp(at: tuple[str, int], seconds: float) -> socket.socket:
     made = socket.create_connection(at, seconds)
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _TCP_OPTIONS:
+        made.setsockopt(socket.IPPROTO_TCP, option, value)
     return made
 
 

@@ -326,6 +326,23 @@ def test_pings_are_answered_while_nobody_reads(
                     came += made.recv(1 << 16) or pytest.fail("it was closed")
 
 
+def test_tcp(toy: Toy) -> None:
+    """A server that is gone without a word is noticed, also by who only listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with served(f"127.0.0.1:{port}", toy):
+        for host in ("127.0.0.1", "localhost"):
+            with opened(f"{host}:{port}") as channel:
+                assert channel.ask("/toy/Echo", 5, b"on") == b"on"
+                assert channel._link is not None
+                at = channel._link._socket
+                assert at.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+                assert at.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+    with opened(f"127.0.0.1:{port}") as channel:
+        error = failing(lambda: channel.ask("/toy/Echo", 5, b""))
+        assert (error.code, error.says) == (Code.UNAVAILABLE, "connection refused")
+
+
 # ---- TLS ------------------------------------------------------------------------------------
 
 
