@@ -56,9 +56,7 @@ _PART = 1 << 20
 class Rejected(Refused):
     """The agent said no. `status` is gRPC's; `revision` the pipeline's where that matters."""
 
-    def __init__(
-        self, diagnostics: Sequence[Diagnostic], status: Code, revision: int = 0
-    ) -> None:
+    def __init__(self, diagnostics: Sequence[Diagnostic], status: Code, revision: int = 0) -> None:
         super().__init__(diagnostics)
         self.status, self.revision = status, revision
 
