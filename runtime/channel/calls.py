@@ -37,9 +37,6 @@ class Failed(Exception):
         self.code, self.says, self.details, self.untouched = code, says, details, untouched
 
 
-CANCELLED = Failed(Code.CANCELLED, "it was cancelled")
-
-
 class Call:
     """What is sent and what is received may be two threads' work; any may cancel it."""
 
@@ -128,8 +125,7 @@ class Call:
         """May be called again, also when it is over."""
         if self._link.lock.acquire(blocking=False):
             try:
-                self._cancel(CANCELLED)
-                self._link.flush()
+                self._end()
             finally:
                 self._link.lock.release()
         else:  # it may be this thread's: what nobody can reach is ended at any time
@@ -205,8 +201,11 @@ class Call:
 
     def _cancel_later(self) -> None:
         with self._link.lock:
-            self._cancel(CANCELLED)
-            self._link.flush()
+            self._end()
+
+    def _end(self) -> None:
+        self._cancel(Failed(Code.CANCELLED, "it was cancelled"))
+        self._link.flush()
 
     def _late(self) -> None:
         self._cancel(Failed(Code.DEADLINE_EXCEEDED, "its time is over"))

@@ -91,6 +91,8 @@ class Channel:
             made = Link(self._connect(_left(until)))
         except OSError as error:
             raise Failed(Code.UNAVAILABLE, failure(error)) from None
+        except ValueError as error:  # a name that can be none
+            raise Failed(Code.UNAVAILABLE, str(error)) from None
         with self._lock:
             if not self._closed:
                 self._links.add(made)

@@ -365,6 +365,12 @@ def test_tls(tmp_path: Path, toy: Toy) -> None:
             with opened(address, tls) as channel:
                 error = failing(lambda channel=channel: channel.ask("/toy/Echo", 5, b""))  # type: ignore[misc]
                 assert error.code is Code.UNAVAILABLE and said in error.says
+
+
+def test_addresses_that_are_none() -> None:
+    for none in ("a..b:1", f"{'a' * 70}:1", "unix:\0", f"unix:{'a' * 200}"):
+        with opened(none) as channel:
+            assert failing(lambda: channel.ask("/toy/Echo", 5, b"")).code is Code.UNAVAILABLE
     for wrong in ("", "unix", "host", "host:", "host:70000", "a b:1", "[::1]", "::1:5"):
         with pytest.raises(ValueError, match=r".*"):
             Channel(wrong, None, LONGEST)
