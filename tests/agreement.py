@@ -38,6 +38,11 @@ class Both:
     world: Environment
     kernel: PrivateRun
 
+    def __repr__(self) -> str:
+        """Hypothesis prints the fields of a dataclass that has none: of a whole pipeline it warns,
+        and reports a flaky strategy in the place of what was found."""
+        return self.pipeline.name
+
     def empty(self) -> RuleBook:
         """A rule book without rules, and the kernel without any."""
         ports = self.world.ports
@@ -97,6 +102,9 @@ class Ruled:
     def agree(self, frame: bytes, port: int) -> Outcome:
         """What becomes of a frame, said by both."""
         return self.both.agree(self.rules, frame, port)
+
+    def __repr__(self) -> str:
+        return f"{self.both!r} with rules"
 
 
 @contextmanager

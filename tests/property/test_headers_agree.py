@@ -15,6 +15,7 @@ from helioc.compiler.lower import Join
 from helioc.compiler.phases import check_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.vendor.pretty import pretty
 from scapy.layers.l2 import Ether
 from scapy_tunnels import extensions, seen, tunnels
 
@@ -50,6 +51,11 @@ def ruled(request: pytest.FixtureRequest, kernel: None) -> Iterator[Ruled]:
 @given(st.data())
 def test_packets(ruled: Ruled, data: st.DataObject) -> None:
     ruled.agree(data.draw(frames(ruled.both.pipeline.graph, "a")), 1)
+
+
+def test_what_is_found_can_be_reported(ruled: Ruled) -> None:
+    """Hypothesis prints a test's arguments, and warns of long ones in the place of the fault."""
+    assert pretty(ruled) == f"{ruled.both.pipeline.name} with rules"
 
 
 def test_the_strategies_reach_every_fate(ruled: Ruled) -> None:
