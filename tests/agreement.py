@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Literal
 
 from helioc.compiler.interpret import Interpreter
@@ -30,18 +29,14 @@ quick = settings(
 )
 
 
-@dataclass(frozen=True, repr=False)
 class Both:
-    """A pipeline in both, in one world."""
+    """A pipeline in both, in one world.
 
-    pipeline: Pipeline
-    world: Environment
-    kernel: PrivateRun
+    No dataclass, of which Hypothesis prints all fields: of a whole pipeline it warns, and reports a
+    flaky strategy in the place of what was found."""
 
-    def __repr__(self) -> str:
-        """Hypothesis prints the fields of a dataclass that has none: of a whole pipeline it warns,
-        and reports a flaky strategy in the place of what was found."""
-        return self.pipeline.name
+    def __init__(self, pipeline: Pipeline, world: Environment, kernel: PrivateRun) -> None:
+        self.pipeline, self.world, self.kernel = pipeline, world, kernel
 
     def empty(self) -> RuleBook:
         """A rule book without rules, and the kernel without any."""
@@ -92,19 +87,15 @@ class Both:
         return expected
 
 
-@dataclass(frozen=True, repr=False)
 class Ruled:
     """Both with rules that stay."""
 
-    both: Both
-    rules: Rules
+    def __init__(self, both: Both, rules: Rules) -> None:
+        self.both, self.rules = both, rules
 
     def agree(self, frame: bytes, port: int) -> Outcome:
         """What becomes of a frame, said by both."""
         return self.both.agree(self.rules, frame, port)
-
-    def __repr__(self) -> str:
-        return f"{self.both!r} with rules"
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def test_packets(ruled: Ruled, data: st.DataObject) -> None:
 
 def test_what_is_found_can_be_reported(ruled: Ruled) -> None:
     """Hypothesis prints a test's arguments, and warns of long ones in the place of the fault."""
-    assert pretty(ruled) == f"{ruled.both.pipeline.name} with rules"
+    assert len(pretty(ruled)) < 100
 
 
 def test_the_strategies_reach_every_fate(ruled: Ruled) -> None:
