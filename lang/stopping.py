@@ -23,17 +23,21 @@ class Stopped(KeyboardInterrupt):
 
 
 def stop_in_order() -> None:
-    """Let the first of them raise `Stopped`; further ones wait for what that does. One that is
-    ignored, as `nohup` has it, stays so."""
+    """Let the first of them, or Ctrl-C, raise `Stopped`; further ones wait for what that does, but
+    for Ctrl-C. One that is ignored, as `nohup` has it, stays so."""
     for number in _ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _stop)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
     sys.unraisablehook = _unraisable
 
 
 def _stop(number: int, _: object) -> NoReturn:
     for each in _ENDING:
         signal.signal(each, signal.SIG_IGN)
+    if number == signal.SIGINT:
+        signal.signal(number, signal.default_int_handler)
     raise Stopped(number)
 
 

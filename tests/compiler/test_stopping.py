@@ -46,12 +46,12 @@ def test_nothing_is_left(tmp_path: Path, command: str, number: int) -> None:
 
 
 SWALLOWING = """
-import os, signal, time
+import os, sys, time
 from helioc.lang.stopping import Stopped, stop_in_order
 stop_in_order()
 class Dying:
     def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), int(sys.argv[1]))
 Dying()
 try:
     while True:
@@ -61,10 +61,12 @@ except Stopped as stopped:
 """
 
 
-def test_a_signal_that_comes_where_nothing_can_be_raised() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_where_nothing_can_be_raised(number: int) -> None:
     """Python prints and forgets what is raised in `__del__` and in callbacks."""
-    done = subprocess.run([sys.executable, "-c", SWALLOWING], capture_output=True, timeout=60)
-    assert (done.returncode, done.stderr) == (143, b"")
+    command = [sys.executable, "-c", SWALLOWING, str(int(number))]
+    done = subprocess.run(command, capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (128 + number, b"")
 
 
 SERVING = """
