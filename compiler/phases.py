@@ -130,15 +130,6 @@ class Build:
         """As soon as it is there, while clang may still be at the traced one. Raises `Refused`."""
         return _result(self._built[0])[1]
 
-    def stop(self) -> None:
-        """End it; a thread that has not come to its clang yet is waited for."""
-        from concurrent.futures import wait
-
-        from .clang import stop
-
-        while wait(self._built, 0.05).not_done:
-            stop()
-
     def bundle(self) -> Bundle:
         """All of it. Raises `Refused`."""
         from .emit import emit
@@ -172,15 +163,15 @@ def building(pipeline: Pipeline, join: Join = "staged", traced: bool = False) ->
     """Begin to compile. Raises `Refused`."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from .clang import stoppable
+    from .clang import stop, stoppable
 
     with stoppable(), ThreadPoolExecutor() as pool:  # its threads wait for clang
         build = Build(pipeline)
         try:
             build.start(pool, join, traced)
             yield build
-        except KeyboardInterrupt:
-            build.stop()
+        except BaseException:  # an interrupt within an import may come as another
+            stop()
             raise
 
 
