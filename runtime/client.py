@@ -27,7 +27,7 @@ from ..lang.request import Request
 from ..lang.source import Source
 from .agent import faults
 from .agent.outcome import Outcome
-from .channel.calls import Failed, ended
+from .channel.calls import Failed, Stopped, ended
 from .channel.channel import Channel
 from .channel.connect import Tls
 from .faults import refused
@@ -419,6 +419,7 @@ def _closed(address: str) -> bool:
     if address.startswith("unix:"):
         with socket.socket(socket.AF_UNIX) as probe:
             try:
+                probe.setblocking(False)  # others may wait to be accepted
                 probe.connect(address.removeprefix("unix:"))
             except PermissionError:
                 return True
@@ -506,9 +507,10 @@ class Watch:
         try:
             while (answer := self._call.receive()) is not None:
                 yield reply_of("Watch", answer)
+        except Stopped:  # by `close`, or the client's
+            return
         except Failed as error:
-            if error.code != Code.CANCELLED:
-                raise self._client._rejected(error) from None
+            raise self._client._rejected(error) from None
 
     def close(self) -> None:
         self._call.cancel()

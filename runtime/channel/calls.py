@@ -16,7 +16,10 @@ from ..http2.session import Closed, Ended, Event, Fields, Headers, Received
 from .link import Link
 
 #: What a stream was reset with says so much of the call (PROTOCOL-HTTP2.md of gRPC, "Errors").
-_RESETS = {ng.REFUSED_STREAM: Code.UNAVAILABLE, ng.CANCEL: Code.CANCELLED}
+_RESETS = {
+    ng.REFUSED_STREAM: Code.UNAVAILABLE, ng.CANCEL: Code.CANCELLED,
+    ng.ENHANCE_YOUR_CALM: Code.RESOURCE_EXHAUSTED, ng.INADEQUATE_SECURITY: Code.PERMISSION_DENIED,
+}  # fmt: skip
 #: And so much an answer that is not gRPC's (doc/http-grpc-status-mapping.md of gRPC).
 _STATUSES = {
     b"400": Code.INTERNAL, b"401": Code.UNAUTHENTICATED, b"403": Code.PERMISSION_DENIED,
@@ -35,6 +38,10 @@ class Failed(Exception):
     ) -> None:
         super().__init__(says)
         self.code, self.says, self.details, self.untouched = code, says, details, untouched
+
+
+class Stopped(Failed):
+    """This side ended it."""
 
 
 class Call:
@@ -147,7 +154,8 @@ class Call:
             self._finish(Failed(code, says, untouched=untouched))
 
     def lost(self, code: Code, why: str) -> None:
-        self._finish(Failed(code, f"the connection is lost: {why}"))
+        kind = Stopped if code is Code.CANCELLED else Failed
+        self._finish(kind(code, f"the connection is lost: {why}"))
 
     def _begun(self, fields: Mapping[bytes, bytes]) -> None:
         """An answer begins, or ends with these."""
@@ -168,7 +176,8 @@ class Call:
         if found is None:
             return Failed(Code.INTERNAL, "the server gave no status of gRPC")
         if found[0] == Code.OK:
-            return None
+            short = len(self._messages) > 0
+            return Failed(Code.INTERNAL, "its last message was cut short") if short else None
         return Failed(*found, wire.octets_of(fields, _DETAILS))
 
     def _receive(self, data: bytes) -> None:
@@ -204,7 +213,7 @@ class Call:
             self._end()
 
     def _end(self) -> None:
-        self._cancel(Failed(Code.CANCELLED, "it was cancelled"))
+        self._cancel(Stopped(Code.CANCELLED, "it was cancelled"))
         self._link.flush()
 
     def _late(self) -> None:

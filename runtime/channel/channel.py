@@ -10,7 +10,7 @@ from ..http2 import grpc_wire as wire
 from ..http2.codes import Code
 from ..http2.session import Fields
 from ..http2.sockets import failure
-from .calls import Call, Failed
+from .calls import Call, Failed, Stopped, ended
 from .connect import Tls, connector
 from .link import Link
 
@@ -42,7 +42,9 @@ class Channel:
     def call(self, path: str, timeout: float | None, message: bytes | None = None) -> Call:
         """Begin a call, with the only message that is sent, or none yet. `timeout`: seconds that it
         has. Raises `Failed`."""
-        until = None if timeout is None else time.monotonic() + timeout
+        return self._call(path, _until(timeout), message)
+
+    def _call(self, path: str, until: float | None, message: bytes | None) -> Call:
         while True:
             call = Call(self._usable(until), self._longest, until)
             if call.begin(self._fields(path, until), message):
@@ -50,9 +52,11 @@ class Channel:
 
     def ask(self, path: str, timeout: float | None, message: bytes) -> bytes:
         """A call with one message, whose answer is one. Raises `Failed`."""
+        until = _until(timeout)
         for left in range(_AGAIN, -1, -1):
             try:
-                return self.call(path, timeout, message).only()
+                with ended(self._call(path, until, message)) as call:
+                    return call.only()
             except Failed as error:
                 if not (error.untouched and left):
                     raise
@@ -75,11 +79,11 @@ class Channel:
         link = self._link
         if link is not None and link.usable():
             return link
-        if not self._connecting.acquire(timeout=_left(until)):
+        if not self._connecting.acquire(timeout=-1 if until is None else _left(until)):
             raise Failed(Code.DEADLINE_EXCEEDED, "there is no connection in time")
         try:
             if self._closed:
-                raise Failed(Code.CANCELLED, "the client is closed")
+                raise Stopped(Code.CANCELLED, "the client is closed")
             if self._link is None or self._link is link or not self._link.usable():
                 self._link = self._made(until)
             return self._link
@@ -99,7 +103,12 @@ class Channel:
                 _look_at(made)
                 return made
         made.close()
-        raise Failed(Code.CANCELLED, "the client is closed")
+        raise Stopped(Code.CANCELLED, "the client is closed")
+
+
+def _until(timeout: float | None) -> float | None:
+    """On time.monotonic()."""
+    return None if timeout is None else time.monotonic() + timeout
 
 
 def _left(until: float | None) -> float:

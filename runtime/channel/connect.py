@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
+from struct import pack
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -58,8 +59,15 @@ def connector(address: str, tls: Tls | None) -> tuple[Connect, str]:
 def _unix(path: str, seconds: float) -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        made.settimeout(seconds)
+        # The kernel waits, where others wait to be accepted; not for a socket that does not block.
+        whole, part = divmod(seconds, 1)
+        made.setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDTIMEO, pack("@ll", int(whole), int(part * 1e6))
+        )
         made.connect(path)
+    except BlockingIOError:
+        made.close()
+        raise TimeoutError from None
     except BaseException:
         made.close()
         raise
@@ -67,11 +75,36 @@ def _unix(path: str, seconds: float) -> socket.socket:
 
 
 def _tcp(at: tuple[str, int], seconds: float) -> socket.socket:
-    made = socket.create_connection(at, seconds)
+    made = _connected(at, seconds)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _TCP_OPTIONS:
         made.setsockopt(socket.IPPROTO_TCP, option, value)
     return made
+
+
+def _connected(at: tuple[str, int], seconds: float) -> socket.socket:
+    """By the first of the host's addresses that answers; each has its share of the time."""
+    until, why = time.monotonic() + seconds, OSError("it has no address")
+    found = socket.getaddrinfo(*at, type=socket.SOCK_STREAM)
+    for left, (family, kind, protocol, _, address) in zip(
+        range(len(found), 0, -1), found, strict=True
+    ):
+        try:
+            made = socket.socket(family, kind, protocol)
+        except OSError as error:
+            why = error
+            continue
+        try:
+            made.settimeout(max(0.001, (until - time.monotonic()) / left))
+            made.connect(address)
+            return made
+        except OSError as error:
+            made.close()
+            why = error
+        except BaseException:
+            made.close()
+            raise
+    raise why
 
 
 def _secure(connect: Connect, context: ssl.SSLContext, name: str, seconds: float) -> socket.socket:

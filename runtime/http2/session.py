@@ -7,6 +7,7 @@ time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -71,7 +72,11 @@ class _Body:
 class Session:
     """A connection; see `ClientSession` and `ServerSession`."""
 
-    def __init__(self, made: Any, number: int, window: int, *settings: tuple[int, int]) -> None:
+    def __init__(
+        self, make: Callable[[ng.Callbacks, int], Any], window: int, *settings: tuple[int, int]
+    ) -> None:
+        number, callbacks = next(_numbers), _callbacks()
+        made = make(callbacks, number)
         self.events: list[Event] = []
         #: The other side takes no new streams.
         self.leaving = False
@@ -79,6 +84,7 @@ class Session:
         self._size = 0
         self._bodies: dict[int, _Body] = {}
         self._lib, self._number, self._session = ng.library(), number, made
+        self._callbacks = callbacks  # two threads' first sessions may have made two
         _sessions[number] = self
         found = ng.settings(
             (ng.INITIAL_WINDOW_SIZE, WINDOW), (ng.MAX_HEADER_LIST_SIZE, HEADERS), *settings
@@ -198,15 +204,13 @@ class ServerSession(Session):
 
     def __init__(self) -> None:
         self._answered = set[int]()  # to their end, while their clients may send more
-        number = next(_numbers)
-        made = ng.server_session(_callbacks(), number)
-        super().__init__(made, number, ALL_WINDOWS, (ng.MAX_CONCURRENT_STREAMS, STREAMS))
+        super().__init__(ng.server_session, ALL_WINDOWS, (ng.MAX_CONCURRENT_STREAMS, STREAMS))
 
     def answer(self, stream: int, fields: Fields) -> None:
         """The fields in front of what is sent on it."""
         self._bodies[stream] = _Body(waits=True)
         made = ng.fields(fields)
-        self._lib.submit_response(self._session, stream, made, len(made), _callbacks().provider)
+        self._lib.submit_response(self._session, stream, made, len(made), self._callbacks.provider)
 
     def refuse(self, stream: int, fields: Fields) -> None:
         """Answer by fields alone."""
@@ -240,15 +244,23 @@ class ClientSession(Session):
     """The side that asks."""
 
     def __init__(self) -> None:
-        number = next(_numbers)
-        made = ng.client_session(_callbacks(), number)
-        super().__init__(made, number, _UNBOUNDED, (ng.ENABLE_PUSH, 0))
+        super().__init__(ng.client_session, _UNBOUNDED, (ng.ENABLE_PUSH, 0))
+
+    def feed(self, data: bytes) -> None:
+        """Streams alone make the server wait: what nobody takes of one stops no other."""
+        super().feed(data)
+        came = sum(len(event.data) for event in self.events if type(event) is Received)
+        if came:
+            self._lib.session_consume_connection(self._session, came)
+
+    def took(self, stream: int, count: int) -> None:
+        self._lib.session_consume_stream(self._session, stream, count)
 
     def open(self, fields: Fields) -> int | None:
         """A new stream, on which is sent; None where the connection takes none any more."""
         made = ng.fields(fields)
         stream: int = self._lib.submit_request(
-            self._session, None, made, len(made), _callbacks().provider, None
+            self._session, None, made, len(made), self._callbacks.provider, None
         )
         if stream < 0:
             return None
