@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from weakref import WeakSet
 
@@ -128,21 +129,25 @@ class _Looking:
         with self._lock:
             self._links.add(link)
             if not self._running:
-                self._running = True
-                Thread(target=self._run, name="channels", daemon=True).start()
+                with suppress(RuntimeError):  # there are too many: the next one tries again
+                    Thread(target=self._run, name="channels", daemon=True).start()
+                    self._running = True
 
     def _run(self) -> None:
         never = Event()
-        while self._running:
+        going_on = True
+        while going_on:
             never.wait(_LOOK)
-            self._look()
+            going_on = self._look()
 
-    def _look(self) -> None:
+    def _look(self) -> bool:
+        """Whether there are any."""
         with self._lock:
             for link in list(self._links):
                 if not link.attended():
                     self._links.discard(link)
             self._running = bool(self._links)
+            return self._running
 
 
 _look_at = _Looking().add

@@ -8,9 +8,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.channel import channel as channels
 from helioc.runtime.channel.connect import connector
 from helioc.runtime.client import Client
 from helioc.runtime.http2 import nghttp2, session
@@ -210,3 +212,19 @@ def test_a_call_with_more_answers_than_one_is_ended(tmp_path: Path) -> None:
         error = failing(lambda: channel.ask("/toy/Many", 20, b"100000 100"))
         assert (error.code, error.says) == (Code.INTERNAL, "the server gave not one message")
         assert channel._link is not None and not channel._link._calls
+
+
+def test_calls_are_made_where_no_thread_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next connection tries again to have one."""
+    looking = channels._Looking()
+    monkeypatch.setattr(channels, "_look_at", looking.add)
+    with served(f"unix:{tmp_path / 'toy'}", Toy()):
+        with monkeypatch.context() as patch, opened(f"unix:{tmp_path / 'toy'}") as channel:
+            patch.setattr(channels, "Thread", Mock(side_effect=RuntimeError("no more threads")))
+            assert channel.ask("/toy/Echo", 20, b"on") == b"on"
+        assert not looking._running
+        with opened(f"unix:{tmp_path / 'toy'}") as channel:
+            assert channel.ask("/toy/Echo", 20, b"on") == b"on"
+            assert looking._running
