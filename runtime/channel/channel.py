@@ -129,19 +129,19 @@ class _Looking:
         with self._lock:
             self._links.add(link)
             if not self._running:
-                with suppress(RuntimeError):  # there are too many: the next one tries again
+                with suppress(RuntimeError):  # no thread to be had; the next link tries again
                     Thread(target=self._run, name="channels", daemon=True).start()
                     self._running = True
 
     def _run(self) -> None:
         never = Event()
-        going_on = True
-        while going_on:
+        while True:
             never.wait(_LOOK)
-            going_on = self._look()
+            if not self._look():
+                return
 
     def _look(self) -> bool:
-        """Whether there are any."""
+        """Whether any connection is left."""
         with self._lock:
             for link in list(self._links):
                 if not link.attended():

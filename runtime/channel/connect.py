@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from struct import pack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import ssl
@@ -59,11 +59,9 @@ def connector(address: str, tls: Tls | None) -> tuple[Connect, str]:
 def _unix(path: str, seconds: float) -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        # The kernel waits, where others wait to be accepted; not for a socket that does not block.
-        whole, part = divmod(seconds, 1)
-        made.setsockopt(
-            socket.SOL_SOCKET, socket.SO_SNDTIMEO, pack("@ll", int(whole), int(part * 1e6))
-        )
+        # A blocking connect waits for a place in a full backlog; another one fails with EAGAIN.
+        limit = pack("@ll", int(seconds), int(seconds % 1 * 1e6))  # struct timeval
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         made.connect(path)
     except BlockingIOError:
         made.close()
@@ -86,25 +84,23 @@ def _connected(at: tuple[str, int], seconds: float) -> socket.socket:
     """By the first of the host's addresses that answers; each has its share of the time."""
     until, why = time.monotonic() + seconds, OSError("it has no address")
     found = socket.getaddrinfo(*at, type=socket.SOCK_STREAM)
-    for left, (family, kind, protocol, _, address) in zip(
-        range(len(found), 0, -1), found, strict=True
-    ):
+    for left, (family, *_, address) in zip(range(len(found), 0, -1), found, strict=True):
         try:
-            made = socket.socket(family, kind, protocol)
+            return _reach(family, address, max(0.001, (until - time.monotonic()) / left))
         except OSError as error:
             why = error
-            continue
-        try:
-            made.settimeout(max(0.001, (until - time.monotonic()) / left))
-            made.connect(address)
-            return made
-        except OSError as error:
-            made.close()
-            why = error
-        except BaseException:
-            made.close()
-            raise
     raise why
+
+
+def _reach(family: int, address: Any, seconds: float) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.settimeout(seconds)
+        made.connect(address)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 def _secure(connect: Connect, context: ssl.SSLContext, name: str, seconds: float) -> socket.socket:

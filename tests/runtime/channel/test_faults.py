@@ -17,31 +17,22 @@ from helioc.runtime.channel.connect import connector
 from helioc.runtime.client import Client
 from helioc.runtime.http2 import nghttp2, session
 from helioc.runtime.http2.codes import Code
+from http2 import DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, SETTINGS, message, plain, raw
 from lab import until
 from toy_server import Toy, failing, opened, rest, served
 
-SETTINGS = b"\0\0\0\4\0\0\0\0\0"
-
-
-def frame(kind: int, flags: int, stream: int, octets: bytes) -> bytes:
-    head = len(octets).to_bytes(3, "big") + bytes([kind, flags])
-    return head + stream.to_bytes(4, "big") + octets
-
-
-def field(name: bytes, value: bytes) -> bytes:
-    return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-
-BEGUN = frame(1, 4, 1, b"\x88" + field(b"content-type", b"application/grpc"))
-WELL = frame(1, 5, 1, field(b"grpc-status", b"0"))
+BEGUN = raw(HEADERS, END_HEADERS, 1, plain(
+    ((":status", "200"), ("content-type", "application/grpc"))
+))  # fmt: skip
+WELL = raw(HEADERS, END_HEADERS | END_STREAM, 1, plain((("grpc-status", "0"),)))
 
 
 def reset(stream: int, code: int) -> bytes:
-    return frame(3, 0, stream, code.to_bytes(4, "big"))
+    return raw(RST_STREAM, 0, stream, code.to_bytes(4, "big"))
 
 
 @contextmanager
-def answering(path: Path, *octets: bytes, apart: float = 0.0) -> Iterator[str]:
+def answering(path: Path, *parts: bytes, apart: float = 0.0) -> Iterator[str]:
     """A server that sends these to its first client, each so many seconds after the other."""
     over = threading.Event()
     with socket.socket(socket.AF_UNIX) as at:
@@ -52,8 +43,8 @@ def answering(path: Path, *octets: bytes, apart: float = 0.0) -> Iterator[str]:
             made, _ = at.accept()
             with made, suppress(BrokenPipeError):  # who has its answer may be gone
                 made.recv(1 << 16)
-                made.sendall(SETTINGS)
-                for each in octets:
+                made.sendall(raw(SETTINGS, 0, 0))
+                for each in parts:
                     over.wait(apart)
                     made.sendall(each)
                 over.wait(20)
@@ -78,8 +69,8 @@ def crowded(path: Path) -> Iterator[socket.socket]:
 
 
 def test_a_message_that_is_cut_short_is_a_failure(tmp_path: Path) -> None:
-    octets = BEGUN + frame(0, 0, 1, b"\0\0\0\0\3abc\0\0\0\0\7ab") + WELL
-    with answering(tmp_path / "at", octets) as address, opened(address) as channel:
+    sent = BEGUN + raw(DATA, 0, 1, message(b"abc") + message(b"ab", length=7)) + WELL
+    with answering(tmp_path / "at", sent) as address, opened(address) as channel:
         call = channel.call("/a/b", 20, b"")
         assert call.receive() == b"abc"
         error = failing(call.receive)
