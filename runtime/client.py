@@ -27,9 +27,9 @@ from ..lang.request import Request
 from ..lang.source import Source
 from .agent import faults
 from .agent.outcome import Outcome
-from .channel.calls import Failed, Stopped, ended
 from .channel.channel import Channel
 from .channel.connect import Tls
+from .channel.failures import Failed, Stopped
 from .faults import refused
 from .http2 import nghttp2
 from .http2.codes import Code
@@ -359,7 +359,7 @@ class Client:
     def _sent(self, name: str, messages: Iterable[Any], timeout: float | None) -> Any:
         """A call with many messages and an answer."""
         try:
-            with ended(self._channel.call(path(name), timeout)) as call:
+            with self._channel.call(path(name), timeout) as call:
                 for message in messages:
                     call.send(message.SerializeToString(), wait=True)
                 call.end()
@@ -371,7 +371,7 @@ class Client:
         """A call with a message and many answers."""
         asked = message.SerializeToString()
         try:
-            with ended(self._channel.call(path(name), timeout, asked)) as call:
+            with self._channel.call(path(name), timeout, asked) as call:
                 while (answer := call.receive()) is not None:
                     yield reply_of(name, answer)
         except Failed as error:

@@ -12,9 +12,10 @@ from typing import Any
 import grpc
 import pytest
 from helioc.runtime.certs import read_identity
-from helioc.runtime.channel.calls import Call, Failed
+from helioc.runtime.channel.calls import Call
 from helioc.runtime.channel.channel import Channel
 from helioc.runtime.channel.connect import Tls
+from helioc.runtime.channel.failures import Failed
 
 LONGEST = 1 << 20
 DETAILS = b"\x00details\xff" * 40

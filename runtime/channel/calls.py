@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from threading import Thread
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 
 from ..http2 import grpc_wire as wire
 from ..http2 import nghttp2 as ng
 from ..http2.codes import Code
 from ..http2.grpc_wire import Compressed, Messages, TooLong
 from ..http2.session import Closed, Ended, Event, Fields, Headers, Received
+from .failures import Failed, Stopped
 from .link import Link
+from .waiters import ROOM
+
+_T = TypeVar("_T")
 
 #: What a stream was reset with says so much of the call (PROTOCOL-HTTP2.md of gRPC, "Errors").
 _RESETS = {
@@ -29,23 +33,11 @@ _STATUSES = {
 _DETAILS = b"grpc-status-details-bin"
 
 
-class Failed(Exception):
-    """A call ended so. `details`: google.rpc.Status in octets, if the server gave one. `untouched`:
-    the server has not begun it, so it can be made again."""
-
-    def __init__(
-        self, code: Code, says: str, details: bytes = b"", untouched: bool = False
-    ) -> None:
-        super().__init__(says)
-        self.code, self.says, self.details, self.untouched = code, says, details, untouched
-
-
-class Stopped(Failed):
-    """This side ended it."""
-
-
 class Call:
-    """What is sent and what is received may be two threads' work; any may cancel it."""
+    """What is sent and what is received may be two threads' work; any may cancel it. At the end of
+    a `with`, and when nobody has it any more, it is cancelled if it is not over."""
+
+    _over = True  # before there is anything to cancel
 
     def __init__(self, link: Link, longest: int, until: float | None) -> None:
         """`longest`: bytes of a message. `until`: its deadline on time.monotonic()."""
@@ -54,72 +46,45 @@ class Call:
         self._messages, self._queue = Messages(longest), deque[bytes]()
         self._untaken = 0  # bytes of what waits
         self._fields: Mapping[bytes, bytes] | None = None  # the newest
-        self._over = False
         self._why: Failed | None = None
+        self._over = False
+
+    def __enter__(self) -> Call:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
+
+    def __del__(self) -> None:
+        self.cancel()
 
     def begin(self, fields: Fields, message: bytes | None = None) -> bool:
         """With the only message that there is, or none. False where the connection takes no more
         calls."""
         if message is not None:
             self._need_short(message)
-        link = self._link
-        with link.lock:
-            stream = link.open(fields, self)
-            if stream is None:
-                return False
-            self._stream = stream
-            if message is not None:
-                link.send(stream, wire.framed(message))
-                link.end(stream)
-            link.flush()
-            return True
+        return self._link.do(partial(self._begin, fields, message))
 
     def send(self, message: bytes, wait: bool = False) -> None:
         """`wait`: until most of what was sent before is gone. Raises `Failed` then if the call is
         over, which otherwise `receive` does."""
         self._need_short(message)
-        link = self._link
-        with link.lock:
-            if wait and not link.wait(lambda: self._over or link.room(self._stream), self._until):
-                self._late()
-            if self._over:
-                if wait and self._why is not None:
-                    raise self._why
-                return
-            link.send(self._stream, wire.framed(message))
-            link.flush()
-            if not link.room(self._stream):
-                link.look()  # the server may have said that it takes more
+        if wait:
+            self._wait(partial(self._send_in_turn, message), ROOM, self._until)
+        else:
+            self._link.do(partial(self._send, message))
 
     def end(self) -> None:
         """Nothing more is sent."""
-        with self._link.lock:
-            self._link.end(self._stream)
-            self._link.flush()
+        self._link.do(self._end)
 
     def answered(self, seconds: float) -> None:
         """Wait so long until the server has taken the call. Raises `Failed`."""
-        until = time.monotonic() + seconds
-        with self._link.lock:
-            if not self._link.wait(lambda: self._over or self._fields is not None, until):
-                self._late()
-            if self._why is not None:
-                raise self._why
+        self._wait(self._taken, self._stream, time.monotonic() + seconds)
 
     def receive(self) -> bytes | None:
         """The next message; None after the last. Raises `Failed`."""
-        with self._link.lock:
-            if not self._link.wait(lambda: self._over or self._queue, self._until):
-                self._late()
-            if self._queue:
-                message = self._queue.popleft()
-                if not self._queue:
-                    self._took()
-                    self._link.flush()
-                return message
-            if self._why is not None:
-                raise self._why
-            return None
+        return self._wait(self._received, self._stream, self._until)[0]
 
     def only(self) -> bytes:
         """The only message. Raises `Failed`."""
@@ -129,16 +94,70 @@ class Call:
         return message
 
     def cancel(self) -> None:
-        """May be called again, also when it is over."""
-        if self._link.lock.acquire(blocking=False):
-            try:
-                self._end()
-            finally:
-                self._link.lock.release()
-        else:  # it may be this thread's: what nobody can reach is ended at any time
-            Thread(target=self._cancel_later, daemon=True).start()
+        """May be called again, also when it is over, and at any time."""
+        if not self._over:
+            self._link.soon(partial(self._stop, Stopped(Code.CANCELLED, "it was cancelled")))
+
+    def _wait(self, work: Callable[[], _T | None], stream: int, until: float | None) -> _T:
+        """What `work` gives, which it does when the call is over: at that time at the latest."""
+
+        def found() -> _T | None:
+            if not (given := work()) and until is not None and time.monotonic() >= until:
+                self._stop(Failed(Code.DEADLINE_EXCEEDED, "its time is over"))
+                return work()
+            return given
+
+        return self._link.wait(found, stream, until)
 
     # ---- with the lock ----------------------------------------------------------------------
+
+    def _begin(self, fields: Fields, message: bytes | None) -> bool:
+        stream = self._link.open(fields, self)
+        if stream is None:
+            self._over = True
+            return False
+        self._stream = stream
+        if message is not None:
+            self._link.send(stream, wire.framed(message))
+            self._link.end(stream)
+        self._link.flush()
+        return True
+
+    def _send(self, message: bytes) -> None:
+        link = self._link
+        link.send(self._stream, wire.framed(message))
+        link.flush()
+        if not link.room(self._stream):
+            link.look()  # the server may have said that it takes more
+
+    def _send_in_turn(self, message: bytes) -> bool:
+        self._need_well()
+        if not (self._over or self._link.room(self._stream)):
+            return False
+        self._send(message)
+        return True
+
+    def _end(self) -> None:
+        self._link.end(self._stream)
+        self._link.flush()
+
+    def _taken(self) -> bool:
+        self._need_well()
+        return self._over or self._fields is not None
+
+    def _received(self) -> tuple[bytes | None] | None:
+        if self._queue:
+            message = self._queue.popleft()
+            if not self._queue:
+                self._took()
+                self._link.flush()
+            return (message,)
+        self._need_well()
+        return (None,) if self._over else None
+
+    def _need_well(self) -> None:
+        if self._why is not None:
+            raise self._why
 
     def on(self, event: Event) -> None:
         if type(event) is Headers:
@@ -153,9 +172,8 @@ class Call:
             says = f"the server ended it (HTTP/2 error {event.code})"
             self._finish(Failed(code, says, untouched=untouched))
 
-    def lost(self, code: Code, why: str) -> None:
-        kind = Stopped if code is Code.CANCELLED else Failed
-        self._finish(kind(code, f"the connection is lost: {why}"))
+    def lost(self, why: Failed) -> None:
+        self._finish(why)
 
     def _begun(self, fields: Mapping[bytes, bytes]) -> None:
         """An answer begins, or ends with these."""
@@ -208,27 +226,10 @@ class Call:
         self._queue.clear()
         self._link.cancel(self._stream)
 
-    def _cancel_later(self) -> None:
-        with self._link.lock:
-            self._end()
-
-    def _end(self) -> None:
-        self._cancel(Stopped(Code.CANCELLED, "it was cancelled"))
-        self._link.flush()
-
-    def _late(self) -> None:
-        self._cancel(Failed(Code.DEADLINE_EXCEEDED, "its time is over"))
+    def _stop(self, why: Failed) -> None:
+        self._cancel(why)
         self._link.flush()
 
     def _need_short(self, message: bytes) -> None:
         if len(message) > self._longest:
             raise Failed(Code.RESOURCE_EXHAUSTED, str(TooLong(len(message), self._longest)))
-
-
-@contextmanager
-def ended(call: Call) -> Iterator[Call]:
-    """It is cancelled at the end, if it is not over."""
-    try:
-        yield call
-    finally:
-        call.cancel()

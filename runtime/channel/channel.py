@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from threading import Event, Lock, Thread
@@ -11,8 +12,9 @@ from ..http2 import grpc_wire as wire
 from ..http2.codes import Code
 from ..http2.session import Fields
 from ..http2.sockets import failure
-from .calls import Call, Failed, Stopped, ended
+from .calls import Call
 from .connect import Tls, connector
+from .failures import Failed, Stopped
 from .link import Link
 
 #: Seconds that an attempt to connect has at most; and between two looks at connections from which
@@ -30,14 +32,14 @@ class Channel:
         self._connect, self._authority = connector(address, tls)
         self._scheme, self._longest = b"http" if tls is None else b"https", longest
         self._link: Link | None = None
-        self._links = WeakSet[Link]()
-        self._lock, self._connecting, self._closed = Lock(), Lock(), False
+        self._links: tuple[Link, ...] = ()  # also those that only finish what they began
+        self._connecting, self._closed = Lock(), False
+        _channels.add(self)
 
     def close(self) -> None:
-        """End all calls. May be called again."""
-        with self._lock:
-            self._closed, links = True, list(self._links)
-        for link in links:
+        """End all calls. May be called again, and at any time."""
+        self._closed = True
+        for link in self._links:
             link.close()
 
     def call(self, path: str, timeout: float | None, message: bytes | None = None) -> Call:
@@ -46,17 +48,26 @@ class Channel:
         return self._call(path, _until(timeout), message)
 
     def _call(self, path: str, until: float | None, message: bytes | None) -> Call:
-        while True:
-            call = Call(self._usable(until), self._longest, until)
-            if call.begin(self._fields(path, until), message):
-                return call
+        link = self._link
+        if link is not None and (call := self._begun(link, path, until, message)) is not None:
+            return call
+        link = self._linked(until, link)
+        if (call := self._begun(link, path, until, message)) is not None:
+            return call
+        raise link.refusal()
+
+    def _begun(
+        self, link: Link, path: str, until: float | None, message: bytes | None
+    ) -> Call | None:
+        call = Call(link, self._longest, until)
+        return call if call.begin(self._fields(path, until), message) else None
 
     def ask(self, path: str, timeout: float | None, message: bytes) -> bytes:
         """A call with one message, whose answer is one. Raises `Failed`."""
         until = _until(timeout)
         for left in range(_AGAIN, -1, -1):
             try:
-                with ended(self._call(path, until, message)) as call:
+                with self._call(path, until, message) as call:
                     return call.only()
             except Failed as error:
                 if not (error.untouched and left):
@@ -73,38 +84,40 @@ class Channel:
             return made
         return *made, (b"grpc-timeout", wire.timeout_of(until - time.monotonic()))
 
+    def forked(self) -> None:
+        """In a child of `fork`: it makes a connection of its own."""
+        links, self._links, self._link = self._links, (), None
+        self._connecting = Lock()
+        for link in links:
+            link.forked()
+
     # ---- the connection ---------------------------------------------------------------------
 
-    def _usable(self, until: float | None) -> Link:
-        """One, made anew if need be: by one thread, the others wait for it."""
-        link = self._link
-        if link is not None and link.usable():
-            return link
+    def _linked(self, until: float | None, gone: Link | None) -> Link:
+        """Another one than that is, made anew if need be: by one thread, the others wait for it."""
         if not self._connecting.acquire(timeout=-1 if until is None else _left(until)):
             raise Failed(Code.DEADLINE_EXCEEDED, "there is no connection in time")
         try:
-            if self._closed:
-                raise Stopped(Code.CANCELLED, "the client is closed")
-            if self._link is None or self._link is link or not self._link.usable():
+            if self._link is None or self._link is gone:
                 self._link = self._made(until)
             return self._link
         finally:
             self._connecting.release()
 
     def _made(self, until: float | None) -> Link:
+        if self._closed:
+            raise Stopped(Code.CANCELLED, "the client is closed")
         try:
             made = Link(self._connect(_left(until)))
         except OSError as error:
             raise Failed(Code.UNAVAILABLE, failure(error)) from None
         except ValueError as error:  # a name that can be none
             raise Failed(Code.UNAVAILABLE, str(error)) from None
-        with self._lock:
-            if not self._closed:
-                self._links.add(made)
-                _look_at(made)
-                return made
-        made.close()
-        raise Stopped(Code.CANCELLED, "the client is closed")
+        self._links = (*(link for link in self._links if link.there), made)
+        if self._closed:
+            made.close()
+        _looking.add(made)
+        return made
 
 
 def _until(timeout: float | None) -> float | None:
@@ -122,6 +135,10 @@ class _Looking:
     """A thread that reads from connections from which nobody else does."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """With no connection yet; in a child of `fork` again."""
         self._links, self._lock, self._running = WeakSet[Link](), Lock(), False
 
     def add(self, link: Link) -> None:
@@ -144,10 +161,21 @@ class _Looking:
         """Whether any connection is left."""
         with self._lock:
             for link in list(self._links):
-                if not link.attended():
+                link.attend()
+                if not link.there:
                     self._links.discard(link)
             self._running = bool(self._links)
             return self._running
 
 
-_look_at = _Looking().add
+_looking, _channels = _Looking(), WeakSet[Channel]()
+
+
+def _forked() -> None:
+    """In a child, where connections, locks and threads are not its own."""
+    _looking.begin()
+    for channel in list(_channels):
+        channel.forked()
+
+
+os.register_at_fork(after_in_child=_forked)

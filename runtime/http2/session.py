@@ -82,6 +82,7 @@ class Session:
         self.leaving = False
         self._fields: dict[bytes, bytes] = {}
         self._size = 0
+        self._raised: BaseException | None = None
         self._bodies: dict[int, _Body] = {}
         self._lib, self._number, self._session = ng.library(), number, made
         self._callbacks = callbacks  # two threads' first sessions may have made two
@@ -101,7 +102,9 @@ class Session:
 
     def feed(self, data: bytes) -> None:
         """Adds to `events`. Raises `Broken`."""
-        if self._lib.session_mem_recv(self._session, data, len(data)) != len(data):
+        taken = self._lib.session_mem_recv(self._session, data, len(data))
+        self._raise()
+        if taken != len(data):
             raise Broken("it does not speak HTTP/2")
 
     def took(self, stream: int, count: int) -> None:
@@ -146,7 +149,15 @@ class Session:
 
     def unsent(self) -> bytes:
         """Bytes for the other side, once."""
-        return b"".join(ng.frames_to_send(self._session))
+        try:
+            return b"".join(ng.frames_to_send(self._session))
+        finally:
+            self._raise()
+
+    def _raise(self) -> None:
+        """What was raised as the library called: nobody knows what it missed."""
+        if self._raised is not None:
+            raise self._raised
 
     def _go_on(self, stream: int, body: _Body) -> None:
         if body.waits:
@@ -197,6 +208,10 @@ class Session:
 
     def on_sent(self, stream: int) -> None:
         """All that there is for it goes with the next `unsent`."""
+
+    def on_raised(self, error: BaseException) -> int:
+        self._raised = error
+        return ng.ERR_CALLBACK_FAILURE
 
 
 class ServerSession(Session):
@@ -273,34 +288,52 @@ _numbers = iter(range(1, 1 << 62))
 
 
 def _on_begin_headers(_: Any, frame: Any, mine: int) -> int:
-    _sessions[mine].on_begin()
+    try:
+        _sessions[mine].on_begin()
+    except BaseException as error:
+        return _sessions[mine].on_raised(error)
     return 0
 
 
 def _on_header(
     _: Any, frame: Any, name: Any, n: int, value: Any, v: int, flags: int, mine: int
 ) -> int:
-    return _sessions[mine].on_header(name[:n], value[:v])
+    try:
+        return _sessions[mine].on_header(name[:n], value[:v])
+    except BaseException as error:
+        return _sessions[mine].on_raised(error)
 
 
 def _on_chunk(_: Any, flags: int, stream: int, data: int, size: int, mine: int) -> int:
-    _sessions[mine].events.append(Received(stream, ng.bytes_at(data, size)))
+    try:
+        _sessions[mine].events.append(Received(stream, ng.bytes_at(data, size)))
+    except BaseException as error:
+        return _sessions[mine].on_raised(error)
     return 0
 
 
 def _on_frame(_: Any, frame: Any, mine: int) -> int:
-    head = frame[0]
-    _sessions[mine].on_frame(head.stream_id, head.type, head.flags)
+    try:
+        head = frame[0]
+        _sessions[mine].on_frame(head.stream_id, head.type, head.flags)
+    except BaseException as error:
+        return _sessions[mine].on_raised(error)
     return 0
 
 
 def _on_close(_: Any, stream: int, code: int, mine: int) -> int:
-    _sessions[mine].on_close(stream, code)
+    try:
+        _sessions[mine].on_close(stream, code)
+    except BaseException as error:
+        return _sessions[mine].on_raised(error)
     return 0
 
 
 def _read(_: Any, stream: int, into: int, room: int, flags: Any, source: Any, mine: int) -> int:
-    return _sessions[mine].read(stream, into, room, flags)
+    try:
+        return _sessions[mine].read(stream, into, room, flags)
+    except BaseException as error:
+        return _sessions[mine].on_raised(error)
 
 
 @cache

@@ -24,7 +24,7 @@ from controller.wanted import Edge, Piece, Rules
 from fleet_world import DROP, PASS, PDR, QUICK, Controller, Edges, controller, edges
 from helioc.lang.request import request_text
 from helioc.runtime.agent.outcome import Outcome
-from helioc.runtime.channel.calls import Failed
+from helioc.runtime.channel.failures import Failed
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc import control_pb2 as pb

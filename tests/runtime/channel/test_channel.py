@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from helioc.runtime.certs import make_authority, read_identity
 from helioc.runtime.channel import channel as channels
-from helioc.runtime.channel.calls import ended
 from helioc.runtime.channel.channel import Channel
 from helioc.runtime.channel.connect import Tls
 from helioc.runtime.http2.codes import Code
@@ -52,12 +51,12 @@ def test_a_failure(channel: Channel) -> None:
 def test_many_answers(channel: Channel) -> None:
     """More than the windows of streams and connection take at once."""
     for count, size in ((0, 1), (3, 1), (20, 100_000), (20_000, 4)):
-        with ended(channel.call("/toy/Many", 60, b"%d %d" % (count, size))) as call:
+        with channel.call("/toy/Many", 60, b"%d %d" % (count, size)) as call:
             assert rest(call) == [b"%d" % number * size for number in range(count)]
 
 
 def test_many_requests(channel: Channel) -> None:
-    with ended(channel.call("/toy/Sum", 60)) as call:
+    with channel.call("/toy/Sum", 60) as call:
         for _ in range(40):
             call.send(bytes(200_000), wait=True)
         call.end()
@@ -66,7 +65,7 @@ def test_many_requests(channel: Channel) -> None:
 
 def test_requests_and_answers_by_two_threads(channel: Channel) -> None:
     sent = [b"%d" % number * (number % 50) for number in range(3000)]
-    with ended(channel.call("/toy/Each", 60)) as call:
+    with channel.call("/toy/Each", 60) as call:
 
         def send() -> None:
             for message in sent:
@@ -82,7 +81,7 @@ def test_requests_and_answers_by_two_threads(channel: Channel) -> None:
 def test_what_is_sent_ahead_is_sent_while_answers_are_read(channel: Channel) -> None:
     """Far more than a socket takes: nobody waits for who only sends."""
     sent = [b"%d" % number * 20_000 for number in range(200)]
-    with ended(channel.call("/toy/Each", 60)) as call:
+    with channel.call("/toy/Each", 60) as call:
         for message in sent:
             call.send(message)
         call.end()
@@ -91,7 +90,7 @@ def test_what_is_sent_ahead_is_sent_while_answers_are_read(channel: Channel) -> 
 
 def test_a_server_that_wants_no_more(channel: Channel) -> None:
     """It has answered all that it will, while requests are on their way."""
-    with ended(channel.call("/toy/Stop", 20)) as call:
+    with channel.call("/toy/Stop", 20) as call:
         for _ in range(100):
             call.send(b"a")
         assert rest(call) == [b"a"]
@@ -126,7 +125,7 @@ def test_another_thread_cancels(channel: Channel, toy: Toy, reading: bool) -> No
     """Who waits for the answer, whether it reads the socket or another one does."""
     with ExitStack() as owned:
         if not reading:
-            before = owned.enter_context(ended(channel.call("/toy/Wait", 20, b"")))
+            before = owned.enter_context(channel.call("/toy/Wait", 20, b""))
             first = threading.Thread(target=before.receive)
             first.start()
             assert toy.begun.acquire(timeout=20)
@@ -191,7 +190,9 @@ def test_a_server_that_says_goodbye_finishes_what_it_began(address: str, toy: To
         call = channel.call("/toy/Wait", 20, b"mine")
         assert toy.begun.acquire(timeout=20)
         stopped = server.stop(20)
-        until(lambda: not channel._link or not channel._link.usable(), "the goodbye has come")
+        link = channel._link
+        assert link is not None
+        until(lambda: link.do(link.leaving), "the goodbye has come")
         assert failing(lambda: channel.ask("/toy/Echo", 5, b"")).code is Code.UNAVAILABLE
         toy.go.set()
         assert call.only() == b"mine"
@@ -236,7 +237,7 @@ def test_pings_are_answered_while_nobody_reads(
     with socket.socket(socket.AF_UNIX) as at, opened(f"unix:{path}") as channel:
         at.bind(str(path))
         at.listen()
-        with ended(channel.call("/toy/Echo", None, b"")):
+        with channel.call("/toy/Echo", None, b""):
             made, _ = at.accept()
             with made:
                 made.settimeout(20)

@@ -1,0 +1,96 @@
+"""Threads that wait for a connection: one for its socket, the others for that one."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from contextlib import suppress
+from threading import Lock
+
+#: Seconds that anybody waits at once: more than some clocks can count.
+_LONG = 3600.0
+
+
+class Waiter:
+    """A thread that waits for what happens on a stream. One of the stream `ROOM` waits until bytes
+    have gone to the server."""
+
+    __slots__ = ("asleep", "lock", "reads", "stream")
+
+    def __init__(self, stream: int) -> None:
+        self.stream = stream
+        #: Nobody has woken it since it said that it waits; for the socket, or else for `lock`.
+        self.asleep, self.reads = False, False
+        self.lock = Lock()
+        self.lock.acquire()
+
+
+#: RFC 9113 section 5.1.1: no call's.
+ROOM = 0
+
+
+class Waiters:
+    """Of one connection. All but `sleep` are called with its lock."""
+
+    def __init__(self, at: socket.socket) -> None:
+        self._socket, self._all = at, dict[Waiter, None]()
+        self.reader: Waiter | None = None
+        self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poll = select.poll()
+        self._poll.register(self._woken, select.POLLIN)
+
+    def close(self) -> None:
+        os.close(self._woken)
+
+    def __contains__(self, waiter: Waiter) -> bool:
+        return waiter in self._all
+
+    def add(self, waiter: Waiter, sending: bool) -> None:
+        """It sleeps next. `sending`: there is more to be sent than the socket takes."""
+        self._all[waiter] = None
+        if self.reader is None:
+            self.reader = waiter
+        waiter.reads = self.reader is waiter
+        if waiter.reads:
+            self._poll.register(self._socket, select.POLLIN | (select.POLLOUT if sending else 0))
+        waiter.asleep = True
+
+    def remove(self, waiter: Waiter) -> None:
+        """It waits no more: another one waits for the socket, if this did."""
+        self._all.pop(waiter, None)
+        if self.reader is waiter:
+            self.reader = next(iter(self._all), None)
+            self.wake_reader()
+
+    def wake(self, *streams: int) -> None:
+        """Those of the streams, and who waits for room."""
+        for waiter in self._all:
+            if waiter.stream in streams or waiter.stream == ROOM:
+                self._wake(waiter)
+
+    def wake_all(self) -> None:
+        for waiter in self._all:
+            self._wake(waiter)
+
+    def wake_reader(self) -> None:
+        if self.reader is not None:
+            self._wake(self.reader)
+
+    def _wake(self, waiter: Waiter) -> None:
+        if not waiter.asleep:
+            return
+        waiter.asleep = False
+        if waiter.reads:
+            os.eventfd_write(self._woken, 1)
+        elif waiter.lock.locked():  # it may have been woken as its time was over
+            waiter.lock.release()
+
+    def sleep(self, waiter: Waiter, seconds: float | None) -> None:
+        """Until it is woken, something comes or goes, or at random."""
+        seconds = _LONG if seconds is None else min(max(seconds, 0.0), _LONG)
+        if not waiter.reads:
+            waiter.lock.acquire(timeout=seconds)
+        elif any(found == self._woken for found, _ in self._poll.poll(seconds * 1000)):
+            with suppress(BlockingIOError):
+                os.eventfd_read(self._woken)
