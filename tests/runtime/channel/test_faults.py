@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import select
 import socket
 import threading
 import time
@@ -13,11 +16,22 @@ from unittest.mock import Mock
 import pytest
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.channel import channel as channels
-from helioc.runtime.channel.connect import connector
+from helioc.runtime.channel.connect import Connect, connector
 from helioc.runtime.client import Client
 from helioc.runtime.http2 import nghttp2, session
 from helioc.runtime.http2.codes import Code
-from http2 import DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, SETTINGS, message, plain, raw
+from http2 import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    GOAWAY,
+    HEADERS,
+    RST_STREAM,
+    SETTINGS,
+    message,
+    plain,
+    raw,
+)
 from lab import until
 from toy_server import Toy, failing, opened, rest, served
 
@@ -32,8 +46,9 @@ def reset(stream: int, code: int) -> bytes:
 
 
 @contextmanager
-def answering(path: Path, *parts: bytes, apart: float = 0.0) -> Iterator[str]:
-    """A server that sends these to its first client, each so many seconds after the other."""
+def answering(path: Path, *parts: bytes, apart: float = 0.0, asked: bool = True) -> Iterator[str]:
+    """A server that sends these to its first client, each so many seconds after the other; not
+    before that has said something, if it is to be `asked`."""
     over = threading.Event()
     with socket.socket(socket.AF_UNIX) as at:
         at.bind(str(path))
@@ -42,11 +57,12 @@ def answering(path: Path, *parts: bytes, apart: float = 0.0) -> Iterator[str]:
         def answer() -> None:
             made, _ = at.accept()
             with made, suppress(BrokenPipeError):  # who has its answer may be gone
-                made.recv(1 << 16)
-                made.sendall(raw(SETTINGS, 0, 0))
-                for each in parts:
-                    over.wait(apart)
+                if asked:
+                    made.recv(1 << 16)
+                pieces = (raw(SETTINGS, 0, 0), *parts)
+                for each in pieces if apart else (b"".join(pieces),):
                     made.sendall(each)
+                    over.wait(apart)
                 over.wait(20)
 
         server = threading.Thread(target=answer)
@@ -220,3 +236,41 @@ def test_calls_are_made_where_no_thread_can_be(
         with opened(f"unix:{tmp_path / 'toy'}") as channel:
             assert channel.ask("/toy/Echo", 20, b"on") == b"on"
             assert looking._running
+
+
+def test_what_cannot_be_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = len(session._sessions)
+    with served(f"unix:{tmp_path / 'toy'}", Toy()), opened(f"unix:{tmp_path / 'toy'}") as channel:
+        with monkeypatch.context() as patch:
+            none = Mock(side_effect=OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
+            patch.setattr(os, "eventfd", none)
+            error = failing(lambda: channel.ask("/toy/Echo", 20, b""))
+            assert (error.code, error.says) == (Code.UNAVAILABLE, "too many open files")
+        assert len(session._sessions) == before
+        assert channel.ask("/toy/Echo", 20, b"on") == b"on"
+
+
+def test_a_server_that_takes_no_calls(tmp_path: Path) -> None:
+    """It says so before the first."""
+    goodbye = raw(GOAWAY, 0, 0, bytes(8))
+    with (
+        answering(tmp_path / "at", goodbye, asked=False) as address,
+        opened(address) as channel,
+    ):
+        channel._connect = waiting_for_more(channel._connect)
+        error = failing(lambda: channel.ask("/a/b", 20, b""))
+        said = "the connection is lost: the server ended it"
+        assert (error.code, error.says) == (Code.UNAVAILABLE, said)
+
+
+def waiting_for_more(connect: Connect) -> Connect:
+    """The server's first words are there when it is given."""
+
+    def connected(seconds: float) -> socket.socket:
+        made = connect(seconds)
+        select.select([made], [], [])
+        return made
+
+    return connected

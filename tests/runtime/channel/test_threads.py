@@ -84,7 +84,8 @@ def receiving(channel: Channel, count: int) -> Iterator[list[Call]]:
             thread.join(20)
         assert not any(thread.is_alive() for thread in threads)
         for call in calls:
-            call.cancel()
+            call.end()
+            assert call.receive() is None
 
 
 # ---- signals --------------------------------------------------------------------------------
