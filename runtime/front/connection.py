@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..http2.session import Broken, Event, ServerSession
 from ..http2.sockets import AGAIN, receive
-from .frames import Gate, TooLarge
+from .frames import Excessive, Gate
 from .loop import READ, WRITE, Loop
 from .timers import Timers
 
@@ -106,8 +106,8 @@ class Connection:
                 count, pause = self._gate.admit(data, now)
             self._held = data[count:]
             self.session.feed(data[:count])
-        except TooLarge:
-            self._why = "its headers are too large"
+        except Excessive as error:
+            self._why = str(error)
             self._close()
             return
         except Broken:

@@ -25,12 +25,13 @@ _PART, _END, _NOTHING = 0.1, 0.5, 5.0
 _BYTES = 256
 #: Bytes of a header block; gRPC takes 32 KiB of headers, before they are packed.
 LARGEST = 48 << 10
-#: Seconds that a client without tokens waits at least: many frames are looked at together.
-PAUSE = 0.005
+#: Seconds that a client without tokens waits at least: many frames are looked at together. And how
+#: long its frames may wait: who is gone is not noticed before them.
+PAUSE, LONGEST = 0.005, 10.0
 
 
-class TooLarge(Exception):
-    """A header block that is not ended in `LARGEST` bytes."""
+class Excessive(Exception):
+    """What the client sends is not taken: the connection has to end."""
 
 
 class Gate:
@@ -40,24 +41,33 @@ class Gate:
         self._bucket = bucket
         self._ahead = _PREFACE  # bytes to the next frame
         self._block = 0  # of the header block that is not ended
+        self._waiting: float | None = None  # since when some of its frames do
 
     def admit(self, data: bytes, now: float) -> tuple[int, float]:
         """How many of the bytes may go on, and in how many seconds to ask again for the rest; where
-        nothing is said of a rest (0) more bytes are needed. Raises `TooLarge`."""
+        nothing is said of a rest (0) more bytes are needed. Raises `Excessive`."""
         bucket, at = self._bucket, self._ahead
         bucket.fill(now)
         while at + _HEAD <= len(data):
             if bucket.tokens <= 0:
+                self._wait(now)
                 self._ahead = 0
                 return at, max(PAUSE, -bucket.tokens / bucket.rate)
             length = int.from_bytes(data[at : at + 3], "big")
             bucket.tokens -= self._cost(data[at + 3], data[at + 4], length)
             at += _HEAD + length
+        self._waiting = None
         if at > len(data):
             self._ahead = at - len(data)
             return len(data), 0.0
         self._ahead = 0
         return at, 0.0
+
+    def _wait(self, now: float) -> None:
+        if self._waiting is None:
+            self._waiting = now
+        elif now - self._waiting > LONGEST:
+            raise Excessive("its address floods the agent with frames")
 
     def _cost(self, kind: int, flags: int, length: int) -> float:
         if kind == _DATA:
@@ -66,7 +76,7 @@ class Gate:
         if kind in (_HEADERS, _CONTINUATION):
             self._block += length
             if self._block > LARGEST:
-                raise TooLarge
+                raise Excessive("its headers are too large")
             if flags & _END_HEADERS:
                 self._block = 0
             cost += length / _BYTES

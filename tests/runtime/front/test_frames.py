@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helioc.runtime.front.frames import LARGEST, Gate, TooLarge
+from helioc.runtime.front.frames import LARGEST, LONGEST, Excessive, Gate
 from helioc.runtime.front.sources import Bucket
 from http2 import (
     CONTINUATION,
@@ -39,7 +39,8 @@ def test_what_an_honest_client_sends_waits_for_nothing() -> None:
 
 
 def test_streams_that_are_reset_wait() -> None:
-    gate, left, passed, now = Gate(bucket(50.0)), PREFACE + RESET * 100, 0, 0.0
+    shared = Bucket(50.0, 1000.0, 50.0, 0.0)
+    gate, left, passed, now = Gate(shared), PREFACE + RESET * 100, 0, 0.0
     while True:
         count, pause = gate.admit(left, now)
         passed, left, now = passed + count, left[count:], now + pause
@@ -47,7 +48,17 @@ def test_streams_that_are_reset_wait() -> None:
             break
         assert (passed - len(PREFACE)) % len(RESET) in (0, len(RESET) - 13), "whole frames"
     assert not left
-    assert 40 < now < 42  # 4,100 tokens, of which 50 were there
+    assert 4.0 < now < 4.2  # 4,100 tokens, of which 50 were there
+
+
+def test_frames_do_not_wait_for_ever() -> None:
+    """Their client may be gone meanwhile: its connection is not read."""
+    gate, left, now = Gate(bucket(50.0)), PREFACE + RESET * 100, 0.0
+    with pytest.raises(Excessive):
+        while left:
+            count, pause = gate.admit(left, now)
+            left, now = left[count:], now + pause
+    assert LONGEST < now < LONGEST + 1
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 10, 33, 200])
@@ -79,7 +90,7 @@ def test_a_header_block_has_an_end(size: int) -> None:
     begun = PREFACE + raw(HEADERS, 0, 1, bytes(size))
     assert gate.admit(begun, 0.0) == (len(begun), 0.0)
     part = raw(CONTINUATION, 0, 1, bytes(size))
-    with pytest.raises(TooLarge):
+    with pytest.raises(Excessive):
         for _ in range(LARGEST // size + 1):
             gate.admit(part, 0.0)
 
