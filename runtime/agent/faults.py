@@ -221,7 +221,7 @@ AGENT: dict[str, Explanation] = {
         "Requests are bounded in size, so that nobody's request takes the memory that others "
         "need: a message has at most 16 MiB, a request of IEs 4 MiB, the columns of a bulk "
         "request 256 MiB, all that arrive at a time 512 MiB. One client has at most 32 calls at "
-        "a time, 8 of them streams and watches.",
+        "a time, 8 of them streams and watches; all clients of one host have 24 of these.",
     ),
     "H0771": Explanation(
         "a certificate or key that cannot be used",

@@ -12,8 +12,12 @@ from ..http2 import grpc_wire as wire
 from ..http2.codes import Code
 from ..http2.grpc_wire import Compressed, Messages, TooLong
 from ..http2.session import Fields
+from .budget import Full, Share
 from .connection import Connection
 from .timers import Timer, Timers
+
+#: Bytes of requests that a call may always have waiting.
+_FEW = 64 << 10
 
 
 class Failed(Exception):
@@ -51,11 +55,14 @@ class Ordered(Protocol):
 @dataclass(frozen=True)
 class Method:
     """`run` gives the answers to the requests of a call, and may raise `Failed`; or the method is
-    `ordered`. `single`: it has one request."""
+    `ordered`. `single`: it has one request. `longest`: bytes of one. `admits`: whether somebody may
+    call it at all; of who may not no request is read, and the method answers without one."""
 
     run: Callable[[Iterator[bytes], Call], Generator[bytes, None, None]] | None
     ordered: Callable[[Call], Ordered] | None
     single: bool
+    longest: int
+    admits: Callable[[Any], bool]
 
 
 class Call:
@@ -63,16 +70,18 @@ class Call:
 
     def __init__(
         self, connection: Connection, stream: int, method: Method, caller: Any,
-        until: float | None, longest: int,
+        until: float | None, share: Share,
     ) -> None:  # fmt: skip
-        """`until`: the time on time.monotonic() at which nobody waits for it any more; `longest`:
-        bytes of a message."""
+        """`until`: the time on time.monotonic() at which nobody waits for it any more; `share`: of
+        the memory for requests."""
         self.method, self.caller, self.until, self.lock = method, caller, until, connection.lock
         #: A thread is at work on it, or will be; nothing more will be asked; it is not over.
-        self.begun, self.ended, self.open = False, False, True
+        self.begun, self.open = False, True
+        self.ended = self._turned_away = not method.admits(caller)
         self._connection, self._stream = connection, stream
-        self._messages, self._queue = Messages(longest), deque[bytes]()
-        self._untaken = 0  # bytes of what waits
+        self._messages, self._queue = Messages(method.longest), deque[bytes]()
+        self._share, self._held = share, 0  # bytes of requests that are not taken
+        self._untaken = 0  # and those that the client was not told of
         self._answered = False
         self._callbacks = list[Callable[[], object]]()
         self._timer: Timer | None = None
@@ -166,25 +175,38 @@ class Call:
 
     def receive(self, data: bytes) -> None:
         """Raises `Failed`."""
-        if not self.open:
+        if not self.open or self._turned_away:
             self._connection.session.took(self._stream, len(data))
             return
+        self._untaken += len(data)
         try:
+            self._hold(self._held + len(data))
             self._queue += self._messages.feed(data)
         except TooLong as error:
             raise Failed(Code.RESOURCE_EXHAUSTED, str(error)) from None
         except Compressed:
             raise Failed(Code.UNIMPLEMENTED, "messages must not be compressed") from None
-        self._untaken += len(data)
+        except Full as full:
+            whose = "from this host" if full.each else "from all hosts together"
+            raise Failed(
+                Code.RESOURCE_EXHAUSTED, f"too much arrives at a time {whose}: send it again"
+            ) from None
         if not self._queue:  # a part of one: the rest has to come
             self._took()
 
     def take(self) -> bytes:
         """The next request; there must be one."""
         request = self._queue.popleft()
+        self._hold(self._held - len(request) - wire.PREFIX)
         if not self._queue:
             self._took()
         return request
+
+    def _hold(self, count: int) -> None:
+        """So many bytes of requests; only many are of the budget. Raises `Full`."""
+        if count > _FEW or self._share.held:
+            self._share.hold(count if count > _FEW else 0)
+        self._held = count
 
     def _took(self) -> None:
         if self._connection.alive:
@@ -212,19 +234,24 @@ class Call:
         """A request, within that time."""
         self._timer = timers.after(seconds, self._give_up)
 
+    def begin(self) -> None:
+        """A thread is to be at work on it: it has a request, or needs none."""
+        self.begun = True
+        if self._timer is not None:
+            self._timer.stop()
+
     def limit(self, timers: Timers) -> None:
-        """It has begun, and ends at its time."""
+        """It ends at its time."""
         with self.lock:
-            if self._timer is not None:
-                self._timer.stop()
             if (seconds := self.time_remaining()) is not None and self.open:
                 self._timer = timers.after(seconds, self._give_up)
 
     def _give_up(self) -> None:
-        if self.until is not None and time.monotonic() >= self.until:
-            self.fail(Failed(Code.DEADLINE_EXCEEDED, "its time is over"))
-        elif not self.begun:
-            self.cancel()
+        with self.lock:
+            if self.until is not None and time.monotonic() >= self.until:
+                self.fail(Failed(Code.DEADLINE_EXCEEDED, "its time is over"))
+            elif not self.begun:
+                self.cancel()
 
     def close(self) -> None:
         """It is over. May be called again."""
@@ -234,6 +261,8 @@ class Call:
         if self._timer is not None:
             self._timer.stop()
         self._queue.clear()
+        self._messages.clear()
+        self._hold(0)
         self._took()
         for work in self._callbacks:
             work()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Condition
 from typing import Protocol
@@ -118,7 +118,7 @@ class Connection:
         self._tell()
 
     def _tell(self) -> None:
-        """The streams what the session said."""
+        """The streams what the session said. One of them may end the connection."""
         while self.session.events:
             events, self.session.events = self.session.events, []
             for event in events:
@@ -196,8 +196,22 @@ class Connection:
         self._socket.close()
         self.lock.notify_all()
         self._on_end(self, self._why)
+        # It goes now, not with the next collection, which looks at nothing older than a large
+        # request (turns.no_collecting).
+        self.streams, self._unsent, self._held = _GONE, memoryview(b""), b""
 
 
-def close_all(connections: Sequence[Connection]) -> None:
-    for each in connections:
-        each.abort()
+class _Gone:
+    """The streams of a connection that was closed: its session must not be asked any more."""
+
+    def on(self, event: Event) -> None:
+        pass
+
+    def go_on(self) -> None:
+        pass
+
+    def closed(self) -> None:
+        pass
+
+
+_GONE = _Gone()

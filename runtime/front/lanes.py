@@ -137,6 +137,8 @@ def serve(lanes: list[Lane], inline: bool = False) -> None:
             for finish in finishing:
                 lane.answer(finish)
         with lanes[0].call.lock:
+            if not all(lane.call.room for lane in lanes):
+                lanes[0].call.flush()  # what is sent now has made room by then
             going = [lane for lane in lanes if lane.goes_on()]
             lanes[0].call.flush()
             lanes = going

@@ -128,13 +128,12 @@ class Loop:
             for descriptor, _ in found:
                 if descriptor == self._ended:
                     return
-                turn = self._turns.get(descriptor)
-                if turn is not None and turn.begin():
-                    self._serve(descriptor, turn)
+                self._serve(descriptor)
 
-    def _serve(self, descriptor: int, turn: _Turn) -> None:
-        again = True
-        while again:
+    def _serve(self, descriptor: int) -> None:
+        turn = self._turns.get(descriptor)
+        again = turn is not None and turn.begin()
+        while turn is not None and again:
             try:
                 events = turn.served.serve()
             except Exception as error:

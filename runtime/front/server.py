@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
+from .budget import Budget
 from .calls import Method
 from .connection import Connection
 from .frames import Gate
@@ -45,12 +46,12 @@ class Server:
     def __init__(
         self, methods: Mapping[bytes, Method], caller: Callable[[Peer], Caller],
         refused: Callable[[str, str, int], object], *, threads: int, each: int, patience: float,
-        longest: int,
+        arriving: Budget,
     ) -> None:  # fmt: skip
         """`methods`: by their paths. `caller`: who somebody is. `refused`: is told of a host, why
         and how many of its connections were in a second. `threads` for calls, so many for `each`
         host; `patience`: seconds that a call has for its first request;
-        `longest`: bytes of a message."""
+        `arriving`: memory for requests, of each host."""
         self._caller, self._timers, self._loop = caller, Timers(), Loop()
         self._sources, self._threads = Sources(), Threads(threads, each)
         self._arrivals = Arrivals(
@@ -62,7 +63,7 @@ class Server:
             lambda: self._loop.attended,
             self._timers,
             patience,
-            longest,
+            arriving,
         )
         self._listeners = list[Listener]()
         self._sockets = list[socket.socket]()

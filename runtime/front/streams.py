@@ -12,24 +12,28 @@ from typing import Any
 from ..http2 import grpc_wire as wire
 from ..http2.codes import Code
 from ..http2.session import Closed, Ended, Event, Headers, Received
+from .budget import Budget, Share
 from .calls import Call, Failed, Gone, Method
 from .connection import Connection
 from .lanes import Lane, serve
 from .timers import Timers
+
+#: Seconds; longer than anybody waits, and not too long for a lock.
+_LONGEST = 1e9
 
 
 @dataclass(frozen=True)
 class Served:
     """What connections have in common. `submit`: have work carried out for a host. `attended`:
     whether there is another thread for the sockets. `patience`: seconds that a call has for its
-    request; `longest`: bytes of a message."""
+    request; `arriving`: memory for requests, of each host."""
 
     methods: Mapping[bytes, Method]
     submit: Callable[[str, Callable[[], object]], object]
     attended: Callable[[], bool]
     timers: Timers
     patience: float
-    longest: int
+    arriving: Budget
 
 
 class Calls:
@@ -96,8 +100,9 @@ class Calls:
             self._connection.session.refuse(stream, wire.NO_GRPC)
             return
         call = self._calls[stream] = Call(
-            self._connection, stream, method, self._caller, until, self._served.longest
-        )
+            self._connection, stream, method, self._caller, until,
+            Share(self._served.arriving, self._host),
+        )  # fmt: skip
         if method.ordered is not None:
             self._lanes[stream] = Lane(call, self._submit, self._served.timers)
         if method.single:
@@ -119,7 +124,7 @@ class Calls:
             return method, None
         if (seconds := wire.seconds_of(timeout)) is None:
             raise Failed(Code.INTERNAL, "grpc-timeout says no time")
-        return method, time.monotonic() + seconds
+        return method, time.monotonic() + min(seconds, _LONGEST)
 
     def _stir(self, stream: int, call: Call) -> None:
         """What can go on now is done by `go_on`."""
@@ -127,10 +132,11 @@ class Calls:
         lane = self._lanes.get(stream)
         if lane is not None:
             if ready and (not lane.going or lane.unblocked()):
+                call.begin()
                 lane.going = True
                 self._due.append(lane)
         elif ready and call.open and not call.begun:
-            call.begun = True
+            call.begin()
             self._starting.append(call)
 
     # ---- without it -------------------------------------------------------------------------
@@ -143,7 +149,7 @@ class Calls:
             self._due += [lane for lane in self._lanes.values() if lane.unblocked()]
             due, self._due = self._due, []
             for call in new:
-                if call.asked is None and call.open:
+                if not call.begun and call.open:
                     call.expect(self._served.timers, self._served.patience)
         for call in starting:
             self._submit(partial(self._run, call))

@@ -60,10 +60,15 @@ class Threads:
             self._free += 1
 
     def _run(self) -> None:
-        while (found := self._queue.get()) is not None and not self._stopped:
-            self._do(*found)
+        while self._goes_on():
+            pass
 
-    def _do(self, host: str, work: Work) -> None:
+    def _goes_on(self) -> bool:
+        """A thread that waits for its next work holds nothing of the last."""
+        found = self._queue.get()
+        if found is None or self._stopped:
+            return False
+        host, work = found
         try:
             work()
         except Exception as error:
@@ -73,11 +78,12 @@ class Threads:
             waiting = self._waiting.get(host)
             if waiting:
                 self._begin(host, waiting.popleft())  # behind what others have waiting
-                return
+                return True
             self._waiting.pop(host, None)
             self._going[host] -= 1
             if not self._going[host]:
                 del self._going[host]
+            return True
 
 
 def _report(error: Exception) -> None:

@@ -63,6 +63,9 @@ class Messages:
         del held[:at]
         return found
 
+    def clear(self) -> None:
+        self._data.clear()
+
     def __len__(self) -> int:
         """Bytes of one that has not come whole."""
         return len(self._data)

@@ -173,9 +173,9 @@ def client_session(callbacks: Callbacks, number: int) -> c_void_p:
     return made
 
 
-def frames_to_send(session: c_void_p) -> list[bytes]:
+def frames_to_send(lib: Any, session: c_void_p) -> list[bytes]:
     """Each is given once."""
-    send, at, found = library().session_mem_send, c_void_p(), list[bytes]()
+    send, at, found = lib.session_mem_send, c_void_p(), list[bytes]()
     while (size := send(session, byref(at))) > 0:
         found.append(ctypes.string_at(at, size))
     _need(size)

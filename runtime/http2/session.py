@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from . import nghttp2 as ng
 
@@ -94,9 +94,10 @@ class Session:
         self._lib.session_set_local_window_size(made, 0, 0, window)
 
     def close(self) -> None:
-        """Nothing may be called after it."""
+        """What is called after it raises `Broken`."""
         del _sessions[self._number]
         self._lib.session_del(self._session)
+        self._lib = _CLOSED
 
     # ---- what comes -------------------------------------------------------------------------
 
@@ -150,7 +151,7 @@ class Session:
     def unsent(self) -> bytes:
         """Bytes for the other side, once."""
         try:
-            return b"".join(ng.frames_to_send(self._session))
+            return b"".join(ng.frames_to_send(self._lib, self._session))
         finally:
             self._raise()
 
@@ -283,6 +284,14 @@ class ClientSession(Session):
         return stream
 
 
+class _Closed:
+    """In the place of the library where it has no session any more."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise Broken("the session was closed")
+
+
+_CLOSED = _Closed()
 _sessions: dict[int, Session] = {}
 _numbers = iter(range(1, 1 << 62))
 

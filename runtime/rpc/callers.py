@@ -24,6 +24,11 @@ class Caller(NamedTuple):
         """Where its calls wait for each other."""
         return self.host or self.name
 
+    @property
+    def whose(self) -> tuple[bool, str]:
+        """Whose limits count: a certificate's name is no host's, and not the Unix socket's."""
+        return bool(self.fingerprint), self.name
+
 
 #: Who may open the Unix socket may do everything.
 LOCAL = Caller("unix", "admin")

@@ -7,8 +7,8 @@ a second (whoever asks faster waits), and calls that keep something busy end aft
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,7 +34,7 @@ from . import control_pb2 as pb
 from .audit import Audit
 from .callers import Caller
 from .failures import failure, status_code, trailer
-from .methods import METHODS
+from .methods import LONGEST, LOOKING, METHODS
 from .recorded import Call
 from .revoked import Revoked
 
@@ -79,13 +79,15 @@ _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check"
 @dataclass(frozen=True)
 class Limits:
     """`calls` of one client at a time, `timed` of them see `_TIMED` (fewer than the reader has
-    slots), `lasting` streams and watches, `all_lasting` of all clients; `rate`: requests a second
+    slots), `lasting` streams and watches, `host_lasting` of all clients of one host, and
+    `all_lasting` of all; `rate`: requests a second
     of one client, as many at once, and `SHARED` times fewer beside a busy one; `seconds`: of what
     is timed; `patience`: seconds from the beginning of a call to its request, where it has one."""
 
     calls: int = 32
     timed: int = 6
     lasting: int = 8
+    host_lasting: int = 24
     all_lasting: int = 64
     rate: float = 10_000.0
     seconds: float = 120.0
@@ -111,8 +113,8 @@ class Guard:
         self.limits, self._timers, self._audit = limits, Timers(), audit or Audit()
         #: Of certificates that TLS lets in and we do not; without TLS there is none.
         self.revoked: Revoked | None = None
-        self._clients: dict[str, _Client] = {}
-        self._lasting = 0
+        self._clients: dict[Hashable, _Client] = {}
+        self._lasting = Counter[str]()  # by host
         #: The last two clients that asked often, and when.
         self._busy: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
         self._lock, self._refusing = Lock(), Lock()
@@ -140,15 +142,22 @@ class Guard:
             finally:
                 call.over()
 
-        return calls.Method(run, None, not described.client_streaming)
+        return self._method(described, run, None)
 
     def ordered(
         self, described: MethodDescriptor, begin: Callable[[Context], _Begin]
     ) -> calls.Method:
         """One whose requests are made in their order."""
-        return calls.Method(
-            None, partial(_Requests, self, described, begin), not described.client_streaming
-        )
+        return self._method(described, None, partial(_Requests, self, described, begin))
+
+    def _method(self, described: MethodDescriptor, run: Any, ordered: Any) -> calls.Method:
+        needed = NEEDED.get(name_of(described), "admin")
+        longest = LONGEST if needed in _CHANGING else LOOKING
+
+        def admits(caller: Caller) -> bool:
+            return not needed or _may(caller.role, needed)
+
+        return calls.Method(run, ordered, not described.client_streaming, longest, admits)
 
     def _begin(self, name: str, described: MethodDescriptor) -> Call:
         return Call(self._audit, name, described, NEEDED.get(name, "admin") in _CHANGING)
@@ -178,16 +187,17 @@ class Guard:
             if needed and not _may(caller.role, needed):
                 raise refused(faults.not_allowed(name, caller.role or "", needed))
         except Refused as error:
-            raise _TurnedAway(error, self._take(self._known(caller.name), _DEAR)) from None
+            wait = self._turned_away(caller)
+            raise _TurnedAway(error, wait) from None
         timed, lasting = int(name in _TIMED), int(name in _LASTING)
-        client = self._enter(caller.name, timed, lasting)
+        client = self._enter(caller, timed, lasting)
         timer = self._timers.after(self.limits.seconds, context.cancel) if timed else None
         try:
             yield client
         finally:
             if timer is not None:
                 timer.stop()
-            self._leave(caller.name, client, timed, lasting)
+            self._leave(caller, client, timed, lasting)
 
     def clients(self) -> int:
         """How many have a call going, or called in the last minute."""
@@ -195,8 +205,8 @@ class Guard:
         with self._lock:
             return sum(c.calls > 0 or now - c.filled < _RECENT for c in self._clients.values())
 
-    def _enter(self, who: str, timed: int, lasting: int) -> _Client:
-        limits, client = self.limits, self._known(who)
+    def _enter(self, caller: Caller, timed: int, lasting: int) -> _Client:
+        limits, client, host = self.limits, self._known(caller.whose), caller.place
         with self._lock:
             if client.calls >= limits.calls or client.lasting + lasting > limits.lasting:
                 title = f"this client has {client.calls} calls at a time already"
@@ -204,30 +214,36 @@ class Guard:
             if client.timed + timed > limits.timed:
                 title = f"this client has {client.timed} lists and bulk requests at a time already"
                 raise refused(faults.too_much(title, "read one to its end, then ask for the next"))
-            if self._lasting + lasting > limits.all_lasting:
-                title = f"the agent has {self._lasting} streams and watches already"
+            count = self._lasting.total()
+            if lasting and count >= limits.all_lasting:
+                title = f"the agent has {count} streams and watches already"
                 raise refused(faults.too_much(title, "try again later"))
+            if lasting and self._lasting[host] >= limits.host_lasting:
+                title = f"this host has {self._lasting[host]} streams and watches already"
+                raise refused(faults.too_much(title, "end some: its other calls need threads, too"))
             client.calls += 1
             client.timed += timed
             client.lasting += lasting
-            self._lasting += lasting
+            self._lasting[host] += lasting
         return client
 
-    def _known(self, who: str) -> _Client:
+    def _known(self, who: Hashable) -> _Client:
         with self._lock:
             client = self._clients.get(who)
             if client is None:
                 client = self._clients[who] = _Client(tokens=self.limits.rate)
         return client
 
-    def _leave(self, who: str, client: _Client, timed: int, lasting: int) -> None:
+    def _leave(self, caller: Caller, client: _Client, timed: int, lasting: int) -> None:
         with self._lock:
             client.calls -= 1
             client.timed -= timed
             client.lasting -= lasting
-            self._lasting -= lasting
+            self._lasting[caller.place] -= lasting
+            if not self._lasting[caller.place]:
+                del self._lasting[caller.place]
             if len(self._clients) > 1000 and not client.calls:
-                self._clients.pop(who, None)
+                self._clients.pop(caller.whose, None)
 
     # ---- rates ------------------------------------------------------------------------------
 
@@ -257,13 +273,22 @@ class Guard:
         unit = _TEXT if name in _TEXTS else _BYTES
         return self._take(client, (_DEAR if name in _LOOKING else 1.0) + size / unit)
 
+    def _turned_away(self, caller: Caller) -> float:
+        """Seconds that it has to wait for that. It asks often, but is busy with nothing."""
+        rate = self.limits.rate
+        return self._charge(self._known(caller.whose), _DEAR, rate, rate)
+
     def _take(self, client: _Client, cost: float = 1.0) -> float:
         """One request more of this client: how many seconds it has to wait."""
-        now = time.monotonic()
-        rate = most = self.limits.rate
-        if self._beside(client, now):
+        rate = self.limits.rate
+        if self._beside(client, time.monotonic()):
             rate /= SHARED
-            most = rate * AT_ONCE
+            return self._charge(client, cost, rate, rate * AT_ONCE)
+        return self._charge(client, cost, rate, rate)
+
+    def _charge(self, client: _Client, cost: float, rate: float, most: float) -> float:
+        """The same, with so many tokens a second, and `most` at once."""
+        now = time.monotonic()
         tokens = min(most, client.tokens + (now - client.filled) * rate) - cost
         tokens = max(tokens, -rate)  # nobody is in debt for long
         client.tokens, client.filled = tokens, now

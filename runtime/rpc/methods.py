@@ -16,8 +16,8 @@ SERVICES = tuple(pb.DESCRIPTOR.services_by_name.values())
 METHODS: Mapping[str, MethodDescriptor] = {
     name: method for service in SERVICES for name, method in service.methods_by_name.items()
 }
-#: Bytes of a message.
-LONGEST = 16 << 20
+#: Bytes of a message; and of one to a method that only looks.
+LONGEST, LOOKING = 16 << 20, 64 << 10
 
 
 def path(name: str) -> str:

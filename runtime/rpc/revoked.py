@@ -37,8 +37,9 @@ class Revoked:
             self._known = _read(path)
 
     def __contains__(self, fingerprint: object) -> bool:
-        """The SHA-256 of a certificate in hex; who shows none is not revoked."""
-        return fingerprint in self._known
+        """The SHA-256 of a certificate in hex; where the list cannot be read it may be any. Who
+        shows none is not revoked."""
+        return fingerprint in self._known or bool(fingerprint and self._unread)
 
     def need_valid(self, fingerprint: str, method: str) -> None:
         """That a certificate may call. Raises `Refused` where it is revoked, or where the list
@@ -49,7 +50,8 @@ class Revoked:
             raise refused(*self._unread)
 
     def changed(self) -> bool:
-        """Look whether the file has changed, and with it whose certificates are revoked."""
+        """Look whether the file has changed, and with it whose certificates are revoked: all of
+        them where it cannot be read."""
         if (now := self._stamp()) == self._seen:
             return False
         self._seen = now
@@ -60,7 +62,7 @@ class Revoked:
             self._unread = tuple(error.diagnostics)
             for found in error.diagnostics:
                 _log.error("%s", render(found))
-            return False
+            return True
         _log.info("%d certificates are revoked", len(self._known))
         return True
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..agent import faults
 from ..faults import refused
 from ..front import calls
+from ..front.budget import Budget
 from ..front.calls import Call
 from ..front.server import Server as Front
 from ..http2 import nghttp2
@@ -19,7 +20,7 @@ from .audit import Audit
 from .callers import Caller, Refusal, caller_of
 from .guard import HEALTH, REFLECTION, Guard, Limits
 from .health import NOT_SERVING, SERVING, Health
-from .methods import LONGEST, SERVICES, path_of
+from .methods import SERVICES, path_of
 from .revoked import NAME as REVOKED
 from .revoked import Revoked
 from .service import ORDERED, Service
@@ -31,6 +32,8 @@ _LOOK = 1.0
 #: Threads besides those that may last: for more clients than one that have all their calls going;
 #: and how many of all one host has at a time.
 SPARE, EACH = 192, 40
+#: Bytes of requests that have not come whole, or wait: of one host, and of all.
+ARRIVING = 64 << 20, 256 << 20
 
 
 class Server:
@@ -55,7 +58,7 @@ class Server:
             self._methods(), caller_of, lambda *found: self._audit.record(Refusal(*found)),
             # Watches hold a thread each: there are always some for the others.
             threads=limits.all_lasting + SPARE, each=EACH,
-            patience=limits.patience, longest=LONGEST,
+            patience=limits.patience, arriving=Budget(*ARRIVING),
         )  # fmt: skip
         self._front.listen([listen_unix(path, 0o777 & ~mode)])
         self._revoked: Revoked | None = None

@@ -19,12 +19,12 @@ from ..agent.agent import Agent, PipelineStatus, status_of
 from ..agent.outcome import Outcome
 from ..agent.owner import Owner, Wish
 from ..faults import refused
+from ..front.budget import Budget, Full, Share
 from ..identity_check import Endings
 from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from . import control_pb2 as pb
 from . import messages
-from .budget import Budget
 from .failures import findings
 from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
@@ -78,7 +78,7 @@ class Service(IntentMethods):
         return begin
 
     def BulkApply(self, parts: Iterable[pb.BulkPart], context: Context) -> pb.ApplyReply:
-        with self._arriving.share() as take:
+        with Share(self._arriving, object()) as share:
             begin, columns = pb.BulkBegin(), bytearray()
             for number, part in enumerate(parts):
                 if part.HasField("begin") != (number == 0):
@@ -86,7 +86,7 @@ class Service(IntentMethods):
                     help_ = "`begin` in the first part, and in no other"
                     raise refused(faults.bad_message(title, help_))
                 begin = begin if number else part.begin
-                take(len(part.columns))
+                _hold(share, len(columns) + len(part.columns))
                 columns += part.columns
             wanted = begin.if_revision if begin.HasField("if_revision") else None
             wish = Wish(bytes(columns), True, wanted, begin.idempotency_key)
@@ -248,6 +248,19 @@ def _streamed(number: int, acknowledged: Callable[[], Outcome]) -> pb.StreamRepl
         return pb.StreamReply(number=number, done=messages.apply_reply(acknowledged()))
     except Refused as error:
         return pb.StreamReply(number=number, failed=failure_of(error))
+
+
+def _hold(share: Share, count: int) -> None:
+    """So many bytes of columns. Raises `Refused`."""
+    try:
+        share.hold(count)
+    except Full as full:
+        if full.each:
+            title = f"the columns have more than {MOST_COLUMNS >> 20} MiB"
+            help_ = "split them into several requests"
+        else:
+            title, help_ = "too much arrives at a time", "send one bulk request after the other"
+        raise refused(faults.too_much(title, help_)) from None
 
 
 def _bundle(asked: pb.Bundle) -> Bundle:

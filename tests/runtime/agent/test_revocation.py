@@ -40,6 +40,13 @@ def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None
         with pytest.raises(Rejected, match="H0776"):
             client.status()
 
+    def cut(client: Client) -> None:
+        """Nobody knows whom a list that cannot be read shuts out."""
+        with client.watch() as watch:
+            (at / "revoked").write_text("nonsense\n")
+            with pytest.raises(Rejected, match="H0763"):
+                list(watch)
+
     def status(client: Client) -> int:
         client.pipeline = ""
         return client.status().pid
@@ -49,7 +56,7 @@ def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None
             local.load(read_bundle(here.directory / "bundle"), EDGE)
         within(here, at, "thief", go)
         assert within(here, at, "admin", status)
-        (at / "revoked").write_text("nonsense\n")
+        within(here, at, "admin", cut)
         process.expect("H0777")
         codes = [code_of(partial(within, here, at, name, status)) for name in ("thief", "admin")]
         assert codes == [Code.PERMISSION_DENIED, Code.UNAVAILABLE]
@@ -77,5 +84,10 @@ def test_lists_of_who_is_revoked(tmp_path: Path) -> None:
         path.write_text(f"# who\n\n{'0' * 64} somebody\n{text}")
         found = Revoked(path)
         assert admin.hex() in found and "" not in found and agent.hex() not in found
+    path.write_text("nonsense")
+    assert found.changed() and agent.hex() in found and "" not in found
+    path.write_text("# nobody")
+    assert found.changed() and agent.hex() not in found and admin.hex() not in found
+    path.write_text(admin.hex())
     with pytest.raises(Refused, match="H0771"):
         revoke(tmp_path, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import Condition
 from typing import Any
 
+from helioc.runtime.front.budget import Budget, Share
 from helioc.runtime.front.calls import Call, Method
 from helioc.runtime.http2.grpc_wire import framed
 
@@ -27,7 +28,8 @@ def test_who_takes_a_request_tells_the_client_that_it_may_send_more() -> None:
     """A client that has sent all that it may does nothing until then, and nothing comes of it that
     would have it told."""
     made: Any = Connection()
-    call = Call(made, 1, Method(None, None, False), None, None, 1 << 20)
+    method = Method(None, None, False, 1 << 20, lambda _: True)
+    call = Call(made, 1, method, None, None, Share(Budget(1 << 20, 1 << 20), "here"))
     parts = [framed(bytes(1000)), framed(bytes(10))]
     with made.lock:
         for part in parts:

@@ -4,34 +4,90 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from guarded import asked
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.certs import Role
+from helioc.runtime.front.budget import Budget, Full, Share
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.front.threads import Threads
 from helioc.runtime.http2.codes import Code
-from helioc.runtime.rpc.budget import Budget
 from helioc.runtime.rpc.callers import Caller
-from helioc.runtime.rpc.guard import Guard, Limits
+from helioc.runtime.rpc.guard import OFTEN, Guard, Limits
+from helioc.runtime.rpc.service import _hold
 from lab import until
 
 
 def test_budgets_are_given_back() -> None:
-    budget = Budget(10 << 20, 15 << 20)
-    with budget.share() as one, budget.share() as other:
-        one(9 << 20)
+    budget = Budget(10, 15)
+    with Share(budget, "one") as one, Share(budget, "other") as other:
+        one.hold(9)
+        with pytest.raises(Full) as full:
+            other.hold(7)
+        assert not full.value.each
+        with Share(budget, "one") as more, pytest.raises(Full) as full:
+            more.hold(2)
+        assert full.value.each
+        one.hold(8)
+        other.hold(7)
+    with Share(budget, "one") as one:
+        one.hold(10)
+
+
+def test_columns_are_bounded() -> None:
+    budget = Budget(10, 15)
+    with Share(budget, "one") as one, Share(budget, "other") as other:
+        _hold(one, 9)
         with pytest.raises(Refused, match="arrives at a time"):
-            other(7 << 20)
-    with budget.share() as one, pytest.raises(Refused, match="more than 10 MiB"):
-        one(11 << 20)
-    with budget.share() as one:
-        one(10 << 20)
+            _hold(other, 7)
+        with pytest.raises(Refused, match="the columns have more than 256 MiB"):
+            _hold(one, 11)
 
 
 def caller(role: Role) -> Caller:
     return Caller("me", role, "192.0.2.9", 4711, "00")
+
+
+def test_watches_leave_threads_to_the_others_of_their_host() -> None:
+    guard = Guard(Limits(lasting=2, host_lasting=4))
+
+    def watch(name: str, host: str) -> Iterator[bytes]:
+        who = Caller(name, "read", host, 4711, "00")
+        return asked(guard, "Watch", lambda *_: [b"an event", b"another"], who)
+
+    watches = [watch(f"client {n // 2}", "192.0.2.9") for n in range(4)]
+    for each in watches:
+        next(each)
+    with pytest.raises(Failed, match="this host has 4 streams and watches"):
+        next(watch("another", "192.0.2.9"))
+    assert next(watch("another", "192.0.2.10")) == b"an event"
+    who = Caller("another", "read", "192.0.2.9", 4711, "00")
+    assert [*asked(guard, "Get", lambda *_: b"a rule", who)] == [b"a rule"]
+    for each in watches:
+        each.close()
+    assert next(watch("another", "192.0.2.9")) == b"an event"
+
+
+@pytest.mark.parametrize("name", ["unix", "192.0.2.9"])
+def test_limits_are_of_certificates_whatever_these_are_called(name: str) -> None:
+    guard = Guard(Limits(lasting=1))
+    certificate, other = Caller(name, "admin", "192.0.2.1", 1, "00"), Caller(name, "admin")
+    kept = asked(guard, "Watch", lambda *_: [b"an event"] * 2, certificate)
+    assert next(kept) == b"an event"
+    assert next(asked(guard, "Watch", lambda *_: [b"an event"], other)) == b"an event"
+    with pytest.raises(Failed, match="1 calls"):
+        next(asked(guard, "Watch", lambda *_: [b"an event"], certificate))
+
+
+def test_who_is_refused_slows_nobody() -> None:
+    guard = Guard()
+    nobody, me = Caller("x", None, "192.0.2.1", 1, "00"), caller("rules")
+    for _ in range(2 * OFTEN):
+        with pytest.raises(Failed):
+            list(asked(guard, "Status", lambda *_: b"", nobody))
+    assert not guard._beside(guard._known(me.whose), time.monotonic())
 
 
 def test_calls_of_a_client_are_counted_and_let_go() -> None:

@@ -106,5 +106,5 @@ def test_a_large_request_counts_as_many() -> None:
     door = Guard(Limits(rate=1000.0))
     request = pb.ApplyRequest(request=bytes(100 * guard._TEXT)).SerializeToString()
     assert list(asked(door, "Apply", lambda *_: b"done", LOCAL, [request])) == [b"done"]
-    client = door._known(LOCAL.name)
+    client = door._known(LOCAL.whose)
     assert 1000 - client.tokens == pytest.approx(101, abs=1)

@@ -1,0 +1,159 @@
+"""What clients do to their connections: the others are served, and all is given back."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from pathlib import Path
+
+from front_world import method, ordered, server, started
+from helioc.runtime.front.budget import Budget
+from helioc.runtime.http2.codes import Code
+from hpack import Encoder
+from http2 import (
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PREFACE,
+    SETTINGS,
+    WINDOW_UPDATE,
+    Peer,
+    Target,
+    headers,
+    message,
+    raw,
+)
+from lab import until
+
+ECHO = "/t/Echo"
+#: SETTINGS_INITIAL_WINDOW_SIZE.
+WINDOW = 4
+
+
+def echo(request: bytes) -> bytes:
+    return request
+
+
+def target(path: Path) -> Target:
+    return Target(unix=str(path / "s"))
+
+
+def asks(path: Path, request: bytes = b"x") -> bytes:
+    with Peer(target(path)) as peer:
+        return peer.wait(peer.call(headers(ECHO), message(request))).content
+
+
+def test_what_comes_behind_the_end_of_a_connection_is_not_looked_at(tmp_path: Path) -> None:
+    """The answer to the first call finds the client gone."""
+    begun = list[bytes]()
+    methods = {ECHO: method(echo), "/t/Note": method(lambda r: (begun.append(r), r)[1])}
+    made = server(tmp_path / "s", methods)
+    client = target(tmp_path).reach()
+    block = [Encoder().encode(headers(path)) for path in (ECHO, "/t/Note")]
+    parts = [PREFACE, raw(SETTINGS, 0, 0), raw(HEADERS, END_HEADERS, 1, block[0]),
+             raw(DATA, 0, 1, message(b"", compressed=1))]  # fmt: skip
+    for stream in range(3, 41, 2):
+        parts += [raw(HEADERS, END_HEADERS, stream, block[1]),
+                  raw(DATA, END_STREAM, stream, message(b"y"))]  # fmt: skip
+    client.sendall(b"".join(parts))
+    client.close()
+    with started(made):
+        assert asks(tmp_path) == message(b"x")
+        until(lambda: not made._clients, "the connection is over")
+    assert not begun
+
+
+def test_a_request_that_comes_later_than_its_call_has_all_its_time(tmp_path: Path) -> None:
+    begun, late = threading.Event(), threading.Event()
+
+    def work(request: bytes) -> bytes:
+        begun.set()
+        assert late.wait(10)
+        return request
+
+    patience = 0.05
+    made = server(tmp_path / "s", {ECHO: ordered(lambda r: lambda: work(r), True)}, patience)
+    with started(made), Peer(target(tmp_path)) as peer:
+        stream = peer.call(headers(ECHO), None)
+        peer.send(raw(6, 0, 0, bytes(8)))  # PING: all before it has been read when it is answered
+        assert any(each.type == 6 for each in peer.frames(10))
+        peer.send(raw(DATA, END_STREAM, stream, message(b"x")))
+        assert begun.wait(10)
+        made._timers.after(2 * patience, late.set)
+        assert peer.wait(stream).status == Code.OK
+
+
+def test_answers_to_many_requests_wait_for_nothing(tmp_path: Path) -> None:
+    """A client that has room for all of them says nothing while it reads."""
+    count, size = 200, 1500
+    made = server(tmp_path / "s", {ECHO: ordered(lambda r: lambda: bytes(size))})
+    with started(made), Peer(target(tmp_path), {WINDOW: 1 << 20}) as peer:
+        peer.send(raw(WINDOW_UPDATE, 0, 0, (1 << 20).to_bytes(4, "big")))
+        stream = peer.call(headers(ECHO), None)
+        peer.send(raw(DATA, 0, stream, message(b"x") * count))
+        came = 0
+        for each in peer.frames(10):
+            came += len(each.data) if each.type == DATA else 0
+            if came == count * len(message(bytes(size))):
+                break
+        assert came == count * len(message(bytes(size)))
+
+
+def test_messages_that_are_refused_take_no_window(tmp_path: Path) -> None:
+    """More of them than a connection's window has room for."""
+    made = server(tmp_path / "s", {ECHO: method(echo)})
+    with started(made), Peer(target(tmp_path)) as peer:
+        for _ in range(80):
+            stream = peer.call(headers(ECHO), message(bytes(16 << 10), compressed=1))
+            assert peer.wait(stream).status == Code.UNIMPLEMENTED
+
+
+def test_parts_of_requests_are_bounded(tmp_path: Path) -> None:
+    """Those of a host together, and given back when their calls end."""
+    made = server(tmp_path / "s", {ECHO: method(echo)}, arriving=Budget(200 << 10, 1 << 20))
+    with started(made):
+        with Peer(target(tmp_path)) as peer:
+            assert peer.wait(peer.call(headers(ECHO), message(b"x"))).ended  # it knows our window
+            first, other = (peer.call(headers(ECHO), None) for _ in range(2))
+            part = message(bytes(100 << 10), length=900 << 10)
+            for stream in (first, other):
+                for at in range(0, len(part), 16 << 10):
+                    peer.send(raw(DATA, 0, stream, part[at : at + (16 << 10)]))
+            assert peer.wait(other).status == Code.RESOURCE_EXHAUSTED
+        until(lambda: not made._clients, "the connection is over")
+        with Peer(target(tmp_path)) as peer:
+            assert peer.wait(peer.call(headers(ECHO), message(b"x"))).ended
+            large = message(bytes(190 << 10))
+            assert peer.wait(peer.call(headers(ECHO), large)).content == large
+
+
+def test_who_may_not_call_is_answered_before_its_request(tmp_path: Path) -> None:
+    made = server(tmp_path / "s", {ECHO: method(echo, admits=False)})
+    with started(made), Peer(target(tmp_path)) as peer:
+        assert peer.wait(peer.call(headers(ECHO), None)).content == message(b"none")
+
+
+def test_a_connection_that_is_over_takes_no_memory(tmp_path: Path) -> None:
+    """Not until a collection: what was there when rules came is never looked at by one."""
+    made = server(tmp_path / "s", {ECHO: method(echo)})
+    with started(made):
+        gc.disable()
+        try:
+            with Peer(target(tmp_path)) as peer:
+                peer.wait(peer.call(headers(ECHO), message(b"x")))
+                (connection,) = (weakref.ref(each) for each in made._clients)
+            until(lambda: connection() is None, "nothing holds the connection")
+        finally:
+            gc.enable()
+
+
+def test_a_time_that_no_clock_has(tmp_path: Path) -> None:
+    """A thread waits for the request."""
+    made = server(tmp_path / "s", {ECHO: method(echo, single=False)})
+    with started(made), Peer(target(tmp_path)) as peer:
+        stream = peer.call(headers(ECHO, grpc_timeout="99999999H"), None)
+        until(lambda: made._threads._going, "a thread waits")
+        peer.send(raw(DATA, END_STREAM, stream, message(b"x")))
+        assert peer.wait(stream).content == message(b"x")
