@@ -40,6 +40,8 @@ class Connection:
     """`lock` is held by who calls `session`, or changes what belongs to the connection; then comes
     `flush`."""
 
+    stays = True
+
     def __init__(
         self, made: socket.socket, loop: Loop, timers: Timers, gate: Gate | None,
         on_end: Callable[[Connection, str], None],

@@ -51,6 +51,8 @@ class Arrivals(NamedTuple):
 class Listener:
     """Accepts at a socket that listens; it is the caller's to close."""
 
+    stays = False
+
     def __init__(self, at: socket.socket, contexts: Contexts | None, to: Arrivals) -> None:
         """Without `contexts` there is no TLS. Whoever may open a Unix socket is let in."""
         self._at, self._contexts, self._to = at, contexts, to
@@ -98,6 +100,8 @@ class Listener:
 
 class Handshake:
     """A client that has not shown yet who it is. May be ended by what comes after it."""
+
+    stays = False
 
     def __init__(
         self, made: socket.socket, peer: Peer, contexts: Contexts | None, to: Arrivals

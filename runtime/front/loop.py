@@ -18,6 +18,9 @@ from ...lang.ending import diagnosed
 from ...lang.render import render
 
 THREADS = 4
+#: Milliseconds that a thread waits for a socket that it has served, if so many others wait for all
+#: sockets meanwhile: to wake another, which has none of it in its CPU's caches, takes longer.
+_STAY, _OTHERS = 10, 2
 #: Seconds that they have to end when they have work.
 _LINGER = 1.0
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
@@ -25,7 +28,11 @@ _log = logging.getLogger("heliod.front")
 
 
 class Served(Protocol):
-    """What has a socket."""
+    """What has a socket. `stays`: who is at the other end may ask again as soon as it is
+    answered."""
+
+    @property
+    def stays(self) -> bool: ...
 
     def fileno(self) -> int: ...
 
@@ -37,13 +44,15 @@ class Served(Protocol):
 
 
 class _Turn:
-    """Who has a socket, and whether a thread is at work on it."""
+    """Who has a socket, and whether a thread is at work on it. `changes`: how often a thread began
+    with it, or somebody said what is waited for."""
 
-    __slots__ = ("again", "lock", "served", "taken")
+    __slots__ = ("again", "changes", "lock", "served", "taken")
 
     def __init__(self, served: Served) -> None:
         self.served, self.lock = served, Lock()
         self.taken = self.again = False
+        self.changes = 0
 
     def begin(self) -> bool:
         """Whether it is ours; else who has it goes on once more."""
@@ -51,6 +60,7 @@ class _Turn:
             self.again = self.taken
             if not self.taken:
                 self.taken = True
+                self.changes += 1
                 return True
             return False
 
@@ -112,6 +122,7 @@ class Loop:
             with turn.lock:
                 turn.again = turn.taken
                 if not turn.taken:
+                    turn.changes += 1
                     self._wait(served.fileno(), READ | WRITE)
 
     def _wait(self, descriptor: int, events: int) -> None:
@@ -132,8 +143,16 @@ class Loop:
 
     def _serve(self, descriptor: int) -> None:
         turn = self._turns.get(descriptor)
-        again = turn is not None and turn.begin()
-        while turn is not None and again:
+        while turn is not None and turn.begin():
+            changes = self._work(descriptor, turn)
+            if changes is None or not self._asks_again(descriptor, turn, changes):
+                return
+
+    def _work(self, descriptor: int, turn: _Turn) -> int | None:
+        """Serve it as long as there is something to do. Returns None, or this thread is to wait for
+        its socket, and no other does while `turn.changes` is that."""
+        again = True
+        while again:
             try:
                 events = turn.served.serve()
             except Exception as error:
@@ -145,4 +164,18 @@ class Loop:
                 again, turn.again = turn.again, False
                 turn.taken = again
                 if not again and events and self._turns.get(descriptor) is turn:
+                    if events == READ and turn.served.stays and self._idle >= _OTHERS:
+                        return turn.changes
                     self._wait(descriptor, events)
+        return None
+
+    def _asks_again(self, descriptor: int, turn: _Turn, changes: int) -> bool:
+        """Whether its socket can be read soon. If not, any thread may have it."""
+        poll = select.poll()
+        poll.register(descriptor, READ)
+        if poll.poll(_STAY):
+            return True
+        with turn.lock:
+            if turn.changes == changes and self._turns.get(descriptor) is turn:
+                self._wait(descriptor, READ)
+        return False
