@@ -100,11 +100,11 @@ class Link:
         """In a child of `fork`: the connection is its parent's. Another thread may have been at
         work on it, so nothing of it is used, but its descriptors closed."""
         self._free.detach()
-        self._socket.close()
-        self._waiters.close()
         self._lock, self._later = Lock(), deque()
         self._waiters.reader = None
-        self._lose("it is the parent process's")
+        self._lose("it is the parent process's")  # which wakes the parent's reader, too
+        self._waiters.close()
+        self._socket.close()
 
     # ---- with the lock ----------------------------------------------------------------------
 

@@ -41,7 +41,10 @@ class Waiters:
         self._poll.register(self._woken, select.POLLIN)
 
     def close(self) -> None:
-        os.close(self._woken)
+        """May be called again."""
+        woken, self._woken = self._woken, -1
+        if woken >= 0:
+            os.close(woken)
 
     def __contains__(self, waiter: Waiter) -> bool:
         return waiter in self._all

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -272,3 +272,34 @@ def test_a_child_makes_a_connection_of_its_own(address: str) -> None:
     assert done.stdout.splitlines() == [
         "child: the connection is lost: it is the parent process's", "parent done 0",
     ], done.stderr  # fmt: skip
+
+
+def in_a_child(work: Callable[[], bool]) -> bool:
+    """What `work` gives there."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            status = 0 if work() else 1
+        finally:
+            os._exit(status)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_a_child_keeps_what_was_opened_after_a_connection_was_closed(channel: Channel) -> None:
+    """By the numbers that its descriptors had."""
+    channel.ask("/toy/Echo", 5, b"on")
+    channel.close()
+    with ExitStack() as owned:
+        files = [owned.enter_context(open(os.devnull, "wb", 0)) for _ in range(4)]
+        assert in_a_child(lambda: all(each.write(b"on") for each in files))
+
+
+def test_a_child_of_a_process_whose_threads_wait(address: str) -> None:
+    """Also that of a second channel is its parent's connection alone."""
+    with ExitStack() as owned:
+        channels = [owned.enter_context(opened(address)) for _ in range(2)]
+        calls = [call for each in channels for call in owned.enter_context(receiving(each, 2))]
+        assert in_a_child(lambda: all(call._over for call in calls) and all(
+            failing(call.receive).code is Code.UNAVAILABLE for call in calls
+        ))  # fmt: skip
