@@ -16,8 +16,9 @@ from typing import Protocol, TypeVar
 from weakref import finalize, ref
 
 from ..http2 import nghttp2 as ng
+from ..http2.client import ClientSession
 from ..http2.codes import Code
-from ..http2.session import Broken, ClientSession, Closed, Ended, Event, Fields
+from ..http2.session import Broken, Closed, Ended, Event, Fields
 from ..http2.sockets import AGAIN, failure, receive
 from .failures import Failed, Stopped
 from .waiters import Waiter, Waiters

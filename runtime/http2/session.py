@@ -15,8 +15,6 @@ from . import nghttp2 as ng
 
 #: Streams that a client may have open; bytes that may come ahead on one, and on all of a client's.
 STREAMS, WINDOW, ALL_WINDOWS = 64, 256 << 10, 1 << 20
-#: A client does not have one stream wait for another: the second is more than its streams may take.
-_UNBOUNDED = (1 << 31) - 1
 #: Bytes of a stream's header fields, with what RFC 9113 section 6.5.2 adds for each.
 HEADERS, _EACH = 32 << 10, 32
 
@@ -58,7 +56,7 @@ class Closed(NamedTuple):
 Event = Headers | Received | Ended | Closed
 
 
-class _Body:
+class Body:
     """What is to be sent on a stream: bytes, and fields at their end."""
 
     __slots__ = ("data", "ended", "trailer", "waits")
@@ -70,7 +68,7 @@ class _Body:
 
 
 class Session:
-    """A connection; see `ClientSession` and `ServerSession`."""
+    """A connection; see `ClientSession` (client.py) and `ServerSession`."""
 
     def __init__(
         self, make: Callable[[ng.Callbacks, int], Any], window: int, *settings: tuple[int, int]
@@ -83,7 +81,7 @@ class Session:
         self._fields: dict[bytes, bytes] = {}
         self._size = 0
         self._raised: BaseException | None = None
-        self._bodies: dict[int, _Body] = {}
+        self._bodies: dict[int, Body] = {}
         self._lib, self._number, self._session = ng.library(), number, made
         self._callbacks = callbacks  # two threads' first sessions may have made two
         _sessions[number] = self
@@ -160,7 +158,7 @@ class Session:
         if self._raised is not None:
             raise self._raised
 
-    def _go_on(self, stream: int, body: _Body) -> None:
+    def _go_on(self, stream: int, body: Body) -> None:
         if body.waits:
             body.waits = False
             self._lib.session_resume_data(self._session, stream)
@@ -224,7 +222,7 @@ class ServerSession(Session):
 
     def answer(self, stream: int, fields: Fields) -> None:
         """The fields in front of what is sent on it."""
-        self._bodies[stream] = _Body(waits=True)
+        self._bodies[stream] = Body(waits=True)
         made = ng.fields(fields)
         self._lib.submit_response(self._session, stream, made, len(made), self._callbacks.provider)
 
@@ -254,34 +252,6 @@ class ServerSession(Session):
     def on_close(self, stream: int, code: int) -> None:
         self._answered.discard(stream)
         super().on_close(stream, code)
-
-
-class ClientSession(Session):
-    """The side that asks."""
-
-    def __init__(self) -> None:
-        super().__init__(ng.client_session, _UNBOUNDED, (ng.ENABLE_PUSH, 0))
-
-    def feed(self, data: bytes) -> None:
-        """Streams alone make the server wait: what nobody takes of one stops no other."""
-        super().feed(data)
-        came = sum(len(event.data) for event in self.events if type(event) is Received)
-        if came:
-            self._lib.session_consume_connection(self._session, came)
-
-    def took(self, stream: int, count: int) -> None:
-        self._lib.session_consume_stream(self._session, stream, count)
-
-    def open(self, fields: Fields) -> int | None:
-        """A new stream, on which is sent; None where the connection takes none any more."""
-        made = ng.fields(fields)
-        stream: int = self._lib.submit_request(
-            self._session, None, made, len(made), self._callbacks.provider, None
-        )
-        if stream < 0:
-            return None
-        self._bodies[stream] = _Body(waits=False)
-        return stream
 
 
 class _Closed:

@@ -19,6 +19,7 @@ from helioc.runtime.channel import channel as channels
 from helioc.runtime.channel.connect import Connect, connector
 from helioc.runtime.client import Client
 from helioc.runtime.http2 import nghttp2, session
+from helioc.runtime.http2.client import ClientSession
 from helioc.runtime.http2.codes import Code
 from http2 import (
     DATA,
@@ -135,7 +136,7 @@ def test_a_watch_ends_with_its_client(tmp_path: Path) -> None:
 def test_what_calls_leave_unread_stops_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_UNBOUNDED", 1 << 20)
+    monkeypatch.setattr("helioc.runtime.http2.client._UNBOUNDED", 1 << 20)
     address = f"unix:{tmp_path / 'toy'}"
     with served(address, Toy()), opened(address) as channel:
         for _ in range(20):
@@ -202,7 +203,7 @@ def test_the_addresses_of_a_host_share_the_time(monkeypatch: pytest.MonkeyPatch)
 def test_sessions_keep_what_the_library_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where each has made its own: two threads' first ones."""
     monkeypatch.setattr(session, "_callbacks", session._callbacks.__wrapped__)
-    ours, theirs = session.ClientSession(), session.ServerSession()
+    ours, theirs = ClientSession(), session.ServerSession()
     kept = [nghttp2.OnFrame(lambda *_: 0) for _ in range(50)]  # in the place of what was freed
     stream = ours.open(((b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/"),
                         (b":authority", b"a")))  # fmt: skip

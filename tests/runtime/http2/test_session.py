@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ctypes
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from typing import NamedTuple
+from functools import partial
+from operator import call
+from typing import Any, NamedTuple
 
+import pytest
 from helioc.runtime.http2 import nghttp2 as ng
+from helioc.runtime.http2.client import ClientSession
 from helioc.runtime.http2.session import (
     HEADERS,
     STREAMS,
     WINDOW,
     Broken,
-    ClientSession,
     Closed,
     Ended,
     Event,
@@ -178,3 +183,77 @@ def test_after_a_goodbye_no_streams_are_begun() -> None:
         asking.end(first)
         carry_all(client, server, cuts)
         assert client.fields[first] == [dict(ANSWER)] and asking.over
+
+
+# ---- signals --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def interrupting() -> Iterator[None]:
+    """What SIGUSR1 does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    yield
+    signal.signal(signal.SIGUSR1, before)
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, name: str, work: Callable[[], object]) -> None:
+    """A signal comes as the library begins to do this: Python can raise it in a callback first."""
+    lib, send = ng.library(), partial(getattr(ctypes.PyDLL(None), "raise"), signal.SIGUSR1)
+    does = getattr(lib, name)
+
+    def both(*given: Any) -> Any:
+        _, found = map(call, (send, partial(does, *given)))
+        return found
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(lib, name, both)
+        work()
+
+
+def answered() -> bytes:
+    """All that a client gets to its call."""
+    with closing(ClientSession()) as asking, closing(ServerSession()) as answering:
+        stream = begin(asking)
+        asking.end(stream)
+        answering.feed(asking.unsent())
+        answering.answer(stream, ANSWER)
+        answering.send(stream, b"all")
+        answering.end(stream, TRAILER)
+        return answering.unsent()
+
+
+@pytest.mark.usefixtures("interrupting")
+def test_a_signal_that_comes_before_a_callback_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    octets = answered()
+    for at in range(len(octets)):
+        with closing(ClientSession()) as asking:
+            asking.end(begin(asking))
+            asking.unsent()
+            asking.feed(octets[:at])
+            interrupted(monkeypatch, "session_mem_recv", partial(asking.feed, octets[at:]))
+    with closing(ClientSession()) as asking:
+        stream = begin(asking)
+        asking.unsent()
+        asking.send(stream, b"all")
+        interrupted(monkeypatch, "session_mem_send", asking.unsent)
+
+
+def test_errors_of_others_are_reported_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that nobody can be told of, also where the library calls."""
+
+    class Failing:
+        def __del__(self) -> None:
+            raise ValueError
+
+    found = list[Any]()
+    monkeypatch.setattr("sys.unraisablehook", found.append)
+    monkeypatch.setattr(ClientSession, "on_begin", lambda _: Failing())
+    with closing(ClientSession()) as asking:
+        asking.end(begin(asking))
+        asking.unsent()
+        asking.feed(answered())
+    assert [each.exc_type for each in found] == [ValueError] * 2
