@@ -126,9 +126,8 @@ class Client:
         try:
             return replies.outcome(self._call("Apply", message, request=asked), asked)
         except Rejected as rejected:
-            if rejected.diagnostics[0].code != "H0765" or asked is None:
+            if not self._forgotten(rejected) or asked is None:
                 raise
-        self._schema = None  # another build by now: its numbers may be others
         _, message = self._encoded(asked, if_revision, key)
         return replies.outcome(self._call("Apply", message, request=asked), asked)
 
@@ -341,10 +340,12 @@ class Client:
 
     def schema(self, again: bool = False) -> Schema:
         """Asked for once, and again after an upgrade. `again`: its ports may have changed."""
-        if self._schema is None or again:
+        found = self._schema  # another thread may forget it meanwhile
+        if found is None or again:
             reply = self._call("GetSchema", pb.SchemaRequest(pipeline=self.pipeline))
-            self._schema = Schema(reply.pipeline, from_json(reply.manifest), tuple(reply.ports))
-        return self._schema
+            found = Schema(reply.pipeline, from_json(reply.manifest), tuple(reply.ports))
+            self._schema = found
+        return found
 
     # ---- calls ------------------------------------------------------------------------------
 
@@ -376,6 +377,13 @@ class Client:
                     yield reply_of(name, answer)
         except Failed as error:
             raise self._rejected(error) from None
+
+    def _forgotten(self, rejected: Rejected) -> bool:
+        """Whether there is another build by now: its numbers may be others."""
+        if rejected.diagnostics[0].code != "H0765":
+            return False
+        self._schema = None
+        return True
 
     def _rejected(self, error: Failed, request: Request | None = None) -> Refused:
         failed = failure_of(error.details)
@@ -468,7 +476,8 @@ class Stream:
             raise self._client._rejected(error) from None
 
     def receive(self) -> Outcome:
-        """The next answer. Raises `Rejected` for a refused request: the stream goes on."""
+        """The next answer. Raises `Rejected` for a refused request: the stream goes on. One that
+        was made for the build before (H0765) may be sent again, as those after it."""
         try:
             answer = self._call.receive()
         except Failed as error:
@@ -478,7 +487,9 @@ class Stream:
         reply = reply_of("Stream", answer)
         if reply.HasField("failed"):
             failed = reply.failed
-            raise Rejected(diagnostics_of(failed), Code(failed.status), failed.revision)
+            rejected = Rejected(diagnostics_of(failed), Code(failed.status), failed.revision)
+            self._client._forgotten(rejected)
+            raise rejected
         return replies.outcome(reply.done)
 
     def close(self) -> None:

@@ -44,6 +44,7 @@ rules: |
 LARGER = ("rule ROUTE [64]", "rule ROUTE [128]")
 ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER)), built(marked(3))
 NARROW = built(marked(2, ("rule ROUTE [64]", "rule ROUTE [1]")))
+OTHER_NUMBERS = built(marked(2, ("dst_ip    = 1", "dst_ip    = 17")))
 ROUTE = "create ROUTE [(dst_ip, u32, 10.9.0.0/16), (way, u8, BACK)]"
 
 
@@ -120,13 +121,25 @@ def test_what_does_not_fit_is_told_and_changes_nothing(here: World) -> None:
 
 
 def test_a_client_that_knows_the_build_before_asks_again(here: World) -> None:
-    other_numbers = built(marked(2, ("dst_ip    = 1", "dst_ip    = 17")))
     with here.agent(), here.client() as client, here.client() as other:
         client.load(ONE, EDGE)
         assert client.schema().manifest.digest == ONE.manifest.digest
-        other.upgrade(other_numbers)
+        other.upgrade(OTHER_NUMBERS)
         assert client.apply(ROUTE).created_count == 1
-        assert client.schema().manifest.digest == other_numbers.manifest.digest
+        assert client.schema().manifest.digest == OTHER_NUMBERS.manifest.digest
+
+
+def test_a_stream_that_knows_the_build_before_asks_again(here: World) -> None:
+    """The requests after one that is refused are in the numbers of the new one."""
+    with here.agent(), here.client() as client, here.client() as other:
+        client.load(ONE, EDGE)
+        with client.stream() as stream:
+            client.schema()
+            other.upgrade(OTHER_NUMBERS)
+            stream.send(ROUTE)
+            assert refused(stream.receive).diagnostics[0].code == "H0765"
+            stream.send(ROUTE)
+            assert stream.receive().created_count == 1
 
 
 # ---- in this process ------------------------------------------------------------------------
