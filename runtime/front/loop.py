@@ -6,7 +6,6 @@ what comes from it: to hand work to another thread takes longer than most of it 
 
 from __future__ import annotations
 
-import logging
 import os
 import select
 import time
@@ -14,8 +13,7 @@ from contextlib import suppress
 from threading import Lock, Thread
 from typing import Protocol
 
-from ...lang.ending import diagnosed
-from ...lang.render import render
+from .threads import log_error
 
 THREADS = 4
 #: Milliseconds that a thread waits for a socket that it has served, if so many others wait for all
@@ -24,7 +22,6 @@ _STAY, _OTHERS = 10, 2
 #: Seconds that they have to end when they have work.
 _LINGER = 1.0
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
-_log = logging.getLogger("heliod.front")
 
 
 class Served(Protocol):
@@ -156,8 +153,7 @@ class Loop:
             try:
                 events = turn.served.serve()
             except Exception as error:
-                for found in diagnosed(error, "heliod"):
-                    _log.error("%s", render(found))
+                log_error(error)
                 turn.served.abort()
                 events = 0
             with turn.lock:

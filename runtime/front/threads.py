@@ -54,7 +54,7 @@ class Threads:
         try:
             Thread(target=self._run, name=f"rpc-{self._started}", daemon=True).start()
         except RuntimeError as error:  # there may be no more of them: others do it
-            _report(error)
+            log_error(error)
         else:
             self._started += 1
             self._free += 1
@@ -72,7 +72,7 @@ class Threads:
         try:
             work()
         except Exception as error:
-            _report(error)
+            log_error(error)
         with self._lock:
             self._free += 1
             waiting = self._waiting.get(host)
@@ -86,6 +86,7 @@ class Threads:
             return True
 
 
-def _report(error: Exception) -> None:
+def log_error(error: Exception) -> None:
+    """One that nobody waits for."""
     for found in diagnosed(error, "heliod"):
         _log.error("%s", render(found))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from heapq import heapify, heappop, heappush
 from itertools import count
 from threading import Condition, Thread
+
+from .threads import log_error
 
 #: Of as many as this most are looked through for those that were called off.
 _MANY = 1024
@@ -35,7 +38,7 @@ class Timers:
         self._thread: Thread | None = None
 
     def after(self, seconds: float, work: Callable[[], object]) -> Timer:
-        """Do it then, if it is not called off. It must not fail or wait."""
+        """Do it then, if it is not called off. It must not wait; its error is logged."""
         timer = Timer(work)
         with self._changed:
             heappush(self._due, (time.monotonic() + seconds, next(self._numbers), timer))
@@ -44,8 +47,10 @@ class Timers:
                 heapify(self._due)
                 self._most = max(_MANY, 2 * len(self._due))
             if self._thread is None:
-                self._thread = Thread(target=self._run, name="timers", daemon=True)
-                self._thread.start()
+                with suppress(RuntimeError):  # there are too many: the next timer tries again
+                    thread = Thread(target=self._run, name="timers", daemon=True)
+                    thread.start()
+                    self._thread = thread
             elif self._due[0][2] is timer:
                 self._changed.notify()
         return timer
@@ -58,5 +63,9 @@ class Timers:
                     self._changed.wait(wait)
                 timer = heappop(self._due)[2]
             work, timer.work = timer.work, None
-            if work is not None:
+            if work is None:
+                continue
+            try:
                 work()
+            except Exception as error:  # of one: the others are done at their time
+                log_error(error)
