@@ -11,6 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 
@@ -82,6 +83,7 @@ class Audit:
     def record(self, entry: Entry) -> None:
         client = entry.who[0] or entry.who[1]
         with self._lock:
+            self._need_thread()
             if (counted := self._counted.get(client)) is not None:
                 counted.add(entry)
                 return
@@ -90,16 +92,24 @@ class Audit:
                 self._lines.append({"time": _stamp(time.time()), **entry.fields()})
             elif not self._count(client, entry, now):
                 return
-            if self._thread is None and not self._ended.is_set():
-                self._thread = Thread(target=self._run, name="audit", daemon=True)
-                self._thread.start()
         self._some.set()
 
     def close(self) -> None:
         self._ended.set()
         self._some.set()
-        if self._thread is not None:
-            self._thread.join()
+        with self._lock:  # from here on no thread is started
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+        else:
+            self._run()
+
+    def _need_thread(self) -> None:
+        if self._thread is None and not self._ended.is_set():
+            with suppress(RuntimeError):  # there are too many: the next record tries again
+                thread = Thread(target=self._run, name="audit", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def _may(self, client: str, now: float) -> bool:
         if (bucket := self._clients.get(client)) is None:

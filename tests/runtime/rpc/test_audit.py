@@ -8,11 +8,12 @@ import socket
 import threading
 import time
 from collections.abc import Generator, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from agent_world import EDGE, World
@@ -27,7 +28,7 @@ from helioc.runtime.rpc.audit import ALL, EACH, Audit, Entry
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import Guard, Limits
 from journald_world import journald, logging_to, parsed
-from lab import Background
+from lab import Background, until
 from tls_world import PORT, within
 
 __all__ = ["journald"]
@@ -279,6 +280,43 @@ def test_a_log_that_nobody_reads_holds_up_nothing(monkeypatch: pytest.MonkeyPatc
         (reply,) = asked(guard, "Apply", done, ME, [octets(number)])
         assert pb.ApplyReply.FromString(reply).revision == 7
     audit.close()
+
+
+@contextmanager
+def without_threads() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        error = RuntimeError("can't start new thread")
+        patch.setattr(threading.Thread, "start", Mock(side_effect=error))
+        yield
+
+
+def record(audit: Audit, times: int = 1) -> None:
+    for _ in range(times):
+        entry = Entry(("me", "", "rules", ""), "Apply")
+        entry.answer = "OK"
+        audit.record(entry)
+
+
+def test_what_no_thread_could_write_is_written_by_the_next(
+    log: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the one that starts it has a line of its own or is counted."""
+    monkeypatch.setattr(auditing, "PERIOD", 0.0)
+    many, audit = 2 * int(EACH), Audit()
+    with without_threads():
+        record(audit, many)
+    assert not log
+    record(audit)
+    until(lambda: sum(int(each.get("count", 1)) for _, each in log) == many + 1, "all is written")
+    audit.close()
+
+
+def test_what_no_thread_could_write_is_written_at_the_end(log: Lines) -> None:
+    audit = Audit()
+    with without_threads():
+        record(audit)
+    audit.close()
+    assert [each["answer"] for each in recorded(log)] == ["OK"]
 
 
 def test_the_journal_can_be_asked_by_field(journald: socket.socket, tmp_path: Path) -> None:
