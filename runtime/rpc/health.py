@@ -55,8 +55,10 @@ class Health:
     def Watch(self, request: Any, context: Call) -> Iterator[Any]:
         context.add_callback(self._wake)
         told = None
-        while context.is_active():
+        while True:
             with self._changed:
+                if not context.is_active():  # asked outside, its end could be missed
+                    return
                 status = self._statuses.get(request.service, UNKNOWN)
                 if status == told:
                     self._changed.wait()
