@@ -57,7 +57,7 @@ class PipelineChanged:
 
 @dataclass(frozen=True)
 class Missed:
-    """So many events were dropped here."""
+    """So many events of the pipeline were dropped here, the last of them with the revision."""
 
     count: int
 
@@ -79,7 +79,8 @@ class Watcher:
         self.pipeline = pipeline
         self._waiting: deque[Event] = deque()
         self._some = Condition()
-        self._missed = 0
+        #: By pipeline: how many events, and the revision of the last.
+        self._missed: dict[str, tuple[int, int]] = {}
         self._closed = False
 
     def put(self, event: Event) -> None:
@@ -87,14 +88,17 @@ class Watcher:
             return
         with self._some:
             if len(self._waiting) >= DEPTH:
-                self._missed += 1
+                count, _ = self._missed.get(event.pipeline, (0, 0))
+                self._missed[event.pipeline] = count + 1, event.revision
                 return
-            if self._missed:
-                lost = Event(event.pipeline, event.revision, Missed(self._missed))
-                self._waiting.append(lost)
-                self._missed = 0
+            self._tell_missed()
             self._waiting.append(event)
             self._some.notify()
+
+    def _tell_missed(self) -> None:
+        for pipeline, (count, revision) in self._missed.items():
+            self._waiting.append(Event(pipeline, revision, Missed(count)))
+        self._missed.clear()
 
     def close(self) -> None:
         """The watcher's iteration ends with what is waiting."""
@@ -105,10 +109,12 @@ class Watcher:
     def __iter__(self) -> Iterator[Event]:
         while True:
             with self._some:
-                while not self._waiting:
+                while not self._waiting and not self._missed:
                     if self._closed:
                         return
                     self._some.wait()
+                if not self._waiting:  # perhaps nothing else happens for long
+                    self._tell_missed()
                 event = self._waiting.popleft()
             yield event
 
