@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
-
-from ...lang.diagnostics import Refused
 
 if TYPE_CHECKING:
     from .owner import Owner
@@ -34,22 +32,24 @@ class Held:
         self._holding = True
 
     def let_go(self) -> bool:
-        """They have been read: whether they stayed as they were."""
+        """They have been read: whether they stayed as they were. Raises `Refused`."""
         if not self._holding:
             return False
         with self._turn(None):
-            self._holding = False
-            # What came after an upgrade knew nothing of this.
-            return self._owner.loaded.writer is self._writer and self._writer.let_go()
+            return self._let_go()
 
     def close(self) -> None:
         """May be called again."""
-        if self._holding:
-            with suppress(Refused):
-                self.let_go()
+        if self._holding:  # whoever has the turn may have it for longer than anybody waits
+            self._owner.turns.leave(self._let_go)
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
+
+    def _let_go(self) -> bool:
+        holding, self._holding = self._holding, False
+        # What came after an upgrade knew nothing of this.
+        return holding and self._owner.loaded.writer is self._writer and self._writer.let_go()
 
 
 def write_all(descriptor: int, octets: bytes | memoryview) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -24,6 +25,7 @@ class Turns:
         self._since = 0.0
         #: What those who wait for it wait for, of waits.CAUSES.
         self._cause = "turn"
+        self._left = deque[Callable[[], object]]()
 
     def take(self, seconds: float = -1) -> bool:
         """Whether it is ours, within that time (-1: however long it takes)."""
@@ -35,6 +37,8 @@ class Turns:
             if not self._turn.acquire(timeout=left):
                 return False
             self._since = time.monotonic()
+            while self._left:
+                self._left.popleft()()
             return True
         finally:
             self._door.release()
@@ -52,6 +56,10 @@ class Turns:
     def give(self) -> None:
         self._since = 0.0
         self._turn.release()
+
+    def leave(self, work: Callable[[], object]) -> None:
+        """Have it done as the next turn begins, by whoever has that. It must not fail or wait."""
+        self._left.append(work)
 
     def lasting(self) -> float:
         """Seconds since whoever has the turn took it or went on with the next piece; 0 where nobody

@@ -1,0 +1,80 @@
+"""Rules that somebody else reads while the turn is had for longer than anybody waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from agent_world import World, world
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.agent import owner as owning
+from helioc.runtime.agent.owner import Owner
+from helioc.runtime.rules.tables import Pool
+from helioc.runtime.rules.transaction import Writer
+from lab import Lab
+from large_world import inside, load, opened
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+def slots(owner: Owner) -> Pool:
+    writer = owner.loaded.writer
+    assert isinstance(writer, Writer)
+    return writer.tables["FAR"].free_slots
+
+
+@contextmanager
+def stalled(owner: Owner) -> Iterator[None]:
+    """Somebody has the turn, and nobody waits for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owning, "PATIENCE", 0.0)
+        owner.turns.take()
+        try:
+            yield
+        finally:
+            owner.turns.give()
+
+
+def listed_beside_a_stall(owner: Owner) -> None:
+    with ExitStack() as stall, owner.hold() as held:
+        stall.enter_context(stalled(owner))
+        with pytest.raises(Refused, match="H0766"):
+            held.let_go()
+
+
+def test_rules_are_let_go_of_by_the_next_turn(here: World) -> None:
+    def work() -> None:
+        with opened(here) as agent:
+            owner = load(here, agent)
+            listed_beside_a_stall(owner)
+            with owner.still():
+                assert not slots(owner).holds
+
+    inside(here, work)
+
+
+def test_a_list_beside_a_stall_breaks_no_later_one(here: World) -> None:
+    """Also where rules came and went until no slot was left that had none before."""
+
+    def work() -> None:
+        with opened(here) as agent:
+            owner = load(here, agent)
+            listed_beside_a_stall(owner)
+            with owner.still():
+                pool = slots(owner)
+                pool.give_many(chain(*pool.take_many(len(pool))))
+                pool.give(pool.take())
+            for _ in range(3):
+                with owner.hold() as held:
+                    assert held.let_go()
+
+    inside(here, work)
