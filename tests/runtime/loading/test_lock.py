@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+import subprocess
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from helioc.lang.diagnostics import Refused
+from helioc.runtime.loading import lock as locking
 from helioc.runtime.loading.lock import Exclusive, Lock
 from helioc.runtime.places import RUN
 from helioc.runtime.tracing.swap import _alone
@@ -45,3 +48,20 @@ def test_who_holds_a_file_that_was_removed_takes_the_new_one(tmp_path: Path) -> 
         first.remove()
         with Exclusive(path):
             assert path.exists()
+
+
+def test_a_pipeline_is_locked_where_run_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is told by whom."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", tmp_path], check=True)
+    try:
+        with suppress(OSError):
+            (tmp_path / "filler").write_bytes(bytes(1 << 17))
+        monkeypatch.setattr(locking, "RUN", tmp_path)
+        monkeypatch.setattr(locking, "PATIENCE", 0.0)
+        for _ in range(2):
+            with closing(Lock(NAME)), pytest.raises(Refused, match="H0709: another program is"):
+                Lock(NAME)
+    finally:
+        subprocess.run(["umount", "--lazy", tmp_path], check=True)
