@@ -122,7 +122,7 @@ def _mapped(path: Path) -> mmap.mmap:
     try:
         if os.fstat(descriptor).st_size != _LAYOUT.size:  # new, or another release's
             os.ftruncate(descriptor, 0)
-            os.ftruncate(descriptor, _LAYOUT.size)
+        os.posix_fallocate(descriptor, 0, _LAYOUT.size)  # to write where no page is left is SIGBUS
         return mmap.mmap(descriptor, _LAYOUT.size)
     finally:
         os.close(descriptor)
