@@ -136,7 +136,8 @@ class Owner:
             raise
         finally:
             waits.in_force()
-        if self.journal is not None:
+        journal = self.journal
+        if journal is not None and journal.wants_care(len(self.loaded.book)):
             self.stir()
         return partial(self._acknowledged, outcome, waits)
 

@@ -17,9 +17,6 @@ from .owner import Owner
 #: Seconds in which changes gather before it looks: what a power cut may take of what was
 #: acknowledged before it was on the disk, if the journal is kept so.
 PAUSE = 0.01
-#: The same where requests are acknowledged when they are on the disk, by whoever makes them: each
-#: look takes the interpreter from one that is being made.
-_LAZY = 0.1
 #: Seconds between two attempts to write what could not be written, and so many times as long as the
 #: last one took, but not more than these.
 AGAIN, _SHARE, _LONGEST = 1.0, 4, 5.0
@@ -33,8 +30,6 @@ class Scribe:
 
     def __init__(self, owners: Callable[[], Iterable[Owner]], store: Store | None = None) -> None:
         self._owners, self._store = owners, store
-        after = store is not None and store.acknowledge == "after"
-        self._pause = _LAZY if after else PAUSE
         self._stirred, self._synced, self._ended = (threading.Event() for _ in range(3))
         self._threads = [
             threading.Thread(target=self._sync, name="scribe", daemon=True),
@@ -64,7 +59,7 @@ class Scribe:
                 thread.join()
 
     def _sync(self) -> None:
-        while self._goes_on(self._stirred, self._pause):
+        while self._goes_on(self._stirred, PAUSE):
             self._each(Owner.sync)
             self._synced.set()
 

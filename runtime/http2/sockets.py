@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import socket
 import ssl
+from fcntl import ioctl
+from termios import FIONREAD
 
 #: The socket can do no more for now.
 AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+#: Where nothing is left to be read.
+_NOTHING = bytes(4)
 
 
 def receive(at: socket.socket, most: int) -> tuple[bytes, str]:
-    """What has come, about `most` bytes of it, and why nothing will any more. TLS gives a record at
-    a time."""
+    """What has come, about `most` bytes of it, and why nothing will any more."""
     parts, size = list[bytes](), 0
     try:
         while size < most:
@@ -20,6 +23,9 @@ def receive(at: socket.socket, most: int) -> tuple[bytes, str]:
                 return b"".join(parts), "it was closed"
             parts.append(part)
             size += len(part)
+            # TLS gives a record at a time, and takes four times as long to say that there is none.
+            if ioctl(at, FIONREAD, _NOTHING) == _NOTHING:
+                break
     except AGAIN:
         pass
     except OSError as error:

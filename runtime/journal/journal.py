@@ -150,6 +150,10 @@ class Journal:
         many = self._since > max(_MANY, rules * _SHARE)
         return many or self.log.mark.size > _LARGE or bool(self._unfolded)
 
+    def wants_care(self, rules: int) -> bool:
+        """Whether the scribe has work: a snapshot is due, or nobody waits for the disk."""
+        return self.store.acknowledge == "before" or self.due(rules)
+
     @property
     def clean(self) -> bool:
         """Whether the snapshot has everything."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from errno import ENOSPC
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.records import IES, NOTE
-from helioc.runtime.journal.store import Store
+from helioc.runtime.journal.store import Acknowledge, Store
 from journal_world import begin, fold, the, write
 
 
@@ -55,6 +56,18 @@ def test_a_snapshot_that_cannot_be_written_costs_nothing(
     assert not store.written(the(store)).entries and the(store).number == 3
     assert len(store.answers(the(store).id)) == 8
     journal.close()
+
+
+@pytest.mark.parametrize("acknowledge", ["before", "after"])
+def test_requests_that_wait_for_the_disk_wake_nobody(
+    acknowledge: Acknowledge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("helioc.runtime.journal.journal._MANY", 10)
+    with closing(Store(tmp_path / "state", acknowledge)) as store, closing(begin(store)) as journal:
+        write(journal, 10)
+        assert journal.wants_care(0) == (acknowledge == "before")
+        write(journal, 1, 11)
+        assert journal.wants_care(0), "a snapshot is due"
 
 
 def test_what_could_not_be_written_is_not_answered(
