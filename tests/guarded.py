@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any, cast
 
@@ -30,7 +30,7 @@ class Context:
 def asked(
     door: Guard, name: str, work: Callable[[Any, Any], Any], caller: Caller,
     requests: Iterable[bytes] = (b"",),
-) -> Iterator[bytes]:  # fmt: skip
+) -> Generator[bytes, None, None]:  # fmt: skip
     """The answers to requests. `work`: the method; of one whose requests are made in their order it
     is given one of them."""
     context: Any = cast(Call, Context(caller))

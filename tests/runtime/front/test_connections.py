@@ -48,8 +48,12 @@ def asks(path: Path, request: bytes = b"x") -> bytes:
 def test_what_comes_behind_the_end_of_a_connection_is_not_looked_at(tmp_path: Path) -> None:
     """The answer to the first call finds the client gone."""
     begun = list[bytes]()
-    methods = {ECHO: method(echo), "/t/Note": method(lambda r: (begun.append(r), r)[1])}
-    made = server(tmp_path / "s", methods)
+
+    def note(request: bytes) -> bytes:
+        begun.append(request)
+        return request
+
+    made = server(tmp_path / "s", {ECHO: method(echo), "/t/Note": method(note)})
     client = target(tmp_path).reach()
     block = [Encoder().encode(headers(path)) for path in (ECHO, "/t/Note")]
     parts = [PREFACE, raw(SETTINGS, 0, 0), raw(HEADERS, END_HEADERS, 1, block[0]),

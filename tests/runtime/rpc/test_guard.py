@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import pytest
 from guarded import asked
@@ -53,7 +53,7 @@ def caller(role: Role) -> Caller:
 def test_watches_leave_threads_to_the_others_of_their_host() -> None:
     guard = Guard(Limits(lasting=2, host_lasting=4))
 
-    def watch(name: str, host: str) -> Iterator[bytes]:
+    def watch(name: str, host: str) -> Generator[bytes, None, None]:
         who = Caller(name, "read", host, 4711, "00")
         return asked(guard, "Watch", lambda *_: [b"an event", b"another"], who)
 
