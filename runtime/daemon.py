@@ -124,7 +124,7 @@ def serve(
             for found in agent.findings:
                 _log.error("%s", render(found))
             server.start()
-            health.restored = True
+            health.restored, health.unattended = True, server.unattended
             names = ", ".join(status.name for status in agent.status())
             _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
             notify("READY=1")

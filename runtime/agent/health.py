@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 #: Seconds that a pipeline's turn may last: twice what a request waits for it (owner.PATIENCE). Of a
 #: large request each slice counts by itself.
 LONGEST_TURN = 120.0
+#: Seconds for which all threads that wait for clients may be at work: what takes long is handed on.
+LONGEST_WORK = 60.0
 
 
 class Health:
@@ -22,6 +24,8 @@ class Health:
     def __init__(self) -> None:
         self.agent: Agent | None = None
         self.restored = False
+        #: Of the server's: seconds for which no thread waited for clients.
+        self.unattended: Callable[[], float] = lambda: 0.0
 
     def stuck(self) -> str:
         """Why it makes no progress; empty where it does."""
@@ -30,6 +34,8 @@ class Health:
             return ""
         if any(owner.turns.lasting() > LONGEST_TURN for owner in agent.owners()):
             return f"a request has been worked on for more than {LONGEST_TURN:.0f} s"
+        if self.unattended() > LONGEST_WORK:
+            return f"no thread has waited for clients for more than {LONGEST_WORK:.0f} s"
         return "" if agent.scribe.works else "the threads of the journal have ended"
 
     def unready(self) -> str:

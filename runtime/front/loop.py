@@ -69,7 +69,8 @@ class Loop:
         self._poll = select.epoll()
         self._turns: dict[int, _Turn] = {}
         self._lock = Lock()
-        self._idle = 0
+        #: Threads that wait for all sockets; since when none does.
+        self._idle, self._busy_since = 0, 0.0
         self._ended, self._end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll.register(self._ended, READ)
         self._threads = [
@@ -78,6 +79,7 @@ class Loop:
         ]
 
     def start(self) -> None:
+        self._busy_since = time.monotonic()
         for thread in self._threads:
             thread.start()
 
@@ -97,6 +99,11 @@ class Loop:
     def attended(self) -> bool:
         """Whether a thread waits for sockets, besides those that are at work."""
         return self._idle > 0
+
+    def unattended(self) -> float:
+        """Seconds since the last thread that waited for sockets began to work; 0: one waits."""
+        with self._lock:
+            return 0.0 if self._idle else time.monotonic() - self._busy_since
 
     def add(self, served: Served, events: int = READ) -> None:
         """Raises OSError."""
@@ -133,6 +140,8 @@ class Loop:
             found = self._poll.poll(maxevents=1)
             with self._lock:
                 self._idle -= 1
+                if not self._idle:
+                    self._busy_since = time.monotonic()
             for descriptor, _ in found:
                 if descriptor == self._ended:
                     return

@@ -91,6 +91,10 @@ class Server:
         for each in found:
             each.abort()
 
+    def unattended(self) -> float:
+        """Seconds for which no thread waited for clients; 0 where one does."""
+        return self._loop.unattended()
+
     def stop(self, grace: float) -> None:
         """Take nothing new, give what runs `grace` seconds, and end."""
         self._stopping = True

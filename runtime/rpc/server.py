@@ -85,6 +85,10 @@ class Server:
         if self._revoked is not None:
             self._watching.start()
 
+    def unattended(self) -> float:
+        """Seconds for which no thread waited for clients; 0 where one does."""
+        return self._front.unattended()
+
     def stop(self, grace: float) -> None:
         """Take nothing new, give what runs `grace` seconds, and end."""
         self._ended.set()

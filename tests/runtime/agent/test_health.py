@@ -18,7 +18,7 @@ from agent_world import EDGE, World, world
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.agent import health as health_module
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.health import Health, watch_until, watchdog_interval
+from helioc.runtime.agent.health import LONGEST_WORK, Health, watch_until, watchdog_interval
 from helioc.runtime.agent.turns import Slices, Turns
 from helioc.runtime.client import Rejected
 from helioc.runtime.listening import listen_locally
@@ -195,6 +195,8 @@ def test_the_watchdog_is_fed_while_there_is_progress(
         assert not health.stuck() and not health.unready()
         agent.works = False
         assert "have ended" in health.stuck() == health.unready()
+        health.unattended = lambda: LONGEST_WORK + 1
+        assert "no thread has waited for clients" in health.stuck() == health.unready()
     finally:
         stop.set()
         loop.join()

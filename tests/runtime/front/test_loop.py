@@ -118,6 +118,30 @@ def test_after_that_time_any_thread_serves_it(
         echoes[number % 2].ask(b"%d" % number)
 
 
+def test_it_is_known_for_how_long_nobody_waits_for_clients(running: Loop) -> None:
+    """All threads are at work."""
+    go_on = threading.Event()
+
+    class Busy(Echo):
+        def serve(self) -> int:
+            go_on.wait(10)
+            return 0
+
+    busy = [Busy() for _ in range(loop.THREADS)]
+    for each in busy:
+        running.add(each)
+        each.client.send(b"x")
+    try:
+        until(running.unattended, "no thread waits")
+        go_on.set()
+        until(lambda: not running.unattended(), "one waits again")
+    finally:
+        go_on.set()
+        for each in busy:
+            running.remove(each)
+            each.close()
+
+
 def test_who_does_not_stay_keeps_no_thread(
     running: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
