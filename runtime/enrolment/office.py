@@ -206,7 +206,12 @@ class _Server(HTTPServer):
             self.shutdown_request(request)
             return
         self._count(1)
-        threading.Thread(target=self._serve, args=(request, client_address), daemon=True).start()
+        thread = threading.Thread(target=self._serve, args=(request, client_address), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # there may be no more of them
+            self._leave()
+            self.shutdown_request(request)
 
     def _count(self, by: int) -> None:
         with self._counting:
@@ -214,21 +219,31 @@ class _Server(HTTPServer):
             (self.done.clear if self.running else self.done.set)()
 
     def _serve(self, request: socket.socket, client_address: Any) -> None:
-        secure = self.context.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        try:
+            with request, self.context.wrap_socket(
+                request, server_side=True, do_handshake_on_connect=False
+            ) as secure:
+                self._answer(secure, client_address)
+        except (OSError, RuntimeError):  # a handshake that failed, who has gone; no thread
+            pass
+        finally:
+            self._leave()
+
+    def _answer(self, secure: ssl.SSLSocket, client_address: Any) -> None:
+        """Raises OSError, and RuntimeError where no thread can be started."""
         enough = threading.Timer(SECONDS, _hang_up, (secure,))
         enough.start()
         try:
             secure.settimeout(SECONDS)
             secure.do_handshake()
             self.finish_request(secure, client_address)
-        except OSError:  # a handshake that failed, or whoever it was has gone
-            pass
         finally:
             enough.cancel()
             enough.join()
-            secure.close()
-            self._places.release()
-            self._count(-1)
+
+    def _leave(self) -> None:
+        self._places.release()
+        self._count(-1)
 
     def server_bind(self) -> None:
         """As the base class, without asking a name server."""

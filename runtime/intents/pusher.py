@@ -83,12 +83,16 @@ class Pusher:
         found: dict[int, _Pushed] = {}
         for owner in self._owners():
             settings = owner.loaded.reports
-            if settings is not None:
+            if settings is None:
+                continue
+            try:
                 found[id(owner)] = self._pushed.get(id(owner)) or _Pushed(
                     owner, settings, Reporter(owner),
                     Sink(owner.name, settings, tried=self._tried),
                     due=time.monotonic(),
                 )  # fmt: skip
+            except Exception as error:  # no thread: again in a moment
+                _report(owner.name, error)
         for owner_id in self._pushed.keys() - found.keys():
             self._pushed[owner_id].close()
         self._pushed = found
@@ -101,8 +105,7 @@ class Pusher:
             pushed.sink.put(request(found, owner.name, pushed.sink.counts, pushed.began))
             self._post(pushed.sink)
         except Exception as error:  # unloaded in this moment, a reader that was killed, …
-            for each in diagnosed(error, "heliod"):
-                _log.error("%s: %s", owner.name, render(each))
+            _report(owner.name, error)
 
     def _post(self, sink: Sink) -> None:
         """Raises OSError."""
@@ -113,3 +116,8 @@ class Pusher:
         """In the sink's thread."""
         with suppress(OSError):  # `_push` reports it
             self._post(sink)
+
+
+def _report(pipeline: str, error: Exception) -> None:
+    for each in diagnosed(error, "heliod"):
+        _log.error("%s: %s", pipeline, render(each))

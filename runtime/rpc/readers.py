@@ -14,6 +14,7 @@ from ..agent import faults
 from ..agent.held import Held
 from ..agent.owner import Owner
 from ..faults import refused
+from ..front.threads import log_error
 from . import control_pb2 as pb
 from .failures import diagnostics_of
 from .reading import COPIED, DIGEST, END, FAILED, METHODS, PART, receive, send
@@ -132,7 +133,10 @@ class _Reader:
         while not self._closed.wait(_BREATH):
             with self._lock:
                 if not self._closed.is_set():
-                    self._running()
+                    try:
+                        self._running()
+                    except Exception as error:  # no process, or descriptor: again in a moment
+                        log_error(error)
 
     def close(self) -> None:
         """May be called again."""
@@ -173,8 +177,9 @@ class _Reader:
                 self._process = subprocess.Popen(
                     words, pass_fds=inherited, stdin=subprocess.DEVNULL
                 )
-            # when it ends by itself nothing is left of it
-            threading.Thread(target=self._process.wait, name="reader", daemon=True).start()
+            with suppress(RuntimeError):  # no thread: what is left of it goes with the next call
+                # when it ends by itself nothing is left of it
+                threading.Thread(target=self._process.wait, name="reader", daemon=True).start()
         return self._control, self._process
 
 

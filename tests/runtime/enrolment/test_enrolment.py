@@ -8,6 +8,7 @@ import os
 import socket
 import ssl
 import stat
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -37,7 +38,7 @@ from helioc.runtime.enrolment.certificates import (
 )
 from helioc.runtime.enrolment.edge import announce, enrol, home, renew
 from helioc.runtime.enrolment.herald import Herald
-from helioc.runtime.enrolment.office import Answer, Desk, Office
+from helioc.runtime.enrolment.office import CALLS, Answer, Desk, Office
 from helioc.runtime.enrolment.register import Register
 from helioc.runtime.enrolment.token import Token, read_token
 from lab import until
@@ -429,3 +430,28 @@ def test_who_stalls_or_sends_too_much_harms_nobody(listening: Controller, tmp_pa
         assert b" 404 " in talk(b"GET /etc/passwd HTTP/1.0\r\n\r\n")
         assert b"400" in talk(b"\0\0\0\r\n\r\n")
         enrol(listening.address, listening.token(), tmp_path / "state")
+
+
+@pytest.mark.parametrize("name", ["_serve", "run"])
+def test_a_thread_that_cannot_be_started_takes_no_place(
+    name: str, listening: Controller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of a call (`_serve`), and of its timer (`run`)."""
+    port = listening.desk.port if listening.desk else 0
+    real, failed = threading.Thread.start, threading.Semaphore(0)
+
+    def start(thread: threading.Thread) -> None:
+        target = getattr(thread, "_target", None) or thread.run
+        if target.__name__ != name:
+            real(thread)
+            return
+        failed.release()
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        for _ in range(CALLS + 1):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as made:
+                assert not made.recv(1), "it is closed"
+            assert failed.acquire(timeout=10)
+    enrol(listening.address, listening.token(), tmp_path / "state")

@@ -12,6 +12,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.lang.source import Source
 from helioc.runtime.certs import make_authority
 from helioc.runtime.edge.reading import Host, read_config
+from helioc.runtime.intents import pusher
 from helioc.runtime.intents.kept import Intent
 from helioc.runtime.intents.otlp import request
 from helioc.runtime.intents.push_settings import Push, from_json
@@ -445,3 +447,24 @@ def packets(contents: Sequence[dict[str, Any]]) -> int:
     found = [p for content in contents if "helio.intent.packets" in json.dumps(content)
              for p in points(content, "helio.intent.packets")]  # fmt: skip
     return sum(int(point["asInt"]) for point in found)
+
+
+def test_a_pipeline_whose_reports_have_no_thread_has_them_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = iter([RuntimeError("can't start new thread"), None])
+    one = SimpleNamespace(name="one", loaded=SimpleNamespace(reports=object()))
+    two = SimpleNamespace(name="two", loaded=SimpleNamespace(reports=object()))
+
+    def sink(name: str, *_: object, **__: object) -> Any:
+        if name == "one" and (error := next(threads)) is not None:
+            raise error
+        return SimpleNamespace(pipeline=name)
+
+    monkeypatch.setattr(pusher, "Sink", sink)
+    monkeypatch.setattr(pusher, "Reporter", lambda owner: owner)
+    owners: Any = [one, two]
+    pushing = pusher.Pusher(lambda: owners, lambda _: (), lambda *_: {})
+    for there in (["two"], ["one", "two"]):
+        pushing._look()
+        assert sorted(each.owner.name for each in pushing._pushed.values()) == there
