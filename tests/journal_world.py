@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.journal.heads import Head
@@ -114,3 +117,41 @@ def held(store: Store) -> Held:
                     store.answers(each.id))
         for each in store.pipelines()
     }  # fmt: skip
+
+
+# ---- disks that fail ------------------------------------------------------------------------
+
+
+@contextmanager
+def failing(at: Path, call: str, number: int = 1, for_good: bool = True) -> Iterator[None]:
+    """A disk on which a call of `os` fails that changes `at`, the first such or another;
+    `for_good`: and all that come later and change its directory, as on one that is read-only."""
+    directory, calls, failed = at if at.is_dir() else at.parent, 0, False
+
+    def make(name: str) -> Callable[..., Any]:
+        real = getattr(os, name)
+
+        def changed(target: Any, *more: Any, **named: Any) -> Any:
+            nonlocal calls, failed
+            path = _changed(name, target, *more)
+            mine = path is not None and directory in (path, path.parent)
+            calls += (name, path) == (call, at)
+            if mine and (for_good if failed else calls == number):
+                failed = True
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+            return real(target, *more, **named)
+
+        return changed
+
+    names = "open", "rename", "unlink", "pwrite", "ftruncate", "fsync", "fdatasync"
+    with patch.multiple(os, **{name: make(name) for name in names}):
+        yield
+    assert failed
+
+
+def _changed(call: str, target: Any, *more: Any) -> Path | None:
+    if call == "open":
+        return Path(target) if more[0] & os.O_CREAT else None
+    if call == "rename":
+        return Path(more[0])
+    return Path(os.readlink(f"/proc/self/fd/{target}") if isinstance(target, int) else target)

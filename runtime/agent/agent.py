@@ -247,6 +247,7 @@ class Agent:
             owner = self._load(bundle, wanted, name)
         found = [*warnings.found, *owner.loaded.warnings]
         self.events.tell(Event(name, owner.revision, PipelineChanged("loaded")))
+        self._need_list()
         return status_of(owner, found)
 
     def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
@@ -274,6 +275,7 @@ class Agent:
         """Put a new build in a loaded pipeline's place (docs/upgrades.md)."""
         owner = self.owner(name)
         done = owner.upgrade(bundle, mapping, if_revision, dry_run, until)
+        self._need_list()
         return Upgraded(status_of(owner), *done)
 
     def unload(self, name: str = "") -> str:
@@ -295,7 +297,13 @@ class Agent:
                 self.store.remove(name)
             self._findings.pop(name, None)
         self.intents.forget(name)
+        self._need_list()
         return name
+
+    def _need_list(self) -> None:
+        """What was changed is in force. Raises `Refused` where a reboot may undo it."""
+        if self.store is not None and self.store.doubt:
+            raise Refused(self.store.doubt)
 
     # ---- backups ----------------------------------------------------------------------------
 
@@ -350,6 +358,7 @@ class Agent:
                     self._restore_or_say(item)
             self.intents.replace(KeptIntents(store))
         post(len(self.losses))
+        self._need_list()
 
     def _restore_or_say(self, item: Item) -> None:
         try:
@@ -451,6 +460,7 @@ class Agent:
             store.accept_losses()
             left = self.losses
             post(len(left))
+            self._need_list()
         accepted = [loss for loss in before if loss not in left]
         of = partial(store_faults.data_loss, store.directory)
         return [*map(of, accepted)], [*map(of, left)]

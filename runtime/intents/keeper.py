@@ -49,6 +49,7 @@ class Keeper:
         self._owner, self._kept, self._now = owner, kept, now
         self._intents = {(i.pipeline, i.id): i for i in kept.all()}
         self._later: dict[int, float] = {}  # by serial: not before
+        self._gone = list[Intent]()  # the journal has them still
         self._looked = 0.0
         self._changed = threading.Condition(threading.RLock())
         self._ended = False
@@ -74,7 +75,7 @@ class Keeper:
     def replace(self, kept: Kept) -> None:
         """Others in the place of all that there are."""
         with self._changed:
-            self._kept, self._later = kept, {}
+            self._kept, self._later, self._gone = kept, {}, []
             self._intents = {(i.pipeline, i.id): i for i in kept.all()}
             self._changed.notify_all()
 
@@ -156,12 +157,18 @@ class Keeper:
         raise refused(faults.unknown(name, [each for _, each in self._intents]))
 
     def forget(self, pipeline: str) -> None:
-        """Its pipeline was unloaded."""
+        """Its pipeline was unloaded. What cannot be written now is tried again."""
         with self._changed:
             gone = [i for i in self._intents.values() if i.pipeline == pipeline]
-            self._kept.remove(*gone)
+            self._gone += gone
             for intent in gone:
                 self._drop(intent)
+            self._write_gone()
+
+    def _write_gone(self) -> None:
+        with suppress(Refused):
+            self._kept.remove(*self._gone)
+            self._gone.clear()
 
     # ---- beginning and ending ---------------------------------------------------------------
 
@@ -221,6 +228,7 @@ class Keeper:
     def advance(self) -> float:
         """Begin and end whatever is due. Returns when the next is."""
         with self._changed:
+            self._write_gone()
             now = self._now()
             if now < self._looked:  # the clock was set back: moments to try again are far off
                 self._later.clear()

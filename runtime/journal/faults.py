@@ -81,6 +81,15 @@ def not_durable(path: str, why: str) -> Diagnostic:
                       "started again on a sound disk")  # fmt: skip
 
 
+def doubtful(directory: str, why: str) -> Diagnostic:
+    """Of a change of the list."""
+    title = f"in force, but perhaps not on the disk: the list in `{directory}`: {why}"
+    mend = mend_of(Path(directory), why)
+    help_ = (f"a reboot may bring back what was there before. {mend}; then `heliod` writes it "
+             "again by itself. Until then it takes no requests")  # fmt: skip
+    return Diagnostic("H0783", title, (), help_)
+
+
 def not_kept(name: str) -> Diagnostic:
     return Diagnostic(
         "H0784", f"`{name}` was loaded without the agent: a reboot will lose it", (),
@@ -229,7 +238,9 @@ JOURNAL: dict[str, Explanation] = {
     "H0783": Explanation(
         "the disk failed under the journal",
         "The request is in force, but writing it to the disk failed, and what the kernel had not "
-        "written by then may be lost. Until it is started again the agent refuses changes.",
+        "written by then may be lost. Until it is started again the agent refuses changes. Where "
+        "the list could not be written (a load, an upgrade, an unload, a restore) the agent writes "
+        "it again by itself, every second until that is done, and refuses requests until then.",
     ),
     "H0784": Explanation(
         "a pipeline that the journal does not know",

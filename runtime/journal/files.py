@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn
 
+from ...lang.diagnostics import Refused
 from ..faults import refused
 from . import faults
 
@@ -27,6 +28,10 @@ class Mark(NamedTuple):
 
 class Unsound(Exception):
     """A file is not what was written. Its text says why."""
+
+
+class Doubtful(Refused):
+    """Files are written, but perhaps not on the disk: a reboot may find what was there before."""
 
 
 def digest_of(content: bytes) -> str:
@@ -68,16 +73,21 @@ def write_whole(path: Path, parts: Iterable[bytes]) -> Mark:
 
 
 def write_twice(paths: Sequence[Path], content: bytes) -> None:
-    """All of these files whole, before the name of any changes. Raises `Refused`."""
+    """All of these files whole, before the name of any changes. Raises `Doubtful` once one has
+    changed, before that `Refused`."""
     fresh = {path: path.with_name(f"{path.name}~") for path in paths}
+    changed = False
     try:
         for new in fresh.values():
             with _opened(new) as file:
                 file.write(content)
         for path, new in fresh.items():
             new.rename(path)
+            changed = True
         sync_directory(paths[0].parent)
     except OSError as error:
+        if changed:
+            raise Doubtful([faults.doubtful(str(paths[0].parent), why(error))]) from None
         _give_up(paths[0], error, *fresh.values())
 
 

@@ -106,6 +106,7 @@ class Journal:
 
     def _settle(self) -> None:
         """Write what has to be there before the next request. Raises `Refused`."""
+        self.store.need_list()
         if self.withheld:
             raise Refused(self._unfolded or [faults.cannot_write(str(self.log.path), "not yet")])
         if self._owed is not None:
@@ -136,11 +137,12 @@ class Journal:
 
     def confirm(self, number: int, mark: Mark) -> None:
         """Have it on record how much there was of this log while no request was made. Raises
-        `Refused` where the disk fails."""
+        `Refused` where the disk fails under the log."""
         self.log.durable()
         self.log.confirm()
-        if self.store.confirm(self.pipeline, number, mark) and number == self.number:
-            self._confirmed = mark.size
+        with suppress(Refused):  # the header of the log says so, too
+            if self.store.confirm(self.pipeline, number, mark) and number == self.number:
+                self._confirmed = mark.size
         self._noted = time.monotonic()
 
     # ---- snapshots --------------------------------------------------------------------------

@@ -39,6 +39,7 @@ class Ledger:
     def put(self, texts: Mapping[int, str | None]) -> None:
         """One transaction; None: it is there no more."""
         journal, change = self._journal, {str(number): text for number, text in texts.items()}
+        journal.store.need_list()
         if journal.withheld or journal.log.mark.size > _LARGE:
             self._fold()
         before = journal.log.mark

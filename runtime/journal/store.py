@@ -25,8 +25,8 @@ from ...lang.diagnostics import Diagnostic, Refused
 from ..faults import refused
 from . import faults, format1
 from .backup import Pipeline, Received, Taken
+from .files import Doubtful, Unsound, read_sound, why, write_whole
 from .files import Mark as File
-from .files import Unsound, read_sound, why, write_whole
 from .heads import Head
 from .hold import hold, keep_private
 from .log import Mark, begin, log_name
@@ -65,6 +65,8 @@ class Store:
         self.synced = 0.0
         #: Why nothing can be written.
         self.findings: tuple[Diagnostic, ...] = ()
+        #: Why a reboot may find the list that was before: what only this one names may be lost.
+        self.doubt: tuple[Diagnostic, ...] = ()
         # Of two snapshots that are made at a time one would sweep the other's files away.
         self._changing = threading.RLock()
         self._held = hold(directory)
@@ -138,17 +140,28 @@ class Store:
         state = replace(
             state, generation=state.generation + 1, losses=(*state.losses, *settled)
         )  # fmt: skip
+        doubt: tuple[Diagnostic, ...] = ()
         try:
             state.save(self.directory)
+        except Doubtful as error:  # whoever starts next may find it, so that it is in force
+            doubt = tuple(error.diagnostics)
         except Refused as error:
-            self.findings = tuple(error.diagnostics)
+            self.findings = self.doubt or tuple(error.diagnostics)
             raise
-        if self.findings:
+        if self.findings and not doubt:
             _log.info("the journal `%s` can be written again", self.directory)
-        self._state, self.findings = state, ()
+        self._state, self.findings, self.doubt = state, doubt, doubt
         self._found = {each: [loss for loss in of if loss not in settled]
                        for each, of in self._found.items()}  # fmt: skip
-        self._sweep()
+        if not doubt:  # else the list before may need what it names
+            self._sweep()
+
+    def need_list(self) -> None:
+        """Raises `Refused` while the list is in doubt: nothing that it is needed for may be
+        acknowledged."""
+        if self.doubt:
+            why = "its list is perhaps not on the disk"
+            raise refused(faults.cannot_write(str(self.directory), why))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -233,11 +246,18 @@ class Store:
         return write_build(path, build)
 
     def remove(self, name: str) -> None:
-        """Forget a pipeline and all its rules."""
+        """Forget a pipeline and all its rules. Not refused where it was retired: no start restores
+        it, and `mend` writes that it is gone."""
         with self._changing:
-            state = self._forgetting(name, False)
+            kept, state = self._state.named(name), self._forgetting(name, False)
             begun = state.named(name, True)
-            self._save(state.without(begun.id) if begun is not None else state)
+            state = state.without(begun.id) if begun is not None else state
+            try:
+                self._save(state)
+            except Refused:
+                if kept is not None:
+                    raise
+                self._state = state
 
     def retire(self, name: str) -> None:
         """Note that a pipeline is about to be unloaded; `remove` says that it is. Until then it is

@@ -37,6 +37,7 @@ from helioc.runtime.journal.store import Store
 from helioc.runtime.rpc import control_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from journal_world import failing
 from slice_world import intent
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"
@@ -387,6 +388,17 @@ def test_it_is_tried_again_although_the_clock_was_set_back() -> None:
         made.clock, made.maps.refuse = 1020, False
         keeper.advance()
         assert made.names() == {"a"}
+
+
+def test_those_of_an_unloaded_pipeline_are_forgotten_though_the_disk_fails() -> None:
+    with edge() as made:
+        keeper = made.start()
+        tell(keeper, intent("a", start="+1s"))
+        with failing(next(made.directory.glob("requests-0-*")), "pwrite"):
+            keeper.forget("slice")
+            assert not keeper.told() and keeper.advance() == float("inf")
+        keeper.advance()
+        assert not made.start().told()
 
 
 def test_what_can_never_be_fails() -> None:

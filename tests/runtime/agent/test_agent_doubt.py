@@ -1,0 +1,142 @@
+"""The disk fails while the journal's list is written: the answer says what is in force, and that is
+what the next agent has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from agent_world import EDGE, World, world
+from helioc.compiler.requests.wire import encode
+from helioc.lang.diagnostics import Refused
+from helioc.lang.source import Source
+from helioc.runtime.agent.agent import Agent
+from helioc.runtime.agent.owner import Wish
+from helioc.runtime.journal.store import Store
+from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.releases import ROOT, remove_pinned
+from journal_world import failing
+from lab import Lab
+from relay import request
+
+pytestmark = pytest.mark.usefixtures("kernel")
+
+
+@pytest.fixture
+def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
+    with world(lab, tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def agent(here: World) -> Iterator[Agent]:
+    with closing(Agent(Store(here.state))) as made:
+        made.open_all()
+        yield made
+
+
+def load(here: World, made: Agent) -> None:
+    made.load(read_bundle(here.directory / "bundle"), Source("<edge>", EDGE), here.name)
+
+
+def ask(made: Agent, text: str) -> None:
+    owner = made.owner()
+    owner.apply(Wish(encode(request(text), owner.codecs)))
+
+
+def rules(made: Agent) -> list[int]:
+    """Of FAR; none where nothing is loaded."""
+    return sorted(rule.id for each in made.owners() for rule in each.loaded.book.rules("FAR"))
+
+
+def reboot(here: World) -> None:
+    if (ROOT / here.name).exists():
+        remove_pinned(here.name)
+
+
+ONE, TWO = (f"create FAR {number} [(action, u8, DROP)]" for number in (1, 2))
+PERHAPS = "H0783.*perhaps not on the disk"
+
+
+@pytest.mark.parametrize(
+    "at, call, done, restored", [("state-b", "rename", 2, 1), ("", "fsync", 3, 3)]
+)
+def test_what_one_list_has_is_in_force(
+    here: World, at: str, call: str, done: int, restored: int
+) -> None:
+    """A load, an upgrade, a restore in the place of what there is, and an unload. `done`,
+    `restored`: which call it is that writes what is done; before it that it begins is written, and
+    new logs are synced."""
+
+    def work() -> None:
+        with agent(here) as made, failing(here.state / at, call, done):
+            with pytest.raises(Refused, match=PERHAPS):
+                load(here, made)
+            with pytest.raises(Refused, match="H0780"):
+                ask(made, ONE)
+            made.close()
+        reboot(here)
+        with agent(here) as made:
+            ask(made, ONE)
+            with made.backup() as taken:
+                data = b"".join(taken.parts())
+            with failing(here.state / at, call, done):
+                with pytest.raises(Refused, match=PERHAPS):
+                    made.upgrade(read_bundle(here.directory / "bundle"), name=here.name)
+                with pytest.raises(Refused, match="H0780"):
+                    ask(made, TWO)
+                made.close()
+        with agent(here) as made:
+            assert rules(made) == [1] and not made.losses
+            ask(made, TWO)
+            with made.receiving([data]) as received, failing(here.state / at, call, restored):
+                with pytest.raises(Refused, match=PERHAPS):
+                    made.restore_backup(received, replace_all=True)
+                assert rules(made) == [1]
+                made.close()
+        reboot(here)
+        with agent(here) as made:
+            assert rules(made) == [1] and not made.losses
+            with failing(here.state / at, call):
+                with pytest.raises(Refused, match=PERHAPS):
+                    made.unload()
+                assert not made.owners() and not (ROOT / here.name).exists()
+                made.close()
+        with agent(here) as made:
+            assert not made.owners() and not made.losses and not made.unrestored
+
+    here.edge.inside_thread(work)
+
+
+@pytest.mark.parametrize("at, call", [("state-b", "rename"), ("", "fsync")])
+def test_a_load_that_is_refused_is_none(here: World, at: str, call: str) -> None:
+    """That it began is in one list, but nothing that it is in force."""
+
+    def work() -> None:
+        with agent(here) as made, failing(here.state / at, call):
+            with pytest.raises(Refused, match="H078"):
+                load(here, made)
+            assert not made.owners() and not (ROOT / here.name).exists()
+            made.close()
+        with agent(here) as made:
+            assert not made.owners() and not made.losses and not made.unrestored
+
+    here.edge.inside_thread(work)
+
+
+def test_an_unload_whose_end_cannot_be_written_is_one(here: World) -> None:
+    """The list says already that no start restores it."""
+
+    def work() -> None:
+        with agent(here) as made:
+            load(here, made)
+            with failing(here.state / "state-a~", "open", 2):
+                assert made.unload() == here.name
+                assert not made.owners() and not made.journalled
+                made.close()
+        with agent(here) as made:
+            assert not made.owners() and not made.losses and not made.unrestored
+
+    here.edge.inside_thread(work)
