@@ -449,21 +449,26 @@ class Agent:
 
     def accept_losses(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
         """Forget what is lost, and pipelines that cannot be restored for that. Returns what is
-        forgotten, and what is not: of a pipeline that works and that a reboot would lose."""
+        forgotten, and what is not: of a pipeline that works and that a reboot would lose, or that
+        is not restored for another reason, and that."""
         store = self.store
         if store is None:
             return [], []
         with self._changing:
             before = self.losses
-            for name in {loss.pipeline for loss in before} & {*self._findings} - {*self._owners}:
-                self.unload(name)
+            works = {*self._owners, *loaded_names(this_namespace())}
+            for item in store.pipelines():
+                if item.name not in works and store.ruined(item):
+                    self.unload(item.name)
             store.accept_losses()
             left = self.losses
             post(len(left))
             self._need_list()
         accepted = [loss for loss in before if loss not in left]
         of = partial(store_faults.data_loss, store.directory)
-        return [*map(of, accepted)], [*map(of, left)]
+        names = sorted({loss.pipeline for loss in left} - {*self._owners})
+        others = (found for name in names for found in self._findings.get(name, ()))
+        return [*map(of, accepted)], [*map(of, left), *others]
 
     def _told(self, name: str, revision: int, overlay: Rule, quality: Quality) -> None:
         self.events.tell(Event(name, revision, OverlayChanged(overlay, quality)))

@@ -198,6 +198,10 @@ class Store:
         with self._changing:
             self._save(replace(self._state, losses=()))
 
+    def ruined(self, item: Item) -> bool:
+        """Whether it cannot be restored for what is lost: its bundle, or its snapshot."""
+        return any(loss.what == "pipeline" for loss in self._found.get(item.id, ()))
+
     def in_force(self, item: Item) -> bool:
         """The kernel has the rules of this pipeline: of them nothing is lost. Returns whether the
         journal has them, too."""
