@@ -6,11 +6,16 @@ it, an upgrade prepared) and `core` (none behind its snapshot), `later` begun, t
 
 from __future__ import annotations
 
+import random
+import shutil
+import sqlite3
 import tarfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -18,6 +23,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.runtime.intents.kept import Kept
 from helioc.runtime.journal import format1
 from helioc.runtime.journal.faults import cannot_write
+from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.store import Store
 
 KEYS = ["k1", "k3", "k5", "k7", "k9"]
@@ -107,3 +113,107 @@ def test_a_damaged_log_of_it_is_reported(old: Path) -> None:
         (loss,) = store.losses
         assert (loss.pipeline, loss.what, loss.revision) == ("edge", "requests", 12)
         assert [e.revision for e in store.written(store.pipelines()[1]).entries] == [11, 12]
+
+
+@pytest.fixture
+def quick(old: Path) -> Iterator[Path]:
+    """A directory for copies of it."""
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder) / "state"
+
+
+def copy(old: Path, quick: Path, **changed: bytes | None) -> Path:
+    """`changed`: content of the database, or of its log (`wal`); None: it is gone."""
+    shutil.rmtree(quick, ignore_errors=True)
+    shutil.copytree(old, quick)
+    for name, content in changed.items():
+        path = quick / {"wal": "journal.db-wal", "db": "journal.db"}[name]
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
+    return quick
+
+
+def look(directory: Path) -> tuple[object, bool]:
+    """What a start has of it, and whether anything is lost."""
+    with closing(Store(directory)) as store:
+        has = dict[str, object]()
+        for item in store.pipelines():
+            with closing(Journal(store, item.id, store.written(item))) as journal:
+                has[item.name] = (item.revision, item.config, store.build(item),
+                                  store.snapshot(item), journal.answered())  # fmt: skip
+            has[f"{item.name}'s requests"] = store.written(item).entries
+        return (has, Kept(store).all()), bool(store.losses)
+
+
+def test_every_byte_of_its_write_ahead_log(old: Path, quick: Path) -> None:
+    wanted, _ = look(copy(old, quick))
+    log = (old / "journal.db-wal").read_bytes()
+    chance = random.Random(time.strftime("%F"))
+    cases: list[bytes | None] = [log[:at] for at in range(0, len(log), 2060)]
+    for at in chance.sample(range(len(log)), 120):
+        cases.append(log[:at] + bytes([log[at] ^ 1 << at % 8]) + log[at + 1 :])
+    for case in (*cases, None):
+        _, lost = look(copy(old, quick, wal=case))
+        assert lost
+    assert look(copy(old, quick)) == (wanted, False)
+
+
+#: What a page may say that is not what was written.
+NONSENSE = {
+    "UPDATE pipelines SET manifest = '{}' WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET manifest = '[' WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET manifest = CAST(x'ff' AS TEXT) WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET name = CAST(x'ff' AS TEXT) WHERE id = 1": {"#1"},
+    "UPDATE pipelines SET object = 'text' WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET config = '[' WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET config = '7' WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET revision = -1 WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET number = x'00' WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET digest = NULL WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET name = name || '~' WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET digest = 7 WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET name = 'edge~', digest = NULL, number = 0 WHERE id = 1": {"edge"},
+    "UPDATE pipelines SET id = 1 << 40 WHERE id = 1": {"edge", "#1"},
+    "UPDATE answers SET answer = 'x' WHERE pipeline = 1": {"edge"},
+    "UPDATE answers SET answer = x'5b5d' WHERE pipeline = 1": {"edge"},
+    "UPDATE answers SET key = 7 WHERE pipeline = 1": set(),  # SQLite makes text of it
+    "UPDATE answers SET key = CAST(x'ff' AS TEXT) WHERE pipeline = 1": {"edge"},
+    "UPDATE answers SET revision = 700 WHERE revision = 9": {"edge", "core"},
+    "UPDATE intents SET rules = '{'": {""},
+    "UPDATE intents SET rules = '[7]' WHERE serial = 1": {""},
+    "UPDATE intents SET state = 'pendinG'": {""},
+    "UPDATE intents SET begins = 'now'": {""},
+    "UPDATE sqlite_sequence SET seq = 1": {""},
+    "ALTER TABLE intents RENAME TO intentz": {""},
+    "ALTER TABLE pipelines RENAME COLUMN config TO konfig": {"edge", "core"},
+    "DROP TABLE pipelines": {""},
+}
+
+
+@pytest.mark.parametrize("damage", NONSENSE)
+def test_what_makes_no_sense_is_lost(old: Path, damage: str) -> None:
+    with closing(sqlite3.connect(old / "journal.db")) as db:
+        db.execute(damage)
+        db.commit()
+    with closing(Store(old)) as store:
+        lost = {loss.pipeline for loss in store.losses}
+        assert lost >= NONSENSE[damage] and bool(lost) == bool(NONSENSE[damage])
+        names = {item.name for item in store.pipelines()}
+        assert len(names | lost) >= 2 or "" in lost
+        for item in store.pipelines():
+            Journal(store, item.id, store.written(item)).answered()
+        Kept(store)
+
+
+def test_any_byte_of_its_database(old: Path, quick: Path) -> None:
+    """An agent starts. SQLite's pages have no checksums: what makes sense is taken."""
+    with closing(sqlite3.connect(old / "journal.db")) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = (old / "journal.db").read_bytes()
+    chance, lost = random.Random(time.strftime("%F")), 0
+    some = [at for at, byte in enumerate(whole) if byte]
+    for at in chance.sample(some, 150):
+        content = whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :]
+        lost += look(copy(old, quick, db=content))[1]
+    assert lost > 20
