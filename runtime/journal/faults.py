@@ -58,6 +58,14 @@ def _count(revisions: int) -> str:
     return f"{revisions:,} revision{'s' * (revisions != 1)}" if revisions else "those"
 
 
+def cannot_read(path: str, why: str) -> Diagnostic:
+    return Diagnostic("H0798", f"the journal `{path}` cannot be read: {why}", (),
+                      f"nothing was moved or written. Let `heliod` read it (`namei -l {path}`), "
+                      "or mend the disk, and start `heliod` again; what a disk has lost for good "
+                      "it reports, and goes on without, when you move that file away"
+                      )  # fmt: skip
+
+
 def in_use(path: str) -> Diagnostic:
     return Diagnostic("H0782", f"another agent keeps its journal in `{path}`", (),
                       "one directory for each agent: `heliod --state DIRECTORY`")  # fmt: skip
@@ -178,6 +186,13 @@ JOURNAL: dict[str, Explanation] = {
         "Who can write the directory of `--state` decides which rules an agent restores. The agent "
         "does not start on one that is another user's, and takes the permission to write its own "
         "from everybody else.",
+    ),
+    "H0798": Explanation(
+        "the journal cannot be read",
+        "A file of the state directory is there, and the system does not let the agent read it: "
+        "it is another user's (heliod gives up what lets root read everything), the disk fails, or "
+        "too many files are open. All may be there: the agent reports no loss and puts nothing in "
+        "its place. It does not start before it can read the file, or the file is gone.",
     ),
     "H0860": Explanation(
         "a damaged backup",

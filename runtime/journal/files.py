@@ -39,7 +39,7 @@ def digest_of(content: bytes) -> str:
 
 
 def read_sound(directory: Path, mark: Mark) -> bytes:
-    """Raises `Unsound`."""
+    """Raises `Unsound`; `Refused` where it cannot be read."""
     content = read(directory / mark.name)
     if len(content) != mark.size:
         raise Unsound(f"it has {len(content):,} bytes, not {mark.size:,}")
@@ -49,13 +49,13 @@ def read_sound(directory: Path, mark: Mark) -> bytes:
 
 
 def read(path: Path) -> bytes:
-    """Raises `Unsound`."""
+    """Raises `Unsound`; `Refused` where it cannot be read: what it has nobody knows then."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
         raise Unsound("it is gone") from None
     except OSError as error:
-        raise Unsound(why(error)) from None
+        raise refused(faults.cannot_read(str(path), why(error))) from None
 
 
 def write_whole(path: Path, parts: Iterable[bytes]) -> Mark:

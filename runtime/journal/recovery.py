@@ -58,7 +58,7 @@ class Found:
 
 
 def recover(directory: Path) -> Found:
-    """Raises OSError where the directory itself cannot be read."""
+    """Raises `Refused` where a file cannot be read; OSError where the directory cannot."""
     files = {path.name for path in directory.iterdir()}
     ours = {name for name in files if OURS.fullmatch(name)}
     known, unsound = state.load(directory)

@@ -89,12 +89,15 @@ class Store:
                 format1.convert(self.directory)
             return recover(self.directory)
         except OSError as error:
-            raise refused(faults.damaged(str(self.directory), why(error))) from None
+            place = str(error.filename or self.directory)
+            raise refused(faults.cannot_read(place, why(error))) from None
 
     def _take(self, found: Found) -> None:
         self._state, self._found = found.state, found.losses
         #: Files that go aside and are not removed.
         self._aside = found.strays | found.marred
+        #: Copies of the list that are damaged, until they are kept there, too.
+        self._unsound = set(found.unsound)
         #: What is said of this start alone, by pipeline; empty: of all.
         self.notes = [
             (found.state.items[each].name, faults.unconfirmed(str(self.directory / file), revision))
@@ -142,6 +145,7 @@ class Store:
         )  # fmt: skip
         doubt: tuple[Diagnostic, ...] = ()
         try:
+            self._keep_unsound()
             state.save(self.directory)
         except Doubtful as error:  # whoever starts next may find it, so that it is in force
             doubt = tuple(error.diagnostics)
@@ -180,11 +184,28 @@ class Store:
                     path.unlink(missing_ok=True)
 
     def _put_aside(self, path: Path) -> None:
+        path.rename(self._free(path.name))
+        self._aside.discard(path.name)
+
+    def _free(self, name: str) -> Path:
+        """A place in `aside`."""
         folder = self.directory / "aside"
         folder.mkdir(mode=0o700, exist_ok=True)
-        names = (path.name if not number else f"{path.name}.{number}" for number in count())
-        path.rename(next(folder / name for name in names if not (folder / name).exists()))
-        self._aside.discard(path.name)
+        names = (name if not number else f"{name}.{number}" for number in count())
+        return next(folder / each for each in names if not os.path.lexists(folder / each))
+
+    def _keep_unsound(self) -> None:
+        """Before the list is written over them. Raises `Refused`."""
+        for path in (self.directory / name for name in self._unsound):
+            try:
+                if path.lstat().st_nlink == 1:  # else a start that could write no list has
+                    os.link(path, self._free(path.name), follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                place = str(self.directory / "aside")
+                raise refused(faults.cannot_write(place, why(error))) from None
+        self._unsound.clear()
 
     # ---- losses -----------------------------------------------------------------------------
 
@@ -305,7 +326,7 @@ class Store:
         try:
             files = os.listdir(self.directory)
         except OSError as error:
-            raise refused(faults.damaged(str(self.directory), why(error))) from None
+            raise refused(faults.cannot_read(str(self.directory), why(error))) from None
         return read_logs(self.directory, self._state, item, files)
 
     def unwritten(self, pipeline: int) -> Written:

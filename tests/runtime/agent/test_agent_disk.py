@@ -18,6 +18,7 @@ import pytest
 from agent_world import EDGE, World, world
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.journal.state import COPIES
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.rpc.server import JOURNAL
@@ -158,6 +159,28 @@ def test_it_begins_in_a_directory_that_it_may_not_write_to(here: World) -> None:
         client.apply("delete FAR 2")  # by the log that is there
         here.state.chmod(0o700)
         in_force_again(here, client, process, before[:2])
+
+
+@pytest.mark.parametrize("files", [COPIES, ("requests-1-1",)])
+def test_it_does_not_begin_where_it_may_not_read(here: World, files: tuple[str, ...]) -> None:
+    """The agent gives up what lets root read everything."""
+    before = prepare(here, signal.SIGKILL)
+    remove_pinned(here.name)
+    there = {path.name: path.read_bytes() for path in here.state.iterdir()}
+    for name in files:
+        os.chown(here.state / name, 4711, 4711)
+    words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(here.socket),
+             "--state", str(here.state)]  # fmt: skip
+    done = subprocess.run(
+        here.edge.inside(*words), capture_output=True, text=True, timeout=60
+    )  # fmt: skip
+    said = f"error[H0798]: the journal `{here.state / files[0]}` cannot be read: permission denied"
+    assert done.returncode == 1 and said in done.stderr
+    assert {path.name: path.read_bytes() for path in here.state.iterdir()} == there
+    for name in files:
+        os.chown(here.state / name, os.geteuid(), os.getegid())
+    with here.agent(), here.client() as client:
+        assert texts(client) == before and not codes(client)
 
 
 def test_a_first_agent_on_a_full_disk_waits_for_room(here: World) -> None:

@@ -72,6 +72,19 @@ def test_an_empty_directory_on_a_full_disk_will_do(small_disk: Path) -> None:
     store.close()
 
 
+def test_a_damaged_list_is_kept_once(small_disk: Path) -> None:
+    store = on_a_small_disk(small_disk)
+    store.close()
+    (store.directory / "state-a").write_bytes(b"damaged")
+    with full(store):
+        for _ in range(2):
+            again = Store(store.directory)
+            again.close()
+            assert again.findings and the(again)
+    Store(store.directory).close()
+    assert [path.read_bytes() for path in (store.directory / "aside").iterdir()] == [b"damaged"]
+
+
 def test_a_read_only_disk_is_read_and_recovers(small_disk: Path) -> None:
     on_a_small_disk(small_disk).close()
     remount(small_disk, "ro")

@@ -162,6 +162,38 @@ def test_nothing_is_removed_at_the_start(store: Store) -> None:
     assert (store.directory / "notes-1-2").exists()
 
 
+@pytest.mark.parametrize("copies", [("state-a",), ("state-b",), ("state-a", "state-b")])
+def test_a_damaged_list_is_kept(store: Store, copies: tuple[str, ...]) -> None:
+    begin(store).close()
+    store.close()
+    for name in copies:
+        (store.directory / name).write_bytes(name.encode())
+    again = Store(store.directory)
+    again.close()
+    assert [loss.what for loss in again.losses] == ["list"] * (len(copies) == 2)
+    for name in copies:
+        assert (store.directory / "aside" / name).read_bytes() == name.encode()
+        assert (store.directory / name).read_bytes() != name.encode()
+
+
+@pytest.mark.parametrize("name", ["state-a", "build-1-2", "snapshot-1-1", "requests-1-1"])
+def test_what_cannot_be_read_is_not_lost(store: Store, name: str) -> None:
+    """Of a file whose disk fails."""
+    begin(store).close()
+    store.close()
+    (store.directory / name).rename(store.directory / "whole")
+    (store.directory / name).symlink_to("/proc/self/mem")  # which has nothing at 0: EIO
+    before = {path.name: path.lstat().st_mtime_ns for path in store.directory.iterdir()}
+    with pytest.raises(Refused, match=f"H0798.*{name}.*input/output error"):
+        Store(store.directory)
+    after = {path.name: path.lstat().st_mtime_ns for path in store.directory.iterdir()}
+    assert after == before
+    (store.directory / "whole").rename(store.directory / name)
+    again = Store(store.directory)
+    again.close()
+    assert not again.losses and the(again)
+
+
 def test_a_loss_is_reported_until_it_is_accepted(store: Store) -> None:
     journal = begin(store)
     write(journal, 10)
