@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -144,7 +144,9 @@ def failing(at: Path, call: str, number: int = 1, for_good: bool = True) -> Iter
         return changed
 
     names = "open", "rename", "unlink", "pwrite", "ftruncate", "fsync", "fdatasync"
-    with patch.multiple(os, **{name: make(name) for name in names}):
+    with ExitStack() as patched:
+        for name in names:
+            patched.enter_context(patch.object(os, name, make(name)))
         yield
     assert failed
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.client import Client, Rejected
+from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from lab import Lab

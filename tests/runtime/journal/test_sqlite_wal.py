@@ -54,7 +54,7 @@ def test_what_is_damaged_is_not(tmp_path: Path, how: str) -> None:
             if how == "cut":
                 content = content[:at]
             try:
-                frames = taken(tmp_path, content, db)
+                frames = taken(tmp_path, bytes(content), db)
             except sqlite3.DatabaseError:  # the database has later pages
                 continue
             # what nothing can tell: an end behind a transaction
