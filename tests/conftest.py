@@ -18,12 +18,12 @@ import helioc.compiler
 import helioc.lang
 import helioc.runtime
 import pytest
-from hypothesis.internal.conjecture import providers
 from lab import Lab
 from leaks import BPFFS, PREFIX, Snapshot, leaked, remove_pins, snapshot, sweep
 
 GOLDEN = Path(__file__).parent / "golden"
 CI = os.environ.get("CI") == "true"
+EMULATED = "HELIO_VM" in os.environ  # where to import takes seconds
 _numbers = count(1)
 
 
@@ -45,7 +45,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if CI and not hasattr(session.config, "workerinput"):
         session.config.stash[_MACHINE] = snapshot(prefix="")
-    _import_all()
+    if not EMULATED:  # no test there draws anything
+        _import_all()
 
 
 def _import_all() -> None:
@@ -75,6 +76,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def constants_stay() -> None:
     """Nor one that a test loads from elsewhere; Hypothesis has no setting for it."""
+    if EMULATED:
+        return
+    from hypothesis.internal.conjecture import providers
+
     drawn = providers._get_local_constants()
     setattr(providers, "_get_local_constants", lambda: drawn)  # noqa: B010
 
@@ -104,7 +109,7 @@ def session_leaks_nothing() -> Iterator[None]:
 @pytest.fixture(autouse=True, scope="session")
 def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """All workers of this run compile what is the same once."""
-    if "HELIO_VM" in os.environ:  # nothing is compiled there, and to import takes seconds
+    if EMULATED:  # nothing is compiled there
         yield
         return
     from compilations import kept_in
