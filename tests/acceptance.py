@@ -17,6 +17,7 @@ from pathlib import Path
 
 from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
 from helioc.lang.diagnostics import Refused
+from packed_cases import pack
 from virtual import ROOT, lines_of
 
 PIPELINES = ROOT / "pipelines"
@@ -107,6 +108,8 @@ def judged(
     """Have a kernel load bundles of a directory, those that are `tested` with their packet tests: a
     verdict each as soon as it is there. None of those that the time, or the machine's life, was too
     short for. `series`: empty for this machine's own kernel."""
+    for name in {*names} & {*tested}:
+        pack(PIPELINES / f"{name.rsplit('-', 2)[0]}.hp", bundles / name)
     command = [sys.executable, str(JUDGE), str(bundles), ",".join(tested), *names]
     for line in lines_of(series, *command, seconds=seconds) if series else _here(command):
         if line.startswith("{"):

@@ -1,25 +1,20 @@
 """What this kernel makes of bundles: mostly run in a virtual machine.
 
 judge.py DIRECTORY TESTED NAME…: each bundle (PIPELINE-CLANG-CPU) of the directory is loaded; those
-of TESTED, a list with commas, run their pipeline's packet tests, too. A line of JSON each, an
-acceptance.Verdict."""
+of TESTED, a list with commas, run their pipeline's packet tests, too, which `packed_cases` put into
+them. A line of JSON each, an acceptance.Verdict."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from acceptance import PIPELINES, Build, Verdict, digest_of
-from helioc.compiler.model import Pipeline
-from helioc.compiler.packettests.cases import Case, read_tests
+from acceptance import Build, Verdict, digest_of
 from helioc.compiler.packettests.runs import run_case
-from helioc.compiler.phases import check_file
 from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import read
 from helioc.runtime import faults
 from helioc.runtime.kernel.figures import shrink
 from helioc.runtime.kernel.handles import BpfError, Object
@@ -28,19 +23,7 @@ from helioc.runtime.kernel.programs import Program
 from helioc.runtime.loading.bundle import Bundle, read_bundle
 from helioc.runtime.loading.releases import prepare_object
 from helioc.runtime.testrun import KernelBackend
-
-
-@cache
-def pipeline_of(name: str) -> Pipeline:
-    return check_file(PIPELINES / f"{name}.hp")
-
-
-@cache
-def cases_of(name: str, manifest: str) -> tuple[Case, ...]:
-    from helioc.compiler.manifest import from_json
-
-    source = read(PIPELINES / f"{name}.test.yaml")
-    return read_tests(pipeline_of(name), from_json(manifest), source)
+from packed_cases import unpack
 
 
 def measured(verdict: Verdict, bundle: Bundle) -> Verdict:
@@ -61,14 +44,13 @@ def _told(program: Program) -> int:
     return program.stats.processed if program.stats else 0
 
 
-def tested(verdict: Verdict, bundle: Bundle) -> Verdict:
+def tested(verdict: Verdict, directory: Path, bundle: Bundle) -> Verdict:
     """How its packet tests went."""
-    name = verdict.pipeline
-    cases = cases_of(name, replace(bundle.manifest, digest="").to_json())
+    pipeline, cases = unpack(directory)
     problems, short = [], 0
     with KernelBackend(bundle) as kernel:
         for case in cases:
-            result = run_case(pipeline_of(name), case, [kernel])
+            result = run_case(pipeline, case, [kernel])
             short += not result.backends
             problems += [f"{case.name}: {problem}" for problem in result.problems]
     refused = "; ".join(problems[:3])
@@ -81,7 +63,7 @@ def judge(directory: Path, test: bool) -> Verdict:
     try:
         bundle = read_bundle(directory)
         verdict = measured(verdict, bundle)
-        return tested(verdict, bundle) if test else verdict
+        return tested(verdict, directory, bundle) if test else verdict
     except BpfError as error:
         found = faults.of_kernel(error, "load it")
     except Refused as refused:
