@@ -15,9 +15,10 @@ COPIED = ("lang", "compiler", "runtime", "templates", "pipelines")
 
 
 def copy_to(folder: Path) -> None:
-    """What `helioc` is made of, importable from there by that name."""
+    """What `helioc` is made of, importable from there by that name. With its bytecode, for what has
+    no fault: a file that was written since is compiled each time."""
     for name in COPIED:
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name)
     shutil.copy(ROOT / "__init__.py", folder / "__init__.py")
     (folder / "typings").mkdir()
     (folder / "typings" / "helioc").symlink_to("..")
