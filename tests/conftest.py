@@ -123,10 +123,9 @@ def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 @pytest.fixture
 def compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test is about compiling: clang runs each time."""
-    from compilations import compile_anew
-    from helioc.compiler import clang
+    from compilations import compile_anew, compile_by
 
-    monkeypatch.setattr(clang, "compile_c", compile_anew)
+    compile_by(compile_anew, monkeypatch)
 
 
 @cache
