@@ -18,7 +18,7 @@ from shrink_seed import shrunk
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.hp"))
 FIRST = int(os.environ.get("HELIO_SEED", "0"))
-SUITE = 60
+SUITE = 36  # `make seeded` finds each fault by fewer
 SEEDS = range(FIRST, FIRST + int(os.environ.get("HELIO_PIPELINES", SUITE)))
 AT_ONCE = 6  # pipelines a test
 TUNNELS = range(FIRST, FIRST + len(SEEDS) // 5)

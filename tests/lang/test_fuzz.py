@@ -17,7 +17,7 @@ from helioc.lang.printer import format_program
 from helioc.lang.render import render_all
 from helioc.lang.source import Source
 
-TIMES = 200 * int(os.environ.get("HELIO_MUTATIONS", "1"))
+TIMES = 100 * int(os.environ.get("HELIO_MUTATIONS", "1"))
 SOON = 1.0
 """Seconds, on a machine that has other things to do."""
 WORDS = [

@@ -20,7 +20,7 @@ LINX = re.sub(r"//.*", "", (PIPELINES / "linx.hp").read_text())
 TOKENS = re.findall(r"\w+|\s+|->|=>|\.\.|.", LINX)
 WORDS = [*sorted({t for t in TOKENS if t.strip()}), "0", "4294967296", "10.0.0.1", "_", "u65"]
 LINES = LINX.split("\n")
-TIMES = 100 * int(os.environ.get("HELIO_MUTATIONS", "1"))
+TIMES = 50 * int(os.environ.get("HELIO_MUTATIONS", "1"))
 
 
 def _by_tokens(dice: random.Random) -> str:

@@ -1,7 +1,11 @@
-"""`helioc fuzz`: what it draws, that it finds faults, and how small it makes them."""
+"""`helioc fuzz`: what it draws, that it finds faults, and how small it makes them.
+
+HELIO_DRAWN times as many scenarios are drawn: `make nightly`.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import Counter
@@ -43,6 +47,7 @@ from linx_world import linx
 SRV6 = Path(__file__).parents[3] / "pipelines" / "srv6_edge.hp"
 EXAMPLES = Path(__file__).parents[3] / "examples"
 TOUR = EXAMPLES / "tour" / "guard.hp"
+SCENARIOS = 300 * int(os.environ.get("HELIO_DRAWN", "1"))
 
 drawing = settings(
     max_examples=60, deadline=None, database=None, phases=[Phase.generate],
@@ -86,7 +91,7 @@ def test_lists_next_hops_and_tables_meet() -> None:
     fuzzed, seen = Fuzzed(edge), Counter[str]()
 
     @seed(2)
-    @settings(drawing, max_examples=800)
+    @settings(drawing, max_examples=SCENARIOS)
     @given(fuzzed.scenarios())
     def draw(scenario: Scenario) -> None:
         environment = fuzzed.world.environment
@@ -110,7 +115,7 @@ def test_rules_are_accepted_and_met(fuzzed: Fuzzed) -> None:
     seen: Counter[str] = Counter()
 
     @seed(3)
-    @settings(drawing, max_examples=800)
+    @settings(drawing, max_examples=SCENARIOS)
     @given(fuzzed.scenarios())
     def draw(scenario: Scenario) -> None:
         assert fuzzed.taken(scenario) == scenario
