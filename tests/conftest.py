@@ -58,6 +58,12 @@ def _import_all() -> None:
                 importlib.import_module(found.name)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Virtual machines first: they take minutes, and a worker that begins with one last is waited
+    for by all others."""
+    items.sort(key=lambda item: "tests/vm/" not in item.nodeid)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In CI nobody else is on the machine: a new name on it is a leak, whatever it begins with."""
