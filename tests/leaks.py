@@ -26,6 +26,7 @@ PREFIX = f"ht{os.getpid()}-"
 # What stays open for good reasons: the standard streams' files, and what pytest itself captures to.
 _UNCOUNTED = re.compile(r"^(/dev/(null|urandom|pts/.*|tty)|/tmp/[^/]* \(deleted\))$")
 
+GRPC = 20.0  # seconds that gRPC may take to end what it has of a closed channel
 _OF_GRPC = re.compile(r"\d+ descriptors? of (socket|anon_inode:\[event(fd|poll)\])$")
 
 
@@ -89,7 +90,7 @@ def leaked(before: Snapshot) -> list[str]:
         found = snapshot().leaks_since(before)
     if found and all(map(_OF_GRPC.match, found)):
         with contextlib.suppress(LabError):
-            until(lambda: not snapshot().leaks_since(before), "gRPC", seconds=20)
+            until(lambda: not snapshot().leaks_since(before), "gRPC", GRPC)
         found = snapshot().leaks_since(before)
     return found
 
