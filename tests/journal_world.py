@@ -57,9 +57,9 @@ def write(journal: Journal, count: int, first: int = 1) -> None:
         journal.request(entry.content, False, entry.key, entry.digest, outcome)
 
 
-def fold(journal: Journal, revision: int = 10) -> None:
+def fold(journal: Journal, revision: int = 10, rules: bytes = b"rules") -> None:
     with journal.open_next() as descriptor:
-        made = journal.turn_over(descriptor, revision, [b"rules"], "{}")
+        made = journal.turn_over(descriptor, revision, [rules], "{}")
     journal.fold(made)
 
 

@@ -19,7 +19,11 @@ def threads(pid: int) -> set[tuple[int, ...]]:
     whether programs that they start can get more."""
     found = set()
     for task in Path(f"/proc/{pid}/task").iterdir():
-        said = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+        try:
+            status = (task / "status").read_text()
+        except (FileNotFoundError, ProcessLookupError):  # that thread ended in this moment
+            continue
+        said = dict(line.split(":", 1) for line in status.splitlines())
         found.add((*(int(said[name], 16) for name in SETS), int(said["NoNewPrivs"])))
     return found
 

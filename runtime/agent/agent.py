@@ -244,11 +244,18 @@ class Agent:
             name = name or bundle.manifest.pipeline
             if name in self._owners:
                 raise refused(already_loaded(name))
+            self._need_replaceable(name)
             owner = self._load(bundle, wanted, name)
         found = [*warnings.found, *owner.loaded.warnings]
         self.events.tell(Event(name, owner.revision, PipelineChanged("loaded")))
         self._need_list()
         return status_of(owner, found)
+
+    def _need_replaceable(self, name: str) -> None:
+        """Of what is kept by this name and not restored, the rules would be deleted."""
+        for item in self.store.pipelines() if self.store is not None else ():
+            if item.name == name and not self.store.ruined(item):
+                raise refused(store_faults.not_replaced(name))
 
     def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
         store, journal = self.store, None

@@ -112,6 +112,13 @@ def not_restored(name: str) -> Diagnostic:
                       f"`helioctl --name {name} unload` forgets it", "warning")  # fmt: skip
 
 
+def not_replaced(name: str) -> Diagnostic:
+    title = f"`{name}` could not be restored from the journal, and a load would delete its rules"
+    help_ = ("`helioctl status` says why it could not: mend that and start `heliod` again; or "
+             f"`helioctl --name {name} unload` first, which forgets it")  # fmt: skip
+    return Diagnostic("H0785", title, (), help_)
+
+
 def not_replayed(name: str, revision: int) -> Diagnostic:
     return Diagnostic("H0786", f"request {revision} of `{name}` could not be made again", (),
                       "it was never acknowledged, or the machine has changed since: compare the "
@@ -267,7 +274,8 @@ JOURNAL: dict[str, Explanation] = {
     "H0785": Explanation(
         "a pipeline is not restored",
         "After a reboot the agent loads what it had loaded before, with all rules. Here that "
-        "failed; the other findings say why. The journal keeps it.",
+        "failed; the other findings say why. The journal keeps it, and nothing is loaded in its "
+        "place before it is unloaded, unless its bundle or its rules are lost (H0781).",
     ),
     "H0786": Explanation(
         "a request of the journal is refused",

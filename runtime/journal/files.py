@@ -54,6 +54,8 @@ def read(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise Unsound("it is gone") from None
+    except IsADirectoryError as error:  # no file of ours, whoever looks
+        raise Unsound(why(error)) from None
     except OSError as error:
         raise refused(faults.cannot_read(str(path), why(error))) from None
 

@@ -56,6 +56,8 @@ class Journal:
         self._owed: Entry | None = None
         self._unwritten: tuple[Diagnostic, ...] = ()
         self._unfolded: tuple[Diagnostic, ...] = ()
+        #: Of the last turn-over, where it could not be written: before that there is no other.
+        self._left: Snapshot | None = None
         #: Nothing is written before there is a snapshot.
         self.withheld = written is None or written.marred
         #: What is in force is the build that was prepared, and the journal does not say so yet.
@@ -164,6 +166,7 @@ class Journal:
     @contextmanager
     def open_next(self) -> Iterator[int]:
         """A new log, for `turn_over`; nothing is left of it where that does not happen."""
+        self._fold_left()
         path = self.store.log_path(self.pipeline, self.number + 1)
         with self._folding():
             descriptor = open_new(path, (*self.log.whose, self.number + 1))
@@ -190,18 +193,29 @@ class Journal:
     def prepare(self, build: Build) -> None:
         """An upgrade is about to put a build in the place of the one that is kept: whatever it is
         killed in the middle of, the journal has the one that is in force."""
+        self._fold_left()  # which is of the build before
         self.store.prepare(self.pipeline, build)
 
     def fold(self, made: Snapshot, upgraded: bool = False) -> None:
         """Let a snapshot take the place of the logs before; `upgraded`: the build that was prepared
-        is in force. If that fails they stay."""
+        is in force. If that fails they stay, and the next `open_next` tries again first: a log for
+        each attempt would take what room there is."""
         try:
             with self._folding():
                 self.store.fold(self.pipeline, self.number, replace(made, upgraded=upgraded), KEYS)
         except BaseException:
             self._keyed[:0] = made.answered
+            self._left = replace(made, answered=(), upgraded=upgraded)
             raise
-        self._unfolded, self.withheld = (), False
+        self._left, self._unfolded, self.withheld = None, (), False
+
+    def _fold_left(self) -> None:
+        """Write the snapshot that could not be written. Raises `Refused`."""
+        if (left := self._left) is None:
+            return
+        answered = [entry for entry in self._keyed if entry.revision <= left.revision]
+        del self._keyed[: len(answered)]
+        self.fold(replace(left, answered=answered), left.upgraded)
 
     @contextmanager
     def _folding(self) -> Iterator[None]:

@@ -355,6 +355,8 @@ class Store:
     def fold(self, pipeline: int, number: int, made: Snapshot, most_answers: int) -> None:
         """A snapshot in the place of all logs before `number`. The last answers are kept."""
         with self._changing:
+            if pipeline != INTENTS and pipeline not in self._state.items:
+                return  # it was unloaded meanwhile
             item = self._state.items.get(pipeline) or Item(pipeline, "")
             snapshot = write_whole(self.directory / f"snapshot-{pipeline}-{number}", made.parts)
             upgraded = item.prepared if made.upgraded and item.prepared is not None else item.build

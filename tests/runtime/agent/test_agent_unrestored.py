@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.client import Client
+from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.loading.releases import remove_pinned
+from helioc.runtime.loading.releases import ROOT, remove_pinned
 from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -38,13 +38,14 @@ def texts(client: Client) -> list[str]:
 
 @contextmanager
 def in_the_way(here: World) -> Iterator[None]:
-    """Another pipeline at its interfaces."""
-    other = ("--local", "--name", f"{here.name}-b")
-    here.ctl(*other, "load", "bundle", "--config", "edge.yaml")
+    """Another pipeline at its interfaces, until this ends or somebody unloads it."""
+    other = f"{here.name}-b"
+    here.ctl("--local", "--name", other, "load", "bundle", "--config", "edge.yaml")
     try:
         yield
     finally:
-        here.ctl(*other, "unload")
+        if (ROOT / other).exists():
+            here.ctl("--local", "--name", other, "unload")
 
 
 @pytest.mark.parametrize("earlier", [False, True])
@@ -67,6 +68,18 @@ def test_what_is_not_lost_is_not_forgotten(here: World, earlier: bool) -> None:
     with here.agent(), here.client() as client:
         assert texts(client) == rules
         assert ("accepted: " in here.ctl("repair", "--accept-loss")) != earlier
+
+
+def test_a_load_deletes_nothing_that_is_not_lost(here: World) -> None:
+    rules = prepare(here)
+    with in_the_way(here), here.agent() as process, here.client() as client:
+        process.expect("H0785")
+        here.ctl("--name", f"{here.name}-b", "unload")
+        with pytest.raises(Rejected, match="H0785.*a load would delete") as error:
+            client.load(read_bundle(here.directory / "bundle"), EDGE)
+        assert f"`helioctl --name {here.name} unload`" in error.value.diagnostics[0].help
+    with here.agent(), here.client() as client:
+        assert texts(client) == rules
 
 
 def test_a_load_takes_the_place_of_what_is_lost(here: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,12 +16,13 @@ from journal_world import begin, build, fold, the, write
 
 
 @contextmanager
-def full(store: Store) -> Iterator[None]:
-    """Of the store's disk all is taken."""
+def full(store: Store, but_for: int = 0) -> Iterator[None]:
+    """Of the store's disk all is taken, but for so many bytes."""
     filler = store.directory.parent / "filler"
     with suppress(OSError), filler.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             pass
+    os.truncate(filler, filler.stat().st_size - but_for)
     try:
         yield
     finally:
@@ -58,6 +60,35 @@ def test_a_store_on_a_full_disk_is_read_and_recovers(small_disk: Path) -> None:
     assert not again.findings and again.build(the(again))[1] == b"object"
     assert len(again.begun()) == 1
     again.close()
+
+
+def test_a_snapshot_that_has_no_room_takes_none(small_disk: Path) -> None:
+    store = Store(small_disk / "state")
+    journal, opened = begin(store), len(os.listdir("/proc/self/fd"))
+    write(journal, 5)
+    with full(store, 400 << 10):
+        for number in range(6, 16):
+            with pytest.raises(Refused, match="H0780"):
+                fold(journal, number - 1, bytes(1 << 20))
+            assert journal.number == 2 and journal.findings and not journal.clean
+            write(journal, 1, number)
+        assert len(os.listdir("/proc/self/fd")) == opened + 1
+        journal.acknowledged()
+        assert len(os.listdir("/proc/self/fd")) == opened
+        assert len(list(store.directory.glob("requests-*"))) == 2
+    assert [e.revision for e in store.written(the(store)).entries] == list(range(1, 16))
+    with journal.open_next() as descriptor:
+        os.close(descriptor)
+        kept = the(store)
+        assert (kept.revision, kept.number, len(store.snapshot(kept))) == (5, 2, 1 << 20)
+        assert [e.key for e in store.answers(kept.id)] == ["k1", "k3", "k5"]
+        assert [e.revision for e in store.written(kept).entries] == list(range(6, 16))
+        assert list(journal.answered()) == [f"k{number}" for number in range(1, 16, 2)]
+    assert not journal.findings
+    fold(journal, 15)
+    assert len(store.answers(the(store).id)) == 8
+    journal.close()
+    store.close()
 
 
 def test_an_empty_directory_on_a_full_disk_will_do(small_disk: Path) -> None:

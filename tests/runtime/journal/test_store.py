@@ -118,6 +118,16 @@ def test_an_unloaded_pipeline_leaves_nothing(store: Store) -> None:
     assert not [path.name for path in store.directory.glob("*-*-*")]
 
 
+def test_a_snapshot_of_what_was_unloaded_meanwhile_is_none(store: Store) -> None:
+    journal = begin(store)
+    with journal.open_next() as descriptor:
+        made = journal.turn_over(descriptor, 0, [b"rules"], "{}")
+    store.remove("edge")
+    journal.fold(made)
+    journal.close()
+    assert not store.pipelines() and not list(store.directory.glob("snapshot-*"))
+
+
 def test_a_pipeline_has_nothing_of_another_that_had_its_name(store: Store) -> None:
     """That one's rules would be made in it."""
     journal = begin(store)
