@@ -253,8 +253,10 @@ class Agent:
 
     def _need_replaceable(self, name: str) -> None:
         """Of what is kept by this name and not restored, the rules would be deleted."""
-        for item in self.store.pipelines() if self.store is not None else ():
-            if item.name == name and not self.store.ruined(item):
+        if (store := self.store) is None:
+            return
+        for item in store.pipelines():
+            if item.name == name and not store.ruined(item):
                 raise refused(store_faults.not_replaced(name))
 
     def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
