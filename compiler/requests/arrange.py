@@ -13,7 +13,7 @@ made if need be (beside.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from typing import TypeVar
 
@@ -57,6 +57,19 @@ class Arranged:
     def __init__(self, change: Change) -> None:
         self.change = change
         self.nodes: list[Node] = []
+
+
+def take_apart(tree: list[Arranged]) -> Iterator[None]:
+    """Let go of a tree, a node at a time. Its nodes refer to each other: what is only dropped stays
+    in memory where garbage is not collected (runtime/agent/turns.py)."""
+    while tree:
+        todo = tree.pop().nodes
+        while todo:
+            node = todo.pop()
+            todo += node.children
+            node.children = []
+            node.parent = node.same = node.beside = node.entry_of = None
+            yield
 
 
 class Enough(Exception):

@@ -7,8 +7,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...lang.diagnostics import did_you_mean
+from .arrange import take_apart
 from .ie_values import Fault, fold
-from .meanwhile import NONE, ROOM, Pause, Touched
+from .meanwhile import NONE, ROOM, Pause, Touched, paced
 from .rulekinds import Field, Kind, Parts
 from .rules import Reference
 from .ruletable import Allotted, Staged
@@ -64,6 +65,12 @@ class Draft:
         """It is in force, or will not be."""
         for table in self.book.tables.values():
             table.draft = None
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Of the request: the plan is made. All at once it would hold up every thread."""
+        for _ in paced(take_apart(self.tree), self.pause.rest):
+            pass
 
     # ---- references -------------------------------------------------------------------------
 

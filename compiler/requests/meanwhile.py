@@ -61,13 +61,6 @@ def paced(things: Iterable[_T], pause: Callable[[], None]) -> Iterator[_T]:
         yield each
 
 
-def dismantle(things: list[_T], rest: Callable[[], None]) -> None:
-    """Empty a list of many things: to let go of all at once holds up every thread."""
-    while things:
-        del things[-_STRIDE:]
-        rest()
-
-
 class _Touched:
     """Of one kind, by handle: rules that came or went, and that changed otherwise; images and
     names that came or went; ids that are referred to more or less than before."""

@@ -112,27 +112,30 @@ class RuleBook:
             quick = quick_plan(self, request)
             if quick is not None:
                 return quick
-        return Planner(self, again=again).plan(request)
+        planner = Planner(self, again=again)
+        try:
+            return planner.plan(request)
+        finally:
+            planner.let_go()
 
     @contextmanager
-    def planned(self, wanted: Request | Columns, pause: Pause) -> Iterator[tuple[Draft, Plan]]:
-        """A large request's plan, and who made it, while others' are made and committed in between.
-        Raises `Overtaken`, and `Refused`."""
-        draft: Draft
+    def planned(self, wanted: Request | Columns, pause: Pause) -> Iterator[Plan]:
+        """A large request's plan, while others' are made and committed in between. Raises
+        `Overtaken`, and `Refused`."""
         try:
             if isinstance(wanted, Request):
-                draft = self.draft = planner = Planner(self, pause)
+                self.draft = planner = Planner(self, pause)
                 plan = planner.plan(wanted)
             else:
                 from .bulk import Bulk
 
-                draft = self.draft = bulk = Bulk(self, wanted, pause)
+                self.draft = bulk = Bulk(self, wanted, pause)
                 plan = bulk.plan()
-            yield draft, plan
+            yield plan
         finally:
-            if self.draft is not None:
-                self.draft.end()
-            self.draft = None
+            draft, self.draft = self.draft, None
+            if draft is not None:
+                draft.end()
 
     def plan_columns(self, columns: Columns) -> Plan:
         """What creating these packed rules comes to. Raises `Refused`; changes nothing."""

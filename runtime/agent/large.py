@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...compiler.requests.columns import Array, Columns, dump, numbered
-from ...compiler.requests.meanwhile import Overtaken, Touched, dismantle
+from ...compiler.requests.meanwhile import Overtaken, Touched
 from ...lang.request import Request
 from ..loading.loader import Loaded
 from .outcome import Outcome
@@ -66,16 +66,13 @@ def _in_pieces(owner: Owner, asked: Asked) -> Outcome:
     pause = Slices(owner.turns, check)
     owner.touched = touched
     try:
-        with book.planned(wanted, pause) as (planner, plan):
+        with book.planned(wanted, pause) as plan:
             if plan.blocks and isinstance(wanted, Columns):
                 with pause.aside():
                     asked = _with_ids(asked, wanted, plan.blocks[0].ids)
             outcome = owner.carry_out(asked, plan, pause, check)
         owner.touched = None
         loaded.writer.settle(pause)
-        for arranged in planner.tree:
-            dismantle(arranged.nodes, pause.rest)
-        dismantle(planner.tree, pause.rest)
     finally:
         owner.touched = None
     return outcome

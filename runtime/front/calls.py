@@ -81,7 +81,7 @@ class Call:
         self._connection, self._stream = connection, stream
         self._messages, self._queue = Messages(method.longest), deque[bytes]()
         self._share, self._held = share, 0  # bytes of requests that are not taken
-        self._untaken = 0  # and those that the client was not told of
+        self._untaken = 0  # and those that the client may not send again yet
         self._answered = False
         self._callbacks = list[Callable[[], object]]()
         self._timer: Timer | None = None

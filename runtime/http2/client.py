@@ -1,8 +1,8 @@
 """The client's side of a connection: see `session.py`.
 
 In the main thread Python raises what a signal's handler does (as that of Ctrl-C) between any two
-instructions: also as the library calls, before the `try` of what it calls. The library is not told
-then, and goes on as if that had been done; the exception is given to `sys.unraisablehook` alone.
+instructions: also as the library calls, before the `try` of what it calls. The library learns
+nothing of it, and goes on; the exception is given to `sys.unraisablehook` alone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ClientSession(Session):
 
 
 def _raising(work: Callable[[], _T]) -> _T:
-    """What it gives. Raises what the library was not told of meanwhile."""
+    """What it gives. Raises what the library did not learn of meanwhile."""
     if current_thread() is not main_thread():  # no handler is run
         return work()
     hook = sys.unraisablehook

@@ -85,7 +85,7 @@ class Lock:
         self._until = time.monotonic() + PATIENCE
         while not self._taken(name):
             self.close()  # its last holder removed the file just now: take the new one
-        with suppress(OSError):  # /run is full: nobody is told which process it is
+        with suppress(OSError):  # /run is full: nobody learns which process it is
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 

@@ -71,7 +71,7 @@ class Told:
         columns, pause = self._columns(head, rows), _Others(self, others)
         self.touched.clear()
         with suppress(Overtaken):
-            with self.book.planned(columns, pause) as (_, plan):
+            with self.book.planned(columns, pause) as plan:
                 self._apply_columns(columns, plan, pause)
             return
         note("overtaken")

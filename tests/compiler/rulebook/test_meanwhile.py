@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
+from helioc.compiler.requests.arrange import Node
 from helioc.compiler.requests.meanwhile import Overtaken, Touched
 from helioc.compiler.requests.planner import Planner
 from helioc.compiler.requests.rulebook import Plan, RuleBook
@@ -64,7 +66,7 @@ class Others:
 
 def plan_with(book: RuleBook, text: str, others: Others) -> Plan:
     """Planned and made."""
-    with book.planned(request(text), others) as (_, plan):
+    with book.planned(request(text), others) as plan:
         others.check()
         plan = plan._replace(revision=book.revision)
         book.commit(plan)
@@ -175,7 +177,7 @@ def test_what_it_rests_on_must_not_have_changed(large: str, between: str) -> Non
 def test_what_is_apart_does_not_hinder_it(large: str, between: str) -> None:
     made = book()
     others = Others(made, [between], lambda: 0)
-    with made.planned(request(large), others) as (_, plan):
+    with made.planned(request(large), others) as plan:
         others.often = lambda: 1
         others()
         made.commit(plan._replace(revision=made.revision))
@@ -191,3 +193,25 @@ def test_room_for_those_who_come_before_may_end() -> None:
     assert not planner.overtaken(Touched())
     made.sequence = planner.first + 1
     assert planner.overtaken(Touched())
+
+
+def nodes() -> int:
+    return sum(type(each) is Node for each in gc.get_objects())
+
+
+def test_nothing_of_a_request_stays_when_it_was_planned() -> None:
+    """Not until a collection: the agent has none of what was there when rules came."""
+    made = book()
+    nested = "create PDR [(dst_ip, u32, 10.7.0.0/16), LBR [FAR 18, FAR [(action, u8, DROP)]]]"
+    gc.collect()
+    gc.disable()
+    try:
+        before = nodes()
+        made.plan(request(nested))
+        with made.planned(request(nested), Others(made, [], lambda: 0)):
+            assert nodes() > before
+        with pytest.raises(Overtaken), made.planned(request(nested), Others(made, [], lambda: 0)):
+            raise Overtaken
+        assert nodes() == before
+    finally:
+        gc.enable()
