@@ -113,7 +113,7 @@ class Call:
         while True:
             with self.lock:
                 while not self._queue and not self.ended and self.is_active():
-                    self.lock.wait(self.time_remaining())
+                    self._connection.changed.wait(self.time_remaining())
                 if self._queue:
                     request = self.take()
                     # the client may wait to be told that it may send more
@@ -137,7 +137,7 @@ class Call:
             while self.open and not self._connection.room(self._stream):
                 if not self.is_active():
                     raise Gone
-                self.lock.wait(self.time_remaining())
+                self._connection.changed.wait(self.time_remaining())
 
     def put(self, message: bytes) -> None:
         """The same, without waiting and flushing; the lock is had."""
@@ -228,7 +228,7 @@ class Call:
 
     def end_requests(self) -> None:
         self.ended = True
-        self.lock.notify_all()
+        self._connection.changed.notify_all()
 
     def expect(self, timers: Timers, seconds: float) -> None:
         """A request, within that time."""
@@ -267,4 +267,4 @@ class Call:
         for work in self._callbacks:
             work()
         self._callbacks.clear()
-        self.lock.notify_all()
+        self._connection.changed.notify_all()

@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Condition
+from threading import Condition, RLock
 from typing import Protocol
 
 from ..http2.session import Broken, Event, ServerSession
@@ -38,7 +38,7 @@ class Streams(Protocol):
 
 class Connection:
     """`lock` is held by who calls `session`, or changes what belongs to the connection; then comes
-    `flush`."""
+    `flush`. `changed`, with that lock, is told where somebody may wait for it."""
 
     stays = True
 
@@ -51,7 +51,8 @@ class Connection:
         to have it ended."""
         self._socket, self._descriptor, self._loop, self._timers = made, made.fileno(), loop, timers
         self._gate, self._on_end = gate, on_end
-        self.lock, self.session = Condition(), ServerSession()
+        self.lock, self.session = RLock(), ServerSession()
+        self.changed = Condition(self.lock)
         self.streams: Streams
         self.alive, self._why = True, ""
         self._unsent = memoryview(b"")
@@ -147,7 +148,7 @@ class Connection:
                 return
             except OSError:
                 self._close()
-        self.lock.notify_all()
+        self.changed.notify_all()
         if self.alive and self.session.over:
             self._end()
 
@@ -196,7 +197,7 @@ class Connection:
         self.streams.closed()
         self.session.close()
         self._socket.close()
-        self.lock.notify_all()
+        self.changed.notify_all()
         self._on_end(self, self._why)
         # It goes now, not with the next collection, which looks at nothing older than a large
         # request (turns.no_collecting).

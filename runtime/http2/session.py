@@ -148,6 +148,8 @@ class Session:
 
     def unsent(self) -> bytes:
         """Bytes for the other side, once."""
+        if not self._lib.session_want_write(self._session):
+            return b""
         try:
             return b"".join(ng.frames_to_send(self._lib, self._session))
         finally:
@@ -238,13 +240,13 @@ class ServerSession(Session):
         self._lib.submit_goaway(self._session, 0, last, ng.NO_ERROR, None, 0)
 
     def unsent(self) -> bytes:
-        parts = [super().unsent()]
+        found = super().unsent()
         while self._answered:  # who was answered need send no more (RFC 9113 section 8.1)
             for stream in self._answered:
                 self.reset(stream, ng.NO_ERROR)
             self._answered.clear()
-            parts.append(super().unsent())
-        return b"".join(parts)
+            found += super().unsent()
+        return found
 
     def on_sent(self, stream: int) -> None:
         self._answered.add(stream)

@@ -44,7 +44,8 @@ class Log:
         #: Bytes of records that are on the disk, as far as we know.
         self._safe = head.confirmed
         self._old: list[int] = []
-        self._condition = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         # What a killed agent wrote may not be on the disk yet.
         self._written, self._synced = int(mark.size > head.confirmed), 0
         self._syncing = False
@@ -55,9 +56,9 @@ class Log:
     def close(self) -> None:
         """May be called again. Nobody waits for the disk any more: what it is of was unloaded, or
         is in a snapshot."""
-        with self._condition:
+        with self._lock:
             while self._syncing:
-                self._condition.wait()
+                self._changed.wait()
             if self._ready:
                 with suppress(OSError):
                     os.ftruncate(self._file, HEADS + self.mark.size)
@@ -93,16 +94,16 @@ class Log:
     def withdraw(self, mark: Mark) -> None:
         """Take back what was written behind it: it could not be made. If the disk does not let us,
         nothing is written until it does."""
-        with self._condition:
+        with self._lock:
             while self._syncing:
-                self._condition.wait()
+                self._changed.wait()
             self.mark, self._ready = mark, False
             self._safe = min(self._safe, mark.size)
             with suppress(OSError):
                 self._make_ready()
 
     def _make_ready(self) -> None:
-        with self._condition:
+        with self._lock:
             if self._file < 0:
                 self._file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
             if self._head.written > self.mark.size:  # it must not say more than there is
@@ -128,9 +129,9 @@ class Log:
 
     def turn_over(self, path: Path, descriptor: int, revision: int) -> None:
         """Go on behind this revision in a new file, which `open_new` made. Raises `Refused`."""
-        with self._condition:
+        with self._lock:
             while self._syncing:
-                self._condition.wait()
+                self._changed.wait()
             try:
                 if self._head.base != NOT_BEGUN:
                     if self._file < 0:
@@ -159,9 +160,9 @@ class Log:
         the disk shares the next waiting. Raises `Refused` if the disk fails: then nothing more is
         written."""
         wanted = self._written
-        with self._condition:
+        with self._lock:
             while self._syncing and self._synced < wanted:
-                self._condition.wait()
+                self._changed.wait()
             if self._synced >= wanted:
                 return
             if self._failed:
@@ -177,7 +178,7 @@ class Log:
     def confirm(self) -> None:
         """Have the header say of what is on the disk that it is, which else the next one does.
         Raises `Refused` if the disk fails."""
-        with self._condition:
+        with self._lock:
             said = self._head.confirmed == self.mark.size
             if said or self._syncing or self.pending or self._failed or not self._ready:
                 return
@@ -187,7 +188,7 @@ class Log:
     def _sync(self) -> None:
         failed, upto, files, safe = "", 0, list[int](), 0
         try:
-            with self._condition:
+            with self._lock:
                 upto = self._written
                 files = [*self._old, self._file]
                 self._write_head()
@@ -196,7 +197,7 @@ class Log:
                 os.fdatasync(descriptor)
         except OSError as error:
             failed = why(error)
-        with self._condition:
+        with self._lock:
             self._syncing = False
             # What the kernel could not write it may have thrown away, and it says so only once for
             # each descriptor: trust nothing from here on.
@@ -208,7 +209,7 @@ class Log:
                 for descriptor in files[:-1]:
                     self._old.remove(descriptor)
                     os.close(descriptor)
-            self._condition.notify_all()
+            self._changed.notify_all()
         if failed:
             raise refused(faults.not_durable(str(self.path), failed))
 
