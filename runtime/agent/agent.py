@@ -23,7 +23,6 @@ from ..edge.reading import read_here
 from ..faults import already_loaded, loaded_again, not_repairable, refused, repaired
 from ..intents.keeper import Keeper
 from ..intents.kept import Kept as KeptIntents
-from ..intents.kept import check
 from ..intents.push_settings import Push
 from ..journal import faults as store_faults
 from ..journal.backup import Received, Taken
@@ -47,7 +46,7 @@ from ..tracing.swap import mend
 from .events import Event, Events, OverlayChanged, PipelineChanged
 from .inspector import Inspector
 from .owner import Owner
-from .restore import bundle_of, is_whole, reopen, restore
+from .restore import bundle_of, check, is_whole, reopen, restore
 from .scribe import Scribe
 from .surveyor import Surveyor
 
@@ -342,12 +341,7 @@ class Agent:
         """Pipelines and intents of a backup, where there are none or in the place of all. One that
         cannot be loaded is kept, and its status says why, as after a reboot."""
         store = self._need_store()
-        if (mark := received.contents.intents) is not None:
-            try:
-                check(received.content(mark))
-            except (ValueError, KeyError, TypeError) as error:
-                why = f"it cannot be understood: {error!r}"
-                raise refused(store_faults.damaged_backup(0, 0, mark.name, why)) from None
+        check(received)
         with self.intents.still(), self._changing:
             intents = len(self.intents.told())
             there = {*self._owners, *(item.name for item in store.pipelines())}
@@ -463,8 +457,9 @@ class Agent:
         store = self.store
         if store is None:
             return [], []
+        before = self.losses
+        self.intents.accept_loss()
         with self._changing:
-            before = self.losses
             works = {*self._owners, *loaded_names(this_namespace())}
             for item in store.pipelines():
                 if item.name not in works and store.ruined(item):

@@ -11,8 +11,8 @@ until the journal says that it has. If the agent was killed in between, the maps
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,11 +26,15 @@ from ..card import snapshot as card_snapshot
 from ..congestion.settings import from_json as congestion_of
 from ..edge.config import Config
 from ..faults import refused
+from ..intents.kept import check as check_intents
 from ..intents.push_settings import from_json as push_of
 from ..journal import faults as store_faults
-from ..journal.journal import Journal, config_of, ifindexes_of
+from ..journal.backup import Received
+from ..journal.files import NONSENSE
+from ..journal.journal import Journal, answer_of, config_of, ifindexes_of
 from ..journal.records import ALLOTTED, NOTE, PACKED, Entry, allotted
-from ..journal.state import Bundled, Item
+from ..journal.records import decode as decode_entries
+from ..journal.state import Build, Bundled, Item, read_build
 from ..journal.store import Store
 from ..kernel.handles import Map
 from ..liveness.settings import from_json as liveness_of
@@ -39,6 +43,7 @@ from ..loading.either import AnyLoaded, load
 from ..loading.loader import Loaded, released_on_failure
 from ..loading.ports import Wanted
 from ..loading.refresh import refresh_rules
+from ..loading.releases import need_name
 from ..rules import snapshot
 
 
@@ -56,6 +61,8 @@ def reopen(store: Store, loaded: AnyLoaded) -> tuple[Journal | None, list[Diagno
     known, found = _is_of(kept, loaded), list[Diagnostic]()
     written = store.written(kept) if kept.snapshot is not None else store.unwritten(kept.id)
     entries, sound = written.entries, store.in_force(kept) and not written.marred
+    if upgraded:
+        store.promoted(kept)
     last = entries[-1].revision if entries else kept.revision
     if known and not upgraded and last > loaded.revision:
         found += replay(loaded, entries, json.loads(kept.config)["ifindexes"])
@@ -105,7 +112,11 @@ def restore(store: Store, kept: Item) -> tuple[AnyLoaded, Journal, list[Diagnost
 
 def bundle_of(store: Store, kept: Item) -> Bundle:
     """Raises `Refused` where it is damaged."""
-    manifest, object_, packed = store.build(kept)
+    return _bundle(store.build(kept))
+
+
+def _bundle(build: Build) -> Bundle:
+    manifest, object_, packed = build
     return make_bundle(manifest, lambda _: object_, traced=unpack_traced(packed))
 
 
@@ -142,25 +153,7 @@ class Restoration:
 
     @property
     def config(self) -> Config:
-        about = json.loads(self.kept.config)
-        ports = tuple(Wanted(**port) for port in about["ports"])
-        control = tuple(about["control"]) if about["control"] else None
-        icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
-        liveness = liveness_of(about.get("liveness"))
-        congestion = congestion_of(about.get("congestion"))
-        reports = push_of(about.get("reports"))
-        return Config(
-            ports,
-            about["default"],
-            about["mode"],
-            (),
-            {},
-            control,
-            icmp,
-            liveness,
-            congestion,
-            reports,
-        )
+        return _config(json.loads(self.kept.config))
 
     def prepare(self, maps: Mapping[str, Map]) -> None:
         manifest, revision = self.bundle.manifest, self.kept.revision
@@ -178,6 +171,48 @@ class Restoration:
         self.findings += replay(loaded, self.entries, ifindexes)
         if isinstance(loaded, Loaded):
             refresh_rules(loaded)
+
+
+def _config(about: dict[str, Any]) -> Config:
+    ports = tuple(Wanted(**port) for port in about["ports"])
+    control = tuple(about["control"]) if about["control"] else None
+    icmp = Limit(**about["icmp"]) if about.get("icmp") else None  # older ones have none
+    return Config(
+        ports, about["default"], about["mode"], (), {}, control, icmp,
+        liveness_of(about.get("liveness")), congestion_of(about.get("congestion")),
+        push_of(about.get("reports")),
+    )  # fmt: skip
+
+
+def check(received: Received) -> None:
+    """Whether a backup can be understood, before anything gives way to it. Raises `Refused`.
+
+    It may have bundles that this release cannot drive: the status of their pipelines says so."""
+    for each in received.contents.pipelines:
+        need_name(each.name)
+        with _understood(f"the configuration of `{each.name}`"):
+            about = json.loads(each.config)
+            _config(about)
+            _numbers(about["ifindexes"])
+            str(about["incarnation"])
+        with _understood(each.build.name), suppress(Refused):
+            _bundle(read_build(received.content(each.build)))
+        for mark, _ in each.answers:
+            with _understood(mark.name):
+                for entry, _ in decode_entries(received.content(mark)):
+                    answer_of(entry)
+    if (intents := received.contents.intents) is not None:
+        with _understood(intents.name):
+            check_intents(received.content(intents))
+
+
+@contextmanager
+def _understood(what: str) -> Iterator[None]:
+    try:
+        yield
+    except NONSENSE as error:
+        why = f"it cannot be understood: {error!r:.100}"
+        raise refused(store_faults.damaged_backup(0, 0, what, why)) from None
 
 
 def replay(

@@ -79,6 +79,11 @@ class Keeper:
             self._intents = {(i.pipeline, i.id): i for i in kept.all()}
             self._changed.notify_all()
 
+    def accept_loss(self) -> None:
+        """Raises `Refused`."""
+        with self._changed:
+            self._kept.accept_loss()
+
     # ---- asking -----------------------------------------------------------------------------
 
     def apply(self, source: Source, pipeline: str) -> Intent:

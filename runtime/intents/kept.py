@@ -65,6 +65,11 @@ class Kept:
         ledger = self._ledger
         return ledger.content() if ledger is not None else b'{"last": 0, "texts": {}}'
 
+    def accept_loss(self) -> None:
+        """Those that could not be read are gone."""
+        if self._ledger is not None:
+            self._ledger.accept_loss()
+
     def add(self, intent: Intent) -> Intent:
         """In the place of another of its name; returned with its serial."""
         name, added = (intent.pipeline, intent.id), replace(intent, serial=self._serial + 1)

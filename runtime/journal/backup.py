@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from ..faults import refused
 from . import faults
-from .files import DIGEST_SIZE, Mark, digest_of, read_sound, write_whole
+from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, write_whole
 from .state import Item
 
 MAGIC = b"HELIOBACKUP1"
@@ -155,7 +155,7 @@ class Source:
             raise self._damaged(self.at - size, _HEAD, "its checksum is not that of its content")
         try:
             return _decode(json.loads(said))
-        except (ValueError, TypeError, KeyError) as error:
+        except NONSENSE as error:
             raise self._damaged(
                 self.at - size, _HEAD, f"it cannot be understood: {error}"
             ) from None
@@ -222,6 +222,8 @@ def _decode(about: Any) -> Contents:
 def _pipeline(about: Any) -> Pipeline:
     answers = tuple((_mark(mark), int(count)) for mark, count in about["answers"])
     name, config, program = (str(about[each]) for each in ("name", "config", "program"))
+    if not 0 <= about["revision"] < 1 << 63:
+        raise ValueError(f"the revision of `{name}`")
     marks = _mark(about["build"]), _mark(about["snapshot"])
     return Pipeline(name, config, int(about["revision"]), program, *marks, answers)
 

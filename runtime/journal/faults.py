@@ -37,14 +37,16 @@ def data_loss(directory: Path, loss: Loss) -> Diagnostic:
     of = f"`{loss.pipeline}`" if loss.pipeline else "the intents"
     of, file = of if loss.what != "list" else "every pipeline", directory / loss.file
     about = {
-        "pipeline": "the pipeline cannot be restored",
+        "pipeline": "the pipeline cannot be restored" if loss.pipeline else "those that were there "
+                    "when it was written cannot be restored",
         "requests": f"all is there up to revision {loss.revision:,}, {_count(loss.lost)} behind it "
                     "are lost",
         "answers": "its rules are all there, but not all that was answered to idempotency keys",
         "list": "what there was nobody knows",
     }[loss.what]  # fmt: skip
     then = {
-        "pipeline": "load it again and send its rules again, or put the file back from a backup",
+        "pipeline": "load it again and send its rules again, or put the file back from a backup"
+                    if loss.pipeline else "send them again",
         "requests": "send again what was asked for behind that revision",
         "answers": "a request that is sent again with such a key is made again",
         "list": "load all pipelines again and send their rules again",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
+import struct
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
@@ -16,6 +19,11 @@ from . import faults
 DIGEST_SIZE = 16
 #: A file that is being written, and whatever is left of one.
 UNFINISHED = "new~"
+#: What comes of reading something that is not what we write.
+NONSENSE = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError,
+    struct.error,
+)  # fmt: skip
 
 
 class Mark(NamedTuple):
@@ -40,22 +48,29 @@ def digest_of(content: bytes) -> str:
 
 def read_sound(directory: Path, mark: Mark) -> bytes:
     """Raises `Unsound`; `Refused` where it cannot be read."""
-    content = read(directory / mark.name)
-    if len(content) != mark.size:
+    content = read(directory / mark.name, mark.size)
+    if len(content) < mark.size:
         raise Unsound(f"it has {len(content):,} bytes, not {mark.size:,}")
     if digest_of(content) != mark.digest:
         raise Unsound("its checksum is not that of its content")
     return content
 
 
-def read(path: Path) -> bytes:
-    """Raises `Unsound`; `Refused` where it cannot be read: what it has nobody knows then."""
+def read(path: Path, most: int = sys.maxsize) -> bytes:
+    """Raises `Unsound`, also where it has more than `most` bytes; `Refused` where it cannot be
+    read: what it has nobody knows then."""
     try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # it may never end, or not begin
+            raise Unsound("it is no file")
+        if about.st_size > most:
+            raise Unsound(f"it has {about.st_size:,} bytes, and may have {most:,}")
         return path.read_bytes()
+    except MemoryError:
+        why_not = f"it has {about.st_size:,} bytes, more than there is memory for"
+        raise refused(faults.cannot_read(str(path), why_not)) from None
     except FileNotFoundError:
         raise Unsound("it is gone") from None
-    except IsADirectoryError as error:  # no file of ours, whoever looks
-        raise Unsound(why(error)) from None
     except OSError as error:
         raise refused(faults.cannot_read(str(path), why(error))) from None
 

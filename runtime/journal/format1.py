@@ -17,7 +17,6 @@ import json
 import re
 import shutil
 import sqlite3
-import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -28,7 +27,7 @@ from typing import Any
 
 from ..places import RUN
 from . import sqlite_wal, state
-from .files import Unsound, digest_of, read, write_whole
+from .files import NONSENSE, Unsound, digest_of, read, write_whole
 from .log import Mark, begin
 from .records import IES, Entry, decode, encode
 from .state import INTENTS, Bundled, Item, Loss, write_build
@@ -36,9 +35,7 @@ from .state import INTENTS, Bundled, Item, Loss, write_build
 _DATABASE, _WAL = "journal.db", "journal.db-wal"
 _TABLES = {"about", "answers", "intents", "pipelines", "prepared", "sqlite_sequence"}
 #: What comes of reading a row that is not what was written.
-_NONSENSE = (
-    ValueError, TypeError, LookupError, AttributeError, RecursionError, struct.error, sqlite3.Error,
-)  # fmt: skip
+_NONSENSE = (*NONSENSE, sqlite3.Error)
 _OLD = re.compile(r"(rules|log)-(\d+)-(\d+)")
 
 

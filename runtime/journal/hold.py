@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ...lang.diagnostics import Diagnostic
@@ -29,25 +30,28 @@ def keep_private(directory: Path) -> Diagnostic | None:
     return faults.open_to_others(str(directory), stat.S_IMODE(about.st_mode))
 
 
-def hold(directory: Path) -> int:
-    """Lock the directory, made if need be, for this process; where none can be, as it is."""
-    path, most = directory / "lock", os.O_RDWR | os.O_CREAT
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise refused(faults.cannot_write(str(directory), why)) from None
-    for what, how in ((path, most), (path, os.O_RDONLY), (directory, os.O_RDONLY)):
+@contextmanager
+def hold(directory: Path) -> Iterator[None]:
+    """Lock the directory, made if need be, for this process; on a disk that cannot be written as it
+    is. Raises `Refused`."""
+    with ExitStack() as held:
         try:
-            held = os.open(what, how | os.O_CLOEXEC, 0o600)
-            break
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            held.callback(os.close, locked := os.open(directory, os.O_RDONLY | os.O_CLOEXEC))
+            # Releases before this one lock a file, which somebody may remove.
+            with suppress(OSError):
+                file = os.open(directory / "lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                held.callback(os.close, file)
+                _lock(file, directory)
         except OSError as error:
-            failed = (error.strerror or str(error)).lower()
-    else:
-        raise refused(faults.cannot_write(str(directory), failed))
+            why = (error.strerror or str(error)).lower()
+            raise refused(faults.cannot_write(str(directory), why)) from None
+        _lock(locked, directory)
+        yield
+
+
+def _lock(descriptor: int, directory: Path) -> None:
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        os.close(held)
         raise refused(faults.in_use(str(directory))) from None
-    return held

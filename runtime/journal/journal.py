@@ -229,12 +229,17 @@ class Journal:
         """The last requests with a key: its digest and answer, oldest first."""
         found: Answered = OrderedDict()
         for entry in (*self.store.answers(self.pipeline), *self._keyed):
-            created, *counts = json.loads(entry.answer)
-            references = tuple(Reference(*each) for each in created)
-            found[entry.key] = entry.digest, Outcome(entry.revision, references, *counts)
+            found[entry.key] = entry.digest, answer_of(entry)
         while len(found) > KEYS:
             found.popitem(last=False)
         return found
+
+
+def answer_of(entry: Entry) -> Outcome:
+    """What was answered. Raises one of `NONSENSE` where that is not what `_answer` writes."""
+    created, *counts = json.loads(entry.answer)
+    references = tuple(Reference(*each) for each in created)
+    return Outcome(entry.revision, references, *counts)
 
 
 def _answer(outcome: Outcome) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 
 from ...lang.diagnostics import Refused
 from .journal import Journal
@@ -24,16 +23,19 @@ class Ledger:
         self.texts: dict[int, str] = {}
         #: At least the highest number that was ever given.
         self.last = self._revision = 0
-        item, written = store.intents(), None
+        item, written, lost = store.intents(), None, False
         if item is not None:
-            with suppress(Refused):  # it is lost, which the store says
+            try:
                 self._restore(store.snapshot(item))
+            except Refused:  # which the store says
+                lost = True
             written = store.written(item)
             for entry in written.entries:
                 self._change(json.loads(entry.content))
             self._revision = max(item.revision, written.mark.revision)
             self.last = max(self.last, self._revision)  # there is no change without its number
         self._journal = Journal(store, INTENTS, written)
+        self._journal.withheld |= lost
         store.owned.callback(self._journal.close)
 
     def put(self, texts: Mapping[int, str | None]) -> None:
@@ -52,6 +54,11 @@ class Ledger:
             raise
         self._revision += 1
         self._change(change)
+
+    def accept_loss(self) -> None:
+        """Go on with what could be read."""
+        if self._journal.withheld:
+            self._fold()
 
     def content(self) -> bytes:
         """As a snapshot has it."""

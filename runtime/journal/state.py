@@ -17,6 +17,8 @@ Build = tuple[str, bytes, bytes]
 INTENTS = 0
 COPIES = ("state-a", "state-b")
 _MAGIC = b"HELIO2 "
+#: Bytes of a copy at most: an item has one or two thousand.
+_LIST = 256 << 20
 #: What is lost: a pipeline, what was asked of it behind a revision, answers to idempotency keys
 #: alone, or the list.
 What = Literal["pipeline", "requests", "answers", "list"]
@@ -133,7 +135,7 @@ def load(directory: Path) -> tuple[State | None, dict[str, str]]:
     wrong: dict[str, str] = {}
     for name in COPIES:
         try:
-            found.append(_decode(read(directory / name)))
+            found.append(_decode(read(directory / name, _LIST)))
         except Unsound as error:
             wrong[name] = str(error)
     return max(found, key=lambda state: state.generation, default=None), wrong

@@ -29,7 +29,7 @@ from .files import Doubtful, Unsound, read_sound, why, write_whole
 from .files import Mark as File
 from .heads import Head
 from .hold import hold, keep_private
-from .log import Mark, begin, log_name
+from .log import Mark, begin, log_name, open_new
 from .records import Entry, decode, encode
 from .recovery import OURS, Found, Written, read_logs, recover, spoken_of
 from .state import INTENTS, Build, Bundled, Item, Loss, State, read_build, write_build
@@ -69,9 +69,9 @@ class Store:
         self.doubt: tuple[Diagnostic, ...] = ()
         # Of two snapshots that are made at a time one would sweep the other's files away.
         self._changing = threading.RLock()
-        self._held = hold(directory)
         #: What is to be closed with it.
         self.owned = ExitStack()
+        self.owned.enter_context(hold(directory))
         try:
             for left in directory.glob(f"{_RECEIVED}*"):  # by who was killed
                 shutil.rmtree(left, ignore_errors=True)
@@ -123,10 +123,7 @@ class Store:
 
     def close(self) -> None:
         """May be called again."""
-        if self._held >= 0:
-            self.owned.close()
-            os.close(self._held)
-            self._held = -1
+        self.owned.close()
 
     # ---- the list ---------------------------------------------------------------------------
 
@@ -218,6 +215,20 @@ class Store:
         """But for those whose file is still in the list."""
         with self._changing:
             self._save(replace(self._state, losses=()))
+
+    def promoted(self, item: Item) -> None:
+        """The build that was prepared is in force. It was acknowledged to nobody, so that no start
+        has looked at it."""
+        assert item.prepared is not None
+        file, before = item.prepared.file, item.build
+        try:
+            read_sound(self.directory, file)
+        except Unsound as error:
+            self._found.setdefault(item.id, []).append(
+                Loss(item.name, file.name, str(error), "pipeline")
+            )
+            if before is not None:
+                self._aside.add(before.file.name)
 
     def ruined(self, item: Item) -> bool:
         """Whether it cannot be restored for what is lost: its bundle, or its snapshot."""
@@ -444,7 +455,9 @@ class Store:
         last = int(json.loads(received.content(mark))["last"])
         number = max((each.number for each in [self.intents()] if each is not None), default=0) + 1
         snapshot = self._moved(received, mark, f"snapshot-{INTENTS}-{number}")
-        self._begin_log(INTENTS, number, last)
+        # Not begun: until the list says otherwise it is the next one behind what there was.
+        whose = bytes.fromhex(self._state.directory), INTENTS, number
+        os.close(open_new(self.log_path(INTENTS, number), whose))
         return Item(
             INTENTS, "", False, revision=last, snapshot=snapshot, number=number, last=last
         )  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
@@ -16,6 +17,7 @@ from helioc.runtime.agent.agent import Agent
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.journal.backup import Source
 from helioc.runtime.journal.files import Mark, digest_of
+from helioc.runtime.journal.records import IES, Entry, encode
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
@@ -120,14 +122,42 @@ def test_what_could_not_be_restored_is_in_no_backup(here: World) -> None:
         assert not (here.directory / "file").exists()
 
 
-def wrong_intents(data: bytes) -> bytes:
-    """A backup with others that have their checksum."""
+def altered(data: bytes, of: str, said: bytes | None = None, **about: Any) -> bytes:
+    """A backup with something else in it that has its checksum: the file `of` it, or `about` its
+    pipeline."""
     source = Source([data])
     contents = source.contents
-    files = b"".join(b"".join(source.file(mark)) for mark in contents.files[:-1])
-    said = b'{"last": 1, "texts": {"1": "{}"}}'
-    mark = Mark("intents", len(said), digest_of(said))
-    return replace(contents, intents=mark).encode() + files + said
+    files = {mark.name: b"".join(source.file(mark)) for mark in contents.files}
+    (pipeline,) = contents.pipelines
+
+    def now(mark: Mark) -> Mark:
+        content = files[mark.name]
+        return Mark(mark.name, len(content), digest_of(content))
+
+    if said is not None:
+        files[next(name for name in files if name.endswith(of))] = said
+    answers = tuple((now(mark), count) for mark, count in pipeline.answers)
+    fresh = replace(
+        pipeline, build=now(pipeline.build), snapshot=now(pipeline.snapshot), answers=answers,
+        **about,
+    )  # fmt: skip
+    assert contents.intents is not None
+    made = replace(contents, pipelines=(fresh,), intents=now(contents.intents))
+    return made.encode() + b"".join(files.values())
+
+
+NONSENSE: dict[str, Any] = {
+    "intents without": {"of": "intents", "said": b'{"last": 1, "texts": {"1": "{}"}}'},
+    "intents list": {"of": "intents", "said": b'{"last": 1, "texts": []}'},
+    "intents deep": {"of": "intents", "said": b"[" * 99_999},
+    "intents far": {"of": "intents", "said": b'{"last": 1e999, "texts": {}}'},
+    "build": {"of": "build", "said": b"\xff" * 40},
+    "answers": {"of": "answers-1", "said": encode(Entry(1, IES, b"", "key", b"d", b"[]"))},
+    "config": {"of": "", "config": "x"},
+    "config without": {"of": "", "config": "{}"},
+    "revision": {"of": "", "revision": -1},
+    "name": {"of": "", "name": "../elsewhere"},
+}
 
 
 def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
@@ -141,12 +171,22 @@ def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
         for wrong in ([], [b"x"], [bytes(data)], [bytes(data[:-1])]):
             with pytest.raises(Rejected, match="H0860"):
                 client.restore(wrong, replace_all=True)
-        nonsense = wrong_intents(b"".join(client.backup()))
-        with pytest.raises(Rejected, match="H0860.*in intents"):
-            client.restore([nonsense], replace_all=True)
         assert texts(client) == wanted
         assert "error[H0" in here.ctl("restore", "--replace", "none", status=1)
         assert "error[H0" in here.ctl("backup", "no/such/directory", status=1)
+
+
+def test_nonsense_with_right_checksums_is_refused_as_a_whole(here: World) -> None:
+    with here.agent(), here.client() as client:
+        load(here, client, 3)
+        data, wanted = b"".join(client.backup()), (texts(client), revision(client))
+        for what, how in NONSENSE.items():
+            with pytest.raises(Rejected) as caught:
+                client.restore([altered(data, **how)], replace_all=True)
+            code = "H0707" if what == "name" else "H0860"
+            assert [each.code for each in caught.value.diagnostics] == [code], what
+            assert (texts(client), revision(client)) == wanted, what
+        client.restore([altered(data, "")], replace_all=True)
 
 
 def test_who_cannot_write_what_was_restored_has_what_was_there(

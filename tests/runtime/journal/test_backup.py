@@ -105,6 +105,39 @@ def test_a_damaged_one_changes_nothing(tmp_path: Path, small: bytes) -> None:
         assert not list(store.directory.glob("restore~*"))
 
 
+def test_who_is_killed_before_it_is_in_force_has_what_was_there(
+    tmp_path: Path, small: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with closing(made(tmp_path / "two", [("other", 3)])) as store:
+        wanted, ledger = held(store), Ledger(store)
+        for number in range(1, 8):
+            ledger.put({number: "{}"})
+        with monkeypatch.context() as patched:
+            patched.setattr(Store, "_save", killed)
+            with pytest.raises(KeyboardInterrupt):
+                restored(store, small)
+    for _ in range(2):
+        with closing(Store(tmp_path / "two")) as store:
+            ledger = Ledger(store)
+            assert not store.losses and held(store) == wanted and len(ledger.texts) == 7
+    with closing(Store(tmp_path / "two")) as store:
+        ledger = Ledger(store)
+        for number in range(8, 2_000):  # over the log's end
+            ledger.put({number: "x" * 400})
+    with closing(Store(tmp_path / "two")) as store:
+        assert not store.losses and len(Ledger(store).texts) == 1_999
+        restored(store, small)
+    with closing(Store(tmp_path / "two")) as store:
+        ledger = Ledger(store)
+        assert not store.losses and ledger.content() == INTENTS
+        ledger.put({4: "four"})
+    with closing(Store(tmp_path / "two")) as store:
+        assert not store.losses and Ledger(store).texts == {3: "{}", 4: "four"}
+
+
 def test_what_is_damaged_where_it_is_taken_is_refused(tmp_path: Path) -> None:
     with closing(made(tmp_path / "one", [("edge", 4)])) as store:
         (snapshot,) = store.directory.glob("snapshot-*")

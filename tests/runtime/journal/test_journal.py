@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from contextlib import closing
 from errno import ENOSPC
@@ -110,8 +111,21 @@ def test_answers_may_come_first(tmp_path: Path) -> None:
 
 
 def test_two_agents_do_not_share_it(store: Store) -> None:
+    for _ in range(2):
+        with pytest.raises(Refused, match="H0782"):
+            Store(store.directory)
+        (store.directory / "lock").unlink()  # somebody takes it for a leftover
     with pytest.raises(Refused, match="H0782"):
         Store(store.directory)
+
+
+def test_an_agent_of_a_release_before_does_not_share_it(tmp_path: Path) -> None:
+    """It locks the file."""
+    with open(tmp_path / "lock", "w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(Refused, match="H0782"):
+            Store(tmp_path)
+    Store(tmp_path).close()
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:

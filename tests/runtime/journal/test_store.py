@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.journal.heads import HEADS
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.ledger import Ledger
 from helioc.runtime.journal.store import Snapshot, Store
@@ -246,4 +249,90 @@ def test_a_prepared_build_that_is_damaged_is_no_loss(store: Store) -> None:
     store.close()
     again = Store(store.directory)
     assert not again.losses and again.build(the(again)) == build()
+    again.close()
+
+
+def test_a_build_that_came_into_force_unseen_is_looked_at(store: Store) -> None:
+    """An upgrade was killed between the switch and the snapshot."""
+    journal = begin(store)
+    store.prepare(journal.pipeline, build(b"another"))
+    kept = the(store)
+    assert kept.build is not None and kept.prepared is not None
+    before, prepared = (store.directory / each.file.name for each in (kept.build, kept.prepared))
+    prepared.write_bytes(prepared.read_bytes()[:-1] + b"!")
+    journal.close()
+    store.close()
+    again = Store(store.directory)
+    kept = the(again)
+    assert again.in_force(kept)
+    again.promoted(kept)
+    (loss,) = again.losses
+    assert (loss.file, loss.what) == (prepared.name, "pipeline") and "checksum" in loss.why
+    journal = Journal(again, kept.id, again.written(kept))
+    with journal.open_next() as descriptor:
+        made = journal.turn_over(descriptor, 10, [b"rules"], "{}")
+    journal.fold(made, upgraded=True)
+    assert again.losses == [loss] and (store.directory / "aside" / before.name).exists()
+    journal.close()
+    again.close()
+    again = Store(store.directory)
+    assert again.losses == [loss]
+    again.close()
+
+
+@pytest.mark.parametrize("name", ["state-a", "build-1-2", "snapshot-1-1", "requests-1-1"])
+@pytest.mark.parametrize("what", ["fifo", "socket", "size"])
+def test_what_is_no_file_of_ours_does_not_hold_up_the_start(
+    store: Store, name: str, what: str
+) -> None:
+    begin(store).close()
+    store.close()
+    path = store.directory / name
+    if what == "size":
+        os.truncate(path, 300 << 30)
+    else:
+        path.unlink()
+    if what == "fifo":
+        os.mkfifo(path)
+    with closing(socket.socket(socket.AF_UNIX)) as made:
+        if what == "socket":
+            made.bind(str(path))
+    if what == "size" and name.startswith("requests"):
+        with pytest.raises(Refused, match=f"H0798.*{name}.*322,122,547,200 bytes"):
+            Store(store.directory)
+        return
+    again = Store(store.directory)
+    said = [loss.why for loss in again.losses] + [str(note) for _, note in again.notes]
+    wrong = "it has 322,122,547,200 bytes" if what == "size" else "it is no file"
+    assert len(said) == 1 and wrong in said[0]
+    assert len(again.losses) == (name != "state-a")
+    again.close()
+
+
+@pytest.mark.parametrize("name", ["snapshot-0-1", "requests-0-1"])
+def test_intents_that_are_lost_can_be_accepted(store: Store, name: str) -> None:
+    ledger = Ledger(store)
+    ledger.put({1: "one"})
+    ledger.put({2: "two"})
+    store.close()
+    path = store.directory / name
+    content = bytearray(path.read_bytes())
+    content[-1 if name.startswith("snapshot") else HEADS + 20] ^= 1
+    path.write_bytes(content)
+    for _ in range(2):
+        again = Store(store.directory)
+        ledger = Ledger(again)
+        (loss,) = again.losses
+        assert (loss.pipeline, loss.file) == ("", name)
+        left = dict(ledger.texts)
+        again.close()
+    again = Store(store.directory)
+    ledger = Ledger(again)
+    ledger.accept_loss()
+    again.accept_losses()
+    assert not again.losses and ledger.texts == left
+    ledger.put({9: "nine"})
+    again.close()
+    again = Store(store.directory)
+    assert not again.losses and Ledger(again).texts == {**left, 9: "nine"}
     again.close()
