@@ -13,6 +13,7 @@ from ..http2.session import Broken, Event, ServerSession
 from ..http2.sockets import AGAIN, receive
 from .frames import Excessive, Gate
 from .loop import READ, WRITE, Loop
+from .secured import Secured
 from .timers import Timers
 
 #: Bytes that are read at a time; that wait to be sent before nothing more is read; and that a call
@@ -43,7 +44,7 @@ class Connection:
     stays = True
 
     def __init__(
-        self, made: socket.socket, loop: Loop, timers: Timers, gate: Gate | None,
+        self, made: socket.socket | Secured, loop: Loop, timers: Timers, gate: Gate | None,
         on_end: Callable[[Connection, str], None],
     ) -> None:  # fmt: skip
         """`made`: connected, not blocking, this one's to close. `gate`: what the client sends is
@@ -88,37 +89,44 @@ class Connection:
         return (READ if reading else 0) | (WRITE if self._unsent else 0)
 
     def _read(self) -> None:
-        paused, received, ended = self._paused_until, b"", ""
-        if paused > time.monotonic():
+        now, held = time.monotonic(), bool(self._paused_until)
+        if self._paused_until > now:
             return
         self._paused_until = 0.0
-        if not paused and len(self._unsent) < _MOST:
-            received, ended = receive(self._socket, _AT_ONCE)
+        received, ended = b"", ""
+        try:
+            if self._gate is not None and (pause := self._gate.pause(now)):
+                self._pause(now + pause)
+                return
+            if not held and len(self._unsent) < _MOST:
+                received, ended = receive(self._socket, _AT_ONCE)
             if received:
-                self.heard, self._asked = time.monotonic(), False
-        if ended and not received:
+                self.heard, self._asked = now, False
+            if ended and not received:
+                self._close()
+            elif not self._ending:
+                self._admit(self._held + received, now)
+        except Excessive as error:
+            self._why = str(error)
             self._close()
-        elif not self._ending and (paused or received):
-            self._admit(self._held + received)
 
-    def _admit(self, data: bytes) -> None:
+    def _admit(self, data: bytes, now: float) -> None:
         """As much of it as the gate lets through."""
-        count, pause, now = len(data), 0.0, time.monotonic()
+        count, pause = len(data), 0.0
         try:
             if self._gate is not None:
                 count, pause = self._gate.admit(data, now)
             self._held = data[count:]
             self.session.feed(data[:count])
-        except Excessive as error:
-            self._why = str(error)
-            self._close()
-            return
         except Broken:
             self._end()
         if pause:
-            self._paused_until = now + pause
-            self._timers.after(pause, self._wake)
+            self._pause(now + pause)
         self._tell()
+
+    def _pause(self, until: float) -> None:
+        self._paused_until = until
+        self._timers.after(until - time.monotonic(), self._wake)
 
     def _tell(self) -> None:
         """The streams what the session said. One of them may end the connection."""

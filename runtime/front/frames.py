@@ -8,6 +8,7 @@ waits. What calls and streams send costs next to nothing.
 
 from __future__ import annotations
 
+from .secured import Secured
 from .sources import Bucket
 
 _PREFACE, _HEAD = 24, 9
@@ -21,6 +22,8 @@ _COSTS = {_PRIORITY: 5.0, _RST_STREAM: 40.0, _SETTINGS: 20.0, _PING: 5.0, _WINDO
 _OTHERS = 20.0
 #: Of DATA: with a part of a message; that ends a stream; and for nothing.
 _PART, _END, _NOTHING = 0.1, 0.5, 5.0
+#: Of TLS: for a record, and for a byte of records that carry nothing.
+_RECORD, _WASTED = 0.05, 0.2
 #: Bytes of a header block that cost as much as its frame: each may stand for 4 KiB (RFC 7541).
 _BYTES = 256
 #: Bytes of a header block; gRPC takes 32 KiB of headers, before they are packed.
@@ -37,22 +40,35 @@ class Excessive(Exception):
 class Gate:
     """Of one connection; its source's connections share the tokens."""
 
-    def __init__(self, bucket: Bucket) -> None:
-        self._bucket = bucket
+    def __init__(self, bucket: Bucket, tls: Secured | None = None) -> None:
+        self._bucket, self._tls = bucket, tls
         self._ahead = _PREFACE  # bytes to the next frame
         self._block = 0  # of the header block that is not ended
         self._waiting: float | None = None  # since when some of its frames do
 
-    def admit(self, data: bytes, now: float) -> tuple[int, float]:
-        """How many of the bytes may go on, and in how many seconds to ask again for the rest; where
-        nothing is said of a rest (0) more bytes are needed. Raises `Excessive`."""
-        bucket, at = self._bucket, self._ahead
+    def pause(self, now: float) -> float:
+        """Seconds in which nothing is to be read. Raises `Excessive`."""
+        bucket = self._bucket
         bucket.fill(now)
+        if bucket.tokens > 0:
+            return 0.0
+        if self._waiting is None:
+            self._waiting = now
+        elif now - self._waiting > LONGEST:
+            raise Excessive("its address floods the agent with frames")
+        return max(PAUSE, -bucket.tokens / bucket.rate)
+
+    def admit(self, data: bytes, now: float) -> tuple[int, float]:
+        """How many of the bytes that were read may go on, and in how many seconds to ask again for
+        the rest; where nothing is said of a rest (0) more bytes are needed. Raises `Excessive`."""
+        bucket, at = self._bucket, self._ahead
+        if (tls := self._tls) is not None:
+            bucket.tokens -= tls.records * _RECORD + tls.wasted * _WASTED
+            tls.records = tls.wasted = 0
         while at + _HEAD <= len(data):
-            if bucket.tokens <= 0:
-                self._wait(now)
+            if pause := self.pause(now):
                 self._ahead = 0
-                return at, max(PAUSE, -bucket.tokens / bucket.rate)
+                return at, pause
             length = int.from_bytes(data[at : at + 3], "big")
             bucket.tokens -= self._cost(data[at + 3], data[at + 4], length)
             at += _HEAD + length
@@ -62,12 +78,6 @@ class Gate:
             return len(data), 0.0
         self._ahead = 0
         return at, 0.0
-
-    def _wait(self, now: float) -> None:
-        if self._waiting is None:
-            self._waiting = now
-        elif now - self._waiting > LONGEST:
-            raise Excessive("its address floods the agent with frames")
 
     def _cost(self, kind: int, flags: int, length: int) -> float:
         if kind == _DATA:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ..http2.sockets import failure
 from .frames import Gate
 from .loop import READ, WRITE, Loop
+from .secured import Secured
 from .sources import Sources
 from .timers import Timer, Timers
 from .tls import Contexts, names
@@ -44,7 +45,7 @@ class Arrivals(NamedTuple):
     loop: Loop
     timers: Timers
     sources: Sources
-    come: Callable[[socket.socket, Peer, Gate | None], None]
+    come: Callable[[socket.socket | Secured, Peer, Gate | None], None]
     refused: Callable[[str, str], None]
 
 
@@ -106,7 +107,8 @@ class Handshake:
     def __init__(
         self, made: socket.socket, peer: Peer, contexts: Contexts | None, to: Arrivals
     ) -> None:
-        self._socket, self._peer, self._contexts, self._to = made, peer, contexts, to
+        self._socket: socket.socket | Secured = made
+        self._peer, self._contexts, self._to = peer, contexts, to
         self._descriptor, self._lock, self._over = made.fileno(), Lock(), False
         self._timer: Timer | None = None
 
@@ -116,11 +118,10 @@ class Handshake:
     def begin(self) -> None:
         self._timer = self._to.timers.after(HANDSHAKE, partial(self.end, "no handshake in time"))
         try:
+            assert isinstance(self._socket, socket.socket)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if self._contexts is not None:
-                self._socket = self._contexts.now().wrap_socket(
-                    self._socket, server_side=True, do_handshake_on_connect=False
-                )
+                self._socket = Secured(self._socket, self._contexts.now())
             self._to.loop.add(self, WRITE if self._contexts is None else READ)
         except OSError as error:
             self.end(failure(error))
@@ -130,9 +131,9 @@ class Handshake:
             if self._over:
                 return 0
             try:
-                if isinstance(self._socket, ssl.SSLSocket):
+                if isinstance(self._socket, Secured):
                     self._socket.do_handshake()
-                    self._peer = Peer(self._peer.host, self._peer.port, *names(self._socket))
+                    self._peer = Peer(self._peer.host, self._peer.port, *names(self._socket.tls))
             except ssl.SSLWantReadError:
                 return READ
             except ssl.SSLWantWriteError:
@@ -147,8 +148,10 @@ class Handshake:
         self._stop_timer()
         now, host = time.monotonic(), self._peer.host
         self._to.sources.shaken(host, self, now, False)
-        self._to.come(self._socket, self._peer, Gate(self._to.sources.tokens(host, now)))
-        return READ
+        secured = self._socket if isinstance(self._socket, Secured) else None
+        gate = Gate(self._to.sources.tokens(host, now), secured)
+        self._to.come(self._socket, self._peer, gate)
+        return READ | WRITE  # what it sent behind its handshake was read with that
 
     def abort(self) -> None:
         self.end("it was closed during the handshake")

@@ -16,6 +16,7 @@ from .frames import Gate
 from .listener import Arrivals, Listener, Peer
 from .loop import Loop
 from .report import Refusals
+from .secured import Secured
 from .sources import Sources
 from .streams import Calls, Served
 from .threads import Threads
@@ -118,7 +119,7 @@ class Server:
         with self._lock:
             return list(self._clients.items())
 
-    def _come(self, made: socket.socket, peer: Peer, gate: Gate | None) -> None:
+    def _come(self, made: socket.socket | Secured, peer: Peer, gate: Gate | None) -> None:
         """A client was let in."""
         connection = Connection(made, self._loop, self._timers, gate, self._gone)
         caller = self._caller(peer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -46,11 +45,9 @@ class Contexts:
         return made
 
 
-def names(client: socket.socket) -> tuple[str, tuple[str, ...], str]:
+def names(client: ssl.SSLObject) -> tuple[str, tuple[str, ...], str]:
     """Its subject's common name, the URIs among its other names (RFC 5280 section 4.2.1.6), and the
-    SHA-256 of its certificate in hex; all empty without TLS."""
-    if not isinstance(client, ssl.SSLSocket):
-        return "", (), ""
+    SHA-256 of its certificate in hex."""
     said: Any = client.getpeercert()
     subject = [pair for each in said["subject"] for pair in each]
     common = "".join(value for kind, value in subject if kind == "commonName")

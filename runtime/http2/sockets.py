@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 from fcntl import ioctl
 from termios import FIONREAD
+from typing import Protocol
 
 #: The socket can do no more for now.
 AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -13,7 +13,15 @@ AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _NOTHING = bytes(4)
 
 
-def receive(at: socket.socket, most: int) -> tuple[bytes, str]:
+class Readable(Protocol):
+    """A socket that does not block, or what reads as one does."""
+
+    def fileno(self) -> int: ...
+
+    def recv(self, most: int, /) -> bytes: ...
+
+
+def receive(at: Readable, most: int) -> tuple[bytes, str]:
     """What has come, about `most` bytes of it, and why nothing will any more."""
     parts, size = list[bytes](), 0
     try:
