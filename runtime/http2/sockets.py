@@ -9,8 +9,9 @@ from typing import Protocol
 
 #: The socket can do no more for now.
 AGAIN = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-#: Where nothing is left to be read.
-_NOTHING = bytes(4)
+#: Where nothing is left to be read; and how often what comes is read at once: there may be hardly
+#: any data in it (front/secured.py).
+_NOTHING, _TIMES = bytes(4), 4
 
 
 class Readable(Protocol):
@@ -25,13 +26,13 @@ def receive(at: Readable, most: int) -> tuple[bytes, str]:
     """What has come, about `most` bytes of it, and why nothing will any more."""
     parts, size = list[bytes](), 0
     try:
-        while size < most:
+        while size < most and len(parts) < _TIMES:
             part = at.recv(most)
             if not part:
                 return b"".join(parts), "it was closed"
             parts.append(part)
             size += len(part)
-            # TLS gives a record at a time, and takes four times as long to say that there is none.
+            # TLS gives a part at a time, and takes four times as long to say that there is none.
             if ioctl(at, FIONREAD, _NOTHING) == _NOTHING:
                 break
     except AGAIN:
