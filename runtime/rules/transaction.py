@@ -188,7 +188,7 @@ class Writer:
         staged = _Staged()
         self.control[_DIRTY] = 1
         self._staging += 1
-        epoch = 0
+        epoch = -1  # not this transaction's
         try:
             self._stage(work, staged, pause)
             for block in work.blocks:

@@ -191,6 +191,20 @@ def test_a_full_lookup_table_is_said_and_undone() -> None:
         rules.agree()
 
 
+def test_a_first_request_that_is_refused_takes_nothing() -> None:
+    """The maps say revision 0 before it and behind it."""
+    with bare_maps(pdr_entries=4) as maps, told(maps) as rules:
+        before = _everything(rules.writer)
+        pdrs = ", ".join(f"PDR [(dst_ip, u32, 10.{i}.0.0/16), FAR 1]" for i in range(5))
+        for _ in range(3):
+            with pytest.raises(Refused) as refused:
+                rules.tell(f"create FAR 1 [(action, u8, DROP)], {pdrs}")
+            assert refused.value.diagnostics[0].code == "H0730"
+            assert _everything(rules.writer) == before
+        rules.tell("create FAR 1 [(action, u8, DROP)]")
+        rules.agree()
+
+
 def test_a_whole_kind_can_be_replaced_in_one_request() -> None:
     with bare_maps() as maps, told(maps) as rules:
         count = bundle().manifest.rule("OVERLAY").capacity
