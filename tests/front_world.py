@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from helioc.runtime.front.budget import Budget
 from helioc.runtime.front.calls import Call, Method
+from helioc.runtime.front.listener import Peer
 from helioc.runtime.front.server import Server
 
 #: Bytes of a message.
@@ -18,6 +19,7 @@ LONGEST = 1 << 20
 
 class Caller(NamedTuple):
     place: str = "here"
+    known: bool = True
 
 
 class Ordered:
@@ -53,10 +55,11 @@ def method(
 def server(
     path: Path, methods: Mapping[str, Method], patience: float = 5.0,
     arriving: Budget = Budget(1 << 20, 1 << 21),  # noqa: B008
+    caller: Callable[[Peer], Caller] = lambda _: Caller(),
 ) -> Server:  # fmt: skip
     """One that listens, and is not started."""
     made = Server(
-        {name.encode(): each for name, each in methods.items()}, lambda _: Caller(),
+        {name.encode(): each for name, each in methods.items()}, caller,
         lambda *_: None, threads=8, each=8, patience=patience, arriving=arriving,
     )  # fmt: skip
     at = socket.socket(socket.AF_UNIX)

@@ -82,9 +82,11 @@ class Call:
         self._messages, self._queue = Messages(method.longest), deque[bytes]()
         self._share, self._held = share, 0  # bytes of requests that are not taken
         self._untaken = 0  # and those that the client may not send again yet
+        self._came = 0  # requests
         self._answered = False
         self._callbacks = list[Callable[[], object]]()
         self._timer: Timer | None = None
+        self._arriving: Timer | None = None
 
     # ---- asked by methods -------------------------------------------------------------------
 
@@ -181,7 +183,9 @@ class Call:
         self._untaken += len(data)
         try:
             self._hold(self._held + len(data))
-            self._queue += self._messages.feed(data)
+            whole = self._messages.feed(data)
+            self._queue += whole
+            self._came += len(whole)
         except TooLong as error:
             raise Failed(Code.RESOURCE_EXHAUSTED, str(error)) from None
         except Compressed:
@@ -234,6 +238,25 @@ class Call:
         """A request, within that time."""
         self._timer = timers.after(seconds, self._give_up)
 
+    @property
+    def large(self) -> bool:
+        """Much of a request has come that nobody sees to."""
+        return self._share.held > 0 and self._arriving is None
+
+    def hurry(self, timers: Timers, seconds: float) -> None:
+        """The rest of its request, within that time."""
+        came = self._came
+
+        def look() -> None:
+            with self.lock:
+                self._arriving = None
+                if self.large and came == self._came and not self._queue:
+                    self.cancel()
+                elif self.large:
+                    self.hurry(timers, seconds)
+
+        self._arriving = timers.after(seconds, look)
+
     def begin(self) -> None:
         """A thread is to be at work on it: it has a request, or needs none."""
         self.begun = True
@@ -260,6 +283,8 @@ class Call:
         self.open = False
         if self._timer is not None:
             self._timer.stop()
+        if self._arriving is not None:
+            self._arriving.stop()
         self._queue.clear()
         self._messages.clear()
         self._hold(0)

@@ -192,9 +192,10 @@ class Connection:
         self.streams.closed()
         self._timers.after(_LINGER, self.abort)
 
-    def abort(self) -> None:
-        """Close it; takes the lock."""
+    def abort(self, why: str = "") -> None:
+        """Close it; takes the lock. `why`: what is on record of that."""
         with self.lock:
+            self._why = self._why or why
             self._close()
 
     def _close(self) -> None:

@@ -40,13 +40,15 @@ class Peer(NamedTuple):
 
 class Arrivals(NamedTuple):
     """What listeners have in common. `come`: a client is let in, through this gate. `refused`: one
-    of this host is not, and why."""
+    of this host is not, and why. `make_room`: end a connection for one from there, if that can
+    be."""
 
     loop: Loop
     timers: Timers
     sources: Sources
     come: Callable[[socket.socket | Secured, Peer, Gate | None], None]
     refused: Callable[[str, str], None]
+    make_room: Callable[[str], None]
 
 
 class Listener:
@@ -89,6 +91,8 @@ class Listener:
     def _begin(self, connection: socket.socket, peer: Peer) -> None:
         sources = self._to.sources
         made = Handshake(connection, peer, self._contexts, self._to)
+        if sources.full:
+            self._to.make_room(peer.host)
         if why := sources.open(peer.host, made, time.monotonic()):
             self._to.refused(peer.host, why)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
@@ -96,7 +100,7 @@ class Listener:
             return
         made.begin()
         if (surplus := sources.surplus()) is not None:
-            surplus.end("too many handshakes at a time")
+            surplus.end("too many handshakes at a time", surplus=True)
 
 
 class Handshake:
@@ -156,7 +160,7 @@ class Handshake:
     def abort(self) -> None:
         self.end("it was closed during the handshake")
 
-    def end(self, why: str) -> None:
+    def end(self, why: str, surplus: bool = False) -> None:
         """Close it, unless it is over. By any thread."""
         with self._lock:
             if self._over:
@@ -165,7 +169,7 @@ class Handshake:
             self._to.loop.remove(self)
             self._socket.close()
         self._stop_timer()
-        self._to.sources.shaken(self._peer.host, self, time.monotonic(), True)
+        self._to.sources.shaken(self._peer.host, self, time.monotonic(), True, surplus)
         self._to.refused(self._peer.host, why)
 
     def _stop_timer(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
@@ -17,7 +18,7 @@ from .listener import Arrivals, Listener, Peer
 from .loop import Loop
 from .report import Refusals
 from .secured import Secured
-from .sources import Sources
+from .sources import Sources, source_of
 from .streams import Calls, Served
 from .threads import Threads
 from .timers import Timers
@@ -29,10 +30,14 @@ _LOOK, _BREATH = 5.0, 0.02
 
 
 class Caller(Protocol):
-    """Whose calls a connection's are. `place`: where they wait for each other."""
+    """Whose calls a connection's are. `place`: where they wait for each other; `known`: it may do
+    something."""
 
     @property
     def place(self) -> str: ...
+
+    @property
+    def known(self) -> bool: ...
 
 
 class _Client(NamedTuple):
@@ -56,8 +61,9 @@ class Server:
         self._caller, self._timers, self._loop = caller, Timers(), Loop()
         self._sources, self._threads = Sources(), Threads(threads, each)
         self._arrivals = Arrivals(
-            self._loop, self._timers, self._sources, self._come, Refusals(self._timers, refused)
-        )
+            self._loop, self._timers, self._sources, self._come, Refusals(self._timers, refused),
+            self._make_room,
+        )  # fmt: skip
         self._served = Served(
             methods,
             self._threads.submit,
@@ -132,6 +138,19 @@ class Server:
             self._loop.add(connection)
         if self._stopping:
             connection.abort()
+
+    def _make_room(self, host: str) -> None:
+        """End a connection without calls for one from there: of those who may do nothing, or of the
+        source that has most, if that has more."""
+        found = [(each, client) for each, client in self._all() if client.host]
+        counts = Counter(source_of(client.host) for _, client in found)
+        idle = [
+            (client.caller.known, -counts[source_of(client.host)], each.heard, each)
+            for each, client in found if not len(client.calls)
+        ]  # fmt: skip
+        known, count, _, each = min(idle, key=lambda one: one[:3], default=(True, 0, 0.0, None))
+        if each is not None and (not known or -count > counts[source_of(host)] + 1):
+            each.abort("it has no calls, and another needs its place")
 
     def _gone(self, connection: Connection, why: str) -> None:
         with self._lock:

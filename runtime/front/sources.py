@@ -7,6 +7,7 @@ section 2.5.4). What is over a bound is refused before any cryptography is done 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from threading import RLock
 from typing import Protocol
@@ -55,7 +56,7 @@ class Bucket:
 class Ends(Protocol):
     """A handshake."""
 
-    def end(self, why: str) -> None: ...
+    def end(self, why: str, surplus: bool = False) -> None: ...
 
 
 @dataclass
@@ -64,7 +65,7 @@ class _Source:
     failures: Bucket
     frames: Bucket
     connections: int = 0
-    handshakes: list[Ends] = field(default_factory=list)  # oldest first
+    handshakes: dict[Ends, float] = field(default_factory=dict)  # since when; oldest first
 
     def counts(self, now: float) -> bool:
         """Whether a new one in its place would be let in where this one is not."""
@@ -95,31 +96,43 @@ class Sources:
                 return f"more than {bounds.connections} connections"
             if len(source.handshakes) >= bounds.handshakes:
                 return f"more than {bounds.handshakes} handshakes at a time"
-            if self._connections >= bounds.all_connections:
+            if self.full:
                 return f"all {bounds.all_connections} connections are taken"
             source.connections += 1
-            source.handshakes.append(handshake)
+            source.handshakes[handshake] = now
             self._connections += 1
             self._handshakes += 1
             return ""
 
+    @property
+    def full(self) -> bool:
+        """Nobody gets another connection."""
+        return self._connections >= self.bounds.all_connections
+
     def surplus(self) -> Ends | None:
-        """The handshake to end where there are too many: the oldest of the source that has most.
-        So one that comes from elsewhere always gets its turn."""
+        """The handshake to end where there are too many: the oldest of the source that has most; of
+        several such sources the oldest of all. So one that comes from elsewhere always gets its
+        turn."""
         with self._lock:
             if self._handshakes <= self.bounds.all_handshakes:
                 return None
-            return max(self._sources.values(), key=lambda each: len(each.handshakes)).handshakes[0]
+            held = [each.handshakes for each in self._sources.values() if each.handshakes]
+            most = max(held, key=lambda each: (len(each), -next(iter(each.values()))))
+            return next(iter(most))
 
-    def shaken(self, host: str, handshake: Ends, now: float, failed: bool) -> None:
-        """A handshake is over. What failed is no connection any more."""
+    def shaken(
+        self, host: str, handshake: Ends, now: float, failed: bool, surplus: bool = False
+    ) -> None:
+        """A handshake is over. What failed is no connection any more; what was a `surplus` did not
+        fail for its source."""
         with self._lock:
             source = self._of(host, now)
-            source.handshakes.remove(handshake)
+            del source.handshakes[handshake]
             self._handshakes -= 1
             if failed:
-                source.failures.take(now)
                 self.close(host, now)
+            if failed and not surplus:
+                source.failures.take(now)
 
     def tokens(self, host: str, now: float) -> Bucket:
         """Of all its connections together."""
@@ -153,6 +166,7 @@ class Sources:
             self._sources = kept
 
 
+@lru_cache(4096)
 def source_of(host: str) -> str:
     """`192.0.2.1`, `2001:db8:1:2::/64`; of an IPv4 address in IPv6 (RFC 4291 section 2.5.5.2) the
     IPv4 address."""

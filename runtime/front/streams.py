@@ -18,8 +18,9 @@ from .connection import Connection
 from .lanes import Lane, serve
 from .timers import Timers
 
-#: Seconds; longer than anybody waits, and not too long for a lock.
-_LONGEST = 1e9
+#: Seconds; longer than anybody waits, and not too long for a lock. Bytes a second of a large
+#: request that comes.
+_LONGEST, _SLOWEST = 1e9, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ class Calls:
                 call.receive(event.data)
             except Failed as error:
                 call.fail(error)
+            if call.large:
+                served = self._served
+                call.hurry(served.timers, served.patience + call.method.longest / _SLOWEST)
         elif type(event) is Ended:
             call.end_requests()
         elif type(event) is Closed:

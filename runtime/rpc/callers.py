@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..certs import Role, role_of
 from ..front.listener import Peer
+from ..front.sources import source_of
 from .audit import Entry, Fields
 
 
@@ -21,8 +22,13 @@ class Caller(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where its calls wait for each other."""
-        return self.host or self.name
+        """Where its calls wait for each other: a source (front/sources.py)."""
+        return source_of(self.host) if self.host else self.name
+
+    @property
+    def known(self) -> bool:
+        """It has a role."""
+        return self.role is not None
 
     @property
     def whose(self) -> tuple[bool, str]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import gc
+import socket
 import threading
 import weakref
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
-from front_world import method, ordered, server, started
+import pytest
+from front_world import Caller, method, ordered, server, started
+from helioc.runtime.front import streams
 from helioc.runtime.front.budget import Budget
+from helioc.runtime.front.sources import Bounds
 from helioc.runtime.http2.codes import Code
 from hpack import Encoder
 from http2 import (
@@ -19,6 +25,7 @@ from http2 import (
     PREFACE,
     SETTINGS,
     WINDOW_UPDATE,
+    Closed,
     Peer,
     Target,
     headers,
@@ -161,3 +168,65 @@ def test_a_time_that_no_clock_has(tmp_path: Path) -> None:
         until(lambda: made._threads._going, "a thread waits")
         peer.send(raw(DATA, END_STREAM, stream, message(b"x")))
         assert peer.wait(stream).content == message(b"x")
+
+
+def test_who_has_no_call_gives_way(tmp_path: Path) -> None:
+    """First who may do nothing, then who has most; among those who have as many nobody does."""
+    stranger, other = "127.0.0.9", "127.0.0.2"
+    made = server(
+        tmp_path / "s", {ECHO: method(echo)},
+        caller=lambda peer: Caller(peer.host, peer.host != stranger),
+    )  # fmt: skip
+    at = socket.create_server(("127.0.0.1", 0))
+    made.listen([at])
+    made._sources.bounds = replace(Bounds(), all_connections=6)
+
+    def client(host: str) -> Peer:
+        peer = Peer(Target(port=at.getsockname()[1], source=host))
+        owned.enter_context(peer)
+        assert peer.wait(peer.call(headers(ECHO), message(b"x"))).content == message(b"x")
+        return peer
+
+    with started(made), ExitStack() as owned:
+        first = [client(host) for host in (stranger, other) * 3]
+        for number in range(3, 8):
+            client(f"127.0.0.{number}")
+            until(lambda: made._sources._connections == 6, "one gave way")
+        assert [gone(each) for each in first] == [True, True, True, True, True, False]
+        with pytest.raises(Closed):
+            client("127.0.0.8")
+
+
+def gone(peer: Peer) -> bool:
+    try:
+        peer.listen(0.1)
+    except Closed:
+        return True
+    return False
+
+
+def test_a_large_request_has_to_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on a stream, whatever came before it."""
+    monkeypatch.setattr(streams, "_SLOWEST", 100 << 20)
+    made = server(tmp_path / "s", {ECHO: ordered(lambda r: lambda: b"taken")}, patience=1.0)
+    whole, answer = message(bytes(100 << 10)), message(b"taken")
+    parts = [raw(DATA, 0, 1, whole[at : at + 16384]) for at in range(0, len(whole), 16384)]
+    with started(made), Peer(target(tmp_path)) as peer:
+        assert peer.call(headers(ECHO), None) == 1
+        for number in range(1, 4):
+            for part in parts:
+                peer.send(part)
+            until(lambda: came(peer) == answer * number, "it is answered")  # noqa: B023
+
+        for part in parts[:-1]:
+            peer.send(part)
+        found = peer.wait(1)
+        assert (found.status, found.content) == (Code.CANCELLED, answer * 3)
+        until(lambda: not made._served.arriving._all, "its memory is given back")
+
+
+def came(peer: Peer) -> bytes:
+    peer.listen(0.01)
+    return peer.answers[1].content if 1 in peer.answers else b""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helioc.runtime.front.sources import Bounds, Sources, source_of
+from helioc.runtime.front.sources import Bounds, Ends, Sources, source_of
 
 FEW = Bounds(connections=4, all_connections=6, handshakes=2, all_handshakes=3, rate=10.0,
              burst=20.0, failures=2.0, forget=60.0)  # fmt: skip
@@ -23,7 +23,7 @@ def test_a_source(host: str, source: str) -> None:
 class Pending:
     """A handshake that has not ended."""
 
-    def end(self, why: str) -> None:
+    def end(self, why: str, surplus: bool = False) -> None:
         raise AssertionError(why)
 
 
@@ -59,6 +59,24 @@ def test_handshakes_of_one_source_leave_room_for_others() -> None:
     sources.shaken("192.0.2.1", pending[0], 0.0, failed=True)
     assert sources.surplus() is None
     assert sources.open("192.0.2.1", Pending(), 0.0) == ""
+
+
+def test_of_many_sources_with_one_handshake_the_oldest_ends() -> None:
+    """And it has not failed for its source, which may have been known the longest."""
+    sources, lawful = Sources(FEW), "192.0.2.1"
+    assert connect(sources, lawful, 1) == [""]
+    mine: list[Ends] = [Pending() for _ in range(9)]
+    for number, each in enumerate(mine[:3]):
+        assert sources.open(f"192.0.2.1{number}", each, 1.0 + number) == ""
+    late = Pending()
+    assert sources.open(lawful, late, 9.0) == ""
+    assert sources.surplus() is mine[0]
+    sources.shaken("192.0.2.10", mine[0], 9.0, failed=True, surplus=True)
+    sources.shaken(lawful, late, 9.0, failed=False)
+    for number in range(3):  # more than may fail
+        again = Pending()
+        assert sources.open("192.0.2.10", again, 9.0 + number) == ""
+        sources.shaken("192.0.2.10", again, 9.0 + number, failed=True, surplus=True)
 
 
 def test_connections_a_second() -> None:
