@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from helioc.runtime.front.calls import Call
+from helioc.runtime.front.calls import Failed
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import Guard
 from helioc.runtime.rpc.methods import METHODS
@@ -15,10 +15,17 @@ from helioc.runtime.rpc.service import ORDERED
 
 
 class Context:
-    """Of a call, as far as a guard asks it."""
+    """Of a call, as far as a guard asks it. `unread`: seconds in which its client read nothing."""
 
-    def __init__(self, caller: Caller) -> None:
-        self.caller, self.cancelled = caller, False
+    def __init__(self, caller: Caller, unread: float = 0.0) -> None:
+        self.caller, self.cancelled, self.unread = caller, False, unread
+        self.failed: Failed | None = None
+
+    def stalled(self) -> float:
+        return self.unread
+
+    def fail(self, why: Failed) -> None:
+        self.failed = why
 
     def is_active(self) -> bool:
         return not self.cancelled
@@ -29,11 +36,11 @@ class Context:
 
 def asked(
     door: Guard, name: str, work: Callable[[Any, Any], Any], caller: Caller,
-    requests: Iterable[bytes] = (b"",),
+    requests: Iterable[bytes] = (b"",), context: Any = None,
 ) -> Generator[bytes, None, None]:  # fmt: skip
     """The answers to requests. `work`: the method; of one whose requests are made in their order it
     is given one of them."""
-    context: Any = cast(Call, Context(caller))
+    context = context or Context(caller)
     if name not in ORDERED:
         run = door.method(METHODS[name], work).run
         assert run is not None

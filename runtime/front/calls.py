@@ -84,6 +84,7 @@ class Call:
         self._untaken = 0  # and those that the client may not send again yet
         self._came = 0  # requests
         self._answered = False
+        self._stalled = 0.0
         self._callbacks = list[Callable[[], object]]()
         self._timer: Timer | None = None
         self._arriving: Timer | None = None
@@ -126,6 +127,11 @@ class Call:
                     raise Gone
             yield request
 
+    def stalled(self) -> float:
+        """Seconds for which its client has not taken what was sent."""
+        since = self._stalled
+        return time.monotonic() - since if since else 0.0
+
     def cancel(self) -> None:
         self.fail(Failed(Code.CANCELLED, "it took too long"))
 
@@ -136,10 +142,12 @@ class Call:
         with self.lock:
             self.put(message)
             self._connection.flush()
+            self._stalled = time.monotonic()
             while self.open and not self._connection.room(self._stream):
                 if not self.is_active():
                     raise Gone
                 self._connection.changed.wait(self.time_remaining())
+            self._stalled = 0.0
 
     def put(self, message: bytes) -> None:
         """The same, without waiting and flushing; the lock is had."""

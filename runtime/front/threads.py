@@ -6,18 +6,21 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
 from ...lang.ending import diagnosed
 from ...lang.render import render
 
 Work = Callable[[], object]
+#: Seconds without work after which a thread ends.
+IDLE = 30.0
 _log = logging.getLogger("heliod.front")
 
 
 class Threads:
-    """They are started when they are needed, and are not waited for when the process ends."""
+    """They are started when they are needed, end when they were not for long, and are not waited
+    for when the process ends."""
 
     def __init__(self, all_: int, each: int) -> None:
         """`each`: at a time of one host."""
@@ -65,7 +68,10 @@ class Threads:
 
     def _goes_on(self) -> bool:
         """A thread that waits for its next work holds nothing of the last."""
-        found = self._queue.get()
+        try:
+            found = self._queue.get(timeout=IDLE)
+        except Empty:
+            return not self._may_end()
         if found is None or self._stopped:
             return False
         host, work = found
@@ -83,6 +89,16 @@ class Threads:
             self._going[host] -= 1
             if not self._going[host]:
                 del self._going[host]
+            return True
+
+
+    def _may_end(self) -> bool:
+        """Whether there is no work for a thread that waited for long."""
+        with self._lock:
+            if self._free <= 0:  # it comes in this moment
+                return False
+            self._free -= 1
+            self._started -= 1
             return True
 
 

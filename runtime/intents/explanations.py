@@ -103,8 +103,8 @@ INTENTS: dict[str, Explanation] = {
     ),
     "H0835": Explanation(
         "there are too many intents",
-        "The agent keeps up to 16,384 that are pending or active. One intent may have up to 4,096 "
-        "flows.",
+        "The agent keeps up to 16,384 that are pending or active, and 8 MiB of text of all that it "
+        "keeps. One intent may have up to 4,096 flows.",
     ),
     "H0836": Explanation(
         "an intent's rules are gone",

@@ -151,6 +151,11 @@ def needs_agent() -> Diagnostic:
                       "without it `helioctl create` makes rules that stay")  # fmt: skip
 
 
+def no_room(most: int) -> Diagnostic:
+    title = f"the intents that are kept would have more than {most >> 20} MiB of text"
+    return Diagnostic("H0835", title, (), "remove some that are over, or make this one shorter")
+
+
 def too_many(most: int) -> Diagnostic:
     return Diagnostic("H0835", f"there are {most:,} intents already", (),
                       "remove some")  # fmt: skip

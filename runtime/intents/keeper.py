@@ -28,8 +28,9 @@ from .document import Document, read_document
 from .kept import Intent, Kept, Made
 from .meaning import Surroundings, meaning
 
-#: Intents that are due some day, and of those that are not how many are remembered.
-MOST, REMEMBERED = 16_384, 1_000
+#: Intents that are due some day, and of those that are not how many are remembered; and characters
+#: of all that are kept: whoever lists them gets all in one message.
+MOST, REMEMBERED, ROOM = 16_384, 1_000, 8 << 20
 #: Seconds until what failed for the moment is tried again; and after which the thread looks at the
 #: clock, lest somebody has set it.
 _AGAIN, _LONGEST = 10.0, 10.0
@@ -101,7 +102,7 @@ class Keeper:
             before = self._intents.get((owner.name, document.id))
             if before is not None and before.going and before.text == source.text:
                 return self._seen(before)
-            self._allowed(document, owner, before, begins > now)
+            self._allowed(document, source, owner, before, begins > now)
             rules = before.rules if before is not None and before.state == "active" else ()
             taken = self._kept.add(replace(wanted, rules=rules))
             if begins <= now:
@@ -115,13 +116,16 @@ class Keeper:
         return taken
 
     def _allowed(
-        self, document: Document, owner: Owner, before: Intent | None, later: bool
+        self, document: Document, source: Source, owner: Owner, before: Intent | None, later: bool
     ) -> None:
         meaning(document, owner.loaded.manifest, around(owner))
         if before is not None and before.state == "active" and later:
             raise refused(faults.in_force(before.id))
         if sum(intent.going for intent in self._intents.values()) >= MOST:
             raise refused(faults.too_many(MOST))
+        others = (each for each in self._intents.values() if each is not before)
+        if len(source.text) + sum(len(each.text) for each in others) > ROOM:
+            raise refused(faults.no_room(ROOM))
 
     def _undo(self, taken: Intent, before: Intent | None) -> None:
         """What could not begin was never taken."""

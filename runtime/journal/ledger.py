@@ -12,7 +12,7 @@ from .records import NOTE, Entry
 from .state import INTENTS
 from .store import Store
 
-#: Bytes of a log from which on there is a snapshot.
+#: Bytes of a log from which on there is a snapshot, if the last one has no more.
 _LARGE = 256 << 10
 
 
@@ -22,7 +22,7 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self.texts: dict[int, str] = {}
         #: At least the highest number that was ever given.
-        self.last = self._revision = 0
+        self.last = self._revision = self._size = 0
         item, written, lost = store.intents(), None, False
         if item is not None:
             try:
@@ -42,7 +42,7 @@ class Ledger:
         """One transaction; None: it is there no more."""
         journal, change = self._journal, {str(number): text for number, text in texts.items()}
         journal.store.need_list()
-        if journal.withheld or journal.log.mark.size > _LARGE:
+        if journal.withheld or journal.log.mark.size > max(_LARGE, self._size):
             self._fold()
         before = journal.log.mark
         entry = Entry(self._revision + 1, NOTE, json.dumps(change).encode())
@@ -74,13 +74,15 @@ class Ledger:
                 self.texts[number] = text
 
     def _restore(self, snapshot: bytes) -> None:
-        about = json.loads(snapshot)
+        about, self._size = json.loads(snapshot), len(snapshot)
         self._change(about["texts"])
         self.last = about["last"]
 
     def _fold(self) -> None:
+        content = self.content()
         # until the list names the first log whoever writes the list would take it away
         with self._journal.store.alone():
             with self._journal.open_next() as descriptor:
-                made = self._journal.turn_over(descriptor, self._revision, [self.content()], "")
+                made = self._journal.turn_over(descriptor, self._revision, [content], "")
             self._journal.fold(made)
+        self._size = len(content)

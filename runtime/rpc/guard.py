@@ -34,7 +34,7 @@ from . import control_pb2 as pb
 from .audit import Audit
 from .callers import Caller
 from .failures import failure, status_code, trailer
-from .methods import LONGEST, LOOKING, METHODS
+from .methods import LISTING, LISTINGS, LONGEST, LOOKING, METHODS
 from .recorded import Call
 from .revoked import Revoked
 
@@ -63,8 +63,11 @@ NEEDED: dict[str, Role | None] = {
 _CHANGING = ("rules", "admin")
 _LASTING = ("Stream", "Watch", "ReportIntents", _REFLECT, "Health.Watch")
 #: Calls that end by themselves if the client lets them, and are ended after a while.
-_TIMED = ("List", "Entries", "BulkApply")
-#: As so many requests counts a call that only looks, or is refused at the door: it takes as long.
+_TIMED = (*LISTING, "BulkApply")
+#: Seconds that a list may wait for its client while others wait for a place with the reader.
+_STALLED = 2.0
+#: As so many requests counts a call that only looks, or is refused at the door, and each thing
+#: that a client is told to be wrong: it takes as long.
 _DEAR = 20.0
 #: Bytes that count as one request more: of requests that are read word by word, and of others.
 _TEXTS, _TEXT, _BYTES = ("Apply", "Stream", "ApplyIntent"), 512, 16384
@@ -114,6 +117,7 @@ class Guard:
         #: Of certificates that TLS lets in and we do not; without TLS there is none.
         self.revoked: Revoked | None = None
         self._clients: dict[Hashable, _Client] = {}
+        self._lists: dict[Context, Call] = {}
         self._lasting = Counter[str]()  # by host
         #: The last two clients that asked often, and when.
         self._busy: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
@@ -134,9 +138,9 @@ class Guard:
                     if described.server_streaming:
                         yield from map(_bytes, call.answers(method(asked, context)))
                     else:
+                        # to its end: an answer may be large, and nobody reads it
                         with client.looking if name in _LOOKING else nullcontext():
-                            reply = call.answered(method(asked, context))
-                        yield _bytes(reply)
+                            yield _bytes(call.answered(method(asked, context)))
             except Exception as error:
                 raise self._failed(error, call) from None
             finally:
@@ -191,13 +195,47 @@ class Guard:
             raise _TurnedAway(error, wait) from None
         timed, lasting = int(name in _TIMED), int(name in _LASTING)
         client = self._enter(caller, timed, lasting)
-        timer = self._timers.after(self.limits.seconds, context.cancel) if timed else None
+        ends = timed or name in _LOOKING
+        timer = self._timers.after(self.limits.seconds, context.cancel) if ends else None
         try:
-            yield client
+            with self._listing(context, call) if name in LISTING else nullcontext():
+                yield client
+        except Exception as error:
+            self._charge_for(client, error)
+            raise
         finally:
             if timer is not None:
                 timer.stop()
             self._leave(caller, client, timed, lasting)
+
+    @contextmanager
+    def _listing(self, context: Context, call: Call) -> Iterator[None]:
+        """One of those that wait for the reader."""
+        with self._lock:
+            self._lists[context] = call
+            wait = len(self._lists) > LISTINGS
+        if wait:
+            self._timers.after(_STALLED, self._end_stalled)
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._lists[context]
+
+    def _end_stalled(self) -> None:
+        """Lists whose clients do not read them, as many as others need places."""
+        with self._lock:
+            going = [*self._lists.items()]
+        wanted = len(going) - LISTINGS
+        stalled = [each for each in going if each[0].stalled() > _STALLED]
+        stalled.sort(key=lambda each: -each[0].stalled())
+        for context, call in stalled[: max(0, wanted)]:
+            title = f"nothing of this list was read for {_STALLED:g} s, and others wait"
+            ended = self._failed(refused(faults.too_much(title, "read it as it comes")), call)
+            if isinstance(ended, Failed):
+                context.fail(ended)
+        if wanted > len(stalled):
+            self._timers.after(1.0, self._end_stalled)
 
     def clients(self) -> int:
         """How many have a call going, or called in the last minute."""
@@ -206,7 +244,7 @@ class Guard:
             return sum(c.calls > 0 or now - c.filled < _RECENT for c in self._clients.values())
 
     def _enter(self, caller: Caller, timed: int, lasting: int) -> _Client:
-        limits, client, host = self.limits, self._known(caller.whose), caller.place
+        limits, client, host = self.limits, self._known(caller.whose), _share_of(caller)
         with self._lock:
             if client.calls >= limits.calls or client.lasting + lasting > limits.lasting:
                 title = f"this client has {client.calls} calls at a time already"
@@ -239,9 +277,10 @@ class Guard:
             client.calls -= 1
             client.timed -= timed
             client.lasting -= lasting
-            self._lasting[caller.place] -= lasting
-            if not self._lasting[caller.place]:
-                del self._lasting[caller.place]
+            host = _share_of(caller)
+            self._lasting[host] -= lasting
+            if not self._lasting[host]:
+                del self._lasting[host]
             if len(self._clients) > 1000 and not client.calls:
                 self._clients.pop(caller.whose, None)
 
@@ -272,6 +311,15 @@ class Guard:
         """Seconds that a request of so many bytes has to wait."""
         unit = _TEXT if name in _TEXTS else _BYTES
         return self._take(client, (_DEAR if name in _LOOKING else 1.0) + size / unit)
+
+    def _charge_for(self, client: _Client, error: Exception) -> None:
+        """What is wrong took long to find and to say: it counts for the requests that follow."""
+        if isinstance(error, Refused):
+            self._owe(client, len(error.diagnostics))
+
+    def _owe(self, client: _Client, findings: int) -> None:
+        rate = self.limits.rate
+        self._charge(client, _DEAR * findings, rate / SHARED, rate)
 
     def _turned_away(self, caller: Caller) -> float:
         """Seconds that it has to wait for that. It asks often, but is busy with nothing."""
@@ -346,11 +394,15 @@ class _Requests:
 
     def _finish(self, finish: Callable[[], Message]) -> bytes:
         try:
-            return _bytes(self._call.answered(finish()))
+            reply = self._call.answered(finish())
+            if type(reply) is pb.StreamReply and reply.HasField("failed"):
+                self._guard._owe(self._client, len(reply.failed.findings))
+            return _bytes(reply)
         except Exception as error:
             self._refuse(error)
 
     def _refuse(self, error: Exception) -> NoReturn:
+        self._guard._charge_for(self._client, error)
         raise self._guard._failed(error, self._call) from None
 
     def close(self) -> None:
@@ -364,6 +416,11 @@ def name_of(described: MethodDescriptor) -> str:
     """That of a method of ours; of another's with its service's in front."""
     ours = METHODS.get(described.name) is described
     return described.name if ours else f"{described.containing_service.name}.{described.name}"
+
+
+def _share_of(caller: Caller) -> str:
+    """Whose streams and watches count together: of those without a role all."""
+    return caller.place if caller.known else ""
 
 
 def _may(role: Role | None, needed: Role) -> bool:

@@ -18,6 +18,8 @@ METHODS: Mapping[str, MethodDescriptor] = {
 }
 #: Bytes of a message; and of one to a method that only looks.
 LONGEST, LOOKING = 16 << 20, 64 << 10
+#: Calls that may last as their clients read, and how many of them the reader answers at a time.
+LISTING, LISTINGS = ("List", "Entries"), 8
 
 
 def path(name: str) -> str:

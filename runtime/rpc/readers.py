@@ -17,6 +17,7 @@ from ..faults import refused
 from ..front.threads import log_error
 from . import control_pb2 as pb
 from .failures import diagnostics_of
+from .methods import LISTING
 from .reading import COPIED, DIGEST, END, FAILED, METHODS, PART, receive, send
 
 _ATTEMPTS = 3
@@ -38,8 +39,6 @@ class _Overtaken(Exception):
 #: Seconds in which a reader that works says something: the short one; and the other, whose calls
 #: wait for those before them, which end by then (guard.py). One that says nothing is replaced.
 SILENT = (20.0, 150.0)
-#: What may take long. It has a process of its own, so that what does not waits for none of it.
-_LONG = ("List", "Entries")
 
 
 class Readers:
@@ -77,10 +76,11 @@ class Readers:
     def _answers(
         self, method: str, owner: Owner, octets: bytes, held: Held | None
     ) -> Iterator[bytes]:
-        reader = self._long if method in _LONG else self._short
+        # What may take long has a process of its own, so that what does not waits for none of it.
+        reader = self._long if method in LISTING else self._short
         mine, theirs = socket.socketpair()
         with mine:
-            mine.settimeout(SILENT[method in _LONG])
+            mine.settimeout(SILENT[method in LISTING])
             with theirs:
                 more = [held.descriptor] if held is not None else []
                 process = reader.begin(METHODS.index(method), [theirs.fileno(), *more])

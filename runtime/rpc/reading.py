@@ -35,14 +35,12 @@ from ..rules.moment import Moment
 from . import control_pb2 as pb
 from . import listing
 from .failures import failure
+from .methods import LISTING, LISTINGS
 
 PART, END, FAILED, COPIED = range(4)
 METHODS = ("List", "Get", "Stats", "Entries", "States")
 FRAME = struct.Struct("<BI")
 DIGEST = 64
-#: Calls that may last at a time, as their clients read; others wait. More than one client may have
-#: (guard.py).
-_LASTING, _LISTINGS = ("List", "Entries"), 8
 #: Seconds without a call after which a reader ends. The next takes some tenths of one to begin.
 IDLE = 60.0
 
@@ -90,7 +88,7 @@ def main() -> None:
 
 
 def _serve(control: socket.socket) -> None:
-    slots, ending = threading.Semaphore(_LISTINGS), False
+    slots, ending = threading.Semaphore(LISTINGS), False
     while True:
         try:
             method, descriptors, _, _ = socket.recv_fds(control, 1, 2)
@@ -123,7 +121,7 @@ class _Call:
         with self.call, suppress(OSError, EOFError):  # by which the agent's client went away
             _, asked = receive(self.call)
             try:
-                with self._slots if self.method in _LASTING else nullcontext():
+                with self._slots if self.method in LISTING else nullcontext():
                     for part in self._parts(asked[:DIGEST].decode(), asked[DIGEST:]):
                         send(self.call, PART, _octets(part))
                 send(self.call, END)

@@ -215,15 +215,16 @@ def test_a_large_request_has_to_come(
     parts = [raw(DATA, 0, 1, whole[at : at + 16384]) for at in range(0, len(whole), 16384)]
     with started(made), Peer(target(tmp_path)) as peer:
         assert peer.call(headers(ECHO), None) == 1
-        for number in range(1, 4):
+        peer.send(raw(DATA, 0, 1, message(b"x")))
+        until(lambda: came(peer) == answer, "it has read the settings")
+        for number in range(2, 5):
             for part in parts:
                 peer.send(part)
             until(lambda: came(peer) == answer * number, "it is answered")  # noqa: B023
-
         for part in parts[:-1]:
             peer.send(part)
         found = peer.wait(1)
-        assert (found.status, found.content) == (Code.CANCELLED, answer * 3)
+        assert (found.status, found.content) == (Code.CANCELLED, answer * 4)
         until(lambda: not made._served.arriving._all, "its memory is given back")
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import pytest
-from guarded import asked
+from guarded import Context, asked
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.agent.faults import not_allowed
 from helioc.runtime.certs import Role
+from helioc.runtime.faults import refused
 from helioc.runtime.front.budget import Budget, Full, Share
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.front.threads import Threads
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import OFTEN, Guard, Limits
+from helioc.runtime.rpc.methods import LISTINGS
 from helioc.runtime.rpc.service import _hold
 from lab import until
 
@@ -88,6 +91,72 @@ def test_who_is_refused_slows_nobody() -> None:
         with pytest.raises(Failed):
             list(asked(guard, "Status", lambda *_: b"", nobody))
     assert not guard._beside(guard._known(me.whose), time.monotonic())
+
+
+def wrong(findings: int) -> Callable[..., bytes]:
+    def refuse(*_: object) -> bytes:
+        raise refused(*[not_allowed("Apply", "read", "rules")] * findings)
+
+    return refuse
+
+
+@pytest.mark.parametrize("name", ["Apply", "ApplyIntent"])
+def test_what_is_wrong_counts_for_what_comes_then(name: str) -> None:
+    """Twenty findings take ten milliseconds to say."""
+    waits = {}
+    for findings in (1, 20):
+        guard, me = Guard(Limits(rate=1000)), caller("rules")
+        for _ in range(10):
+            with pytest.raises(Failed):
+                list(asked(guard, name, wrong(findings), me))
+        waits[findings] = guard._take(guard._known(me.whose))
+    assert waits[1] == 0 and waits[20] > 0.05
+
+
+def test_lists_that_are_not_read_give_way() -> None:
+    """As many as others wait, those first that wait the longest."""
+    guard = Guard(Limits(timed=20))
+    contexts = [Context(caller("read"), unread) for unread in (0, 9, 3, 5, 0, 0, 1, 0, 0, 0)]
+    lists = [
+        asked(guard, "List", lambda *_: [b"a part", b"another"], each.caller, context=each)
+        for each in contexts
+    ]
+    for each in lists:
+        assert next(each) == b"a part"
+    assert len(lists) == LISTINGS + 2
+    guard._end_stalled()
+    said = [each.failed for each in contexts]
+    assert [each is not None for each in said] == [0, 1, 0, 1, 0, 0, 0, 0, 0, 0]
+    assert said[1] is not None and said[1].code == Code.RESOURCE_EXHAUSTED
+    for each in lists:
+        each.close()
+    assert not guard._lists
+
+
+def test_a_client_has_two_answers_at_a_time_that_it_does_not_read() -> None:
+    guard, me = Guard(), caller("read")
+    unread = [asked(guard, "GetSchema", lambda *_: b"large", me) for _ in range(2)]
+    for each in unread:
+        next(each)
+    third = threading.Thread(target=lambda: [*asked(guard, "GetSchema", lambda *_: b"", me)])
+    third.start()
+    other = Caller("other", "read", "192.0.2.8", 1, "01")
+    assert [*asked(guard, "GetSchema", lambda *_: b"its own", other)] == [b"its own"]
+    assert third.is_alive()
+    unread[0].close()
+    third.join(10)
+    assert not third.is_alive()
+    unread[1].close()
+
+
+def test_watches_of_those_without_a_role_leave_room() -> None:
+    """Whatever addresses they come from."""
+    guard = Guard(Limits(lasting=2, host_lasting=3, all_lasting=5))
+    for number in range(3):
+        guard._enter(Caller(f"x{number}", None, f"192.0.2.{number}", 1, f"{number:02}"), 0, 1)
+    with pytest.raises(Refused, match="3 streams"):
+        guard._enter(Caller("y", None, "192.0.2.9", 1, "99"), 0, 1)
+    assert next(asked(guard, "Watch", lambda *_: [b"an event"], caller("read"))) == b"an event"
 
 
 def test_calls_of_a_client_are_counted_and_let_go() -> None:
