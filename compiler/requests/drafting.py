@@ -16,6 +16,7 @@ from .ruletable import Allotted, Staged
 
 if TYPE_CHECKING:
     from .arrange import Arranged, Node
+    from .plan import Plan
     from .rulebook import RuleBook
 
 
@@ -60,6 +61,12 @@ class Draft:
     def overtaken(self, touched: Touched) -> bool:
         """Whether it rests on anything that transactions changed which were made meanwhile."""
         return self.book.sequence > self.first or touched.meets(self.stages)
+
+    def met_by(self, plan: Plan) -> bool:
+        """Whether it rests on anything that this one would change."""
+        touched = Touched()
+        touched.add(plan, self.book.kinds)
+        return touched.meets(self.stages)
 
     def end(self) -> None:
         """It is in force, or will not be."""

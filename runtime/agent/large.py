@@ -1,7 +1,8 @@
 """A large request: planned and staged in pieces, between which others' are made.
 
 They come before it in the order of all. If one of them changed what its plan rests on, it is
-planned again; and at last with nobody let in, so that it is made some day whatever others do.
+planned again; and at last who would change that waits for it, so that it is made some day whatever
+others ask for.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Octets of a request from which on it is one: it has some 200 rules.
 FEWEST = 4096
-#: How often it is planned with others let in.
+#: How often it is planned with all others let in.
 TRIES = 3
 
 
@@ -38,17 +39,17 @@ def is_large(asked: Asked, owner: Owner) -> bool:
 def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
     """As `Owner.make`, with turns taken here. Raises `Refused` with nothing changed."""
     with owner.alone(until):
-        for _ in range(TRIES):
+        for number in range(TRIES + 1):
             try:
                 with owner.turn(until):
-                    return owner.known(asked) or _in_pieces(owner, asked)
+                    return owner.known(asked) or _in_pieces(owner, asked, number == TRIES)
             except Overtaken:
                 continue
-        with owner.turn(until):
+        with owner.turn(until):  # what the agent does by itself does not wait
             return owner.known(asked) or owner.make(asked)
 
 
-def _in_pieces(owner: Owner, asked: Asked) -> Outcome:
+def _in_pieces(owner: Owner, asked: Asked, last: bool) -> Outcome:
     loaded, wanted = owner.loaded, owner.fresh(asked)
     if not isinstance(loaded, Loaded):  # by now
         return owner.make(asked)
@@ -64,7 +65,7 @@ def _in_pieces(owner: Owner, asked: Asked) -> Outcome:
         touched.clear()
 
     pause = Slices(owner.turns, check)
-    owner.touched = touched
+    owner.touched, owner.goes_first = touched, last
     try:
         with book.planned(wanted, pause) as plan:
             if plan.blocks and isinstance(wanted, Columns):
@@ -74,7 +75,7 @@ def _in_pieces(owner: Owner, asked: Asked) -> Outcome:
         owner.touched = None
         loaded.writer.settle(pause)
     finally:
-        owner.touched = None
+        owner.touched, owner.goes_first = None, False
     return outcome
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ...compiler.requests.columns import Columns
 from ...compiler.requests.columns import load as unpack
-from ...compiler.requests.meanwhile import NONE, Pause, Touched
+from ...compiler.requests.meanwhile import NONE, Overtaken, Pause, Touched
 from ...compiler.requests.plan import Plan
 from ...compiler.requests.rules import Reference, Rule
 from ...compiler.requests.wire import Codecs, decode
@@ -92,6 +92,8 @@ class Owner:
         self._long = Lock()
         #: What others changed while a large request is made, if one is.
         self.touched: Touched | None = None
+        #: Who would change what that rests on waits for it.
+        self.goes_first = False
         #: One snapshot after the other; taken before a turn, if both are.
         self._folding = Lock()
         #: The build that was prepared is in force, and the journal does not say so yet.
@@ -166,8 +168,12 @@ class Owner:
         del wanted
         if is_large(asked, self):
             return make_large(self, asked, until)
-        with self.turn(until):
-            return self.known(asked) or self.make(asked)
+        try:
+            with self.turn(until):
+                return self.known(asked) or self.make(asked)
+        except Overtaken:
+            with self.alone(until), self.turn(until):
+                return self.known(asked) or self.make(asked)
 
     def _is_for(self, wish: Wish) -> bool:
         return wish.digest in ("", self.digest)
@@ -185,10 +191,14 @@ class Owner:
         return asked.wanted
 
     def make(self, asked: Asked) -> Outcome:
-        """In its turn: plan it and carry it out."""
-        wanted = self.fresh(asked)
+        """In its turn: plan it and carry it out. Raises `Overtaken` where a large request goes
+        first."""
+        wanted, book = self.fresh(asked), self.loaded.book
         self.expect(asked.wish.if_revision)
-        return self.carry_out(asked, self.loaded.plan(wanted))
+        plan = self.loaded.plan(wanted)
+        if self.goes_first and book.draft is not None and book.draft.met_by(plan):
+            raise Overtaken
+        return self.carry_out(asked, plan)
 
     def carry_out(
         self, asked: Asked, plan: Plan, pause: Pause = NONE, check: Callable[[], None] | None = None
@@ -235,7 +245,7 @@ class Owner:
             try:
                 done = self._in_maps(lambda: work(self.loaded))
             finally:
-                if self.touched is not None:
+                if self.touched is not None and self.revision != before:
                     self.touched.everything = True
                 if self.journal is not None and self.revision != before:
                     self.journal.note(self.revision, self.loaded)

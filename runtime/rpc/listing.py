@@ -22,8 +22,8 @@ from ..rules.searching import pointing, saying
 from . import control_pb2 as pb
 from .list_columns import Columns
 
-#: Octets of the rules in one message, and entries of a state.
-PART, ENTRIES = 1 << 16, 256
+#: Octets of the rules in one message, and entries of a state; elements that a filter may name.
+PART, ENTRIES, SAYS = 1 << 16, 256, 64
 
 
 class Wanted:
@@ -34,7 +34,10 @@ class Wanted:
         self.kinds = [self._kind(kind) for kind in filter_.kinds]
         self.ids, self.name = set(filter_.ids), fold(filter_.name)
         self.counted = filter_.counted
-        self.says = [(fold(s.element), s.value) for s in filter_.says]
+        self.says = list(dict.fromkeys((fold(s.element), s.value) for s in filter_.says))
+        if len(self.says) > SAYS:
+            title = f"the filter names {len(self.says)} values of elements"
+            raise faults.refused(bad_message(title, f"{SAYS} at most: a rule has to say all"))
         known = {fold(element.name) for element in reader.manifest.elements}
         if unknown := [s.element for s in filter_.says if fold(s.element) not in known]:
             help_ = "GetSchema tells which there are"
@@ -112,12 +115,15 @@ class Listing:
             return [r for r in rows if not wanted.ids or int(table.ids[r]) in wanted.ids]
         if wanted.ids:
             return [row for id_ in sorted(wanted.ids) for row in table.rows_of(id_)]
-        masks = [saying(self.moment, table, *each) for each in wanted.says]
-        masks += [pointing(table, wanted.to)] if wanted.to is not None else []
-        if masks:
-            found: list[int] = np.flatnonzero(np.logical_and.reduce(masks)).tolist()
-            return found
-        return range(len(table))
+        if not wanted.says and wanted.to is None:
+            return range(len(table))
+        found = np.ones(len(table), np.bool_)
+        if wanted.to is not None:
+            found &= pointing(table, wanted.to)
+        for each in wanted.says:
+            found &= saying(self.moment, table, *each)
+        kept: list[int] = np.flatnonzero(found).tolist()
+        return kept
 
     def _passes(self, rule: Rule) -> bool:
         wanted, kinds = self.wanted, self.moment.kinds

@@ -12,7 +12,7 @@ from helioc.compiler.requests.rules import Reference
 from helioc.lang.request import IE, RuleItem, value_text
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
-from helioc.runtime.client import Client
+from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab
 
@@ -71,3 +71,9 @@ def test_what_is_found_is_what_texts_say(agent: Client) -> None:
     for value in ("10.2.0.0", "10.2.0.0/33", "nonsense", "0.0.0.0/0", "10.2.0.0 / 16", ""):
         assert not found(says={"dst_ip": value}), value
     assert not found(says={"weight": "3"}), "a member's, and no rule's"
+
+
+def test_a_filter_is_short(agent: Client) -> None:
+    """Each value is looked for in each rule."""
+    with pytest.raises(Rejected, match="the filter names 65 values of elements"):
+        list(agent.rules(says={f"element{number}": "1" for number in range(65)}))
