@@ -35,6 +35,8 @@ from .source import Source
 _SHAPES_KEPT = 1024
 #: Of those that came twice as a request of their own: tried one by one.
 _EXPECTED_KEPT = 16
+#: Characters of a text that one expression takes apart: nobody else goes on meanwhile.
+_EXPECTED_LONGEST = 64 << 10
 
 _OPERATIONS: dict[str, Operation] = {
     "c": "create", "u": "update", "d": "delete", "r": "replace",
@@ -103,7 +105,8 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
                 _shapes[shape] = recipe
             recipes.append((first - start - 1, recipe))
         else:
-            if again and not changes and end == len(found.kinds):
+            short = len(source.text) <= _EXPECTED_LONGEST
+            if again and short and not changes and end == len(found.kinds):
                 _expect(found.kinds[start:end], recipes)
             changes.append(_fill(recipes, found, start))
         if len(errors) >= FEW:
@@ -118,6 +121,8 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
 
 def _known(source: Source) -> Request | None:
     """A request of one change whose shape is expected: a single expression takes it apart."""
+    if len(source.text) > _EXPECTED_LONGEST:
+        return None
     for expression, shape, recipes in _expected:
         match = expression.fullmatch(source.text)
         if match is not None:

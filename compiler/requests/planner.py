@@ -266,14 +266,22 @@ class Planner(Changer):
             self.book.revision, self.sequence, self.allotted.ids,
         )  # fmt: skip
 
+    def let_go(self) -> None:
+        for fault, _ in self.errors:  # whose frames lead back to here
+            fault.__traceback__ = fault.__context__ = None
+        super().let_go()
+
     def _refused(self, request: Request) -> Refused:
         if request.source is None:
             with self.pause.aside():
                 located = _located(request, self.book.manifest)
+            planner = Planner(self.book, self.pause)
             try:
-                Planner(self.book, self.pause).plan(located)
+                planner.plan(located)
             except Refused as refused:
                 return refused
+            finally:
+                planner.let_go()
         found = [diagnostic(fault, item, request) for fault, item in self.errors]
         found.sort(key=lambda d: d.labels[0].span.start)
         return Refused(list(dict.fromkeys(found))[:FEW])

@@ -10,11 +10,18 @@ from . import faults
 from .outcome import Outcome
 
 
+#: Rules that all answers together name.
+NAMED = 1 << 18
+
+
 class Answers:
-    """The last `KEYS` of them. `known`: by key, with the digest of the request's content."""
+    """The last `KEYS` of them, or as many as name `NAMED` rules. `known`: by key, with the digest
+    of the request's content."""
 
     def __init__(self, known: Answered) -> None:
         self._known = known
+        self._named = sum(len(outcome.created) for _, outcome in known.values())
+        self._forget()
 
     def of(self, key: str) -> Outcome | None:
         """That to the request with this key, if it was made."""
@@ -32,5 +39,11 @@ class Answers:
 
     def remember(self, key: str, digest: bytes, outcome: Outcome) -> None:
         self._known[key] = digest, replace(outcome, warnings=())  # which hold whole texts
-        if len(self._known) > KEYS:
-            self._known.popitem(last=False)
+        self._named += len(outcome.created)
+        self._forget()
+
+    def _forget(self) -> None:
+        """The oldest, but for the last one."""
+        while len(self._known) > KEYS or (self._named > NAMED and len(self._known) > 1):
+            _, (_, outcome) = self._known.popitem(last=False)
+            self._named -= len(outcome.created)

@@ -24,6 +24,7 @@ from ...lang.request import Request
 from ...lang.source import Source
 from ..card.faults import for_a_card
 from ..card.loaded import LoadedCard
+from ..collecting import no_collecting
 from ..faults import not_loaded, not_repairable, refused
 from ..journal import faults as store_faults
 from ..journal.journal import Journal, build_of, config_of
@@ -44,7 +45,7 @@ from .held import Held
 from .large import FEWEST, is_large, make_large
 from .outcome import MovedOn, Outcome, outcome_of
 from .tally import Tally
-from .turns import Turns, no_collecting
+from .turns import Turns
 from .waits import SLOW, SlowRequests, Waits
 
 #: Octets of an idempotency key.
@@ -132,7 +133,7 @@ class Owner:
         waits = Waits()
         try:
             with no_collecting() if len(wish.content) >= FEWEST else nullcontext():
-                outcome = self._in_force(wish, until)
+                outcome = self._refusing(wish, until)
         except Refused:
             self.tally.refused()
             raise
@@ -142,6 +143,14 @@ class Owner:
         if journal is not None and journal.wants_care(len(self.loaded.book)):
             self.stir()
         return partial(self._acknowledged, outcome, waits)
+
+    def _refusing(self, wish: Wish, until: float | None) -> Outcome:
+        try:
+            return self._in_force(wish, until)
+        except Refused as error:
+            # Its frames hold all that was read of the request: that goes now, before a collection.
+            error.__traceback__ = error.__context__ = error.__cause__ = None
+            raise
 
     def _acknowledged(self, outcome: Outcome, waits: Waits) -> Outcome:
         waits.asked()

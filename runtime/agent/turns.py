@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections import deque
@@ -121,15 +120,3 @@ class Slices:
             self._until = time.perf_counter() + SLICE
         go_on()
         self._check()
-
-
-@contextmanager
-def no_collecting() -> Iterator[None]:
-    """What is made in the block lasts, or goes by itself: to look for garbage in between would take
-    as long as all the rest, and everybody would wait for it."""
-    gc.disable()
-    try:
-        yield
-        gc.freeze()  # not what a traceback leads to, if it ends by one
-    finally:
-        gc.enable()

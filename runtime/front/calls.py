@@ -17,7 +17,7 @@ from .connection import Connection
 from .timers import Timer, Timers
 
 #: Bytes of requests that a call may always have waiting.
-_FEW = 64 << 10
+_FEW = 4 << 10
 
 
 class Failed(Exception):

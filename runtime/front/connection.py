@@ -209,7 +209,7 @@ class Connection:
         self.changed.notify_all()
         self._on_end(self, self._why)
         # It goes now, not with the next collection, which looks at nothing older than a large
-        # request (turns.no_collecting).
+        # request (no_collecting).
         self.streams, self._unsent, self._held = _GONE, memoryview(b""), b""
 
 

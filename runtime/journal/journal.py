@@ -31,6 +31,8 @@ KEYS = 65_536
 #: Requests and octets since the last snapshot from which on there is a new one; requests also as a
 #: part of all rules, for a snapshot has all of them.
 _MANY, _SHARE, _LARGE = 10_000, 0.2, 256 << 20
+#: And bytes of answers, which are in memory until then.
+_TOLD = 16 << 20
 #: Seconds until the list has the length of a log that is always written to.
 _LATE = 10.0
 
@@ -48,6 +50,8 @@ class Journal:
         self.log = Log(store.log_path(pipeline, self.number), found.head, found.mark)
         self._since = len(found.entries)
         self._keyed = [entry._replace(content=b"") for entry in found.entries if entry.key]
+        #: Bytes of answers since the last snapshot.
+        self._told = sum(len(entry.answer) for entry in self._keyed)
         self._before = self.log.mark
         #: How far the log was when it was looked at; how many bytes the list knows of, and since
         #: when.
@@ -92,11 +96,12 @@ class Journal:
         self._append(entry)
         if key:  # only now: what is not written is not made, and not answered
             self._keyed.append(entry._replace(content=b""))
+            self._told += len(entry.answer)
 
     def withdraw(self, revision: int) -> None:
         """The last request could not be made."""
         if self._keyed and self._keyed[-1].revision == revision:
-            self._keyed.pop()
+            self._told -= len(self._keyed.pop().answer)
         self.log.withdraw(self._before)
 
     def note(self, revision: int, loaded: AnyLoaded) -> None:
@@ -151,7 +156,7 @@ class Journal:
 
     def due(self, rules: int) -> bool:
         """Whether so much was written that a snapshot is worth it, or the last one failed."""
-        many = self._since > max(_MANY, rules * _SHARE)
+        many = self._since > max(_MANY, rules * _SHARE) or self._told > _TOLD
         return many or self.log.mark.size > _LARGE or bool(self._unfolded)
 
     def wants_care(self, rules: int) -> bool:
@@ -187,7 +192,7 @@ class Journal:
         self.number += 1
         self._confirmed = 0
         self._since, self._owed, self._unwritten = 0, None, ()
-        keyed, self._keyed = self._keyed, []
+        keyed, self._keyed, self._told = self._keyed, [], 0
         return Snapshot(revision, parts, config, keyed)
 
     def prepare(self, build: Build) -> None:

@@ -35,8 +35,8 @@ from .recovery import OURS, Found, Written, read_logs, recover, spoken_of
 from .state import INTENTS, Build, Bundled, Item, Loss, State, read_build, write_build
 
 Acknowledge = Literal["before", "after"]
-#: Files of answers of a pipeline.
-_MOST_FILES = 8
+#: Files of answers of a pipeline, and bytes of all but the last.
+_MOST_FILES, _MOST_TOLD = 8, 32 << 20
 #: Directories of backups that are being received.
 _RECEIVED = "restore~"
 _log = logging.getLogger("heliod.journal")
@@ -386,10 +386,11 @@ class Store:
         """Files of the last answers."""
         lost = {loss.file for loss in self._found.get(item.id, ())}
         files = [each for each in item.answers if each[0].name not in lost]
-        while sum(each for _, each in files[1:]) + len(made.answered) >= most:
+        while files and (
+            sum(each for _, each in files[1:]) + len(made.answered) >= most
+            or sum(mark.size for mark, _ in files) > _MOST_TOLD
+        ):
             del files[:1]
-            if not files:
-                break
         if not made.answered:
             return tuple(files)
         content, of = [encode(entry) for entry in made.answered], len(made.answered)

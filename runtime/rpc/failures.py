@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from google.protobuf.message import DecodeError
 
 from ...lang.diagnostics import Diagnostic, Label, Refused, Severity
 from ...lang.request import IE, Request, RuleItem
 from ...lang.source import Source, Span
+from ..collecting import no_collecting
 from ..http2.codes import Code
 from . import control_pb2 as pb
 
@@ -118,7 +119,8 @@ class _Texts:
 
         if id(source) not in self._read:
             request = None
-            with suppress(Refused):
+            long = len(source.text) > _LONG
+            with no_collecting() if long else nullcontext(), suppress(Refused):
                 request = parse_request(source)
             self._read[id(source)] = source, request
         return self._read[id(source)][1]

@@ -34,7 +34,7 @@ from . import control_pb2 as pb
 from .audit import Audit
 from .callers import Caller
 from .failures import failure, status_code, trailer
-from .methods import LISTING, LISTINGS, LONGEST, LOOKING, METHODS
+from .methods import LISTING, LISTINGS, LONGEST, LOOKING, METHODS, SHORT
 from .recorded import Call
 from .revoked import Revoked
 
@@ -156,7 +156,7 @@ class Guard:
 
     def _method(self, described: MethodDescriptor, run: Any, ordered: Any) -> calls.Method:
         needed = NEEDED.get(name_of(described), "admin")
-        longest = LONGEST if needed in _CHANGING else LOOKING
+        longest = LONGEST if needed in _CHANGING else LOOKING if needed else SHORT
 
         def admits(caller: Caller) -> bool:
             return not needed or _may(caller.role, needed)

@@ -16,8 +16,8 @@ SERVICES = tuple(pb.DESCRIPTOR.services_by_name.values())
 METHODS: Mapping[str, MethodDescriptor] = {
     name: method for service in SERVICES for name, method in service.methods_by_name.items()
 }
-#: Bytes of a message; and of one to a method that only looks.
-LONGEST, LOOKING = 16 << 20, 64 << 10
+#: Bytes of a message; of one to a method that only looks; and to one that anybody may call.
+LONGEST, LOOKING, SHORT = 16 << 20, 64 << 10, 4 << 10
 #: Calls that may last as their clients read, and how many of them the reader answers at a time.
 LISTING, LISTINGS = ("List", "Entries"), 8
 
