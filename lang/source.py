@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
 
+#: What the text of a request is called that was not read from a file.
+REQUEST = "<request>"
+
 
 @dataclass(frozen=True, eq=False)
 class Source:

@@ -24,7 +24,7 @@ from ..compiler.manifest import Manifest, from_json
 from ..compiler.requests.rules import Reference
 from ..lang.diagnostics import Diagnostic, Refused
 from ..lang.request import Request
-from ..lang.source import Source
+from ..lang.source import REQUEST, Source
 from .agent import faults
 from .agent.outcome import Outcome
 from .channel.channel import Channel
@@ -169,7 +169,7 @@ class Client:
             from ..compiler.requests.rule_text import canonical  # who only looks needs none
             from ..compiler.requests.wire import encode
 
-            asked = _parsed("<request>", request) if isinstance(request, str) else request
+            asked = _parsed(REQUEST, request) if isinstance(request, str) else request
             schema = self.schema()
             asked = canonical(asked, schema.codecs.kinds)
             octets, digest = encode(asked, schema.codecs), schema.manifest.digest

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from ...lang.diagnostics import FEW, Diagnostic, Refused
 from ...lang.request import IE, Change, Request, RuleItem, request_text
-from ...lang.source import Source
+from ...lang.source import REQUEST, Source
 from ..manifest import Manifest
 from .arrange import Arranged, Arranger, Enough, Misplaced, Node
 from .changing import Changer
@@ -294,7 +294,7 @@ def _located(request: Request, manifest: Manifest) -> Request:
     from ...lang.request_parser import parse_request
     from .rule_text import spelled
 
-    return parse_request(Source("<request>", request_text(spelled(request, manifest))))
+    return parse_request(Source(REQUEST, request_text(spelled(request, manifest))))
 
 
 def _side_by_side(

@@ -23,7 +23,7 @@ from typing import Any
 
 from ...lang.diagnostics import Diagnostic, Label, Refused
 from ...lang.request import IE, Change, Form, Operation, Request, RuleItem, is_name, unquoted
-from ...lang.source import Source
+from ...lang.source import REQUEST, Source
 from ..manifest import Manifest
 from .ie_values import LENGTHS, Fault, ListCodec, fold
 from .lists import packed
@@ -141,7 +141,7 @@ def _put_ie(out: bytearray, ie: IE, field: Field, codecs: Codecs) -> None:
 # ---- from octets ----------------------------------------------------------------------------
 
 
-def decode(data: bytes, codecs: Codecs, name: str = "<request>") -> Request:
+def decode(data: bytes, codecs: Codecs, name: str = REQUEST) -> Request:
     """Octets to a request without places. Raises `Refused` (H0480, H0481) for anything else than
     `encode` writes; the diagnostic shows the octets."""
     reader = _Reader(data, codecs)

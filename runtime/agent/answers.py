@@ -9,7 +9,6 @@ from ..journal.journal import KEYS, Answered
 from . import faults
 from .outcome import Outcome
 
-
 #: Rules that all answers together name.
 NAMED = 1 << 18
 

@@ -12,6 +12,7 @@ from ...lang.diagnostics import Refused
 from ...lang.ending import diagnosed
 from ...lang.render import render
 from ..journal.store import Store
+from ..memory import Memory
 from .owner import Owner
 
 #: Seconds in which changes gather before it looks: what a power cut may take of what was
@@ -26,10 +27,10 @@ _log = logging.getLogger("heliod.journal")
 class Scribe:
     """Runs from `start` to `stop`, and sleeps while nothing changes. One thread brings what is
     written onto the disk; another makes the snapshots, which take seconds; a third looks whether a
-    disk that could not be written can be by now."""
+    disk that could not be written can be by now, and gives back memory."""
 
     def __init__(self, owners: Callable[[], Iterable[Owner]], store: Store | None = None) -> None:
-        self._owners, self._store = owners, store
+        self._owners, self._store, self._memory = owners, store, Memory()
         self._stirred, self._synced, self._ended = (threading.Event() for _ in range(3))
         self._threads = [
             threading.Thread(target=self._sync, name="scribe", daemon=True),
@@ -82,6 +83,7 @@ class Scribe:
                 with suppress(Refused):  # it has been told, and the status tells it
                     self._store.mend()
             self._each(_mend)
+            self._memory.give_back()
             pause = min(max(AGAIN, _SHARE * (time.monotonic() - begun)), _LONGEST)
 
     def _each(self, work: Callable[[Owner], None]) -> None:

@@ -88,6 +88,7 @@ class Call:
         self._callbacks = list[Callable[[], object]]()
         self._timer: Timer | None = None
         self._arriving: Timer | None = None
+        self._late: Callable[[], None] = lambda: None
 
     # ---- asked by methods -------------------------------------------------------------------
 
@@ -242,8 +243,9 @@ class Call:
         self.ended = True
         self._connection.changed.notify_all()
 
-    def expect(self, timers: Timers, seconds: float) -> None:
-        """A request, within that time."""
+    def expect(self, timers: Timers, seconds: float, late: Callable[[], None]) -> None:
+        """A request, within that time. `late`: is called where it does not come."""
+        self._late = late
         self._timer = timers.after(seconds, self._give_up)
 
     @property
@@ -282,6 +284,7 @@ class Call:
             if self.until is not None and time.monotonic() >= self.until:
                 self.fail(Failed(Code.DEADLINE_EXCEEDED, "its time is over"))
             elif not self.begun:
+                self._late()
                 self.cancel()
 
     def close(self) -> None:

@@ -118,7 +118,8 @@ class Connection:
                 count, pause = self._gate.admit(data, now)
             self._held = data[count:]
             self.session.feed(data[:count])
-        except Broken:
+        except Broken as error:
+            self._why = str(error)
             self._end()
         if pause:
             self._pause(now + pause)

@@ -107,8 +107,11 @@ class Loop:
 
     def add(self, served: Served, events: int = READ) -> None:
         """Raises OSError."""
-        self._turns[served.fileno()] = _Turn(served)
-        self._poll.register(served.fileno(), events | select.EPOLLONESHOT)
+        turn = _Turn(served)
+        # Of the last one with this descriptor there may be an event, whose thread waits here.
+        with turn.lock:
+            self._turns[served.fileno()] = turn
+            self._poll.register(served.fileno(), events | select.EPOLLONESHOT)
 
     def replace(self, served: Served) -> None:
         """It has another's socket from now on. Called by that one while it is served."""
@@ -116,7 +119,9 @@ class Loop:
 
     def remove(self, served: Served) -> None:
         """Before its socket is closed. May be called again."""
-        if self._turns.pop(served.fileno(), None) is not None:
+        turn = self._turns.get(served.fileno())
+        if turn is not None and turn.served is served:
+            del self._turns[served.fileno()]
             with suppress(OSError):
                 self._poll.unregister(served.fileno())
 

@@ -71,6 +71,7 @@ class Server:
             self._timers,
             patience,
             arriving,
+            self._arrivals.refused,
         )
         self._listeners = list[Listener]()
         self._sockets = list[socket.socket]()
@@ -129,7 +130,9 @@ class Server:
         """A client was let in."""
         connection = Connection(made, self._loop, self._timers, gate, self._gone)
         caller = self._caller(peer)
-        calls = connection.streams = Calls(connection, caller, caller.place, self._served)
+        host = peer.host or "unix"
+        calls = Calls(connection, caller, caller.place, host, self._served)
+        connection.streams = calls
         with self._lock:
             self._clients[connection] = _Client(caller, peer.host, calls)
         if peer.host:

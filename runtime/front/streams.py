@@ -16,18 +16,21 @@ from .budget import Budget, Share
 from .calls import Call, Failed, Gone, Method
 from .connection import Connection
 from .lanes import Lane, serve
+from .threads import log_error
 from .timers import Timers
 
 #: Seconds; longer than anybody waits, and not too long for a lock. Bytes a second of a large
 #: request that comes.
 _LONGEST, _SLOWEST = 1e9, 1 << 20
+_LATE = "a call whose request did not come in time"
 
 
 @dataclass(frozen=True)
 class Served:
     """What connections have in common. `submit`: have work carried out for a host. `attended`:
     whether there is another thread for the sockets. `patience`: seconds that a call has for its
-    request; `arriving`: memory for requests, of each host."""
+    request; `arriving`: memory for requests, of each host; `refused`: is told of a host whose call
+    no method has seen, and why."""
 
     methods: Mapping[bytes, Method]
     submit: Callable[[str, Callable[[], object]], object]
@@ -35,14 +38,18 @@ class Served:
     timers: Timers
     patience: float
     arriving: Budget
+    refused: Callable[[str, str], None]
 
 
 class Calls:
     """Those of one connection."""
 
-    def __init__(self, connection: Connection, caller: Any, host: str, served: Served) -> None:
-        """`caller`: whose they are; `host`: where its calls wait for each other."""
-        self._connection, self._caller, self._host, self._served = connection, caller, host, served
+    def __init__(
+        self, connection: Connection, caller: Any, place: str, host: str, served: Served
+    ) -> None:
+        """`caller`: whose they are; `place`: where its calls wait for each other."""
+        self._connection, self._caller, self._served = connection, caller, served
+        self._place, self._host = place, host
         self._lock = connection.lock
         self._calls: dict[int, Call] = {}
         self._lanes: dict[int, Lane] = {}
@@ -67,6 +74,7 @@ class Calls:
             try:
                 call.receive(event.data)
             except Failed as error:
+                self._served.refused(self._host, error.says)
                 call.fail(error)
             if call.large:
                 served = self._served
@@ -97,15 +105,17 @@ class Calls:
         try:
             method, until = self._asked(fields)
         except Failed as error:
+            self._served.refused(self._host, error.says)
             answer = wire.ANSWER + wire.status_fields(error.code, error.says)
             self._connection.session.refuse(stream, answer)
             return
         except ValueError:
+            self._served.refused(self._host, "a call that is not gRPC's")
             self._connection.session.refuse(stream, wire.NO_GRPC)
             return
         call = self._calls[stream] = Call(
             self._connection, stream, method, self._caller, until,
-            Share(self._served.arriving, self._host),
+            Share(self._served.arriving, self._place),
         )  # fmt: skip
         if method.ordered is not None:
             self._lanes[stream] = Lane(call, self._submit, self._served.timers)
@@ -154,7 +164,8 @@ class Calls:
             due, self._due = self._due, []
             for call in new:
                 if not call.begun and call.open:
-                    call.expect(self._served.timers, self._served.patience)
+                    late = partial(self._served.refused, self._host, _LATE)
+                    call.expect(self._served.timers, self._served.patience, late)
         for call in starting:
             self._submit(partial(self._run, call))
         if due and self._served.attended():
@@ -163,7 +174,7 @@ class Calls:
             self._submit(partial(serve, due))
 
     def _submit(self, work: Callable[[], object]) -> None:
-        self._served.submit(self._host, work)
+        self._served.submit(self._place, work)
 
     def _run(self, call: Call) -> None:
         """All of a call, by a thread of its own."""
@@ -181,3 +192,6 @@ class Calls:
                 call.fail(error)
         except Gone:
             pass
+        except Exception as error:
+            log_error(error)
+            call.fail(Failed(Code.INTERNAL, "the agent is at fault: its log says how"))

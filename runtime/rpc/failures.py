@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 
 from ...lang.diagnostics import Diagnostic, Label, Refused, Severity
 from ...lang.request import IE, Request, RuleItem
-from ...lang.source import Source, Span
+from ...lang.source import REQUEST, Source, Span
 from ..collecting import no_collecting
 from ..http2.codes import Code
 from . import control_pb2 as pb
@@ -134,7 +134,7 @@ def findings(diagnostics: Iterable[Diagnostic]) -> list[pb.Finding]:
 
 def finding(diagnostic: Diagnostic, texts: _Texts | None = None) -> pb.Finding:
     made = pb.Finding(
-        code=diagnostic.code, title=diagnostic.title, help=diagnostic.help,
+        code=diagnostic.code, title=sound(diagnostic.title), help=sound(diagnostic.help),
         warning=diagnostic.severity == "warning", labels=map(_label, diagnostic.labels),
     )  # fmt: skip
     if diagnostic.labels:
@@ -150,8 +150,13 @@ def _label(label: Label) -> pb.Label:
     text = source.text[skipped : max(span.end, _line_end(source, span.end))]
     return pb.Label(
         source=source.name, text=text[:_LONG], start=min(span.start - skipped, _LONG),
-        end=min(span.end - skipped, _LONG), says=label.text, line=first if skipped else 0,
+        end=min(span.end - skipped, _LONG), says=sound(label.text), line=first if skipped else 0,
     )  # fmt: skip
+
+
+def sound(text: str) -> str:
+    """What YAML lets somebody write is not always what UTF-8 has: halves of surrogate pairs."""
+    return text.encode(errors="replace").decode()
 
 
 def _line_end(source: Source, offset: int) -> int:
@@ -164,6 +169,8 @@ def _blame(span: Span, into: pb.Finding, texts: _Texts) -> None:
     if packed := _PACKED_ROW.fullmatch(span.source.text):
         into.path.append(int(packed[1]) - 1)
         into.rule, into.element = span.source.text.split(",")[0], packed[2] or ""
+        return
+    if span.source.name != REQUEST:  # an intent's, or a configuration's
         return
     for place, item in at_place(span, texts):
         into.path.append(place)
@@ -234,7 +241,7 @@ def diagnostic_of(found: pb.Finding, request: Request | None = None) -> Diagnost
 
 def _own(span: Span, request: Request | None) -> Span | None:
     """The same place in the text that the caller wrote."""
-    if request is None or request.source is None or span.source.name != "<request>":
+    if request is None or request.source is None or span.source.name != REQUEST:
         return None
     found = at_place(span)
     mine = _follow(request, [number for number, _ in found])

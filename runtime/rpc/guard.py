@@ -106,6 +106,7 @@ class _Client:
     filled: float = field(default_factory=lambda: time.monotonic())
     asked: deque[float] = field(default_factory=lambda: deque(maxlen=OFTEN))  # when, lately
     looking: Semaphore = field(default_factory=lambda: Semaphore(2))
+    refusing: Lock = field(default_factory=Lock)
 
 
 class Guard:
@@ -121,7 +122,7 @@ class Guard:
         self._lasting = Counter[str]()  # by host
         #: The last two clients that asked often, and when.
         self._busy: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
-        self._lock, self._refusing = Lock(), Lock()
+        self._lock = Lock()
 
     def method(self, described: MethodDescriptor, method: Callable[..., Any]) -> calls.Method:
         """One for those who may call it: of requests, or of the only one, and the call. It gives
@@ -167,13 +168,13 @@ class Guard:
         return Call(self._audit, name, described, NEEDED.get(name, "admin") in _CHANGING)
 
     def _failed(self, error: Exception, call: Call) -> Exception:
-        """What ends a call. One after the other, so that who is refused all the time has no more
-        than a turn."""
+        """What ends a call. Those of a client one after the other, so that who is refused all the
+        time has no more than a turn."""
         if isinstance(error, Failed | Gone):
             call.over()
             return error
         wait = error.wait if isinstance(error, _TurnedAway) else 0.0
-        with self._refusing:
+        with self._known(call.caller.whose).refusing:
             failed = failure_of(error)
             call.refused(failed)
             first = next(f for f in failed.findings if f.code)

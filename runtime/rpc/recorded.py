@@ -89,6 +89,7 @@ class Call:
 
     def by(self, caller: Caller) -> None:
         """It is this one's."""
+        self.caller = caller
         self._who = caller.name, caller.host, caller.role or "none", caller.fingerprint
 
     def asked(self, message: Message, octets: int) -> None:

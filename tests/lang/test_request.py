@@ -178,3 +178,9 @@ def test_large_nonsense_takes_no_time(text: str) -> None:
     except Refused as refused:
         assert render_all(refused.diagnostics)
     assert time.process_time() - begun < 8
+
+
+def test_what_looks_like_an_address_without_end_is_read_in_no_time() -> None:
+    """Minutes, where each of the tokens looks for the end of one."""
+    with pytest.raises(Refused):
+        parse_request(Source("<request>", "a:" * 200_000))

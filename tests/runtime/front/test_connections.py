@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from front_world import Caller, method, ordered, server, started
-from helioc.runtime.front import streams
+from helioc.runtime.front import streams, threads
 from helioc.runtime.front.budget import Budget
 from helioc.runtime.front.sources import Bounds
 from helioc.runtime.http2.codes import Code
@@ -231,3 +231,58 @@ def test_a_large_request_has_to_come(
 def came(peer: Peer) -> bytes:
     peer.listen(0.01)
     return peer.answers[1].content if 1 in peer.answers else b""
+
+
+def test_a_method_that_raises_ends_its_call(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(request: bytes) -> bytes:
+        raise UnicodeError
+
+    with started(server(tmp_path / "s", {ECHO: method(fails)})), Peer(target(tmp_path)) as peer:
+        found = peer.wait(peer.call(headers(ECHO), message(b"x")))
+        assert found.status == Code.INTERNAL and "H9999" in caplog.text
+
+
+def test_what_no_method_sees_is_on_record(tmp_path: Path) -> None:
+    said = list[tuple[str, str]]()
+    made = server(tmp_path / "s", {ECHO: method(echo)}, patience=0.2)
+    made._served = replace(made._served, refused=lambda *found: said.append(found))
+    with started(made), Peer(target(tmp_path)) as peer:
+        for fields, body in (
+            (headers("/t/None"), message(b"x")),
+            (headers(ECHO, __method="GET"), message(b"x")),
+            (headers(ECHO, content_type="text/html"), message(b"x")),
+            (headers(ECHO, grpc_encoding="gzip"), message(b"x")),
+            (headers(ECHO, grpc_timeout="1y"), message(b"x")),
+            (headers(ECHO), message(b"x", compressed=1)),
+            (headers(ECHO), message(b"x", length=(1 << 20) + 1)),
+            (headers(ECHO), None),
+        ):
+            assert peer.wait(peer.call(fields, body)).ended
+    assert [host for host, _ in said] == ["unix"] * 8
+    for (_, why), word in zip(
+        said, ("method", "method", "gRPC", "compressed", "timeout", "compressed", "bytes", "time"),
+        strict=True,
+    ):  # fmt: skip
+        assert word in why
+
+
+def test_threads_that_have_nothing_to_do_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "IDLE", 0.05)
+    pool, done, go_on = threads.Threads(8, 8), threading.Semaphore(0), threading.Event()
+
+    def work() -> None:
+        go_on.wait(10)
+        done.release()
+
+    for _ in range(2):
+        go_on.clear()
+        for _ in range(5):
+            pool.submit("here", work)
+        assert pool._started == 5
+        go_on.set()
+        for _ in range(5):
+            assert done.acquire(timeout=10)
+        until(lambda: (pool._started, pool._free) == (0, 0), "they have ended")
+    pool.stop()

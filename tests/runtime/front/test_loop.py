@@ -154,3 +154,35 @@ def test_who_does_not_stay_keeps_no_thread(
     finally:
         running.remove(passing)
         passing.close()
+
+
+def test_an_event_of_the_last_one_with_a_descriptor_serves_none_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its thread comes between the two steps by which the next one is added."""
+    made, echo = Loop(), Echo()
+    late = threading.Thread(target=lambda: made._serve(echo.fileno()))
+
+    class Poll:
+        def register(self, descriptor: int, events: int) -> None:
+            late.start()
+            late.join(0.2)
+            assert late.is_alive() and echo.served.empty()
+
+        def modify(self, *_: int) -> None: ...
+        def unregister(self, _: int) -> None: ...
+
+    monkeypatch.setattr(made, "_poll", Poll())
+    try:
+        made.add(echo)
+        late.join(10)
+        assert not echo.served.empty()
+        other = Echo()
+        made._turns[echo.fileno()] = loop._Turn(other)
+        made.remove(echo)
+        assert made._turns[echo.fileno()].served is other, "it has the descriptor by now"
+        other.close()
+    finally:
+        echo.close()
+        monkeypatch.undo()
+        made.stop()

@@ -28,6 +28,7 @@ from helioc.runtime.agent import faults as agent_faults
 from helioc.runtime.agent.outcome import Outcome, outcome_of
 from helioc.runtime.agent.owner import Wish
 from helioc.runtime.faults import refused
+from helioc.runtime.intents import keeper as keeping
 from helioc.runtime.intents.document import read_document, seconds
 from helioc.runtime.intents.keeper import Keeper
 from helioc.runtime.intents.kept import Intent, Kept
@@ -472,3 +473,17 @@ def _whole_or_absent(
     found = keeper.told(ids=[name])
     if wanted is not None and found and (found[0].begins, found[0].ends) == wanted:
         due[name] = wanted
+
+
+def test_all_together_have_bounded_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever lists them gets them all."""
+    with edge() as made:
+        keeper, text = made.start(), intent("a", start="+10s", duration="10s")
+        monkeypatch.setattr(keeping, "ROOM", 2 * len(text) + 20)
+        tell(keeper, text)
+        tell(keeper, text.replace("a", "a", 1) + "# more\n")  # in place of the first
+        tell(keeper, intent("b", teid=1, start="+10s", duration="10s"))
+        with pytest.raises(Refused, match="H0835.*MiB of text"):
+            tell(keeper, intent("c", teid=2, start="+10s", duration="10s"))
+        keeper.remove("a", "slice")
+        tell(keeper, intent("c", teid=2, start="+10s", duration="10s"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +26,7 @@ from helioc.runtime.intents.document import read_document
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc import guard
 from helioc.runtime.rpc.callers import LOCAL
+from helioc.runtime.rpc.failures import failure
 from helioc.runtime.rpc.guard import Guard, Limits
 from helioc.runtime.rpc.methods import path
 from tls_world import within
@@ -108,3 +110,10 @@ def test_a_large_request_counts_as_many() -> None:
     assert list(asked(door, "Apply", lambda *_: b"done", LOCAL, [request])) == [b"done"]
     client = door._known(LOCAL.whose)
     assert 1000 - client.tokens == pytest.approx(101, abs=1)
+
+
+def test_what_utf8_does_not_have_is_said_all_the_same() -> None:
+    """YAML has it, by an escape."""
+    with pytest.raises(Refused) as caught:
+        read_document(Source("intent", '{resourceId: "\\ud800", "\\udfff": 1}'), time.time)
+    assert failure(caught.value.diagnostics).SerializeToString()
