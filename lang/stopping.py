@@ -11,6 +11,7 @@ import time
 from typing import NoReturn
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
+_SERVED = (signal.SIGTERM, signal.SIGINT)
 _MOMENT = 0.01  # seconds
 
 
@@ -58,7 +59,8 @@ def status_of(interrupt: BaseException | None) -> int:
 
 
 class Serving:
-    """A process that works until SIGTERM or SIGINT comes. Of the main thread."""
+    """A process that works until SIGTERM or SIGINT comes; SIGHUP ends it not. Of the main
+    thread."""
 
     def __init__(self) -> None:
         self._ended, self._poll = False, select.poll()
@@ -67,7 +69,7 @@ class Serving:
         # Python's handlers run in the main thread alone, which another thread's signal does not
         # wake, and between any two steps of it, where a lock may be had: C's handler tells us.
         signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (*_SERVED, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -78,5 +80,5 @@ class Serving:
             if not self._poll.poll(left):
                 break
             came = os.read(self._signals, 64)
-            self._ended = signal.SIGTERM in came or signal.SIGINT in came
+            self._ended = any(number in came for number in _SERVED)
         return self._ended

@@ -45,16 +45,17 @@ class Identity:
     key: bytes
 
 
-def read_identity(path: Path) -> Identity:
-    """`PATH.pem` and `PATH.key`, and the `ca.pem` beside them. Raises `Refused`."""
+def read_identity(path: Path, ended: bool = False) -> Identity:
+    """`PATH.pem` and `PATH.key`, and the `ca.pem` beside them. `ended`: also where the certificate
+    has. Raises `Refused`."""
     beside = path.parent / "ca.pem"
     files = (beside, path.with_name(f"{path.name}.pem"), path.with_name(f"{path.name}.key"))
     found = Identity(*(read_octets(file, _LARGEST) for file in files))
-    _check(found, path)
+    _check(found, path, ended)
     return found
 
 
-def _check(found: Identity, path: Path) -> None:
+def _check(found: Identity, path: Path, ended: bool) -> None:
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -66,7 +67,7 @@ def _check(found: Identity, path: Path) -> None:
         raise refused(faults.bad_identity(str(path), f"they cannot be read: {error}")) from None
     if key.public_key() != certificate.public_key():
         raise refused(faults.bad_identity(str(path), "the key is another certificate's"))
-    if certificate.not_valid_after_utc < datetime.now(UTC):
+    if not ended and certificate.not_valid_after_utc < datetime.now(UTC):
         when = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
         raise refused(faults.bad_identity(str(path), f"the certificate expired on {when}"))
 

@@ -23,7 +23,8 @@ _PATIENCE = 30.0
 
 
 def check_identity(path: Path) -> None:
-    """As `certs.read_identity`, for who does not want what it returns. Raises `Refused`."""
+    """As `certs.read_identity`, for who does not want what it returns, and goes on with one that
+    has ended: another may come. Raises `Refused`."""
     _ask("check", path)
 
 
@@ -61,7 +62,7 @@ def main() -> None:
     what, path = sys.argv[1], Path(sys.argv[2])
     try:
         if what == "check":
-            read_identity(path)
+            read_identity(path, ended=True)
         said: dict[str, object] = {"endings": endings(path) if what == "endings" else []}
     except Refused as error:
         said = {"refused": [(d.code, d.title, d.help) for d in error.diagnostics]}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
+from errno import EADDRNOTAVAIL
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 from .agent import faults
 from .faults import refused
 
 _ADDRESS = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^:\s/]+)):(\d{1,5})")
 _BACKLOG = 1024
+#: IP_FREEBIND, IPV6_FREEBIND (linux/in.h, linux/in6.h).
+_FREEBIND = {socket.AF_INET: (socket.IPPROTO_IP, 15), socket.AF_INET6: (socket.IPPROTO_IPV6, 78)}
+_log = logging.getLogger("heliod")
 
 
 def listen_locally(address: str) -> list[socket.socket]:
@@ -39,7 +45,7 @@ def listen_unix(path: Path, mask: int) -> socket.socket:
         made.listen(_BACKLOG)
     except OSError as error:
         made.close()
-        raise refused(faults.address_taken(f"unix:{path}", why(error))) from None
+        raise refused(faults.cannot_listen(f"unix:{path}", error)) from None
     finally:
         os.umask(before)
     return made
@@ -60,13 +66,33 @@ def remove_stale(path: Path) -> None:
 
 def need_address(address: str) -> re.Match[str]:
     """Raises `Refused` where it is not of the form `HOST:PORT`."""
-    if (found := _ADDRESS.fullmatch(address)) is None:
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not 0 < int(found[3]) < 1 << 16:
         raise refused(faults.bad_address(address))
     return found
 
 
-def why(error: OSError | OverflowError) -> str:
-    return (getattr(error, "strerror", "") or str(error)).lower()
+def _server(family: socket.AddressFamily, at: Any) -> socket.socket:
+    """An address that the host does not have yet is listened at all the same: it may come later,
+    and pipelines do not wait for it. Raises OSError."""
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(at[0] != "::"))
+        try:
+            made.bind(at)
+        except OSError as error:
+            if error.errno != EADDRNOTAVAIL:
+                raise
+            made.setsockopt(*_FREEBIND[family], 1)
+            made.bind(at)
+            _log.warning("no interface has the address %s: nobody reaches us there", at[0])
+        made.listen(_BACKLOG)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 def listen(address: str) -> list[socket.socket]:
@@ -78,12 +104,9 @@ def listen(address: str) -> list[socket.socket]:
         for family, _, _, _, at in socket.getaddrinfo(
             host, int(found[3]), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         ):
-            both = family == socket.AF_INET6 and at[0] == "::"
-            made.append(
-                socket.create_server(at, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
-            )
-    except (OSError, OverflowError) as error:
+            made.append(_server(family, at))
+    except OSError as error:
         for each in made:
             each.close()
-        raise refused(faults.address_taken(address, why(error))) from None
+        raise refused(faults.cannot_listen(address, error)) from None
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import EACCES, EADDRINUSE, ENOENT, EPERM
 from typing import TYPE_CHECKING
 
 from ...lang.diagnostics import Diagnostic
@@ -59,6 +60,17 @@ def address_taken(address: str, why: str) -> Diagnostic:
                       "another agent may be running: `helioctl list` asks it")  # fmt: skip
 
 
+def cannot_listen(address: str, error: OSError) -> Diagnostic:
+    why = (error.strerror or str(error)).lower()
+    help_ = {
+        EADDRINUSE: "another agent may be running: `helioctl list` asks it",
+        EACCES: "run `heliod` as a user who may: of the directory, or of ports below 1024",
+        EPERM: "run `heliod` as a user who may: of the directory, or of ports below 1024",
+        ENOENT: "make its directory",
+    }.get(error.errno or 0, "say an address of this host")
+    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (), help_)
+
+
 def no_library(name: str, package: str) -> Diagnostic:
     return Diagnostic("H0795", f"the library `{name}` is not installed", (),
                       f"install it: `apt-get install {package}`")  # fmt: skip
@@ -69,7 +81,7 @@ def ended() -> Diagnostic:
 
 
 def bad_address(address: str) -> Diagnostic:
-    help_ = "unix:PATH, or HOST:PORT"
+    help_ = "unix:PATH, or HOST:PORT, with a port from 1 to 65535"
     return Diagnostic("H0769", f"`{address}` is no address of an agent", (), help_)
 
 
@@ -119,6 +131,12 @@ def revoked(what: str) -> Diagnostic:
 def bad_revoked(path: str, line: int) -> Diagnostic:
     return Diagnostic("H0777", f"line {line} of `{path}` is no certificate's SHA-256", (),
                       "64 digits in hex, as `helioctl certs revoke` writes them")  # fmt: skip
+
+
+def no_revoked(path: str) -> Diagnostic:
+    return Diagnostic("H0777", f"`{path}` was there, and is gone", (),
+                      "until it is there again nobody is let in by TLS; with an empty file nobody "
+                      "is revoked")  # fmt: skip
 
 
 def overtaken() -> Diagnostic:
@@ -270,7 +288,7 @@ AGENT: dict[str, Explanation] = {
         "a list of revoked certificates that cannot be read",
         "On each line stands the SHA-256 of a certificate, 64 digits in hex, perhaps with colons; "
         "what follows it, and what follows #, is for who reads it. The agent does not start with a "
-        "list that it cannot read. Where it changes to such a one while the agent runs, all calls "
-        "by TLS are refused until it can be read: anybody may be in it.",
+        "list that it cannot read. Where it changes to such a one, or goes away, while the agent runs, "
+        "all calls by TLS are refused until it can be read: anybody may be in it.",
     ),
 }

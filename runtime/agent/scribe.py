@@ -79,7 +79,7 @@ class Scribe:
         pause = AGAIN
         while not self._ended.wait(pause):
             begun = time.monotonic()
-            if self._store is not None and self._store.findings:
+            if self._store is not None:
                 with suppress(Refused):  # it has been told, and the status tells it
                     self._store.mend()
             self._each(_mend)

@@ -18,12 +18,13 @@ from typing import Any, BinaryIO
 
 from ..faults import refused
 from . import faults
-from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, write_whole
+from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, why, write_whole
 from .state import Item
 
 MAGIC = b"HELIOBACKUP1"
 #: Bytes that are read and sent at a time, and of the first line and of the list at most.
 CHUNK, _LINE, _LIST = 256 << 10, 80, 64 << 20
+_AGAIN = "mend that, and take it again: nothing is wrong with what is kept"
 #: What a damaged byte is in, before the files.
 _HEAD = "its list"
 
@@ -95,8 +96,10 @@ class Taken:
             path = directory / mark.name
             try:
                 self._open.append((path, self._owned.enter_context(path.open("rb"))))
+            except FileNotFoundError:
+                raise refused(faults.damaged(str(path), "it is gone")) from None
             except OSError as error:
-                raise refused(faults.damaged(str(path), error.strerror or "")) from None
+                raise refused(faults.no_backup(f"`{path}`: {why(error)}", _AGAIN)) from None
             return mark._replace(name=f"{item.name}/{name}")
 
         return Pipeline(
@@ -260,6 +263,8 @@ class Received:
 def copy(parts: Iterable[bytes], path: Path) -> Contents:
     """Write a backup to a file as it comes, readable by its owner only, and look whether it is
     sound. Raises `Refused`, OSError, and then there is no such file."""
+    if path.exists() and not path.is_file():
+        raise refused(faults.no_file(path))
     new = path.with_name(f"{path.name}~")
     how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:

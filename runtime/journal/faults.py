@@ -170,6 +170,11 @@ def no_backup(why: str, help_: str) -> Diagnostic:
     return Diagnostic("H0862", f"a backup cannot be taken: {why}", (), help_)
 
 
+def no_file(path: Path) -> Diagnostic:
+    return Diagnostic("H0864", f"`{path}` is no file", (), "a backup takes the place of FILE when "
+                      "all of it is on the disk: name a file, which need not be there")  # fmt: skip
+
+
 def left_out(names: Collection[str]) -> Diagnostic:
     some = ", ".join(f"`{name}`" for name in names)
     return Diagnostic("H0863", f"the backup does not have {some}: loaded without the agent", (),

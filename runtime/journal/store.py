@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from errno import ENOENT, ENOTDIR
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -72,6 +73,7 @@ class Store:
         #: What is to be closed with it.
         self.owned = ExitStack()
         self.owned.enter_context(hold(directory))
+        self._place = os.stat(directory)
         try:
             for left in directory.glob(f"{_RECEIVED}*"):  # by who was killed
                 shutil.rmtree(left, ignore_errors=True)
@@ -128,10 +130,21 @@ class Store:
     # ---- the list ---------------------------------------------------------------------------
 
     def mend(self) -> None:
-        """Write again, if that can be."""
+        """Look whether the directory is still there, and write again, if that can be."""
         with self._changing:
+            if not self._there():
+                gone = faults.cannot_write(str(self.directory), "it was moved away, or removed")
+                self.findings = self.doubt = (gone,)
+                raise refused(gone)
             if self.findings:
                 self._save(self._state)
+
+    def _there(self) -> bool:
+        """Whether it is the one that is held: what is written into another's files nobody finds."""
+        try:
+            return os.path.samestat(os.stat(self.directory), self._place)
+        except OSError as error:
+            return error.errno not in (ENOENT, ENOTDIR)
 
     def _save(self, state: State) -> None:
         """Have the list on the disk, and put away what it does not name any more."""

@@ -2,7 +2,8 @@
 
 A file `revoked` beside the agent's own identity: on each line the SHA-256 of a certificate (of its
 DER, in hex, with colons or without, as `openssl x509 -fingerprint -sha256` says it), and behind it
-whatever else; `#` begins a comment. Without the file, or with an empty one, none is revoked.
+whatever else; `#` begins a comment. With an empty file none is revoked, and without one: but where
+there was one while the agent works, all are until it is there again.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class Revoked:
             return False
         self._seen = now
         try:
-            self._known = _read(self._path) if now is not None else frozenset()
-            self._unread = ()
+            if now is None:
+                raise refused(faults.no_revoked(str(self._path)))
+            self._known, self._unread = _read(self._path), ()
         except Refused as error:
             self._unread = tuple(error.diagnostics)
             for found in error.diagnostics:

@@ -121,10 +121,12 @@ def test_it_is_not_ready_while_the_disk_is_full(here: World) -> None:
 
 
 def test_it_is_served_on_this_host_alone(tmp_path: Path) -> None:
-    for address in ("0.0.0.0:0", "[::]:0"):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    for address in (f"0.0.0.0:{port}", f"[::]:{port}", "127.0.0.1:0", "127.0.0.1:99999"):
         with pytest.raises(Refused, match="H0769"):
             listen_locally(address)
-    (listening,) = listen_locally("127.0.0.1:0")
+    (listening,) = listen_locally(f"127.0.0.1:{port}")
     with health_servers([listening], lambda: "", lambda: "not yet"):
         asked = http.client.HTTPConnection("127.0.0.1", listening.getsockname()[1], timeout=10)
         asked.request("GET", "/readyz")

@@ -61,6 +61,9 @@ def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None
         codes = [code_of(partial(within, here, at, name, status)) for name in ("thief", "admin")]
         assert codes == [Code.PERMISSION_DENIED, Code.UNAVAILABLE]
         (at / "revoked").unlink()
+        process.expect("was there, and is gone")
+        assert code_of(partial(within, here, at, "admin", status)) is Code.UNAVAILABLE
+        (at / "revoked").touch()
         process.expect("0 certificates are revoked")
         assert within(here, at, "thief", status)
     (at / "revoked").write_text("# none\n00:11\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import tracemalloc
@@ -193,3 +194,12 @@ def test_large_ones_take_little_memory(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
     assert peak < 4 << 20
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path, small: bytes) -> None:
+    """A device, say."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(Refused, match="H0864.*is no file"):
+        backup.copy([small], path)
+    assert stat.S_ISFIFO(path.stat().st_mode) and not (tmp_path / "pipe~").exists()

@@ -95,3 +95,27 @@ def test_intents_are_told_by_their_log(store: Store) -> None:
     store.close()
     with closing(Store(store.directory)) as again:
         assert not again.losses and Ledger(again).texts == {1: "one", 2: "two"}
+
+
+def test_a_directory_that_is_moved_away_is_written_no_more(store: Store, tmp_path: Path) -> None:
+    """What goes into its files then, the next start does not find."""
+    journal = begin(store)
+    write(journal, 1)
+    elsewhere = tmp_path / "elsewhere"
+    store.directory.rename(elsewhere)
+    for _ in range(2):
+        with pytest.raises(Refused, match="H0780.*moved away"):
+            store.mend()
+        with pytest.raises(Refused, match="H0780"):
+            write(journal, 1, 2)
+        assert [each.code for each in store.findings] == ["H0780"]
+        store.directory.mkdir(exist_ok=True)  # another in its place is not it, either
+    store.directory.rmdir()
+    elsewhere.rename(store.directory)
+    store.mend()
+    assert not store.findings and not store.doubt
+    write(journal, 1, 2)
+    journal.close()
+    store.close()
+    with closing(Store(store.directory)) as again:
+        assert not again.losses and len(again.written(the(again)).entries) == 2
