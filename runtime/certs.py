@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from ..lang.diagnostics import Diagnostic
 from .agent import faults
 from .faults import refused
 from .reading import read_octets
@@ -34,6 +35,8 @@ _LARGEST = 1 << 20
 #: What a certificate may be for.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 YEAR = timedelta(days=365)
+#: Seconds of life that a certificate has left from which on it is warned of.
+SOON = 30 * 86400.0
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,11 @@ def endings(path: Path) -> list[Ending]:
             subject = read.subject.rfc4514_string()
             found.append(Ending(name, subject, read.not_valid_after_utc.timestamp()))
     return found
+
+
+def ending_soon(certificates: Iterable[Ending], now: float) -> list[Diagnostic]:
+    """Warnings of certificates that have not long to live, or have ended."""
+    return [faults.certificate_ends(each, now) for each in certificates if each.ends - now < SOON]
 
 
 def role_of(uris: Container[str]) -> Role | None:

@@ -120,12 +120,12 @@ def serve(
                 server.listen_insecure(insecure)
             for name, findings in agent.open_all().items():
                 for found in findings:
-                    _log.error("%s: %s", name, render(found))
+                    _log.log(logs.level(found), "%s: %s", name, render(found))
             for found in agent.findings:
-                _log.error("%s", render(found))
+                _log.log(logs.level(found), "%s", render(found))
             server.start()
             health.restored, health.unattended = True, server.unattended
-            names = ", ".join(status.name for status in agent.status())
+            names = ", ".join(sorted(owner.name for owner in agent.owners()))
             _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
             notify("READY=1")
             service.readers.start()
@@ -133,6 +133,7 @@ def serve(
             pusher = Pusher(agent.owners, agent.intents.told, service.counts)
             pusher.start()
             watch_until(serving.wait, health.stuck, lambda why: _log.error("no progress %s", why))
+            _log.info("ends; pipelines go on working")
             notify("STOPPING=1")
             pusher.stop()
             if herald is not None:

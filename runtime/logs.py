@@ -18,6 +18,8 @@ import termios
 from contextlib import suppress
 from pathlib import Path
 
+from ..lang.diagnostics import Diagnostic
+
 JOURNALD = Path("/run/systemd/journal/socket")
 IDENTIFIER = "heliod"
 #: Characters of a message: with all others of its entry they fit in a datagram.
@@ -34,6 +36,10 @@ def set_up(journald: Path = JOURNALD) -> None:
         with suppress(OSError):
             handler = Journald(journald)
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def level(found: Diagnostic) -> int:
+    return logging.WARNING if found.severity == "warning" else logging.ERROR
 
 
 def room() -> bool:

@@ -20,6 +20,7 @@ class Context:
     def __init__(self, caller: Caller, unread: float = 0.0) -> None:
         self.caller, self.cancelled, self.unread = caller, False, unread
         self.failed: Failed | None = None
+        self.note: object = None
 
     def stalled(self) -> float:
         return self.unread

@@ -231,8 +231,18 @@ class Agent:
         if not name and len(owners := self.owners()) == 1:
             return owners[0]
         with self._changing:
+            self._need_restored(name)
             name = pick(name, everywhere=False)  # clients are told of no other namespace
             return self._owners.get(name) or self._adopt(name)
+
+    def _need_restored(self, name: str) -> None:
+        """One that could not be is not just not loaded."""
+        loaded = loaded_names(this_namespace())
+        left = {each: said for each, said in self._findings.items() if each not in loaded}
+        if not name and not loaded and len(left) == 1:
+            (name,) = left
+        if said := left.get(name):
+            raise refused(*said)
 
     # ---- load, unload -----------------------------------------------------------------------
 

@@ -288,7 +288,7 @@ AGENT: dict[str, Explanation] = {
         "a list of revoked certificates that cannot be read",
         "On each line stands the SHA-256 of a certificate, 64 digits in hex, perhaps with colons; "
         "what follows it, and what follows #, is for who reads it. The agent does not start with a "
-        "list that it cannot read. Where it changes to such a one, or goes away, while the agent runs, "
-        "all calls by TLS are refused until it can be read: anybody may be in it.",
+        "list that it cannot read. Where it changes to such a one, or goes away, while the agent "
+        "runs, all calls by TLS are refused until it can be read: anybody may be in it.",
     ),
 }

@@ -19,7 +19,8 @@ SHOWN = 1000
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`revision`: the pipeline's from then on. `created`: in the order written, `created_count` of
-    them; of packed columns the first ones. `repeated`: the answer was given before."""
+    them; of packed columns the first ones. `repeated`: the answer was given before; `kinds`: of all
+    rules that came, changed or went, where it was not."""
 
     revision: int
     created: tuple[Reference, ...]
@@ -28,6 +29,7 @@ class Outcome:
     removed_count: int
     warnings: tuple[Diagnostic, ...] = ()
     repeated: bool = False
+    kinds: tuple[str, ...] = ()
 
 
 class MovedOn(Refused):
@@ -44,4 +46,8 @@ def outcome_of(plan: Plan, revision: int) -> Outcome:
     count = len(results)
     created = tuple(results[i] for i in range(min(count, SHOWN))) if plan.blocks else tuple(results)
     changed, removed = len(plan.changed), len(plan.removed)
-    return Outcome(revision, created, count, changed, removed, tuple(plan.warnings))
+    kinds = {rule.kind for rules in (plan.created, plan.removed) for rule in rules}
+    kinds.update(new.kind for _, new in plan.changed)
+    kinds.update(block.kind.name for block in plan.blocks)
+    named = tuple(sorted(kinds))
+    return Outcome(revision, created, count, changed, removed, tuple(plan.warnings), False, named)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from ...lang.diagnostics import Refused
+from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.ending import diagnosed
 from ...lang.render import render
 from ..journal.store import Store
@@ -31,6 +31,7 @@ class Scribe:
 
     def __init__(self, owners: Callable[[], Iterable[Owner]], store: Store | None = None) -> None:
         self._owners, self._store, self._memory = owners, store, Memory()
+        self._said = set[Diagnostic]()
         self._stirred, self._synced, self._ended = (threading.Event() for _ in range(3))
         self._threads = [
             threading.Thread(target=self._sync, name="scribe", daemon=True),
@@ -83,8 +84,17 @@ class Scribe:
                 with suppress(Refused):  # it has been told, and the status tells it
                     self._store.mend()
             self._each(_mend)
+            self._say()
             self._memory.give_back()
             pause = min(max(AGAIN, _SHARE * (time.monotonic() - begun)), _LONGEST)
+
+    def _say(self) -> None:
+        """Why nothing can be written, once."""
+        of_store = self._store.findings if self._store is not None else ()
+        now = {*of_store, *(found for owner in self._owners() for found in owner.unwritten)}
+        for new in now - self._said:
+            _log.error("%s", render(new))
+        self._said = now
 
     def _each(self, work: Callable[[Owner], None]) -> None:
         """Whatever goes wrong with one, the others are looked after, and it is again."""

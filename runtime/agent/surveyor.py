@@ -16,6 +16,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable
+from weakref import WeakKeyDictionary
 
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.render import render
@@ -48,6 +49,7 @@ class Surveyor:
         at what the kernel does not report."""
         self._owners, self._stir, self._inspect = owners, stir, inspect
         self._findings: dict[str, tuple[Diagnostic, ...]] = {}
+        self._gone: WeakKeyDictionary[Owner, frozenset[str]] = WeakKeyDictionary()
         self._monitor: Monitor | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="surveyor", daemon=True)
@@ -66,7 +68,8 @@ class Surveyor:
         self._ended.set()
         if self._monitor is not None:
             self._monitor.wake()
-            self._thread.join()
+            if self._thread.is_alive():
+                self._thread.join()
             self._monitor.close()
             self._monitor = None
 
@@ -129,6 +132,7 @@ class Surveyor:
             findings = (of_kernel(error, "follow what changed around a pipeline"),)
         else:
             findings = done.findings
+            self._say_gone(owner, done.gone)
             for name in done.attached:
                 _log.info("%s: the port %s is attached again", owner.name, name)
             if done.rules:
@@ -139,6 +143,18 @@ class Surveyor:
             _log.error("%s: %s", owner.name, render(new))
         self._findings[owner.name] = findings
         self._stir()
+
+    def _say_gone(self, owner: Owner, gone: Iterable[str]) -> None:
+        """Ports that have no interface any more, and those that have theirs again."""
+        known, now = self._gone.get(owner, frozenset()), frozenset(gone)
+        self._gone[owner] = now
+        for port in owner.loaded.wanted:
+            if port.name in now - known:
+                said = "%s: the port %s has no interface: there is no %s"
+                _log.warning(said, owner.name, port.name, port.interface)
+            elif port.name in known - now:
+                said = "%s: the port %s has its interface again: %s"
+                _log.info(said, owner.name, port.name, port.interface)
 
     def _ask_again(self, netlink: Netlink) -> None:
         """Let the kernel verify the neighbours that next hops lead to, and look for those that are

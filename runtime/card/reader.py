@@ -15,9 +15,10 @@ from ..rules.moment import Moment, Rules
 from .images import REVISION, slots_at, stride_of
 
 
-def reader_of(name: str = "") -> Reader:
-    """Of a pipeline that is loaded, wherever it is. Raises `Refused`."""
-    name = pick(name)
+def reader_of(name: str = "", everywhere: bool = True) -> Reader:
+    """Of a pipeline that is loaded, `everywhere`: also in another network namespace. Raises
+    `Refused`."""
+    name = pick(name, everywhere)
     return CardReader(name) if on_card(name) else Reader(name)
 
 

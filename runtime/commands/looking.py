@@ -71,8 +71,9 @@ def status(target: Target, as_json: bool) -> None:
     it."""
     import time
 
+    from ..certs import ending_soon
     from ..control import agent_here
-    from ..looking.status import client_ending, ending_soon
+    from ..looking.status import client_ending
     from ..looking.status_text import status_json, status_text
     from ..places import SOCKET
     from .saying import complain
@@ -152,6 +153,7 @@ def trace(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
+    target.need_here("trace")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     wanted = Watched(filter, sample, port, count, as_json, sys.stdout.isatty() and not as_json)
@@ -181,6 +183,7 @@ def metrics(target: Target, kinds: tuple[str, ...]) -> None:
     from ..loading.releases import pick
     from ..looking.metrics import exposition, loaded_kinds
 
+    target.need_here("metrics")
     name = pick(target.name) if target.name else ""
     if kinds and (known := loaded_kinds(name)) and (unknown := set(kinds) - known):
         raise refused(*(no_such_kind(kind, known) for kind in sorted(unknown)))
@@ -196,6 +199,7 @@ def top(target: Target, interval: float, once: bool, rules: int) -> None:
     """What passes now: a table of ports, rule kinds, the busiest rules, and what is lost."""
     from ..looking.top import watched
 
+    target.need_here("top")
     screen = sys.stdout.isatty() and not once
     try:
         for text in watched(target.name, interval, rules, screen):

@@ -75,6 +75,8 @@ class Call:
         """`until`: the time on time.monotonic() at which nobody waits for it any more; `share`: of
         the memory for requests."""
         self.method, self.caller, self.until, self.lock = method, caller, until, connection.lock
+        #: What the method has to say of its last answer, for who has it on record.
+        self.note: Any = None
         #: A thread is at work on it, or will be; nothing more will be asked; it is not over.
         self.begun, self.open = False, True
         self.ended = self._turned_away = not method.admits(caller)

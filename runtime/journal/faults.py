@@ -102,7 +102,8 @@ def doubtful(directory: str, why: str) -> Diagnostic:
 
 def not_kept(name: str) -> Diagnostic:
     return Diagnostic(
-        "H0784", f"`{name}` was loaded without the agent: a reboot will lose it", (),
+        "H0784", f"the journal does not know `{name}`: a reboot will lose it", (),
+        "it was loaded without the agent, or the journal's directory is another than then. "
         f"`helioctl --name {name} unload` and `load` it by the agent; its rules are kept as long "
         "as the machine runs", "warning",
     )  # fmt: skip

@@ -19,8 +19,6 @@ from .report import NOT_MEASURED
 if TYPE_CHECKING:
     from .reader import Reader
 
-#: Seconds of life that a certificate has left from which on it is warned of.
-SOON = 30 * 86400.0
 
 
 class Overlay(NamedTuple):
@@ -141,13 +139,6 @@ def health(view: PipelineView) -> dict[str, Any]:
         "failed_intents": failed,
         "findings": [found.code for found in view.findings],
     }  # fmt: skip
-
-
-def ending_soon(certificates: Sequence[Ending], now: float) -> list[Diagnostic]:
-    """Warnings of certificates that have not long to live, or have ended."""
-    from ..agent.faults import certificate_ends
-
-    return [certificate_ends(each, now) for each in certificates if each.ends - now < SOON]
 
 
 def client_ending(view: StatusView, identity: Path | None) -> StatusView:

@@ -141,7 +141,8 @@ class Guard:
                     else:
                         # to its end: an answer may be large, and nobody reads it
                         with client.looking if name in _LOOKING else nullcontext():
-                            yield _bytes(call.answered(method(asked, context)))
+                            reply = method(asked, context)
+                            yield _bytes(call.answered(reply, context.note))
             except Exception as error:
                 raise self._failed(error, call) from None
             finally:
@@ -368,7 +369,7 @@ class _Requests:
         self, guard: Guard, described: MethodDescriptor, begin: Callable[[Context], _Begin],
         context: Context,
     ) -> None:  # fmt: skip
-        self._guard, self._name = guard, name_of(described)
+        self._guard, self._name, self._context = guard, name_of(described), context
         self._kind = GetMessageClass(described.input_type)
         self._call = guard._begin(self._name, described)
         self._single, self._asked, self.over = not described.client_streaming, False, False
@@ -395,7 +396,7 @@ class _Requests:
 
     def _finish(self, finish: Callable[[], Message]) -> bytes:
         try:
-            reply = self._call.answered(finish())
+            reply = self._call.answered(finish(), self._context.note)
             if type(reply) is pb.StreamReply and reply.HasField("failed"):
                 self._guard._owe(self._client, len(reply.failed.findings))
             return _bytes(reply)

@@ -105,7 +105,15 @@ def _serve(control: socket.socket) -> None:
         if ending:
             work.answer()
         else:
-            threading.Thread(target=work.answer, daemon=True).start()
+            try:
+                threading.Thread(target=work.answer, daemon=True).start()
+            except RuntimeError:  # there may be no more of them: others wait
+                work.answer()
+
+
+def _named(octets: bytes) -> str:
+    """The pipeline that is meant."""
+    return pb.StatsRequest.FromString(octets).pipeline
 
 
 class _Call:
@@ -141,7 +149,7 @@ class _Call:
 
     def _list(self, digest: str, octets: bytes) -> Iterator[Message | bytes]:
         asked = pb.ListRequest.FromString(octets)
-        with reader_of(asked.pipeline) as reader:
+        with reader_of(asked.pipeline, False) as reader:
             wanted = listing.Wanted(reader, asked.filter, asked.form)
             moment = self._moment(reader, digest, wanted).detach()
             send(self.call, COPIED)
@@ -149,7 +157,7 @@ class _Call:
 
     def _get(self, digest: str, octets: bytes) -> Iterator[Message]:
         asked = pb.GetRequest.FromString(octets)
-        with reader_of(asked.pipeline) as reader:
+        with reader_of(asked.pipeline, False) as reader:
             wanted = listing.Wanted(reader, listing.one(asked), asked.form)
             found = next(iter(listing.Listing(self._moment(reader, digest, wanted), wanted)), None)
             send(self.call, COPIED)
@@ -158,16 +166,16 @@ class _Call:
             yield found
 
     def _stats(self, digest: str, octets: bytes) -> Iterator[Message]:
-        with reader_of(pb.StatsRequest.FromString(octets).pipeline) as reader:
+        with reader_of(_named(octets), False) as reader:
             yield listing.stats(reader)
 
     def _states(self, digest: str, octets: bytes) -> Iterator[Message]:
-        with reader_of(pb.StatsRequest.FromString(octets).pipeline) as reader:
+        with reader_of(_named(octets), False) as reader:
             yield listing.states(reader)
 
     def _entries(self, digest: str, octets: bytes) -> Iterator[Message]:
         asked = pb.EntriesRequest.FromString(octets)
-        with reader_of(asked.pipeline) as reader:
+        with reader_of(asked.pipeline, False) as reader:
             yield from listing.entries(reader, asked.state)
 
     def _moment(self, reader: Reader, digest: str, wanted: listing.Wanted) -> Moment:

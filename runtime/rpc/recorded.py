@@ -15,21 +15,20 @@ from . import control_pb2 as pb
 from .audit import OK, UNANSWERED, Audit, Entry, Fields
 from .callers import NOBODY, Caller
 
-#: References of a reply whose kinds are named.
-_LOOKED_AT = 100
 _Who = tuple[str, str, str, str]
 
 
 class _Request(Entry):
     """A request, from when it came to its answer."""
 
-    __slots__ = ("begun", "message", "reply")
+    __slots__ = ("begun", "kinds", "message", "reply")
 
     def __init__(self, who: _Who, method: str, message: Any, octets: int) -> None:
         super().__init__(who, method, octets)
         # of a bulk request its first part, which says what it is for
         self.message = message.begin if type(message) is pb.BulkPart else message
         self.reply: Any = None
+        self.kinds: tuple[str, ...] = ()
         self.begun = time.monotonic()
 
     def done(self, reply: Any) -> None:
@@ -61,7 +60,7 @@ class _Request(Entry):
         if isinstance(message, pb.UpgradeRequest) and message.dry_run:
             made["dry_run"] = "true"
         if isinstance(reply, pb.ApplyReply):
-            made["kinds"] = ",".join(sorted({each.kind for each in reply.created[:_LOOKED_AT]}))
+            made["kinds"] = ",".join(self.kinds)
             made["repeated"] = "true" if reply.repeated else ""
         if isinstance(reply, pb.UpgradeReply):
             reply = reply.status
@@ -113,10 +112,12 @@ class Call:
         for reply in replies:
             yield self.answered(reply)
 
-    def answered(self, reply: Any) -> Any:
-        """The first request that waits has this reply, which is returned."""
+    def answered(self, reply: Any, kinds: Any = None) -> Any:
+        """The first request that waits has this reply, which is returned. `kinds`: of the rules
+        that it changed."""
         if self._changing:
             asked = self._waiting.popleft()
+            asked.kinds = kinds or ()
             if type(reply) is not pb.StreamReply:
                 asked.done(reply)
             elif reply.HasField("done"):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from ...lang.diagnostics import Refused
+from ...lang.render import render
 from ..agent import faults
+from ..certs import ending_soon
 from ..faults import refused
 from ..front import calls
 from ..front.budget import Budget
@@ -29,6 +36,9 @@ from .service import ORDERED, Service
 JOURNAL = "helio.journal"
 #: Seconds between two looks at the list of those who are let in no more.
 _LOOK = 1.0
+#: So many of them between two looks at when certificates end.
+_ENDINGS = 3600
+_log = logging.getLogger("heliod")
 #: Threads besides those that may last: for more clients than one that have all their calls going;
 #: and how many of all one host has at a time.
 SPARE, EACH = 192, 40
@@ -118,9 +128,20 @@ class Server:
         def is_revoked(caller: Caller) -> bool:
             return caller.fingerprint in revoked
 
+        looks = count()
         while not self._ended.wait(_LOOK):
             if revoked.changed():
                 self._front.close(is_revoked)
+            if not next(looks) % _ENDINGS:
+                self._say_endings()
+
+    def _say_endings(self) -> None:
+        """Of certificates that have ended, or will soon."""
+        certificates = self._service.certificates
+        assert certificates is not None
+        with suppress(Refused, OSError):  # they are being replaced
+            for found in ending_soon(certificates.now(), time.time()):
+                _log.warning("%s", render(found))
 
 
 class _Reflection:

@@ -60,7 +60,7 @@ class Service(IntentMethods):
     def Apply(self, context: Context) -> Callable[[pb.ApplyRequest], Callable[[], pb.ApplyReply]]:
         def begin(request: pb.ApplyRequest) -> Callable[[], pb.ApplyReply]:
             acknowledged = self._begin(request, context)
-            return lambda: messages.apply_reply(acknowledged())
+            return lambda: _replied(context, acknowledged())
 
         return begin
 
@@ -73,7 +73,7 @@ class Service(IntentMethods):
                 acknowledged = self._begin(request, context)
             except Refused as error:
                 return partial(pb.StreamReply, number=number, failed=failure_of(error))
-            return partial(_streamed, number, acknowledged)
+            return partial(_streamed, context, number, acknowledged)
 
         return begin
 
@@ -93,7 +93,7 @@ class Service(IntentMethods):
             del columns
             with unless(partial(need_client, context)):
                 done = self._owner(begin).apply(wish, _until(context))
-        return messages.apply_reply(done)
+        return _replied(context, done)
 
     def _begin(self, request: pb.ApplyRequest, context: Context) -> Callable[[], Outcome]:
         """See `Owner.begin`."""
@@ -243,9 +243,16 @@ class Service(IntentMethods):
         )  # fmt: skip
 
 
-def _streamed(number: int, acknowledged: Callable[[], Outcome]) -> pb.StreamReply:
+def _replied(context: Context, outcome: Outcome) -> pb.ApplyReply:
+    context.note = outcome.kinds
+    return messages.apply_reply(outcome)
+
+
+def _streamed(
+    context: Context, number: int, acknowledged: Callable[[], Outcome]
+) -> pb.StreamReply:
     try:
-        return pb.StreamReply(number=number, done=messages.apply_reply(acknowledged()))
+        return pb.StreamReply(number=number, done=_replied(context, acknowledged()))
     except Refused as error:
         return pb.StreamReply(number=number, failed=failure_of(error))
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from agent_world import EDGE, World, world
 from helioc.runtime.agent.faults import certificate_ends
-from helioc.runtime.certs import Ending, endings, make_authority
+from helioc.runtime.certs import Ending, ending_soon, endings, make_authority
 from helioc.runtime.congestion.status import Status as Congestion
 from helioc.runtime.intents.pushed import Pushed
 from helioc.runtime.kernel.netlink import Counts
@@ -34,7 +34,6 @@ from helioc.runtime.looking.status import (
     RuleCount,
     StateCount,
     StatusView,
-    ending_soon,
     health,
 )
 from helioc.runtime.looking.status_text import duration, status_json, status_text

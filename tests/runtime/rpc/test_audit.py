@@ -88,8 +88,8 @@ def octets(number: int = 0) -> bytes:
     return pb.ApplyRequest(request=content, idempotency_key=f"k{number}").SerializeToString()
 
 
-def done(request: Any, context: object) -> pb.ApplyReply:
-    request.pipeline = "edge"
+def done(request: Any, context: Any) -> pb.ApplyReply:
+    request.pipeline, context.note = "edge", ("FAR", "PDR")
     made = pb.ApplyReply(revision=7, created_count=2, removed_count=1)
     made.created.add(kind="PDR", id=1)
     made.created.add(kind="FAR", id=1)
@@ -365,12 +365,14 @@ def test_the_agent_records_what_is_done_to_it(here: World, certs: Path) -> None:
         client.pipeline = ""  # the only one
         made = client.apply("create FAR 1 [(action, u8, DROP)]", key="first")
         client.apply("create FAR 1 [(action, u8, DROP)]", key="first")
+        client.apply("replace FAR, PDR [(dst_ip, u32, 10.0.0.0/8), FAR [(action, u8, DROP)]]")
+        client.apply("create FAR 1 [(action, u8, DROP)]")
         with pytest.raises(Rejected):
             client.apply("create FAR 1 [(action, u8, DROP)]")
         with pytest.raises(Rejected):
             client.unload()
         with client.stream() as stream:  # which is cancelled, and that is no refusal
-            stream.send("create FAR 2 [(action, u8, DROP)]")
+            stream.send("create FAR 9 [(action, u8, DROP)]")
             assert stream.receive()
         assert made.revision and client.refresh()
 
@@ -389,6 +391,8 @@ def test_the_agent_records_what_is_done_to_it(here: World, certs: Path) -> None:
         ("admin", "Load", name, "OK", None),
         ("rules", "Apply", name, "OK", "first"),
         ("rules", "Apply", name, "OK", "first"),
+        ("rules", "Apply", name, "OK", None),
+        ("rules", "Apply", name, "OK", None),
         ("rules", "Apply", name, "H0451", None),
         ("rules", "Unload", None, "H0773", None),
         ("rules", "Stream", name, "OK", None),
@@ -400,4 +404,5 @@ def test_the_agent_records_what_is_done_to_it(here: World, certs: Path) -> None:
     assert found[1]["address"] == "127.0.0.1" and len(found[1]["certificate"]) == 64
     assert found[1]["client"].startswith(r"x\" role=admin\nheliod.audit")
     assert (found[1]["created"], found[1]["kinds"]) == ("1", "FAR")
-    assert found[2]["repeated"] == "true" and found[7]["dry_run"] == "true"
+    assert found[2]["repeated"] == "true" and found[9]["dry_run"] == "true"
+    assert (found[3]["removed"], found[3]["kinds"]) == ("1", "FAR,PDR")
