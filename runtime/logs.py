@@ -15,6 +15,7 @@ import stat
 import struct
 import sys
 import termios
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,7 +25,7 @@ JOURNALD = Path("/run/systemd/journal/socket")
 IDENTIFIER = "heliod"
 #: Characters of a message: with all others of its entry they fit in a datagram.
 _LONGEST = 40_000
-_LINE = "%(name)s: %(levelname)s: %(message)s"
+_LINE = "%(when)s%(name)s: %(levelname)s: %(message)s"
 #: By logging's level, from the highest: syslog(3).
 _PRIORITIES = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 
@@ -50,15 +51,19 @@ def room() -> bool:
 
 
 class Lines(logging.StreamHandler):  # type: ignore[type-arg]
-    """On standard error; with sd-daemon(3)'s priorities where the journal reads them."""
+    """On standard error; with sd-daemon(3)'s priorities where the journal reads them, and with the
+    time (UTC) elsewhere."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
-        before = "<%(priority)d>" if _at_journal() else ""
+        self._at_journal = _at_journal()
+        before = "<%(priority)d>" if self._at_journal else ""
         self.setFormatter(logging.Formatter(before + _LINE))
 
     def format(self, record: logging.LogRecord) -> str:
         record.priority = _priority(record.levelno)
+        timed = self._at_journal or "HELIO_TIME" in getattr(record, "fields", {})
+        record.when = "" if timed else time.strftime("%FT%TZ ", time.gmtime(record.created))
         return super().format(record)
 
     def room(self) -> bool:

@@ -29,8 +29,8 @@ def cannot_write(path: str, why: str, for_good: bool = False) -> Diagnostic:
 def damaged(path: str, why: str) -> Diagnostic:
     """A file that is to be used, and is not what was written."""
     return Diagnostic("H0781", f"the journal is damaged: `{path}`: {why}", (),
-                      "put the file back from a backup and start `heliod` again, or load the "
-                      "pipeline again and send its rules again")  # fmt: skip
+                      "`helioctl restore --replace FILE` of a backup; or load the pipeline again "
+                      "and send its rules again")  # fmt: skip
 
 
 def data_loss(directory: Path, loss: Loss) -> Diagnostic:
@@ -45,7 +45,7 @@ def data_loss(directory: Path, loss: Loss) -> Diagnostic:
         "list": "what there was nobody knows",
     }[loss.what]  # fmt: skip
     then = {
-        "pipeline": "load it again and send its rules again, or put the file back from a backup"
+        "pipeline": "load it again and send its rules again, or `helioctl restore` a backup"
                     if loss.pipeline else "send them again",
         "requests": "send again what was asked for behind that revision",
         "answers": "a request that is sent again with such a key is made again",
@@ -189,6 +189,7 @@ def no_place(directory: Path, why: str) -> Diagnostic:
 
 
 def newer_bundle(name: str, release: str, why: str) -> Diagnostic:
+    release = "0924e90 or before" if release == "format1" else release
     title = f"`heliod` of {release} cannot drive the bundle of `{name}`: it {why}"
     help_ = (f"compile the pipeline by the `helioc` of {release}, `helioctl --name {name} upgrade` "
              "to that, and take the backup again")  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -75,7 +76,8 @@ def test_elsewhere_lines_have_none(
     monkeypatch.setenv("JOURNAL_STREAM", "1:1")  # of who started us: standard error is another
     with logging_to(tmp_path / "socket") as log:
         log.info("ready")
-    assert capsys.readouterr().err == "heliod: INFO: ready\n"
+    when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+    assert re.fullmatch(rf"{when} heliod: INFO: ready\n", capsys.readouterr().err)
 
 
 def test_a_pipe_that_nobody_reads_is_left_half_empty(
@@ -89,6 +91,6 @@ def test_a_pipe_that_nobody_reads_is_left_half_empty(
             while logs.room() and lines < 3000:
                 log.info("a line")
                 lines += 1
-            assert 32 << 10 <= len("heliod: INFO: a line\n") * lines < 33 << 10
+            assert 32 << 10 <= len("2026-11-25T10:15:54Z heliod: INFO: a line\n") * lines < 33 << 10
             reader.read(16 << 10)
             assert logs.room()
