@@ -205,6 +205,8 @@ class Agent:
 
     def _own(self, name: str, owner: Owner, found: list[Diagnostic]) -> Owner:
         owner.stir = self.scribe.stir
+        if self.store is not None and owner.journal is not None:
+            self.store.note_owned(name)
         self._owners[name], self._findings[name] = owner, found
         self.surveyor.stir()
         self.prober.stir()

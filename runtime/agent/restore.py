@@ -57,6 +57,8 @@ def reopen(store: Store, loaded: AnyLoaded) -> tuple[Journal | None, list[Diagno
             store.remove(kept.name)  # a reboot must not bring back what has been replaced
             kept = None
     if kept is None:
+        with suppress(Refused):  # the findings say so
+            store.note_unknown(loaded.name)
         return None, [store_faults.not_kept(loaded.name)]
     known, found = _is_of(kept, loaded), list[Diagnostic]()
     written = store.written(kept) if kept.snapshot is not None else store.unwritten(kept.id)

@@ -24,7 +24,7 @@ from typing import Literal
 
 from ...lang.diagnostics import Diagnostic, Refused
 from ..faults import refused
-from . import faults, format1
+from . import faults, format1, kept_in
 from .backup import Pipeline, Received, Taken
 from .files import Doubtful, Unsound, read_sound, why, write_whole
 from .files import Mark as File
@@ -246,6 +246,20 @@ class Store:
     def ruined(self, item: Item) -> bool:
         """Whether it cannot be restored for what is lost: its bundle, or its snapshot."""
         return any(loss.what == "pipeline" for loss in self._found.get(item.id, ()))
+
+    def note_owned(self, pipeline: str) -> None:
+        """It is kept here from now on."""
+        kept_in.note(pipeline, self._state.directory)
+
+    def note_unknown(self, pipeline: str) -> None:
+        """It is loaded, and not kept here. A loss, where another journal had it, which is gone."""
+        before = kept_in.noted(pipeline)
+        if before in ("", self._state.directory):
+            return
+        lost = Loss(pipeline, "", "the journal that had it is gone", "pipeline")
+        with self._changing:
+            self._save(replace(self._state, losses=(*self._state.losses, lost)))
+        kept_in.note(pipeline, "")
 
     def in_force(self, item: Item) -> bool:
         """The kernel has the rules of this pipeline: of them nothing is lost. Returns whether the

@@ -92,7 +92,8 @@ class Prober:
         self._ended.set()
         if self._woken >= 0:
             self.stir()
-            self._thread.join()
+            if self._thread.is_alive():
+                self._thread.join()
             os.close(self._woken)
             self._woken = -1
 

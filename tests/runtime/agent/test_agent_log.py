@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from datetime import timedelta
@@ -91,3 +92,25 @@ def test_one_that_could_not_be_restored_is_not_just_not_loaded(here: World) -> N
     with here.agent():
         for words in (["show"], ["repair"], ["stats"]):
             assert "H0785" in here.ctl(*words, status=1), words
+
+
+def test_a_journal_that_is_gone_is_a_loss(here: World) -> None:
+    """An agent that begins with an empty one does not look well."""
+    with here.agent(), here.client() as client:
+        load(here, client)
+    shutil.rmtree(here.state)
+    for _ in range(2):
+        with here.agent() as process, here.client() as client:
+            assert "the journal that had it is gone" in here.ctl("status")
+            assert [rule.id for rule in client.rules(kinds=["FAR"])] == [1]
+            assert "H0781" in process.expect("ready")
+    with here.agent():
+        assert "the journal that had it is gone" in here.ctl("repair", "--accept-loss")
+        assert "H0781" not in here.ctl("status")
+    with here.agent():
+        assert "H0781" not in here.ctl("status") and "H0784" in here.ctl("status")
+        here.ctl("unload")
+        here.ctl("load", "bundle", "--config", "edge.yaml")
+    with here.agent():
+        said = here.ctl("status")
+        assert "H0781" not in said and "H0784" not in said
