@@ -323,17 +323,6 @@ class Target:
         with Client(address, self.name, identity=self.identity) as client:
             yield client
 
-    def need_here(self, command: str) -> None:
-        """For what looks at the kernel itself. Raises click.UsageError where another host is
-        named."""
-        if self.agent and not self.agent.startswith("unix:"):
-            import click
-
-            raise click.UsageError(
-                f"`{command}` looks at the kernel of the host that it runs on: run it there, "
-                "without --agent. Over the network there is `heliod --metrics`"
-            )
-
     @property
     def _address(self) -> str:
         return self.agent or (f"unix:{SOCKET}" if agent_here(SOCKET) else "")

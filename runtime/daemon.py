@@ -5,6 +5,7 @@ Exit status as `helioctl`'s. It ends by SIGTERM or SIGINT; pipelines go on worki
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Seconds that calls in progress have when the agent ends.
 GRACE = 2.0
+#: Objects that are made, and not gone, between two looks for garbage: some thousand requests.
+_YOUNG = 10_000
 _PATH = click.Path(path_type=Path)
 _log = logging.getLogger("heliod")
 
@@ -94,6 +97,7 @@ def serve(
               for each in (address, insecure, scraped, supervised) if each)
     confine((*AGENT, *[LOW_PORT] * low, *[TIMES] * times, *[CARDS] * cards))
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy brings it: it reserves memory by CPU
+    gc.set_threshold(_YOUNG)
     # Of two threads that want to run none waits longer than this for the other.
     sys.setswitchinterval(0.0005)
     from ..lang.render import render

@@ -36,6 +36,9 @@ class Ordered:
     def close(self) -> None:
         pass
 
+    def settle(self) -> None:
+        pass
+
 
 def ordered(work: Callable[[bytes], Callable[[], bytes]], single: bool = False) -> Method:
     return Method(None, lambda call: Ordered(work), single, LONGEST, lambda _: True)

@@ -153,7 +153,7 @@ def trace(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    target.need_here("trace")
+    _need_here(target, "trace")
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     wanted = Watched(filter, sample, port, count, as_json, sys.stdout.isatty() and not as_json)
@@ -183,7 +183,7 @@ def metrics(target: Target, kinds: tuple[str, ...]) -> None:
     from ..loading.releases import pick
     from ..looking.metrics import exposition, loaded_kinds
 
-    target.need_here("metrics")
+    _need_here(target, "metrics")
     name = pick(target.name) if target.name else ""
     if kinds and (known := loaded_kinds(name)) and (unknown := set(kinds) - known):
         raise refused(*(no_such_kind(kind, known) for kind in sorted(unknown)))
@@ -199,7 +199,7 @@ def top(target: Target, interval: float, once: bool, rules: int) -> None:
     """What passes now: a table of ports, rule kinds, the busiest rules, and what is lost."""
     from ..looking.top import watched
 
-    target.need_here("top")
+    _need_here(target, "top")
     screen = sys.stdout.isatty() and not once
     try:
         for text in watched(target.name, interval, rules, screen):
@@ -210,6 +210,15 @@ def top(target: Target, interval: float, once: bool, rules: int) -> None:
     finally:
         if screen:
             click.echo("\x1b[?25h")
+
+
+def _need_here(target: Target, command: str) -> None:
+    """For what looks at the kernel itself. Raises click.UsageError where another host is named."""
+    if target.agent and not target.agent.startswith("unix:"):
+        raise click.UsageError(
+            f"`{command}` looks at the kernel of the host that it runs on: run it there, without "
+            "--agent. Over the network there is `heliod --metrics`"
+        )
 
 
 COMMANDS = (show, status, stats, refresh, metrics, top, trace)

@@ -43,6 +43,9 @@ class Ordered(Protocol):
     def begin(self, request: bytes) -> Callable[[], bytes]:
         """Make it. What that returns waits for its answer, and may raise `Failed`."""
 
+    def settle(self) -> None:
+        """Do what nobody waits for, behind the answers."""
+
     @property
     def over(self) -> bool:
         """No more requests are to be made."""

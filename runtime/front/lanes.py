@@ -89,6 +89,10 @@ class Lane:
         except Gone:
             pass
 
+    def settle(self) -> None:
+        if self._made is not None:
+            self._made.settle()
+
     def goes_on(self) -> bool:
         """Whether this thread has more to do for it. The connection's lock is had."""
         call = self.call
@@ -137,11 +141,13 @@ def serve(lanes: list[Lane], inline: bool = False) -> None:
             for finish in finishing:
                 lane.answer(finish)
         with lanes[0].call.lock:
-            if not all(lane.call.room for lane in lanes):
-                lanes[0].call.flush()  # what is sent now has made room by then
+            lanes[0].call.flush()  # what is sent now has made room by then
+        for lane in lanes:
+            lane.settle()
+        with lanes[0].call.lock:
             going = [lane for lane in lanes if lane.goes_on()]
             lanes[0].call.flush()
-            lanes = going
+        lanes = going
 
 
 def _raise(error: Failed) -> NoReturn:

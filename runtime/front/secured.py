@@ -24,6 +24,8 @@ class Secured:
         #: What is encrypted and not sent, and how many bytes of data are in it.
         self._left, self._count = memoryview(b""), 0
         self._ended = False
+        #: There was no more at the socket.
+        self.drained = False
         #: Bytes without data, which a record may be of that has not come whole.
         self._beside = 0
         #: Records with data that have come, and bytes without data.
@@ -101,6 +103,7 @@ class Secured:
 
     def _take(self, most: int) -> int:
         came = self._socket.recv(most)
+        self.drained = len(came) < most
         if came:
             self._in.write(came)
         else:

@@ -33,7 +33,7 @@ def receive(at: Readable, most: int) -> tuple[bytes, str]:
             parts.append(part)
             size += len(part)
             # TLS gives a part at a time, and takes four times as long to say that there is none.
-            if ioctl(at, FIONREAD, _NOTHING) == _NOTHING:
+            if getattr(at, "drained", False) or ioctl(at, FIONREAD, _NOTHING) == _NOTHING:
                 break
     except AGAIN:
         pass

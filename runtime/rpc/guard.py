@@ -370,6 +370,7 @@ class _Requests:
         context: Context,
     ) -> None:  # fmt: skip
         self._guard, self._name, self._context = guard, name_of(described), context
+        self._unsaid = list[tuple[Message, Any]]()
         self._kind = GetMessageClass(described.input_type)
         self._call = guard._begin(self._name, described)
         self._single, self._asked, self.over = not described.client_streaming, False, False
@@ -396,18 +397,27 @@ class _Requests:
 
     def _finish(self, finish: Callable[[], Message]) -> bytes:
         try:
-            reply = self._call.answered(finish(), self._context.note)
+            reply = finish()
+            self._unsaid.append((reply, self._context.note))
             if type(reply) is pb.StreamReply and reply.HasField("failed"):
                 self._guard._owe(self._client, len(reply.failed.findings))
             return _bytes(reply)
         except Exception as error:
             self._refuse(error)
 
+    def settle(self) -> None:
+        """What was answered comes on record."""
+        unsaid, self._unsaid = self._unsaid, []
+        for reply, kinds in unsaid:
+            self._call.answered(reply, kinds)
+
     def _refuse(self, error: Exception) -> NoReturn:
+        self.settle()
         self._guard._charge_for(self._client, error)
         raise self._guard._failed(error, self._call) from None
 
     def close(self) -> None:
+        self.settle()
         self._inside.close()
         if self._single and not self._asked:
             raise self._guard._failed(refused(_no_request()), self._call)
