@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from contextlib import suppress
+
+from .kernel.system import malloc_trim
 
 #: Bytes by which a process has to have grown before its memory is looked through.
 _GROWN = 64 << 20
@@ -15,15 +16,14 @@ class Memory:
     """Gives back what is free: glibc does only where it is at the heap's end."""
 
     def __init__(self) -> None:
-        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's own
         self._least = resident()
 
     def give_back(self) -> None:
         """If there is so much more of it than there was."""
         now = resident()
         self._least = min(self._least, now)
-        if self._trim is not None and now > self._least + _GROWN:
-            self._trim(0)
+        if now > self._least + _GROWN:
+            malloc_trim()
             self._least = resident()
 
 

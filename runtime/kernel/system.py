@@ -34,6 +34,12 @@ def membarrier_global() -> int:
     return ctypes.get_errno() if libc().syscall(c_long(number), c_int(1), c_int(0), c_int(0)) else 0
 
 
+def malloc_trim() -> None:
+    """Give the system back what no object has, where the C library is glibc."""
+    if (trim := getattr(libc(), "malloc_trim", None)) is not None:
+        trim(0)
+
+
 def prctl(option: int, *arguments: int) -> int:
     """prctl(2). Raises OSError."""
     words = [c_long(each) for each in (*arguments, 0, 0, 0, 0)[:4]]
