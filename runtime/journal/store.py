@@ -252,9 +252,10 @@ class Store:
         kept_in.note(pipeline, self._state.directory)
 
     def note_unknown(self, pipeline: str) -> None:
-        """It is loaded, and not kept here. A loss, where another journal had it, which is gone."""
+        """It is loaded, and not kept here. A loss, where another journal had it, which is gone; but
+        for one whose list is lost, which says it of all."""
         before = kept_in.noted(pipeline)
-        if before in ("", self._state.directory):
+        if before in ("", self._state.directory) or -1 in self._found:
             return
         lost = Loss(pipeline, "", "the journal that had it is gone", "pipeline")
         with self._changing:
