@@ -86,6 +86,7 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
         return known
     found = tokens(source)
     errors: list[Diagnostic] = list(unreadable(source, found))
+    short = len(source.text) <= _EXPECTED_LONGEST
     changes: list[Change] = []
     for start, end in _changes(source, found, errors):
         if any(start <= index(found, e) < end for e in errors):
@@ -105,7 +106,6 @@ def parse_request(source: Source, *, cached: bool = True) -> Request:
                 _shapes[shape] = recipe
             recipes.append((first - start - 1, recipe))
         else:
-            short = len(source.text) <= _EXPECTED_LONGEST
             if again and short and not changes and end == len(found.kinds):
                 _expect(found.kinds[start:end], recipes)
             changes.append(_fill(recipes, found, start))

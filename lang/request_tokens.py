@@ -20,7 +20,7 @@ VERBS = {"create": CREATE, "update": UPDATE, "delete": DELETE, "replace": REPLAC
 _HEX = "[0-9a-f]++"
 _FLAGS = re.VERBOSE | re.IGNORECASE | re.DOTALL | re.ASCII
 # Groups are not repeated possessively, which Python 3.11.2 gets wrong; nor without end, which takes
-# the square of the time where no address comes of it.
+# the square of the time where no address comes of it: an address has eight.
 _TOKEN = re.compile(
     rf"""(?:\s++|//[^\n]*+)*(?:
       (?=[0-9a-f]*+:)(?:

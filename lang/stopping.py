@@ -59,8 +59,8 @@ def status_of(interrupt: BaseException | None) -> int:
 
 
 class Serving:
-    """A process that works until SIGTERM or SIGINT comes; SIGHUP ends it not. Of the main
-    thread."""
+    """A process that works until SIGTERM or SIGINT comes; SIGHUP does not end it. Of the
+    main thread."""
 
     def __init__(self) -> None:
         self._ended, self._poll = False, select.poll()

@@ -147,12 +147,14 @@ class Server:
         source that has most, if that has more."""
         found = [(each, client) for each, client in self._all() if client.host]
         counts = Counter(source_of(client.host) for _, client in found)
-        idle = [
-            (client.caller.known, -counts[source_of(client.host)], each.heard, each)
-            for each, client in found if not len(client.calls)
-        ]  # fmt: skip
-        known, count, _, each = min(idle, key=lambda one: one[:3], default=(True, 0, 0.0, None))
-        if each is not None and (not known or -count > counts[source_of(host)] + 1):
+        idle = [(each, client) for each, client in found if not len(client.calls)]
+        if not idle:
+            return
+        each, client = min(idle, key=lambda one: (
+            one[1].caller.known, -counts[source_of(one[1].host)], one[0].heard
+        ))  # fmt: skip
+        most = counts[source_of(client.host)]
+        if not client.caller.known or most > counts[source_of(host)] + 1:
             each.abort("it has no calls, and another needs its place")
 
     def _gone(self, connection: Connection, why: str) -> None:

@@ -174,6 +174,7 @@ class Journal:
         self._fold_left()
         path = self.store.log_path(self.pipeline, self.number + 1)
         with self._folding():
+            self.store.need_place()
             descriptor = open_new(path, (*self.log.whose, self.number + 1))
         try:
             yield descriptor

@@ -73,8 +73,8 @@ class Store:
         #: What is to be closed with it.
         self.owned = ExitStack()
         self.owned.enter_context(hold(directory))
-        self._place = os.stat(directory)
         try:
+            self._place = os.stat(directory)
             for left in directory.glob(f"{_RECEIVED}*"):  # by who was killed
                 shutil.rmtree(left, ignore_errors=True)
             said = keep_private(directory)
@@ -130,21 +130,25 @@ class Store:
     # ---- the list ---------------------------------------------------------------------------
 
     def mend(self) -> None:
-        """Look whether the directory is still there, and write again, if that can be."""
+        """Write again, if that can be. Called now and then, also where nothing failed."""
         with self._changing:
-            if not self._there():
-                gone = faults.cannot_write(str(self.directory), "it was moved away, or removed")
-                self.findings = self.doubt = (gone,)
-                raise refused(gone)
+            self.need_place()
             if self.findings:
                 self._save(self._state)
 
-    def _there(self) -> bool:
-        """Whether it is the one that is held: what is written into another's files nobody finds."""
+    def need_place(self) -> None:
+        """That the directory is the one that is held, before a file is written into it: another in
+        its place may be another agent's. Raises `Refused`, and then nothing is acknowledged until
+        `mend` finds it there again."""
         try:
-            return os.path.samestat(os.stat(self.directory), self._place)
+            if os.path.samestat(os.stat(self.directory), self._place):
+                return
         except OSError as error:
-            return error.errno not in (ENOENT, ENOTDIR)
+            if error.errno not in (ENOENT, ENOTDIR):
+                return  # whoever writes is told why that fails
+        gone = faults.cannot_write(str(self.directory), "it was moved away, or removed")
+        self.findings = self.doubt = (gone,)
+        raise refused(gone)
 
     def _save(self, state: State) -> None:
         """Have the list on the disk, and put away what it does not name any more."""
@@ -154,6 +158,7 @@ class Store:
             state, generation=state.generation + 1, losses=(*state.losses, *settled)
         )  # fmt: skip
         doubt: tuple[Diagnostic, ...] = ()
+        self.need_place()
         try:
             self._keep_unsound()
             state.save(self.directory)
@@ -306,6 +311,7 @@ class Store:
             self._save(self._state.having(item))
 
     def _write_build(self, pipeline: int, build: Build) -> Bundled:
+        self.need_place()
         path = self.directory / f"build-{pipeline}-{self._state.generation + 1}"
         return write_build(path, build)
 
@@ -396,6 +402,7 @@ class Store:
         with self._changing:
             if pipeline != INTENTS and pipeline not in self._state.items:
                 return  # it was unloaded meanwhile
+            self.need_place()
             item = self._state.items.get(pipeline) or Item(pipeline, "")
             snapshot = write_whole(self.directory / f"snapshot-{pipeline}-{number}", made.parts)
             upgraded = item.prepared if made.upgraded and item.prepared is not None else item.build
@@ -439,6 +446,7 @@ class Store:
     @contextmanager
     def receiving(self) -> Iterator[Path]:
         """A directory for the files of a backup."""
+        self.need_place()
         try:
             path = Path(mkdtemp(prefix=_RECEIVED, dir=self.directory))
         except OSError as error:
@@ -451,6 +459,7 @@ class Store:
     def restore(self, received: Received) -> None:
         """What a backup has, in the place of all that there is."""
         with self._changing:
+            self.need_place()
             state, found = self._state, self._found
             items = [self._received(received, each, state.next + number)
                      for number, each in enumerate(received.contents.pipelines)]  # fmt: skip

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .reader import Reader
 
 
-
 class Overlay(NamedTuple):
     """An overlay's rule; `quality` is None where it is not probed."""
 

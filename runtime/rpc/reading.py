@@ -111,9 +111,9 @@ def _serve(control: socket.socket) -> None:
                 work.answer()
 
 
-def _named(octets: bytes) -> str:
-    """The pipeline that is meant."""
-    return pb.StatsRequest.FromString(octets).pipeline
+def _named(message: bytes) -> str:
+    """The pipeline that a StatsRequest means."""
+    return pb.StatsRequest.FromString(message).pipeline
 
 
 class _Call:

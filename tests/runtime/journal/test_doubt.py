@@ -12,7 +12,7 @@ from helioc.lang.diagnostics import Refused
 from helioc.runtime.journal.ledger import Ledger
 from helioc.runtime.journal.state import COPIES
 from helioc.runtime.journal.store import Store
-from journal_world import begin, failing, fold, the, write
+from journal_world import begin, build, failing, fold, the, write
 
 
 def pipelines(directory: Path, into: Path, list_: str) -> dict[str, int]:
@@ -110,6 +110,13 @@ def test_a_directory_that_is_moved_away_is_written_no_more(store: Store, tmp_pat
             write(journal, 1, 2)
         assert [each.code for each in store.findings] == ["H0780"]
         store.directory.mkdir(exist_ok=True)  # another in its place is not it, either
+    for work in (
+        lambda: fold(journal), lambda: store.begin("other", build()),
+        lambda: store.retire("edge"), lambda: store.receiving().__enter__(),
+    ):  # fmt: skip
+        with pytest.raises(Refused, match="H0780.*moved away"):
+            work()
+    assert not [*store.directory.iterdir()], "it may be another agent's"
     store.directory.rmdir()
     elsewhere.rename(store.directory)
     store.mend()
