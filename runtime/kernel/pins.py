@@ -181,24 +181,33 @@ def is_bpffs(path: Path) -> bool:
 
 def ensure_bpffs(path: Path = BPFFS) -> Path:
     """Make the directory `path` in a mounted bpf file system; returns it. Raises BpfError."""
+    while True:
+        # Who removes what was the last pipeline may take a parent away meanwhile.
+        with suppress(FileNotFoundError):
+            _make_directories(path)
+            return path
+
+
+def _make_directories(path: Path) -> None:
     missing: list[Path] = []
     there = path
     # Path.exists would raise: bpffs answers EPERM to names with a dot.
     while not os.path.exists(there):
         missing.append(there)
         there = there.parent
-    if not is_bpffs(there):
-        mend = MOUNT
-        raise BpfError(f"use `{path}`, which is not in a bpf file system", ENOTDIR, mend=mend)
     for part in missing:
         check_name(part)
     try:
+        if filesystem_magic(str(there)) != BPFFS_MAGIC:
+            what = f"use `{path}`, which is not in a bpf file system"
+            raise BpfError(what, ENOTDIR, mend=MOUNT)
         for part in reversed(missing):
             part.mkdir(mode=0o700, exist_ok=True)
             give_to_owner(part)
+    except FileNotFoundError:
+        raise
     except OSError as error:
         raise BpfError(f"make the directory `{path}`", error.errno or EINVAL) from None
-    return path
 
 
 def remove_directory(path: Path) -> None:

@@ -6,6 +6,7 @@ from errno import ENOTDIR, EPERM
 from pathlib import Path
 
 import pytest
+from helioc.runtime.kernel import pins as module
 from helioc.runtime.kernel.handles import (
     BpfError,
     IncompatibleMap,
@@ -85,6 +86,28 @@ def test_directories_are_made_in_bpffs_only(pins: Path, tmp_path: Path) -> None:
     with pytest.raises(BpfError, match="may not contain a dot"):
         ensure_bpffs(pins / "a.b")
     assert list(pins.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["filesystem_magic", "give_to_owner"])
+def test_a_parent_that_another_removes_is_made_again(
+    step: str, pins: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`unload` of the only other pipeline removes the directory that would hold both."""
+    shared, real, removed = pins / "shared", getattr(module, step), False
+    if step == "filesystem_magic":
+        shared.mkdir()
+
+    def meanwhile(path: Path | str) -> object:
+        nonlocal removed
+        if not removed:
+            shared.rmdir()
+            removed = True
+        return real(path)
+
+    monkeypatch.setattr(module, step, meanwhile)
+    assert ensure_bpffs(shared / "one" / "two").is_dir()
+    assert removed
+    remove_directory(shared)
 
 
 def test_maps_are_reused_when_they_fit(small: Object) -> None:
