@@ -170,6 +170,9 @@ def revoke(directory: Path, certificate: Path) -> str:
         raise refused(
             faults.bad_identity(str(certificate), f"it cannot be read: {error}")
         ) from None
+    if _is_authority(found):
+        help_ = "`helioctl certs rotate`, then `retire`, take an authority away"
+        raise refused(faults.bad_identity(str(certificate), "it is an authority's", help_))
     fingerprint, path = found.fingerprint(SHA256()).hex(), directory / "revoked"
     try:
         with path.open("a") as file:
@@ -179,6 +182,15 @@ def revoke(directory: Path, certificate: Path) -> str:
     except OSError as error:
         raise refused(faults.no_certificate(str(path), (error.strerror or "").lower())) from None
     return fingerprint
+
+
+def _is_authority(certificate: x509.Certificate) -> bool:
+    from cryptography import x509
+
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return False
 
 
 def check_name(name: str) -> None:

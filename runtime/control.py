@@ -317,7 +317,7 @@ class Target:
             from .faults import refused
             from .intents.faults import needs_agent
 
-            raise refused(needs_agent())
+            raise refused(needs_agent(self.local))
         from .client import Client
 
         with Client(address, self.name, identity=self.identity) as client:

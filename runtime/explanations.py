@@ -296,8 +296,8 @@ LOADING: dict[str, Explanation] = {
         "A warning: `send back` and `reply icmp` send a packet out by the port that it came in by. "
         "A veth hands such frames (XDP_TX) to its other end only where a native XDP program is "
         "attached there. With GRO alone they wait until another frame goes that way; without it "
-        "they are lost. A program that passes everything will do: examples/pass.bpf.c. Physical "
-        "interfaces and `mode: generic` need nothing.",
+        "they are lost. A program that passes everything will do; the message has the command "
+        "that makes one. Physical interfaces and `mode: generic` need nothing.",
     ),
 }
 

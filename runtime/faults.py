@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 #: What libxdp calls the program by which several share an interface.
 DISPATCHER = "xdp_dispatcher"
 MORE_MEMORY = "free some memory, or raise the memory limit of the control group"
+#: A program that lets everything pass (examples/pass.bpf.c), which packages do not bring.
+PASS_PROGRAM = (
+    """echo '__attribute__((section("xdp"))) int pass(void *p) { return 2; }' | """
+    "clang-16 -O2 -target bpf -xc - -c -o pass.o"
+)
 _NAMED = 8  # kernel objects that a message lists
 _SHOWN = 5  # tables whose memory a message lists
 REPORT = "please report this: what you did, and the bundle's directory"
@@ -252,9 +257,9 @@ def not_answering(interface: str, span: Span | None, other: Link) -> Diagnostic:
         "H0729",
         f"what the pipeline sends back by `{interface}` is lost, or waits for the next frame",
         (Label(span, f"its other end, {other.name}, has no XDP program"),) if span else (),
-        "a veth delivers it to a native XDP program, which may pass everything: `clang-16 -O2 "
-        "-target bpf -c examples/pass.bpf.c -o pass.o`, then `ip link set "
-        f"{other.name} xdpdrv object pass.o section xdp`{_within(other)}; or `mode: generic`",
+        "a veth delivers it to a native XDP program, which may pass everything: "
+        f"`{PASS_PROGRAM}`, then `ip link set {other.name} xdpdrv object pass.o section xdp`"
+        f"{_within(other)}; or `mode: generic`",
         "warning",
     )
 

@@ -36,7 +36,14 @@ class Endings:
         self._found = list[Ending]()
 
     def now(self) -> list[Ending]:
-        """Raises `Refused`, OSError."""
+        """Raises `Refused`, where there are none."""
+        try:
+            return self._read()
+        except OSError as error:
+            why = f"`{error.filename}`: {(error.strerror or 'unreadable').lower()}"
+            raise refused(faults.bad_identity(str(self._path), why)) from None
+
+    def _read(self) -> list[Ending]:
         mine = self._path.with_name(f"{self._path.name}.pem")
         seen = [file_stamp(each) for each in (mine, self._path.parent / "ca.pem")]
         if seen != self._stamps:

@@ -90,14 +90,15 @@ def one(values: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Rules of one kind, packed. `source`: the CSV they came from, for diagnostics. `warnings`:
-    about its cells."""
+    """Rules of one kind, packed. `source`: the CSV they came from, for diagnostics; `name`: without
+    one, their file. `warnings`: about its cells."""
 
     kind: str
     count: int
     columns: tuple[Column, ...]
     source: Source | None = None
     warnings: tuple[Diagnostic, ...] = ()
+    name: str = _PACKED
 
     def place(self, row: int, column: str) -> Label:
         """Where a row's cell stands, or which row it is."""
@@ -105,14 +106,14 @@ class Columns:
         index = names.index(column) if column in names else None
         if self.source is None:
             text = f"{self.kind}, rule {row + 1}" + (f", {column}" if column else "")
-            return Label(Source(_PACKED, text).span(0, len(text)))
+            return Label(Source(self.name, text).span(0, len(text)))
         return Label(cell(self.source, row, index))
 
     def placed(self, found: Diagnostic) -> Diagnostic:
-        """The same at its place in the CSV, where it is about packed rules that came from one."""
+        """The same at its place in the CSV, or in the file, where it is about packed rules."""
         span = found.span
         said = _ROW.fullmatch(span.source.text) if span and span.source.name == _PACKED else None
-        if said is None or self.source is None:
+        if said is None:
             return found
         place = self.place(int(said[1]) - 1, said[2] or "").span
         return replace(found, labels=(Label(place, found.labels[0].text),))
@@ -168,7 +169,7 @@ def _digest(content: bytes | memoryview) -> bytes:
 def load(data: bytes, name: str = _PACKED) -> Columns:
     """Read a `.hpr` file. Raises `Refused` (H0472) for anything that `dump` did not write."""
     try:
-        return _load(data)
+        return replace(_load(data), name=name)
     except (_NoColumns, ValueError, KeyError, TypeError, RecursionError) as error:
         what = str(error) if isinstance(error, _NoColumns) else "its header is damaged"
         label = Label(Source(name, "").span(0, 0))

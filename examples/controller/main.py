@@ -92,6 +92,8 @@ def create(state: Path, edge: str, hosts: tuple[str, ...], lifetime: float) -> N
 
 
 def _register(state: Path) -> Register:
+    if not (state / "ca.pem").exists():
+        raise click.UsageError(f"{state} has no authority: `init` makes one")
     return Register(state / "register.db")
 
 

@@ -27,7 +27,6 @@ from ..intents.push_settings import Push
 from ..journal import faults as store_faults
 from ..journal.backup import Received, Taken
 from ..journal.journal import Journal, build_of
-from ..journal.posted import post
 from ..journal.state import Item, Loss
 from ..journal.store import Store
 from ..liveness.health import Quality
@@ -41,6 +40,7 @@ from ..loading.ports import Port, as_wanted
 from ..loading.releases import loaded_names, pick, this_namespace
 from ..loading.soundness import about_damaged
 from ..moments import told
+from ..posted import post
 from ..tracing.left import traces_left
 from ..tracing.swap import mend
 from .events import Event, Events, OverlayChanged, PipelineChanged
@@ -129,7 +129,7 @@ class Agent:
             except Exception as error:
                 found = [] if name in loaded else [store_faults.not_restored(name)]
                 self._findings[name] = found + diagnosed(error, "heliod")
-        post(len(self.losses))
+        post("journal", len(self.losses))
         self.scribe.start()
         self.surveyor.start()
         self.prober.start()
@@ -372,7 +372,7 @@ class Agent:
                 for item in store.pipelines():
                     self._restore_or_say(item)
             self.intents.replace(KeptIntents(store))
-        post(len(self.losses))
+        post("journal", len(self.losses))
         self._need_list()
 
     def _restore_or_say(self, item: Item) -> None:
@@ -478,7 +478,7 @@ class Agent:
                     self.unload(item.name)
             store.accept_losses()
             left = self.losses
-            post(len(left))
+            post("journal", len(left))
             self._need_list()
         accepted = [loss for loss in before if loss not in left]
         of = partial(store_faults.data_loss, store.directory)
@@ -491,7 +491,7 @@ class Agent:
 
     def close(self) -> None:
         """Let go of all pipelines; they go on working."""
-        post(0)
+        post("journal", 0)
         self.events.close()
         self.prober.stop()
         self.surveyor.stop()

@@ -95,9 +95,10 @@ def too_much(what: str, help_: str) -> Diagnostic:
     return Diagnostic("H0770", what, (), help_)
 
 
-def bad_identity(path: str, why: str) -> Diagnostic:
-    return Diagnostic("H0771", f"the certificate and key `{path}` cannot be used: {why}", (),
-                      "`helioctl certs` makes some for a laboratory")  # fmt: skip
+def bad_identity(
+    path: str, why: str, help_: str = "`helioctl certs` makes some for a laboratory"
+) -> Diagnostic:
+    return Diagnostic("H0771", f"the certificate and key `{path}` cannot be used: {why}", (), help_)
 
 
 def no_certificate(path: str, why: str) -> Diagnostic:

@@ -96,10 +96,11 @@ INTENTS: dict[str, Explanation] = {
         "and what should become of the other until then it does not say.",
     ),
     "H0834": Explanation(
-        "intents need the agent",
-        "Somebody must begin and end them at their time: `heliod`. `helioctl --local`, and "
-        "`helioctl` where no agent runs, cannot; nor can the agent for a pipeline in a network "
-        "card, whose rules it does not keep yet.",
+        "this needs the agent",
+        "`heliod` keeps the journal that `backup`, `restore` and `repair` are about, and begins "
+        "and ends intents at their time; nobody else can. Without it `helioctl create` makes rules "
+        "that stay. Of a pipeline in a network card the agent keeps no rules yet, so there are no "
+        "intents for it.",
     ),
     "H0835": Explanation(
         "there are too many intents",

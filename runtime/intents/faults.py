@@ -145,10 +145,13 @@ def in_force(name: str) -> Diagnostic:
                       )  # fmt: skip
 
 
-def needs_agent() -> Diagnostic:
-    return Diagnostic("H0834", "intents need the agent", (),
-                      "start `heliod`, which begins and ends them, and load the pipeline by it; "
-                      "without it `helioctl create` makes rules that stay")  # fmt: skip
+def needs_agent(local: bool) -> Diagnostic:
+    """`local`: of `--local`."""
+    if local:
+        title, help_ = "this needs the agent, and `--local` asks none", "leave `--local` out"
+    else:
+        title, help_ = "this needs the agent, and none runs here", "start `heliod`"
+    return Diagnostic("H0834", title, (), help_)
 
 
 def no_room(most: int) -> Diagnostic:

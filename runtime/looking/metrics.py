@@ -30,10 +30,10 @@ from ..agent.tally import BOUNDS, Tallied
 from ..agent.waits import SLOW
 from ..card.reader import reader_of
 from ..intents.pushed import OUTCOMES
-from ..journal.posted import posted
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
 from ..loading.releases import loaded_names, this_namespace
+from ..posted import posted
 from .reader import Reader
 from .sampling import KindSample, Sample, sample
 
@@ -84,7 +84,11 @@ class Metrics(Collector):
                 with suppress(Refused, BpfError, FileNotFoundError), reader_of(name) as reader:
                     self._pipeline(found, reader, sample(reader, netlink), rules_of)
         found.gauge("journal_losses", "What the agent's journal has lost and nobody has accepted.",
-                    {}, posted())  # fmt: skip
+                    {}, posted("journal") or 0)  # fmt: skip
+        for certificate, subject, ends in posted("certificates") or ():
+            labels = {"certificate": certificate, "subject": subject}
+            help_ = "When a certificate of the agent's ends, in seconds of the Unix epoch."
+            found.gauge("certificate_ends_seconds", help_, labels, ends)
         found.gauge("scrape_seconds", "How long it took to find all this out.", {},
                     time.monotonic() - begun)  # fmt: skip
         return list(found)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from ...lang.diagnostics import Refused
 from ...lang.render import render
 from ..agent import faults
 from ..certs import ending_soon
@@ -23,6 +21,7 @@ from ..front.server import Server as Front
 from ..http2 import nghttp2
 from ..identity_check import Endings, check_identity
 from ..listening import listen, listen_unix
+from ..posted import post
 from .audit import Audit
 from .callers import Caller, Refusal, caller_of
 from .guard import HEALTH, REFLECTION, Guard, Limits
@@ -36,8 +35,8 @@ from .service import ORDERED, Service
 JOURNAL = "helio.journal"
 #: Seconds between two looks at the list of those who are let in no more.
 _LOOK = 1.0
-#: So many of them between two looks at when certificates end.
-_ENDINGS = 3600
+#: So many of them between two looks at the certificates; and of those between two warnings.
+_ENDINGS, _WARN = 60, 60
 _log = logging.getLogger("heliod")
 #: Threads besides those that may last: for more clients than one that have all their calls going;
 #: and how many of all one host has at a time.
@@ -105,6 +104,7 @@ class Server:
         self._health.end()
         self._front.stop(grace)
         self._audit.close()
+        post("certificates", [])
         self._path.unlink(missing_ok=True)
 
     def _methods(self) -> Mapping[bytes, calls.Method]:
@@ -128,19 +128,20 @@ class Server:
         def is_revoked(caller: Caller) -> bool:
             return caller.fingerprint in revoked
 
-        looks = count()
-        while not self._ended.wait(_LOOK):
+        for look in count():
+            if not look % _ENDINGS:
+                self._see_certificates(warn=not look % (_ENDINGS * _WARN))
+            if self._ended.wait(_LOOK):
+                return
             if revoked.changed():
                 self._front.close(is_revoked)
-            if not next(looks) % _ENDINGS:
-                self._say_endings()
 
-    def _say_endings(self) -> None:
-        """Of certificates that have ended, or will soon."""
-        certificates = self._service.certificates
-        assert certificates is not None
-        with suppress(Refused, OSError):  # they are being replaced
-            for found in ending_soon(certificates.now(), time.time()):
+    def _see_certificates(self, warn: bool) -> None:
+        """Post when they end; `warn` of those that have, will soon, or cannot be read."""
+        certificates, wrong = self._service.certificates_now()
+        post("certificates", certificates)
+        if warn:
+            for found in [*wrong, *ending_soon(certificates, time.time())]:
                 _log.warning("%s", render(found))
 
 

@@ -11,13 +11,14 @@ from importlib.metadata import version
 from itertools import chain, count
 from typing import Any
 
-from ...lang.diagnostics import Refused
+from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.given_up import unless
 from ...lang.source import Source
 from ..agent import faults
 from ..agent.agent import Agent, PipelineStatus, status_of
 from ..agent.outcome import Outcome
 from ..agent.owner import Owner, Wish
+from ..certs import Ending
 from ..faults import refused
 from ..front.budget import Budget, Full, Share
 from ..identity_check import Endings
@@ -191,14 +192,16 @@ class Service(IntentMethods):
 
     def Status(self, request: pb.StatusRequest, context: Context) -> pb.StatusReply:
         store = self.agent.store
+        certificates, unreadable = self.certificates_now()
         with Netlink() as netlink:
             links = netlink.links()
         return pb.StatusReply(
             version=version("helioc"), pid=self.agent.pid, started=self.agent.started,
             acknowledge=store.acknowledge if store is not None else "none",
             pipelines=[self._status(each, links) for each in self.agent.status()],
-            findings=findings(self.agent.findings), clients=self.clients(),
-            journal=self._journal(), certificates=self._certificates(),
+            findings=findings([*self.agent.findings, *unreadable]), clients=self.clients(),
+            journal=self._journal(),
+            certificates=[pb.Certificate(**each._asdict()) for each in certificates],
         )  # fmt: skip
 
     def _status(self, found: PipelineStatus, links: Sequence[Link]) -> pb.PipelineStatus:
@@ -224,12 +227,12 @@ class Service(IntentMethods):
         self.losses_changed()
         return pb.AcceptLossReply(accepted=findings(accepted), left=findings(left))
 
-    def _certificates(self) -> list[pb.Certificate]:
-        if self.certificates is None:
-            return []
-        with suppress(Refused, OSError):  # they are being replaced
-            return [pb.Certificate(**each._asdict()) for each in self.certificates.now()]
-        return []
+    def certificates_now(self) -> tuple[list[Ending], list[Diagnostic]]:
+        """Those the agent shows and knows; and what is wrong with their files."""
+        try:
+            return self.certificates.now() if self.certificates is not None else [], []
+        except Refused as error:
+            return [], error.diagnostics
 
     def GetSchema(self, request: pb.SchemaRequest, context: Context) -> pb.SchemaReply:
         owner = self.agent.owner(request.pipeline)

@@ -63,6 +63,15 @@ def test_identities_that_cannot_be_used(tmp_path: Path, broken: str) -> None:
         read_identity(tmp_path / "admin")
 
 
+def test_an_authority_is_not_revoked(tmp_path: Path) -> None:
+    make_authority(tmp_path, [])
+    done = CliRunner().invoke(cli, ["certs", "revoke", str(tmp_path), str(tmp_path / "ca.pem")])
+    assert isinstance(done.exception, Refused)
+    (found,) = done.exception.diagnostics
+    assert found.code == "H0771" and "an authority's" in found.title and "rotate" in found.help
+    assert not (tmp_path / "revoked").exists()
+
+
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     make_authority(tmp_path, [])
     before = (tmp_path / "ca.key").read_bytes()

@@ -140,6 +140,8 @@ def test_packed_rules_are_pushed(ctl: Ctl) -> None:
     assert "created PDR 1, PDR 2" in ctl("push", "pdr.hpr")
     (shown, _) = json.loads(ctl("show", "--json", "PDR"))
     assert shown["rule"] == "PDR 1 [(dst_ip, u32, 10.7.0.0/16), FAR 1]"
+    said = ctl("push", "pdr.hpr", status=1)
+    assert "error[H0452]" in said and "pdr.hpr:1:1" in said and "PDR, rule 1" in said
     (at / "bad.csv").write_text("dst_ip,FAR\n10.7.0.1/16,1\n")
     assert "bad.csv:2:1" in ctl("pack", "bundle", "bad.csv", "--kind", "PDR", status=1)
     assert "H0742" in ctl("pack", "bundle", "bad.csv", status=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from helioc.lang.diagnostics import Refused
-from helioc.runtime.certs import issue, make_authority, revoke
+from helioc.runtime.certs import endings, issue, make_authority, revoke
 from helioc.runtime.cli import cli
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
@@ -19,6 +20,38 @@ from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc.revoked import Revoked
 from lab import LabError, until
 from tls_world import PORT, code_of, within
+
+
+def _line(here: World, begins: str) -> str:
+    lines = here.edge.run(*METRICS).splitlines()
+    return next((line for line in lines if line.startswith(begins)), "")
+
+
+METRICS = (sys.executable, "-m", "helioc.runtime.cli", "--local", "metrics")
+
+
+@pytest.mark.usefixtures("kernel")
+def test_when_certificates_end_is_measured_and_that_they_are_gone_is_a_finding(
+    here: World, tmp_path: Path
+) -> None:
+    at = tmp_path / "certs"
+    make_authority(at, [])
+    agent, authority = endings(at / "agent")
+    options = ("--tcp", f"127.0.0.1:{PORT}", "--identity", str(at / "agent"))
+    with here.agent(*options), here.client() as local:
+        for each in (agent, authority):
+            labels = f'certificate="{each.name}",subject="{each.subject}"'
+            wanted = f"helio_certificate_ends_seconds{{{labels}}} "
+            line = partial(_line, here, wanted)
+            assert float(until(line, wanted).removeprefix(wanted)) == each.ends
+        local.pipeline = ""
+        assert [each.subject for each in local.status().certificates] == [
+            agent.subject, authority.subject]  # fmt: skip
+        at.rename(tmp_path / "elsewhere")
+        status = local.status()
+        (found,) = [each for each in status.findings if each.code == "H0771"]
+        assert str(at / "agent.pem") in found.title and not status.certificates
+    assert "helio_certificate_ends_seconds" not in here.edge.run(*METRICS)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -221,7 +221,9 @@ def test_helioctl(here: tuple[World, Wire, str]) -> None:
         file.write_text(intent().replace("vni", "vnii"))
         said = world.ctl("intent", "apply", "intent.yaml", status=1)
         assert "intent.yaml:6:13" in said and "did you mean `vni`?" in said
-        assert "H0834" in world.ctl("--local", "intent", "list", status=1)
+        for words in (["intent", "list"], ["backup", "x"], ["repair"]):
+            said = world.ctl("--local", *words, status=1)
+            assert "error[H0834]: this needs the agent, and `--local` asks none" in said
 
 
 def test_roles(here: tuple[World, Wire, str]) -> None:
