@@ -31,8 +31,8 @@ from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
 from .readers import Readers
 
-#: Octets: of a request of IEs, of all columns of a bulk request, and of all bulk requests that are
-#: arriving at a time.
+#: Bytes: of a request of IEs, and of the columns of bulk requests that are arriving at a time, of
+#: one client and of all.
 LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
 
 
@@ -79,7 +79,7 @@ class Service(IntentMethods):
         return begin
 
     def BulkApply(self, parts: Iterable[pb.BulkPart], context: Context) -> pb.ApplyReply:
-        with Share(self._arriving, object()) as share:
+        with Share(self._arriving, context.caller.whose) as share:
             begin, columns = pb.BulkBegin(), bytearray()
             for number, part in enumerate(parts):
                 if part.HasField("begin") != (number == 0):
@@ -266,8 +266,8 @@ def _hold(share: Share, count: int) -> None:
         share.hold(count)
     except Full as full:
         if full.each:
-            title = f"the columns have more than {MOST_COLUMNS >> 20} MiB"
-            help_ = "split them into several requests"
+            title = f"this client's columns that arrive have more than {MOST_COLUMNS >> 20} MiB"
+            help_ = "split them into several requests, one after the other"
         else:
             title, help_ = "too much arrives at a time", "send one bulk request after the other"
         raise refused(faults.too_much(title, help_)) from None

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from guarded import Context, asked
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.faults import not_allowed
 from helioc.runtime.certs import Role
 from helioc.runtime.faults import refused
 from helioc.runtime.front.budget import Budget, Full, Share
-from helioc.runtime.front.calls import Failed
+from helioc.runtime.front.calls import Call, Failed
 from helioc.runtime.front.threads import Threads
 from helioc.runtime.http2.codes import Code
+from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import OFTEN, Guard, Limits
 from helioc.runtime.rpc.methods import LISTINGS
-from helioc.runtime.rpc.service import _hold
+from helioc.runtime.rpc.service import Service, _hold
 from lab import until
 
 
@@ -45,12 +49,34 @@ def test_columns_are_bounded() -> None:
         _hold(one, 9)
         with pytest.raises(Refused, match="arrives at a time"):
             _hold(other, 7)
-        with pytest.raises(Refused, match="the columns have more than 256 MiB"):
+        with pytest.raises(Refused, match="columns that arrive have more than 256 MiB"):
             _hold(one, 11)
 
 
-def caller(role: Role) -> Caller:
-    return Caller("me", role, "192.0.2.9", 4711, "00")
+def caller(role: Role, name: str = "me") -> Caller:
+    return Caller(name, role, "192.0.2.9", 4711, "00")
+
+
+def test_a_client_has_one_budget_for_all_its_bulk_requests() -> None:
+    service = Service(cast(Agent, None))
+    service._arriving = Budget(10, 15)
+
+    def arriving(name: str, inside: Callable[[], None]) -> None:
+        def parts() -> Iterator[pb.BulkPart]:
+            yield pb.BulkPart(begin=pb.BulkBegin(), columns=bytes(6))
+            inside()
+            raise InterruptedError
+
+        with pytest.raises(InterruptedError):
+            service.BulkApply(parts(), cast(Call, SimpleNamespace(caller=caller("rules", name))))
+
+    def is_refused(name: str, why: str) -> None:
+        with pytest.raises(Refused, match=why):
+            arriving(name, lambda: None)
+
+    arriving("me", lambda: is_refused("me", "this client's columns that arrive"))
+    arriving("me", lambda: arriving("other", lambda: is_refused("third", "arrives at a time")))
+    service.readers.close()
 
 
 def test_watches_leave_threads_to_the_others_of_their_host() -> None:
