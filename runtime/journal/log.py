@@ -79,9 +79,7 @@ class Log:
             if not self._ready:
                 self._make_ready()
             if at + len(record) > self._room:
-                most = len(record) + _STEP
-                os.posix_fallocate(self._file, at, most)
-                self._room = at + most
+                self._room = at + self._allocate(at, len(record))
             done = os.pwrite(self._file, record, at)
             while done < len(record):
                 done += os.pwrite(self._file, memoryview(record)[done:], at + done)
@@ -90,6 +88,14 @@ class Log:
             raise refused(faults.cannot_write(str(self.path), why(error))) from None
         self.mark = Mark(self.mark.size + len(record), entry.revision)
         self._written += 1
+
+    def _allocate(self, at: int, size: int) -> int:
+        """Have this many bytes there on the disk, or more; returns how many. Raises OSError."""
+        with suppress(OSError):
+            os.posix_fallocate(self._file, at, size + _STEP)
+            return size + _STEP
+        os.posix_fallocate(self._file, at, size)
+        return size
 
     def withdraw(self, mark: Mark) -> None:
         """Take back what was written behind it: it could not be made. If the disk does not let us,
@@ -145,6 +151,8 @@ class Log:
             except OSError as error:
                 raise refused(faults.cannot_write(str(path), why(error))) from None
             if self._file >= 0:
+                with suppress(OSError):  # on a full disk the new one needs what this one has left
+                    os.ftruncate(self._file, HEADS + self.mark.size)
                 self._old.append(self._file)
             self.path, self._file, self._head = path, descriptor, head
             self.mark, self._safe = Mark(0, revision), 0

@@ -91,6 +91,22 @@ def test_a_snapshot_that_has_no_room_takes_none(small_disk: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("left", range(8 << 10, 32 << 10, 4 << 10))
+def test_requests_go_on_behind_a_snapshot_that_has_no_room(small_disk: Path, left: int) -> None:
+    """The next log has the room that was preallocated for the one before."""
+    store = Store(small_disk / "state")
+    journal = begin(store)
+    write(journal, 5)
+    with full(store, left):
+        with pytest.raises(Refused, match="H0780"):
+            fold(journal, 5, bytes(1 << 20))
+        write(journal, 20, 6)
+        journal.acknowledged()
+    assert [e.revision for e in store.written(the(store)).entries] == list(range(1, 26))
+    journal.close()
+    store.close()
+
+
 def test_an_empty_directory_on_a_full_disk_will_do(small_disk: Path) -> None:
     (small_disk / "state").mkdir()
     store = on_a_small_disk(small_disk / "other")
