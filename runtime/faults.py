@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from errno import E2BIG, EACCES, EINVAL, EMFILE, ENFILE, ENOMEM, ENOTDIR, EPERM
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..compiler.manifest import RuleKind
 from ..lang.diagnostics import Diagnostic, Label, Refused, did_you_mean
 from ..lang.ending import limit_reached
 from ..lang.source import Span
@@ -19,7 +17,6 @@ from .kernel.faults import too_old
 
 if TYPE_CHECKING:
     from .kernel.netlink import Link
-    from .loading.room import TableMemory
 
 #: What libxdp calls the program by which several share an interface.
 DISPATCHER = "xdp_dispatcher"
@@ -30,7 +27,6 @@ PASS_PROGRAM = (
     "clang-16 -O2 -target bpf -xc - -c -o pass.o"
 )
 _NAMED = 8  # kernel objects that a message lists
-_SHOWN = 5  # tables whose memory a message lists
 REPORT = "please report this: what you did, and the bundle's directory"
 
 
@@ -291,95 +287,9 @@ def of_kernel(error: Any, doing: str) -> Diagnostic:
     return kernel_lacks(f"let us {doing}", f"{error.operation}: {error.reason}", error.mend)
 
 
-def no_room(pipeline: str, tables: Sequence[TableMemory], free: int) -> Diagnostic:
-    """`free`: bytes on this machine."""
-    needed = f"{mebibytes(sum(t.at_load for t in tables))} of memory"
-    return _too_large(pipeline, {t: t.at_load for t in tables}, needed, free)
-
-
-def may_run_out(pipeline: str, tables: Sequence[TableMemory], free: int) -> Diagnostic:
-    """`free`: bytes on this machine."""
-    full = f"{mebibytes(sum(t.full for t in tables))} of memory when they are full"
-    found = _too_large(pipeline, {t: t.full for t in tables}, full, free)
-    return replace(found, severity="warning")
-
-
-def _too_large(
-    pipeline: str, sizes: Mapping[TableMemory, int], needed: str, free: int
-) -> Diagnostic:
-    largest = sorted((t for t in sizes if t.what), key=lambda t: -sizes[t])
-    shown = [f"{t.name} [{t.capacity}] {mebibytes(sizes[t])}" for t in largest[:_SHOWN]]
-    if others := largest[_SHOWN:]:
-        shown.append(f"{len(others)} others {mebibytes(sum(sizes[t] for t in others))}")
-    return Diagnostic(
-        "H0330",
-        f"the tables of `{pipeline}` take {needed}, {mebibytes(free)} are available", (),
-        f"{', '.join(shown)}: declare fewer rules, {MORE_MEMORY}",
-    )  # fmt: skip
-
-
 def mebibytes(size: int) -> str:
     """A number of bytes as people read it."""
     return f"{size / (1 << 20):,.1f} MiB"
-
-
-# ---- tables ---------------------------------------------------------------------------------
-
-
-def table_full(kind: RuleKind) -> Diagnostic:
-    return Diagnostic(
-        "H0730", f"the lookup table of {kind.name} is full: {kind.entries} keys", (),
-        f"a range takes a key for each prefix that it comes to: use fewer or rounder ranges, or "
-        f"give {kind.name} a larger capacity; nothing was changed",
-    )  # fmt: skip
-
-
-def too_many_masks(kind: RuleKind) -> Diagnostic:
-    return Diagnostic(
-        "H0731", f"the rules of {kind.name} would need more than {kind.tuples} different masks", (),
-        "rules that name the same elements with the same prefix lengths share a mask; a range "
-        "needs one for each prefix length in it: use fewer forms of rules; nothing was changed",
-    )  # fmt: skip
-
-
-def no_slots(kind: RuleKind, what: str) -> Diagnostic:
-    return Diagnostic(
-        "H0732", f"one request changes more rules of {kind.name} than can be changed at once", (),
-        f"all of its {kind.capacity} rules can be replaced in one request, but not twice: split "
-        f"the request (no free {what}); nothing was changed",
-    )  # fmt: skip
-
-
-def dangling(kind: str, number: int) -> Diagnostic:
-    return Diagnostic("H0733", f"there is no {kind} {number} to refer to", (),
-                      f"create {kind} {number} in the same request or before")  # fmt: skip
-
-
-def name_too_long(name: str) -> Diagnostic:
-    return Diagnostic("H0734", f"the name `{name}` is longer than 64 octets", (),
-                      "give the rule a shorter name; nothing was changed")  # fmt: skip
-
-
-def of_tables(error: Exception, kinds: Mapping[str, RuleKind]) -> Diagnostic:
-    """Why a transaction could not be staged."""
-    from .rules.directory import DirectoryFull
-    from .rules.images import TooLong
-    from .rules.tables import NoRoom
-
-    if isinstance(error, DirectoryFull):
-        return too_many_masks(kinds[error.args[0]])
-    if isinstance(error, NoRoom):
-        return no_slots(kinds[error.kind], error.what)
-    if isinstance(error, TooLong):
-        return name_too_long(str(error))
-    if isinstance(error, LookupError):
-        return dangling(*error.args)
-    named = re.search(r"`(\w+)_entries?`?|`(\w+)`", getattr(error, "operation", ""))
-    name = (named[1] or named[2] or "") if named else ""
-    kind = next((k for k in kinds.values() if name and k.prefix.startswith(name[:8])), None)
-    if kind is not None and getattr(error, "errno", 0) == E2BIG:
-        return table_full(kind)
-    return of_kernel(error, "change a table")
 
 
 # ---- files ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from .. import faults
 from ..kernel.handles import BpfError
 from ..kernel.maps import Map
 from ..rules.directory import DirectoryFull
+from ..rules.faults import of_tables
 from ..rules.images import TooLong
 from ..rules.plans import Change, Plan
 from ..rules.tables import NoRoom
@@ -115,7 +116,7 @@ class CardWriter:
                 raise
         except (BpfError, DirectoryFull, NoRoom, TooLong) as error:
             kinds = {name: table.kind for name, table in self.tables.items()}
-            raise faults.refused(faults.of_tables(error, kinds)) from error
+            raise faults.refused(of_tables(error, kinds)) from error
         self.images.revision += 1
         for rule in work.removed:
             self.tables[rule.kind].forget(rule)

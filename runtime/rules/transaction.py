@@ -20,6 +20,7 @@ from ..kernel.handles import BpfError, Map
 from .batch import MANY, Batch, batches
 from .bulk import Staging
 from .directory import Directory, DirectoryFull, NoVersion, Retired
+from .faults import of_tables
 from .images import TooLong
 from .plans import Changes, Plan, work_of
 from .tables import EPOCHS, SLOT, NoRoom, Table
@@ -182,7 +183,7 @@ class Writer:
             self.apply(plan, pause, ready)
         except (NoRoom, DirectoryFull, Dangling, TooLong, BpfError) as error:
             kinds = {name: table.kind for name, table in self.tables.items()}
-            raise faults.refused(faults.of_tables(error, kinds)) from error
+            raise faults.refused(of_tables(error, kinds)) from error
 
     def _attempt(self, work: Changes, pause: Pause, ready: Callable[[], None]) -> None:
         staged = _Staged()

@@ -18,6 +18,7 @@ from helioc.runtime.kernel.libbpf import possible_cpus
 from helioc.runtime.kernel.maps import BPF_F_NO_PREALLOC
 from helioc.runtime.kernel.memory import available, map_memory
 from helioc.runtime.loading import room
+from helioc.runtime.rules.faults import of_tables
 from helioc.runtime.testrun import PrivateRun
 from linx_maps import bare_maps, bundle, compiled
 from packet_cases import memlock, memory_is_as_computed
@@ -221,5 +222,5 @@ def test_a_kernel_without_memory_is_not_at_fault() -> None:
     """Neither an unfit kernel, nor a full table."""
     error = BpfError("create map `pdr_entries`", ENOMEM)
     kinds = {kind.name: kind for kind in compiled().manifest.rules}
-    for found in faults.of_kernel(error, "load `linx`"), faults.of_tables(error, kinds):
+    for found in faults.of_kernel(error, "load `linx`"), of_tables(error, kinds):
         assert found.code == "H0330"

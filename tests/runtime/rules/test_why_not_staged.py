@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helioc.runtime import faults
+from helioc.runtime.rules.faults import of_tables
 from helioc.runtime.rules.images import TooLong
 from helioc.runtime.rules.tables import NoRoom
 from helioc.runtime.rules.transaction import Dangling
@@ -21,6 +21,6 @@ KINDS = {"PDR": PDR}
     ],
 )
 def test_why_not(error: Exception, code: str, words: str) -> None:
-    found = faults.of_tables(error, KINDS)
+    found = of_tables(error, KINDS)
     assert found.code == code
     assert words in f"{found.title} {found.help}"
