@@ -423,7 +423,7 @@ class Agent:
     @property
     def journalled(self) -> bool:
         """Everything that was asked for is written down, or can be."""
-        unwritten = self.store.findings if self.store is not None else ()
+        unwritten = self.store.stuck if self.store is not None else ()
         return not unwritten and not any(owner.unwritten for owner in self.owners())
 
     @property
@@ -443,7 +443,7 @@ class Agent:
         if store is None:
             return ()
         lost = [store_faults.data_loss(store.directory, loss) for loss in store.losses]
-        return (*store.findings, *lost, *(note for _, note in store.notes))
+        return (*store.stuck, *lost, *(note for _, note in store.notes))
 
     def _of_journal(self, name: str) -> list[Diagnostic]:
         """What the journal has to say of a pipeline."""

@@ -417,7 +417,11 @@ class Owner:
 
     def settle_journal(self) -> None:
         """A snapshot, if anything was written since the last: then restoring is quick."""
-        if self.journal is not None and (self._unkept or not self.journal.clean):
+        if (journal := self.journal) is None:
+            return
+        with self._folding:  # one that is being made is not in the list yet
+            settled = journal.clean and not self._unkept
+        if not settled:
             self.fold()
 
     def sync(self) -> None:

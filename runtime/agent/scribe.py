@@ -90,7 +90,7 @@ class Scribe:
 
     def _say(self) -> None:
         """Why nothing can be written, once."""
-        of_store = self._store.findings if self._store is not None else ()
+        of_store = self._store.stuck if self._store is not None else ()
         now = {*of_store, *(found for owner in self._owners() for found in owner.unwritten)}
         for new in now - self._said:
             _log.error("%s", render(new))
@@ -113,6 +113,9 @@ def _fold(owner: Owner) -> None:
 
 def _mend(owner: Owner) -> None:
     owner.confirm()
+    if owner.journal is not None:
+        for found in owner.journal.see_files():
+            _log.error("%s: %s", owner.name, render(found))
     if owner.unwritten:
         with suppress(Refused):
             owner.mend_journal()

@@ -107,6 +107,12 @@ INTENTS: dict[str, Explanation] = {
         "The agent keeps up to 16,384 that are pending or active, and 8 MiB of text of all that it "
         "keeps. One intent may have up to 4,096 flows.",
     ),
+    "H0837": Explanation(
+        "an intent that could not begin, nor be taken back",
+        "An intent is written into the journal before its rules are made. These could not be made, "
+        "and then the journal could not be written either, as on a disk that failed. So a restart "
+        "would find the intent, and until then it is pending.",
+    ),
     "H0836": Explanation(
         "an intent's rules are gone",
         "Somebody has deleted them by a request. The intent counts as failed; it is not made "

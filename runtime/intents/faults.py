@@ -154,6 +154,13 @@ def needs_agent(local: bool) -> Diagnostic:
     return Diagnostic("H0834", title, (), help_)
 
 
+def not_taken_back(name: str) -> Diagnostic:
+    return Diagnostic("H0837", f"the intent `{name}` could not begin, and stays pending", (),
+                      "the journal has it and cannot be written: it begins as soon as it can; "
+                      f"`helioctl intent remove {name}` forgets it when the journal can be written"
+                      )  # fmt: skip
+
+
 def no_room(most: int) -> Diagnostic:
     title = f"the intents that are kept would have more than {most >> 20} MiB of text"
     return Diagnostic("H0835", title, (), "remove some that are over, or make this one shorter")

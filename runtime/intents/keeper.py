@@ -113,7 +113,13 @@ class Keeper:
                     raise
             self._set(taken)
             self._changed.notify_all()
+            self._need_sure()
         return taken
+
+    def _need_sure(self) -> None:
+        """What was changed is in force. Raises `Refused` where a reboot may undo it."""
+        if self._kept.doubt:
+            raise Refused(self._kept.doubt)
 
     def _allowed(
         self, document: Document, source: Source, owner: Owner, before: Intent | None, later: bool
@@ -128,11 +134,16 @@ class Keeper:
             raise refused(faults.no_room(ROOM))
 
     def _undo(self, taken: Intent, before: Intent | None) -> None:
-        """What could not begin was never taken."""
-        if before is not None:
-            self._set(self._kept.add(before))
-        else:
-            self._kept.remove(taken)
+        """What could not begin was never taken; where that cannot be written, it begins later, as
+        a restart would have it."""
+        try:
+            if before is not None:
+                self._set(self._kept.add(before))
+            else:
+                self._kept.remove(taken)
+        except Refused as error:
+            self._set(taken)
+            raise Refused([faults.not_taken_back(taken.id), *error.diagnostics]) from None
 
     def told(self, pipeline: str = "", ids: Iterable[str] = ()) -> list[Intent]:
         """By pipeline and name; without a pipeline, of all."""
@@ -154,6 +165,7 @@ class Keeper:
                     self._delete(intent, self._owner(intent.pipeline))
             self._kept.remove(intent)
             self._drop(intent)
+            self._need_sure()
         return intent
 
     def _one(self, name: str, pipeline: str) -> Intent:
@@ -237,6 +249,7 @@ class Keeper:
     def advance(self) -> float:
         """Begin and end whatever is due. Returns when the next is."""
         with self._changed:
+            self._kept.mend()
             self._write_gone()
             now = self._now()
             if now < self._looked:  # the clock was set back: moments to try again are far off

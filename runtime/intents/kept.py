@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple
 
+from ...lang.diagnostics import Diagnostic
+from ..journal.files import Doubtful
 from ..journal.ledger import Ledger
 from ..journal.store import Store
 
@@ -48,10 +50,12 @@ class Intent:
 
 class Kept:
     """The intents of a journal; without one they last as long as the agent. Methods raise
-    `Refused`, and then nothing is written."""
+    `Refused`, and then nothing is written. `doubt`: why the last that was may not be on the disk.
+    """
 
     def __init__(self, store: Store | None) -> None:
         self._ledger = Ledger(store) if store is not None else None
+        self.doubt = list[Diagnostic]()
         self._serial = self._ledger.last if self._ledger is not None else 0
         self._serials = {(each.pipeline, each.id): each.serial for each in self.all()}
 
@@ -91,7 +95,15 @@ class Kept:
 
     def _put(self, texts: Mapping[int, str | None]) -> None:
         if self._ledger is not None and texts:
-            self._ledger.put(texts)
+            try:
+                self._ledger.put(texts)
+            except Doubtful as error:
+                self.doubt = error.diagnostics
+
+    def mend(self) -> None:
+        """Write again, if that can be."""
+        if self._ledger is not None:
+            self._ledger.mend()
 
 
 def check(content: bytes) -> None:

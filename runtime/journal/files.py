@@ -56,16 +56,17 @@ def read_sound(directory: Path, mark: Mark) -> bytes:
     return content
 
 
-def read(path: Path, most: int = sys.maxsize) -> bytes:
-    """Raises `Unsound`, also where it has more than `most` bytes; `Refused` where it cannot be
-    read: what it has nobody knows then."""
+def read(path: Path, most: int = sys.maxsize, cut: bool = False) -> bytes:
+    """Raises `Unsound`, also where it has more than `most` bytes, unless it is to be `cut` there;
+    `Refused` where it cannot be read: what it has nobody knows then."""
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):  # it may never end, or not begin
             raise Unsound("it is no file")
-        if about.st_size > most:
+        if about.st_size > most and not cut:
             raise Unsound(f"it has {about.st_size:,} bytes, and may have {most:,}")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(most if about.st_size > most else -1)
     except MemoryError:
         why_not = f"it has {about.st_size:,} bytes, more than there is memory for"
         raise refused(faults.cannot_read(str(path), why_not)) from None
@@ -111,7 +112,8 @@ def write_twice(paths: Sequence[Path], content: bytes) -> None:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """A new file, on the disk when this ends."""
-    how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    # A FIFO that somebody put there is refused, and not waited for.
+    how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK
     with open(os.open(path, how, 0o600), "wb") as file:
         yield file
         file.flush()

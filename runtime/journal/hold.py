@@ -40,7 +40,8 @@ def hold(directory: Path) -> Iterator[None]:
             held.callback(os.close, locked := os.open(directory, os.O_RDONLY | os.O_CLOEXEC))
             # Releases before this one lock a file, which somebody may remove.
             with suppress(OSError):
-                file = os.open(directory / "lock", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                how = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # it may be a FIFO
+                file = os.open(directory / "lock", how, 0o600)
                 held.callback(os.close, file)
                 _lock(file, directory)
         except OSError as error:

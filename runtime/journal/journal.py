@@ -102,7 +102,9 @@ class Journal:
         """The last request could not be made."""
         if self._keyed and self._keyed[-1].revision == revision:
             self._told -= len(self._keyed.pop().answer)
-        self.log.withdraw(self._before)
+        if not self.log.withdraw(self._before):
+            why = "what was refused could not be taken out, and a restart may make it"
+            self._unwritten = (faults.cannot_write(str(self.log.path), why),)
 
     def note(self, revision: int, loaded: AnyLoaded) -> None:
         """Another transaction than a request's: nothing that a replay would have to make again. It
@@ -152,6 +154,17 @@ class Journal:
                 self._confirmed = mark.size
         self._noted = time.monotonic()
 
+    def see_files(self) -> tuple[Diagnostic, ...]:
+        """Where somebody removed the log or the snapshot, what is in force is to be written again:
+        there is a finding until it is. Returns it the first time."""
+        snapshot = self.store.snapshot_path(self.pipeline)
+        gone = [] if self.log.there else [self.log.path]
+        gone += [snapshot] if snapshot is not None and not os.path.lexists(snapshot) else []
+        if not gone or self._unfolded:
+            return ()
+        self._unfolded = (faults.cannot_write(str(gone[0]), "somebody removed it"),)
+        return self._unfolded
+
     # ---- snapshots --------------------------------------------------------------------------
 
     def due(self, rules: int) -> bool:
@@ -180,7 +193,8 @@ class Journal:
             yield descriptor
         except BaseException:
             os.close(descriptor)
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
             raise
 
     def turn_over(self, descriptor: int, revision: int, parts: Sequence[bytes], config: str

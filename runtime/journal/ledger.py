@@ -1,12 +1,14 @@
 """Small texts by number, each change on the disk when it returns: a log of its own and snapshots,
-as pipelines have them."""
+as pipelines have them. What cannot be written is in the store's `of_intents`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from ...lang.diagnostics import Refused
+from .files import Doubtful
 from .journal import Journal
 from .records import NOTE, Entry
 from .state import INTENTS
@@ -17,10 +19,13 @@ _LARGE = 256 << 10
 
 
 class Ledger:
-    """`texts` by number. Methods raise `Refused`, and then nothing is written."""
+    """`texts` by number. Methods raise `Refused`, and then nothing is written; `Doubtful`, where it
+    is, but perhaps not on the disk."""
 
     def __init__(self, store: Store) -> None:
         self.texts: dict[int, str] = {}
+        self._store = store
+        store.of_intents = ()
         #: At least the highest number that was ever given.
         self.last = self._revision = self._size = 0
         item, written, lost = store.intents(), None, False
@@ -41,24 +46,40 @@ class Ledger:
     def put(self, texts: Mapping[int, str | None]) -> None:
         """One transaction; None: it is there no more."""
         journal, change = self._journal, {str(number): text for number, text in texts.items()}
-        journal.store.need_list()
-        if journal.withheld or journal.log.mark.size > max(_LARGE, self._size):
-            self._fold()
-        before = journal.log.mark
-        entry = Entry(self._revision + 1, NOTE, json.dumps(change).encode())
-        journal.log.append(entry)
+        with self._writing():
+            self._store.need_list()
+            if journal.withheld or journal.log.mark.size > max(_LARGE, self._size):
+                self._fold()
+            entry = Entry(self._revision + 1, NOTE, json.dumps(change).encode())
+            journal.log.append(entry)
+            self._revision += 1
+            self._change(change)
+            try:
+                journal.confirm(journal.number, journal.log.mark)
+            except Refused as error:  # whoever starts next may find it, so that it is in force
+                raise Doubtful(error.diagnostics) from None
+
+    def mend(self) -> None:
+        """Write again, if that can be, what could not be written."""
+        log = self._journal.log
+        if not log.failed and (self._store.of_intents or not log.there):
+            with suppress(Refused), self._writing():
+                self._fold()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         try:
-            journal.confirm(journal.number, journal.log.mark)
-        except Refused:
-            journal.log.withdraw(before)
+            yield
+        except Refused as error:
+            self._store.of_intents = tuple(error.diagnostics)
             raise
-        self._revision += 1
-        self._change(change)
+        self._store.of_intents = ()
 
     def accept_loss(self) -> None:
         """Go on with what could be read."""
         if self._journal.withheld:
-            self._fold()
+            with self._writing():
+                self._fold()
 
     def content(self) -> bytes:
         """As a snapshot has it."""

@@ -21,6 +21,8 @@ from .records import Entry, encode
 
 #: Bytes that are preallocated at a time.
 _STEP = 64 << 10
+#: Longer than a record's header.
+_NO_RECORD = bytes(64)
 
 
 class Mark(NamedTuple):
@@ -49,7 +51,8 @@ class Log:
         # What a killed agent wrote may not be on the disk yet.
         self._written, self._synced = int(mark.size > head.confirmed), 0
         self._syncing = False
-        self._failed = ""
+        #: Why nothing is written any more.
+        self.failed = ""
         #: When something came to the disk last, by the monotonic clock; 0: not yet.
         self.synced = 0.0
 
@@ -66,13 +69,13 @@ class Log:
                 if descriptor >= 0:
                     os.close(descriptor)
             self._old, self._file, self._ready = [], -1, False
-            if not self._failed:
+            if not self.failed:
                 self._synced = self._written
 
     def append(self, entry: Entry) -> None:
         """Write an entry. Raises `Refused`, and then it is not written."""
-        if self._failed:
-            raise refused(faults.cannot_write(str(self.path), self._failed, for_good=True))
+        if self.failed:
+            raise refused(faults.cannot_write(str(self.path), self.failed, for_good=True))
         record = encode(entry)
         at = HEADS + self.mark.size
         try:
@@ -97,9 +100,9 @@ class Log:
         os.posix_fallocate(self._file, at, size)
         return size
 
-    def withdraw(self, mark: Mark) -> None:
+    def withdraw(self, mark: Mark) -> bool:
         """Take back what was written behind it: it could not be made. If the disk does not let us,
-        nothing is written until it does."""
+        nothing is written until it does. Returns whether a start finds it no more."""
         with self._lock:
             while self._syncing:
                 self._changed.wait()
@@ -107,16 +110,22 @@ class Log:
             self._safe = min(self._safe, mark.size)
             with suppress(OSError):
                 self._make_ready()
+                os.fdatasync(self._file)
+                return True
+            return False
 
     def _make_ready(self) -> None:
         with self._lock:
             if self._file < 0:
                 self._file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            self._room = HEADS + self.mark.size
+            if os.fstat(self._file).st_size > self._room:
+                with suppress(OSError):  # no record from here on, also where it cannot be cut off
+                    os.pwrite(self._file, _NO_RECORD, self._room)
+                os.ftruncate(self._file, self._room)
             if self._head.written > self.mark.size:  # it must not say more than there is
                 self._write_head()
                 os.fdatasync(self._file)
-            self._room = HEADS + self.mark.size
-            os.ftruncate(self._file, self._room)
             self._ready = True
 
     def _write_head(self, ended: int = 0) -> None:
@@ -138,16 +147,17 @@ class Log:
         with self._lock:
             while self._syncing:
                 self._changed.wait()
+            number, behind = self._head.number + 1, self.mark.revision
+            head = Head(*self.whose, number, 0, revision, behind, revision=revision)
             try:
+                for generation in (3, 4):  # behind those of `open_new`
+                    head = head._replace(generation=generation)
+                    os.pwrite(descriptor, head.encode(), head.place)
+                # Only now: what fails before this leaves nothing that a start would look for.
                 if self._head.base != NOT_BEGUN:
                     if self._file < 0:
                         self._make_ready()
                     self._write_head(ended=1)
-                number, behind = self._head.number + 1, self.mark.revision
-                head = Head(*self.whose, number, 0, revision, behind, revision=revision)
-                for generation in (3, 4):  # behind those of `open_new`
-                    head = head._replace(generation=generation)
-                    os.pwrite(descriptor, head.encode(), head.place)
             except OSError as error:
                 raise refused(faults.cannot_write(str(path), why(error))) from None
             if self._file >= 0:
@@ -157,6 +167,18 @@ class Log:
             self.path, self._file, self._head = path, descriptor, head
             self.mark, self._safe = Mark(0, revision), 0
             self._ready, self._room = True, HEADS
+
+    @property
+    def there(self) -> bool:
+        """Its file is where a start looks for it, as far as can be seen."""
+        with self._lock:
+            try:
+                found = os.stat(self.path)
+            except FileNotFoundError:
+                return self._head.base == NOT_BEGUN
+            except OSError:
+                return True
+            return self._file < 0 or os.path.samestat(found, os.fstat(self._file))
 
     @property
     def pending(self) -> bool:
@@ -173,8 +195,8 @@ class Log:
                 self._changed.wait()
             if self._synced >= wanted:
                 return
-            if self._failed:
-                raise refused(faults.not_durable(str(self.path), self._failed))
+            if self.failed:
+                raise refused(faults.not_durable(str(self.path), self.failed))
             if self._file < 0:
                 try:
                     self._make_ready()
@@ -188,7 +210,7 @@ class Log:
         Raises `Refused` if the disk fails."""
         with self._lock:
             said = self._head.confirmed == self.mark.size
-            if said or self._syncing or self.pending or self._failed or not self._ready:
+            if said or self._syncing or self.pending or self.failed or not self._ready:
                 return
             self._syncing = True
         self._sync()
@@ -210,7 +232,7 @@ class Log:
             # What the kernel could not write it may have thrown away, and it says so only once for
             # each descriptor: trust nothing from here on.
             if failed:
-                self._failed = failed
+                self.failed = failed
             else:
                 self._safe, self._synced = safe, max(self._synced, upto)
                 self.synced = time.monotonic()
@@ -249,6 +271,7 @@ def open_new(path: Path, whose: tuple[bytes, int, int]) -> int:
     except OSError as error:
         if descriptor >= 0:
             os.close(descriptor)
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
         raise refused(faults.cannot_write(str(path), why(error))) from None
     return descriptor

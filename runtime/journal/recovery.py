@@ -17,8 +17,10 @@ from .files import Unsound, read, read_sound
 from .heads import HEADS, NOT_BEGUN, Head
 from .log import Mark, log_name
 from .records import Entry, decode
-from .state import Item, Loss, State, What
+from .state import INTENTS, Item, Loss, State, What
 
+#: Bytes of records that may be behind those that a header knows of: a few requests.
+_AHEAD = 512 << 20
 #: Files of the journal, of this format and of the one before.
 OURS = re.compile(r"(?:build|snapshot|answers|(requests)|rules|log)-(\d+)-(\d+)~?|journal\.db.*")
 
@@ -71,9 +73,30 @@ def recover(directory: Path) -> Found:
     for item in found.state.items.values():
         _recover(directory, found, item, files)
     found.strays = {name for name in ours if not spoken_of(name, found.state)}
+    newer = sorted(name for name in found.strays if _is_newer(directory, found.state, name))
+    if known is not None and newer:
+        found.losses[-1] = [Loss("", newer[0], "the list is older, and does not name it", "list")]
     wrong = {*found.losses, *found.unconfirmed}
     found.marred = {name for name in ours if _pipeline(name) in wrong} - found.strays
     return found
+
+
+def _is_newer(directory: Path, said: State, name: str) -> bool:
+    """Whether a file that this list does not name was written after a later list. Before the list
+    knows a pipeline, a load writes its build alone; before it knows the intents, their log may
+    begin, but has no record."""
+    pipeline, kind = _pipeline(name), name.partition("-")[0]
+    if kind not in ("snapshot", "requests") or INTENTS < pipeline < said.next:
+        return False
+    if kind == "snapshot":
+        return pipeline != INTENTS
+    content = b""
+    with suppress(Unsound):
+        content = read(directory / name, HEADS + _AHEAD, cut=True)
+    whose = bytes.fromhex(said.directory), pipeline
+    own = [h for h in heads.decode(content) if h is not None and h.whose[:2] == whose]
+    begun = any(head.base != NOT_BEGUN for head in own)
+    return begun and (pipeline != INTENTS or any(True for _ in decode(content, HEADS)))
 
 
 def spoken_of(name: str, said: State) -> bool:
@@ -172,7 +195,7 @@ class _Chain:
     def _read_one(self, known: Mark) -> bool:
         """One log. Returns whether it is the last that can be read."""
         try:
-            content = read(self.at)
+            content = self._content()
         except Unsound as error:
             return self._end(str(error), known.revision)
         all_heads = heads.decode(content)
@@ -197,6 +220,13 @@ class _Chain:
         self.unconfirmed = size < head.written or half
         return False
 
+    def _content(self) -> bytes:
+        """Up to where the headers say that it goes, and a group more: somebody may have made the
+        file longer than there is memory for."""
+        found = heads.decode(read(self.at, HEADS, cut=True))
+        written = max((head.written for head in found if head is not None), default=0)
+        return read(self.at, HEADS + written + _AHEAD, cut=True)
+
     def _end(self, why: str, last: int) -> bool:
         self.lost, self.missing = why, max(0, last - self.reached)
         return True
@@ -211,7 +241,8 @@ class _Chain:
         begins = Head(*whose, 0, self.reached)
         own: list[Head] = []
         with suppress(Unsound):
-            own = [h for h in heads.decode(read(path)) if h is not None and h.whose == whose]
+            found = heads.decode(read(path, HEADS, cut=True))
+            own = [h for h in found if h is not None and h.whose == whose]
         if not own:
             return begins if self._head.ended else None
         last = max(own, key=lambda each: each.generation)

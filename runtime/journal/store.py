@@ -26,14 +26,15 @@ from ...lang.diagnostics import Diagnostic, Refused
 from ..faults import refused
 from . import faults, format1, kept_in
 from .backup import Pipeline, Received, Taken
-from .files import Doubtful, Unsound, read_sound, why, write_whole
+from .files import Doubtful, Unsound, read_sound, sync_directory, why, write_whole
 from .files import Mark as File
 from .heads import Head
 from .hold import hold, keep_private
+from .kept_in import Noted
 from .log import Mark, begin, log_name, open_new
 from .records import Entry, decode, encode
 from .recovery import OURS, Found, Written, read_logs, recover, spoken_of
-from .state import INTENTS, Build, Bundled, Item, Loss, State, read_build, write_build
+from .state import COPIES, INTENTS, Build, Bundled, Item, Loss, State, read_build, write_build
 
 Acknowledge = Literal["before", "after"]
 #: Files of answers of a pipeline, and bytes of all but the last.
@@ -68,8 +69,12 @@ class Store:
         self.findings: tuple[Diagnostic, ...] = ()
         #: Why a reboot may find the list that was before: what only this one names may be lost.
         self.doubt: tuple[Diagnostic, ...] = ()
+        #: Why intents are not written, or perhaps not on the disk: the ledger's to say.
+        self.of_intents: tuple[Diagnostic, ...] = ()
         # Of two snapshots that are made at a time one would sweep the other's files away.
         self._changing = threading.RLock()
+        #: Pipelines of which the next agent is to know that they are kept here.
+        self._owned = set[str]()
         #: What is to be closed with it.
         self.owned = ExitStack()
         self.owned.enter_context(hold(directory))
@@ -96,6 +101,15 @@ class Store:
 
     def _take(self, found: Found) -> None:
         self._state, self._found = found.state, found.losses
+        for item in found.state.items.values():
+            noted = kept_in.noted(item.name)
+            if noted.directory == found.state.directory and (
+                noted.generation > found.state.generation
+            ):
+                file = log_name(item.id, item.number)
+                older = Loss(item.name, file, "it is older than the agent before left it",
+                             "requests", item.last)  # fmt: skip
+                found.losses.setdefault(item.id, []).append(older)
         #: Files that go aside and are not removed.
         self._aside = found.strays | found.marred
         #: Copies of the list that are damaged, until they are kept there, too.
@@ -110,8 +124,17 @@ class Store:
             self.notes += [("", faults.copied(str(self.directory / n), why)) for n, why in copies]
         if found.strays:
             self.notes.append(("", faults.strays(str(self.directory / "aside"), found.strays)))
+        try:  # who was killed may have renamed the list, and not have waited for the disk
+            sync_directory(self.directory)
+        except OSError as error:
+            self.doubt = (faults.doubtful(str(self.directory), why(error)),)
         with suppress(Refused):  # the findings say so
             self._save(self._state)
+
+    @property
+    def stuck(self) -> tuple[Diagnostic, ...]:
+        """Why the list or the intents are not written."""
+        return (*self.findings, *self.of_intents)
 
     @property
     def size(self) -> int:
@@ -133,7 +156,8 @@ class Store:
         """Write again, if that can be. Called now and then, also where nothing failed."""
         with self._changing:
             self.need_place()
-            if self.findings:
+            there = all(os.path.lexists(self.directory / name) for name in COPIES)
+            if self.findings or not there:
                 self._save(self._state)
 
     def need_place(self) -> None:
@@ -169,11 +193,18 @@ class Store:
             raise
         if self.findings and not doubt:
             _log.info("the journal `%s` can be written again", self.directory)
+        self._note(state)
         self._state, self.findings, self.doubt = state, doubt, doubt
         self._found = {each: [loss for loss in of if loss not in settled]
                        for each, of in self._found.items()}  # fmt: skip
         if not doubt:  # else the list before may need what it names
             self._sweep()
+
+    def _note(self, state: State) -> None:
+        """For the next agent: of which pipelines this list says something new."""
+        for each in {*state.items.values()} - {*self._state.items.values()}:
+            if each.name in self._owned and not each.begun:
+                kept_in.note(each.name, Noted(state.directory, state.generation))
 
     def need_list(self) -> None:
         """Raises `Refused` while the list is in doubt: nothing that it is needed for may be
@@ -254,18 +285,19 @@ class Store:
 
     def note_owned(self, pipeline: str) -> None:
         """It is kept here from now on."""
-        kept_in.note(pipeline, self._state.directory)
+        self._owned.add(pipeline)
+        kept_in.note(pipeline, Noted(self._state.directory, self._state.generation))
 
     def note_unknown(self, pipeline: str) -> None:
         """It is loaded, and not kept here. A loss, where another journal had it, which is gone; but
         for one whose list is lost, which says it of all."""
-        before = kept_in.noted(pipeline)
+        before = kept_in.noted(pipeline).directory
         if before in ("", self._state.directory) or -1 in self._found:
             return
         lost = Loss(pipeline, "", "the journal that had it is gone", "pipeline")
         with self._changing:
             self._save(replace(self._state, losses=(*self._state.losses, lost)))
-        kept_in.note(pipeline, "")
+        kept_in.note(pipeline, Noted())
 
     def in_force(self, item: Item) -> bool:
         """The kernel has the rules of this pipeline: of them nothing is lost. Returns whether the
@@ -394,6 +426,12 @@ class Store:
     def log_path(self, pipeline: int, number: int) -> Path:
         return self.directory / log_name(pipeline, number)
 
+    def snapshot_path(self, pipeline: int) -> Path | None:
+        """Where the snapshot that the list names should be."""
+        item = self._state.items.get(pipeline)
+        kept = item.snapshot if item is not None else None
+        return self.directory / kept.name if kept is not None else None
+
     def intents(self) -> Item | None:
         return self._state.items.get(INTENTS)
 
@@ -460,14 +498,16 @@ class Store:
         """What a backup has, in the place of all that there is."""
         with self._changing:
             self.need_place()
+            # First, so that none of the files is of a pipeline that a list has yet to know.
+            count = len(received.contents.pipelines)
+            self._save(replace(self._state, next=self._state.next + count))
             state, found = self._state, self._found
-            items = [self._received(received, each, state.next + number)
+            items = [self._received(received, each, state.next - count + number)
                      for number, each in enumerate(received.contents.pipelines)]  # fmt: skip
             if received.contents.intents is not None:
                 items.append(self._received_intents(received, received.contents.intents))
             fresh = replace(
-                state, items={each.id: each for each in items}, losses=(),
-                next=state.next + len(received.contents.pipelines),
+                state, items={each.id: each for each in items}, losses=()
             )  # fmt: skip
             self._found = {}
             try:

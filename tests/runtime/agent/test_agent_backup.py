@@ -12,16 +12,21 @@ from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
+from helioc.compiler.requests.wire import encode as encoded
 from helioc.lang.diagnostics import Refused
+from helioc.lang.source import Source as Text
 from helioc.runtime.agent.agent import Agent
+from helioc.runtime.agent.owner import Wish
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.journal.backup import Source
 from helioc.runtime.journal.files import Mark, digest_of
+from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.records import IES, Entry, encode
-from helioc.runtime.journal.store import Store
+from helioc.runtime.journal.store import Snapshot, Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from lab import Lab
+from relay import request
 
 pytestmark = pytest.mark.usefixtures("kernel")
 
@@ -214,6 +219,51 @@ def test_who_cannot_write_what_was_restored_has_what_was_there(
                 owner.revision in (before, before + 1)
                 and owner.loaded.book.get("FAR", 9) is not None
             )
+
+    here.edge.inside_thread(work)
+
+
+class Waited:
+    """A lock, and an event that is set before somebody waits for it."""
+
+    def __init__(self, lock: Any, asked: threading.Event) -> None:
+        self._lock, self._asked = lock, asked
+
+    def __enter__(self) -> None:
+        self._asked.set()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_a_backup_waits_for_a_snapshot_that_is_being_written(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the list names it the list has the one before."""
+    turned, go_on, real = threading.Event(), threading.Event(), Journal.fold
+
+    def fold(self: Journal, made: Snapshot, upgraded: bool = False) -> None:
+        turned.set()
+        assert go_on.wait(30)
+        real(self, made, upgraded)
+
+    def work() -> None:
+        with closing(Agent(Store(here.state))) as agent:
+            agent.load(read_bundle(here.directory / "bundle"), Text("<edge>", EDGE), here.name)
+            owner = agent.owner()
+            asked = request("create FAR 1 [(action, u8, DROP)]")
+            owner.apply(Wish(encoded(asked, owner.codecs)))
+            monkeypatch.setattr(Journal, "fold", fold)
+            beside = threading.Thread(target=here.edge.inside_thread, args=(owner.fold,))
+            beside.start()
+            assert turned.wait(30)
+            owner._folding = Waited(owner._folding, go_on)  # type: ignore[assignment]
+            with agent.backup() as taken:
+                found = [each.revision for each in taken.contents.pipelines]
+            go_on.set()
+            beside.join()
+            assert found == [owner.revision]
 
     here.edge.inside_thread(work)
 

@@ -61,7 +61,7 @@ PERHAPS = "H0783.*perhaps not on the disk"
 
 
 @pytest.mark.parametrize(
-    "at, call, done, restored", [("state-b", "rename", 2, 1), ("", "fsync", 3, 3)]
+    "at, call, done, restored", [("state-b", "rename", 2, 2), ("", "fsync", 3, 4)]
 )
 def test_what_one_list_has_is_in_force(
     here: World, at: str, call: str, done: int, restored: int

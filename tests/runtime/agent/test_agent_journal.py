@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import threading
@@ -299,6 +300,48 @@ def test_a_pipeline_of_a_local_load_is_said_to_be_lost_by_a_reboot(here: World) 
         process.expect("H0784")
         assert [f.code for f in client.status().pipelines[0].findings] == ["H0784"]
         assert client.apply("create FAR 1 [(action, u8, DROP)]").created_count == 1
+
+
+def test_an_older_directory_put_back_while_the_machine_runs_is_told(
+    here: World, tmp_path: Path
+) -> None:
+    """The rules are in the kernel; what was answered to keys since is lost."""
+    asked = "create FAR 7 [(action, u8, DROP)]"
+    with here.agent() as process, here.client() as client:
+        load(here, client)
+        kill(process)
+    shutil.copytree(here.state, tmp_path / "older")
+    with here.agent(), here.client() as client:
+        client.apply(asked, key="pay")
+        client.apply("delete FAR 7", key="undo")
+    shutil.rmtree(here.state)
+    shutil.copytree(tmp_path / "older", here.state)
+    for _ in range(2):
+        with here.agent() as process, here.client() as client:
+            process.expect("H0781")
+            (found,) = client.status().pipelines[0].findings
+            assert found.code == "H0781" and "not all that was answered" in found.title
+            assert not [rule for rule in client.rules() if rule.kind == "FAR"]
+            kill(process)
+    with here.agent(), here.client() as client:
+        assert not client.accept_loss().left and not client.status().pipelines[0].findings
+
+
+def test_a_log_removed_at_work_is_written_again(here: World) -> None:
+    with here.agent() as process, here.client() as client:
+        load(here, client)
+        client.apply("create FAR 7 [(action, u8, DROP)]")
+        (log,) = here.state.glob("requests-1-*")
+        log.unlink()
+        process.expect("somebody removed it")
+        process.expect("can be written again")
+        client.apply("create FAR 8 [(action, u8, DROP)]")
+        kill(process)
+    reboot(here)
+    with here.agent(), here.client() as client:
+        status = client.status()
+        assert not status.findings and not status.pipelines[0].findings
+        assert {rule.id for rule in client.rules() if rule.kind == "FAR"} == {7, 8}
 
 
 def test_a_list_that_is_lost_leaves_the_data_path(here: World) -> None:

@@ -34,6 +34,7 @@ from helioc.runtime.intents.keeper import Keeper
 from helioc.runtime.intents.kept import Intent, Kept
 from helioc.runtime.intents.meaning import Surroundings, meaning
 from helioc.runtime.intents.telling import intent_rows, moment
+from helioc.runtime.journal import faults as journal_faults
 from helioc.runtime.journal.store import Store
 from helioc.runtime.rpc import control_pb2 as pb
 from hypothesis import given, settings
@@ -400,6 +401,42 @@ def test_those_of_an_unloaded_pipeline_are_forgotten_though_the_disk_fails() -> 
             assert not keeper.told() and keeper.advance() == float("inf")
         keeper.advance()
         assert not made.start().told()
+
+
+def test_one_that_is_perhaps_not_on_the_disk_is_in_force() -> None:
+    """As the next agent finds it."""
+    with edge() as made:
+        keeper = made.start()
+        tell(keeper, intent("a", start="+100s"))
+        log = next(made.directory.glob("requests-0-*"))
+        with failing(log, "fdatasync"), pytest.raises(Refused, match="H0783"):
+            tell(keeper, intent("b"))
+        assert made.names() == {"b"} and state(keeper, "b") == "active"
+        with pytest.raises(Refused, match="H0780"):
+            tell(keeper, intent("c", start="+100s"))
+        keeper = made.start()
+        keeper.advance()  # which finds that its rules were made
+        assert state(keeper, "b") == "active" and state(keeper, "c") == "none"
+
+
+def test_one_that_can_neither_begin_nor_be_taken_back_begins_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*_: object) -> None:
+        raise refused(journal_faults.cannot_write("log", "no space left on device"))
+
+    with edge() as made:
+        keeper = made.start()
+        made.maps.refuse = True
+        with monkeypatch.context() as patched:
+            patched.setattr(Kept, "remove", full)
+            with pytest.raises(Refused, match="H0837") as failed:
+                tell(keeper, intent("a"))
+        assert [each.code for each in failed.value.diagnostics] == ["H0837", "H0780"]
+        assert state(keeper, "a") == "pending" and not made.names()
+        made.maps.refuse = False
+        keeper.advance()
+        assert state(keeper, "a") == "active" and made.names() == {"a"}
 
 
 def test_what_can_never_be_fails() -> None:

@@ -3,16 +3,21 @@ disk failed. Who starts next finds the new list, or after a reboot the one befor
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.journal.files import Doubtful
+from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.ledger import Ledger
 from helioc.runtime.journal.state import COPIES
 from helioc.runtime.journal.store import Store
 from journal_world import begin, build, failing, fold, the, write
+from power import Disk
 
 
 def pipelines(directory: Path, into: Path, list_: str) -> dict[str, int]:
@@ -126,3 +131,190 @@ def test_a_directory_that_is_moved_away_is_written_no_more(store: Store, tmp_pat
     store.close()
     with closing(Store(store.directory)) as again:
         assert not again.losses and len(again.written(the(again)).entries) == 2
+
+
+def test_a_start_that_can_write_no_list_syncs_the_one_that_it_found(
+    store: Store, tmp_path: Path
+) -> None:
+    """Who was killed behind a rename did not wait for the disk: what is acknowledged next must not
+    be in a log that only that list names."""
+    disk = Disk(tmp_path / "killed")
+    disk.root.mkdir()
+    with disk.recording():
+        first = Store(disk.root)
+        journal = Journal(first, first.begin("edge", build()))
+        with failing(disk.root, "fsync", 2):  # behind the renames of both copies
+            fold(journal, 0)
+        journal.close()
+        first.close()
+        with failing(disk.root / "state-a~", "open", for_good=False):  # no room for another list
+            again = Store(disk.root)
+            assert again.findings and not again.doubt
+            journal = Journal(again, the(again).id, again.written(the(again)))
+            write(journal, 1)
+            journal.acknowledged()
+            journal.close()
+            again.close()
+    for seed in range(50):
+        into = tmp_path / f"cut{seed}"
+        into.mkdir(mode=0o700)
+        disk.cut(len(disk.ops), random.Random(seed), into)
+        with closing(Store(into)) as found:
+            assert [len(found.written(item).entries) for item in found.pipelines()] == [1]
+
+
+def test_a_start_that_cannot_sync_the_directory_takes_no_requests(store: Store) -> None:
+    begin(store).close()
+    store.close()
+    with failing(store.directory, "fsync"):
+        again = Store(store.directory)
+        assert [each.code for each in again.doubt] == ["H0783"]
+        journal = Journal(again, the(again).id, again.written(the(again)))
+        with closing(journal), pytest.raises(Refused, match="H0780"):
+            write(journal, 1)
+    again.mend()
+    with closing(Journal(again, the(again).id, again.written(the(again)))) as journal:
+        write(journal, 1)
+    again.close()
+
+
+def test_an_intent_perhaps_not_on_the_disk_is_in_force(store: Store, tmp_path: Path) -> None:
+    """As a start finds it; and nothing more is written."""
+    ledger = Ledger(store)
+    ledger.put({1: "one"})
+    log = next(store.directory.glob("requests-0-*"))
+    with failing(log, "fdatasync"), pytest.raises(Doubtful, match="H0783"):
+        ledger.put({2: "two"})
+    assert set(ledger.texts) == {1, 2} and [each.code for each in store.stuck] == ["H0783"]
+    with pytest.raises(Refused, match="H0780"):
+        ledger.put({3: "three"})
+    ledger.mend()
+    assert [each.code for each in store.stuck] == ["H0780"]
+    shutil.copytree(store.directory, tmp_path / "killed")
+    with closing(Store(tmp_path / "killed")) as again:
+        assert set(Ledger(again).texts) == {1, 2} and not again.stuck
+
+
+def test_intents_that_could_not_be_written_are_when_they_can(store: Store) -> None:
+    ledger = Ledger(store)
+    ledger.put({1: "one"})
+    with failing(next(store.directory.glob("requests-0-*")), "pwrite"):
+        with pytest.raises(Refused, match="H0780"):
+            ledger.put({2: "two"})
+        assert set(ledger.texts) == {1} and store.stuck
+    ledger.mend()
+    assert not store.stuck
+    next(store.directory.glob("requests-0-*")).unlink()
+    ledger.mend()
+    ledger.put({2: "two"})
+    store.close()
+    with closing(Store(store.directory)) as again:
+        assert set(Ledger(again).texts) == {1, 2} and not again.losses
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("call", ["pwrite", "fsync", "open"])
+def test_a_log_that_cannot_begin_on_a_disk_that_fails_for_good_is_a_finding(
+    store: Store, call: str, number: int, tmp_path: Path
+) -> None:
+    """It cannot be removed, either. A restart looks for nothing that was not begun."""
+    journal = begin(store)
+    write(journal, 3)
+    journal.acknowledged()
+    path = store.log_path(journal.pipeline, journal.number + 1)
+    with failing(path, call, number if call == "pwrite" else 1):
+        with pytest.raises(Refused, match="H0780"):
+            fold(journal, 3)
+        assert [each.code for each in journal.findings] == ["H0780"] and journal.due(0)
+    shutil.copytree(store.directory, tmp_path / "killed")
+    with closing(Store(tmp_path / "killed")) as again:
+        assert not again.losses and len(again.written(the(again)).entries) == 3
+    fold(journal, 3)
+    assert not journal.findings
+    journal.close()
+
+
+def test_a_new_log_that_cannot_be_written_ends_none(store: Store, tmp_path: Path) -> None:
+    """One write fails, and all goes on, also where the agent is killed then."""
+    journal = begin(store)
+    path = store.log_path(journal.pipeline, journal.number + 1)
+    for number in (3, 4):  # of the writes that say that it has begun
+        write(journal, 1, number - 2)
+        once = failing(path, "pwrite", number, for_good=False)
+        with once, pytest.raises(Refused, match="H0780"):
+            fold(journal, 3)
+        shutil.copytree(store.directory, tmp_path / f"killed{number}")
+        with closing(Store(tmp_path / f"killed{number}")) as again:
+            assert not again.losses and len(again.written(the(again)).entries) == number - 2
+    journal.close()
+
+
+@pytest.mark.parametrize("file", ["requests-1-1", "snapshot-1-1", "state-a", "state-b"])
+def test_what_somebody_removes_is_written_again(store: Store, file: str) -> None:
+    journal = begin(store)
+    write(journal, 3)
+    (store.directory / file).unlink()
+    journal.see_files()
+    store.mend()
+    if not file.startswith("state"):
+        assert file in journal.findings[0].title and journal.due(0)
+        fold(journal, 3)
+        assert not journal.findings
+    journal.see_files()
+    assert not journal.findings
+    write(journal, 1, 4)
+    journal.close()
+    store.close()
+    with closing(Store(store.directory)) as again:
+        kept = the(again)
+        assert not again.losses and not again.notes
+        assert kept.revision + len(again.written(kept).entries) == 4
+
+
+@pytest.mark.parametrize("name", ["lock", "new~", "state-a~"])
+def test_a_fifo_holds_nobody_up(store: Store, name: str) -> None:
+    begin(store).close()
+    store.close()
+    (store.directory / name).unlink(missing_ok=True)
+    os.mkfifo(store.directory / name)
+    with closing(Store(store.directory)) as again:
+        assert not again.losses and bool(again.findings) == (name == "state-a~")
+        if name == "new~":
+            with pytest.raises(Refused, match="H0780"):
+                again.begin("other", build())
+
+
+@pytest.mark.parametrize("moment", ["before the load", "before the intents"])
+def test_a_list_older_than_the_files_beside_it_is_a_loss(store: Store, moment: str) -> None:
+    begin(store).close()
+    Ledger(store) if moment == "before the load" else None
+    older = {name: (store.directory / name).read_bytes() for name in COPIES}
+    if moment == "before the load":
+        begin(store, "other").close()
+    else:
+        Ledger(store).put({1: "one"})
+    store.close()
+    for name, content in older.items():
+        (store.directory / name).write_bytes(content)
+    with closing(Store(store.directory)) as again:
+        (loss,) = again.losses
+        assert loss.what == "list" and "the list is older" in loss.why
+        assert [item.name for item in again.pipelines()] == ["edge"]
+        again.accept_losses()
+    with closing(Store(store.directory)) as again:
+        assert not again.losses
+
+
+def test_a_load_or_restore_that_was_killed_makes_no_list_older(store: Store) -> None:
+    """Files that no list names yet."""
+    begin(store).close()
+    journal = Journal(store, store.begin("other", build()))
+    with failing(store.directory / "state-a~", "open"), pytest.raises(Refused):
+        fold(journal)
+    journal.close()
+    ledger = Ledger(store)
+    with failing(store.directory / "state-a~", "open"), pytest.raises(Refused):
+        ledger.put({1: "one"})
+    store.close()
+    with closing(Store(store.directory)) as again:
+        assert not again.losses

@@ -201,6 +201,27 @@ def test_what_could_not_be_withdrawn_goes_before_anything_comes(
     assert [e.content for e in read(log).entries] == [b"one", b"another"]
 
 
+@pytest.mark.parametrize("call", ["ftruncate", "fdatasync"])
+def test_what_was_refused_is_found_by_no_start(
+    log: Log, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the file cannot be cut off, or the header not be synced."""
+    log.append(Entry(1, IES, b"one"))
+    mark = log.mark
+    log.append(Entry(2, IES, b"withdrawn"))
+    log.durable()
+
+    def fails(*_: int) -> None:
+        raise OSError(EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, call, fails)
+        assert not log.withdraw(mark)
+    assert [e.content for e in read(log).entries] == [b"one"]
+    assert log.withdraw(mark)
+    assert not read(log).marred
+
+
 def test_who_waits_for_the_disk_is_let_go_when_it_ends(log: Log) -> None:
     """An unload ends it while a request is acknowledged."""
     log.append(Entry(1, IES, b"x"))

@@ -297,11 +297,11 @@ def test_what_is_no_file_of_ours_does_not_hold_up_the_start(
     with closing(socket.socket(socket.AF_UNIX)) as made:
         if what == "socket":
             made.bind(str(path))
-    if what == "size" and name.startswith("requests"):
-        with pytest.raises(Refused, match=f"H0798.*{name}.*322,122,547,200 bytes"):
-            Store(store.directory)
-        return
     again = Store(store.directory)
+    if what == "size" and name.startswith("requests"):  # its records are all there
+        assert not again.losses and not again.notes
+        again.close()
+        return
     said = [loss.why for loss in again.losses] + [str(note) for _, note in again.notes]
     wrong = "it has 322,122,547,200 bytes" if what == "size" else "it is no file"
     assert len(said) == 1 and wrong in said[0]
