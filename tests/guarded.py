@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any
 
-from helioc.runtime.front.calls import Failed
+from helioc.runtime.front.calls import Failed, Gone
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import Guard
 from helioc.runtime.rpc.methods import METHODS
@@ -51,12 +51,15 @@ def asked(
     assert ordered is not None
     made = ordered(context)
     try:
-        begun = list[Callable[[], bytes]]()
+        begun = list[Callable[[], bytes | Failed | Gone]]()
         for request in requests:
             time.sleep(made.cost(request))
             begun.append(made.begin(request))
         for answer in begun:
-            yield answer()
+            came = answer()
+            if isinstance(came, Exception):
+                raise came
+            yield came
     finally:
         made.close()
 

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..http2 import grpc_wire as wire
 from ..http2.codes import Code
@@ -18,6 +18,8 @@ from .timers import Timer, Timers
 
 #: Bytes of requests that a call may always have waiting.
 _FEW = 4 << 10
+
+Ended = TypeVar("Ended", bound=Exception)
 
 
 class Failed(Exception):
@@ -34,14 +36,21 @@ class Gone(Exception):
     """Nobody waits for the call any more."""
 
 
+def bare(error: Ended) -> Ended:
+    """For who keeps it: its frames hold the request, and often who keeps it. That would be a cycle,
+    and no collection looks at what is older than a large request (collecting.py)."""
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
+
+
 class Ordered(Protocol):
     """A call whose requests are made in their order."""
 
     def cost(self, request: bytes) -> float:
         """Seconds that the next request has to wait."""
 
-    def begin(self, request: bytes) -> Callable[[], bytes]:
-        """Make it. What that returns waits for its answer, and may raise `Failed`."""
+    def begin(self, request: bytes) -> Callable[[], bytes | Failed | Gone]:
+        """Make it. What that returns waits for its answer, or says how the call ends."""
 
     def settle(self) -> None:
         """Do what nobody waits for, behind the answers."""

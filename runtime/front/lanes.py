@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NoReturn
 
-from .calls import Call, Failed, Gone, Ordered
+from .calls import Call, Failed, Gone, Ordered, bare
 from .timers import Timers
 
 #: Requests of a call that are in force and not answered.
@@ -20,7 +19,8 @@ DEPTH = 64
 #: Bytes of a request that is made by the thread that has the socket.
 SMALL = 4 << 10
 
-_Finish = Callable[[], bytes]
+#: Waits for an answer, or says how the call ends.
+_Finish = Callable[[], bytes | Failed | Gone]
 
 
 class Lane:
@@ -40,10 +40,10 @@ class Lane:
 
     def begin(self, inline: bool) -> list[_Finish]:
         """Make requests; what waits for the answer of each."""
+        if self._failed is not None:  # that has waited
+            return [partial(_same, self._failed)]
         begun = list[_Finish]()
         try:
-            if self._failed is not None:
-                raise self._failed
             if self._made is None and self.call.open:
                 assert self.call.method.ordered is not None
                 self._made = self.call.method.ordered(self.call)
@@ -53,10 +53,11 @@ class Lane:
                     break
                 begun.append(made.begin(request))
         except Failed as error:
-            if error.wait and self._failed is None:
-                self._failed, self._wait = error, error.wait
+            failed = bare(error)
+            if error.wait:
+                self._failed, self._wait = failed, error.wait
             else:
-                begun.append(partial(_raise, error))
+                begun.append(partial(_same, failed))
         return begun
 
     def _next(self, made: Ordered, inline: bool) -> bytes | None:
@@ -76,10 +77,10 @@ class Lane:
 
     def answer(self, finish: _Finish) -> None:
         """Not sent before the connection is flushed."""
-        try:
-            message = finish()
-        except Failed as error:
-            self.call.fail(error, flush=False)
+        message = finish()
+        if isinstance(message, Failed):
+            self.call.fail(message, flush=False)
+        if isinstance(message, Failed | Gone):
             return
         try:
             with self.call.lock:
@@ -150,5 +151,5 @@ def serve(lanes: list[Lane], inline: bool = False) -> None:
         lanes = going
 
 
-def _raise(error: Failed) -> NoReturn:
-    raise error
+def _same(failed: Failed) -> Failed:
+    return failed

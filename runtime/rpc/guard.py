@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, Semaphore
-from typing import Any, NoReturn
+from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -28,7 +28,7 @@ from ..agent.outcome import MovedOn
 from ..certs import ROLES, Role
 from ..faults import refused
 from ..front import calls
-from ..front.calls import Failed, Gone
+from ..front.calls import Failed, Gone, bare
 from ..front.timers import Timers
 from . import control_pb2 as pb
 from .audit import Audit
@@ -168,12 +168,12 @@ class Guard:
     def _begin(self, name: str, described: MethodDescriptor) -> Call:
         return Call(self._audit, name, described, NEEDED.get(name, "admin") in _CHANGING)
 
-    def _failed(self, error: Exception, call: Call) -> Exception:
+    def _failed(self, error: Exception, call: Call) -> Failed | Gone:
         """What ends a call. Those of a client one after the other, so that who is refused all the
         time has no more than a turn."""
         if isinstance(error, Failed | Gone):
             call.over()
-            return error
+            return bare(error)
         wait = error.wait if isinstance(error, _TurnedAway) else 0.0
         with self._known(call.caller.whose).refusing:
             failed = failure_of(error)
@@ -386,16 +386,16 @@ class _Requests:
     def cost(self, request: bytes) -> float:
         return self._guard._cost(self._name, self._client, len(request))
 
-    def begin(self, request: bytes) -> Callable[[], bytes]:
+    def begin(self, request: bytes) -> Callable[[], bytes | Failed | Gone]:
         self._asked = True
         try:
             message = _parsed(self._name, self._kind, request, self._call)
             return partial(self._finish, self._begin(message))
         except Exception as error:
             self.over = True
-            return partial(self._refuse, error)  # when those before it are answered
+            return partial(self._refuse, _kept(error))  # when those before it are answered
 
-    def _finish(self, finish: Callable[[], Message]) -> bytes:
+    def _finish(self, finish: Callable[[], Message]) -> bytes | Failed | Gone:
         try:
             reply = finish()
             self._unsaid.append((reply, self._context.note))
@@ -403,7 +403,7 @@ class _Requests:
                 self._guard._owe(self._client, len(reply.failed.findings))
             return _bytes(reply)
         except Exception as error:
-            self._refuse(error)
+            return self._refuse(error)
 
     def settle(self) -> None:
         """What was answered comes on record."""
@@ -411,10 +411,10 @@ class _Requests:
         for reply, kinds in unsaid:
             self._call.answered(reply, kinds)
 
-    def _refuse(self, error: Exception) -> NoReturn:
+    def _refuse(self, error: Exception) -> Failed | Gone:
         self.settle()
         self._guard._charge_for(self._client, error)
-        raise self._guard._failed(error, self._call) from None
+        return self._guard._failed(error, self._call)
 
     def close(self) -> None:
         self.settle()
@@ -449,6 +449,13 @@ def failure_of(error: Exception) -> pb.Failure:
     """What is told of an error."""
     revision = error.revision if isinstance(error, MovedOn) else 0
     return failure(diagnosed(error, "heliod"), revision)
+
+
+def _kept(error: Exception) -> Exception:
+    """What is to be told of it later, without its frames."""
+    if not isinstance(error, Refused | Failed | Gone):
+        return Refused(diagnosed(error, "heliod"))
+    return bare(error)
 
 
 def _parsed(name: str, kind: type[Message], request: bytes, call: Call) -> Message:
