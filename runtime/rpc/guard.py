@@ -11,11 +11,11 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from threading import Lock, Semaphore
 from typing import Any
 
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import Descriptor, MethodDescriptor, ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
@@ -34,7 +34,17 @@ from . import control_pb2 as pb
 from .audit import Audit
 from .callers import Caller
 from .failures import failure, status_code, trailer
-from .methods import LISTING, LISTINGS, LONGEST, LOOKING, METHODS, SHORT
+from .methods import (
+    LARGE,
+    LISTING,
+    LISTINGS,
+    LONGEST,
+    METHODS,
+    REQUEST,
+    REQUESTS,
+    SHORT,
+    SMALL,
+)
 from .recorded import Call
 from .revoked import Revoked
 
@@ -70,7 +80,11 @@ _STALLED = 2.0
 #: that a client is told to be wrong: it takes as long.
 _DEAR = 20.0
 #: Bytes that count as one request more: of requests that are read word by word, and of others.
-_TEXTS, _TEXT, _BYTES = ("Apply", "Stream", "ApplyIntent"), 512, 16384
+_TEXT, _BYTES = 512, 16384
+#: Bytes of a name, key or digest; of what diagnostics are to call a text, often a path; and texts.
+_NAME, _CALLED = 256, 4096
+_CALLS = ("config_name", "mapping_name", "ApplyIntentRequest.name")
+_CONTENTS = ("text", "config", "mapping")
 #: By how much less a client may ask for while another asks often, and how much of a second's may
 #: come at once then. Often is so many requests in so many seconds: who only looks on slows nobody.
 SHARED, AT_ONCE = 10.0, 0.01
@@ -158,7 +172,7 @@ class Guard:
 
     def _method(self, described: MethodDescriptor, run: Any, ordered: Any) -> calls.Method:
         needed = NEEDED.get(name_of(described), "admin")
-        longest = LONGEST if needed in _CHANGING else LOOKING if needed else SHORT
+        longest = LONGEST if described.name in LARGE else SMALL if needed else SHORT
 
         def admits(caller: Caller) -> bool:
             return not needed or _may(caller.role, needed)
@@ -311,7 +325,7 @@ class Guard:
 
     def _cost(self, name: str, client: _Client, size: int) -> float:
         """Seconds that a request of so many bytes has to wait."""
-        unit = _TEXT if name in _TEXTS else _BYTES
+        unit = _TEXT if name in REQUESTS else _BYTES
         return self._take(client, (_DEAR if name in _LOOKING else 1.0) + size / unit)
 
     def _charge_for(self, client: _Client, error: Exception) -> None:
@@ -460,13 +474,38 @@ def _kept(error: Exception) -> Exception:
 
 def _parsed(name: str, kind: type[Message], request: bytes, call: Call) -> Message:
     """Raises `Refused`."""
+    if name in REQUESTS and len(request) > REQUEST:
+        call.asked(kind(), len(request))
+        title = f"the request has more than {REQUEST >> 20} MiB"
+        raise refused(faults.too_much(title, "split it, or send packed columns (BulkApply)"))
     try:
         message = kind.FromString(request)
     except DecodeError:
         title = f"what was sent for {name} is no {kind.DESCRIPTOR.full_name}"
         raise refused(faults.bad_message(title, "is it made from this control.proto?")) from None
     call.asked(message, len(request))
+    if len(request) > _NAME:  # else nothing in it is longer
+        _need_short(message.begin if isinstance(message, pb.BulkPart) else message)
     return message
+
+
+def _need_short(message: Message) -> None:
+    """Raises `Refused` where a name is too long."""
+    for name, most in _names(message.DESCRIPTOR):
+        if (size := len(getattr(message, name).encode())) > most:
+            title = f"`{name}` has {size:,} bytes"
+            raise refused(faults.bad_message(title, f"at most {most:,} bytes of UTF-8"))
+
+
+@cache
+def _names(described: Descriptor) -> list[tuple[str, int]]:
+    """A message's fields that name something, and the bytes that each may have."""
+    texts = [f.name for f in described.fields if f.type == f.TYPE_STRING and not f.is_repeated]
+    named = [each for each in texts if each not in _CONTENTS]
+    return [
+        (each, _CALLED if {each, f"{described.name}.{each}"} & {*_CALLS} else _NAME)
+        for each in named
+    ]
 
 
 def _no_request() -> Diagnostic:

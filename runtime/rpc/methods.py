@@ -16,8 +16,12 @@ SERVICES = tuple(pb.DESCRIPTOR.services_by_name.values())
 METHODS: Mapping[str, MethodDescriptor] = {
     name: method for service in SERVICES for name, method in service.methods_by_name.items()
 }
-#: Bytes of a message; of one to a method that only looks; and to one that anybody may call.
-LONGEST, LOOKING, SHORT = 16 << 20, 64 << 10, 4 << 10
+#: Bytes of a message to a method that takes a build, columns or a backup; of a request of IEs, and
+#: of an intent; of any other message; and of one to a method that anybody may call.
+LONGEST, REQUEST, SMALL, SHORT = 16 << 20, 4 << 20, 64 << 10, 4 << 10
+#: Methods that take more than small messages, and those of them that take requests.
+REQUESTS = ("Apply", "Stream", "ApplyIntent")
+LARGE = (*REQUESTS, "BulkApply", "Load", "Upgrade", "Restore")
 #: Calls that may last as their clients read, and how many of them the reader answers at a time.
 LISTING, LISTINGS = ("List", "Entries"), 8
 

@@ -31,9 +31,8 @@ from .guard import Context, failure_of, need_client
 from .intents import IntentMethods
 from .readers import Readers
 
-#: Bytes: of a request of IEs, and of the columns of bulk requests that are arriving at a time, of
-#: one client and of all.
-LONGEST, MOST_COLUMNS, MOST_ARRIVING = 4 << 20, 256 << 20, 512 << 20
+#: Bytes of the columns of bulk requests that are arriving at a time, of one client and of all.
+MOST_COLUMNS, MOST_ARRIVING = 256 << 20, 512 << 20
 
 
 #: Methods whose requests are made in their order (front/calls.py).
@@ -98,9 +97,6 @@ class Service(IntentMethods):
 
     def _begin(self, request: pb.ApplyRequest, context: Context) -> Callable[[], Outcome]:
         """See `Owner.begin`."""
-        if len(request.request) > LONGEST:
-            title = f"the request has more than {LONGEST >> 20} MiB"
-            raise refused(faults.too_much(title, "split it, or send packed columns (BulkApply)"))
         wanted = request.if_revision if request.HasField("if_revision") else None
         wish = Wish(request.request, False, wanted, request.idempotency_key, request.digest)
         with unless(partial(need_client, context)):

@@ -167,7 +167,8 @@ def test_what_waits_to_be_written_is_short(monkeypatch: pytest.MonkeyPatch) -> N
     request = pb.ApplyRequest(pipeline="p" * 1_000_000, idempotency_key="k" * 1_000_000)
     guard, sent = Guard(Limits(rate=1e9), audit), request.SerializeToString()
     for _ in range(int(EACH) + 3):
-        list(asked(guard, "Apply", lambda *_: pb.ApplyReply(), ME, [sent]))
+        with pytest.raises(Failed, match="H0762"):
+            list(asked(guard, "Apply", lambda *_: pb.ApplyReply(), ME, [sent]))
     assert len(repr(audit._lines)) + len(repr(audit._counted["me"].fields())) < 100_000
     audit.close()
 

@@ -21,6 +21,7 @@ from helioc.runtime.agent import faults
 from helioc.runtime.agent.turns import Slices, Turns
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.faults import refused
+from helioc.runtime.front.calls import Failed
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.intents.document import read_document
 from helioc.runtime.rpc import control_pb2 as pb
@@ -28,7 +29,7 @@ from helioc.runtime.rpc import guard
 from helioc.runtime.rpc.callers import LOCAL
 from helioc.runtime.rpc.failures import failure
 from helioc.runtime.rpc.guard import Guard, Limits
-from helioc.runtime.rpc.methods import path
+from helioc.runtime.rpc.methods import METHODS, path
 from tls_world import within
 
 JUNK = b"\xff\xff\xff\xff"
@@ -102,6 +103,54 @@ def test_a_call_that_has_ended_is_refused() -> None:
     with pytest.raises(Refused, match="H0779"):
         guard.need_client(cast(Any, context))
     assert guard.failure_of(refused(faults.given_up())).status == Code.CANCELLED
+
+
+LARGE = pb.ApplyRequest(request=bytes(4 << 20))
+NAMED = {
+    "pipeline": ("Apply", pb.ApplyRequest(pipeline="é" * 200)),
+    "digest": ("Stream", pb.ApplyRequest(digest="a" * 3_000_000)),
+    "idempotency_key": ("BulkApply", pb.BulkPart(begin=pb.BulkBegin(idempotency_key="k" * 257))),
+    "name": ("ApplyIntent", pb.ApplyIntentRequest(text="x" * 5000, name="n" * 4097)),
+    "config_name": ("Load", pb.LoadRequest(config="c" * 5000, config_name="c" * 10_000_000)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", NAMED)
+def test_names_are_bounded(field: str) -> None:
+    name, request = NAMED[field]
+
+    def read(parts: Any, _: object) -> bytes:
+        if name == "BulkApply":
+            list(parts)
+        return b"done"
+
+    with pytest.raises(Failed, match=f"`{field}` has .* bytes") as error:
+        list(asked(Guard(), name, read, LOCAL, [request.SerializeToString()]))
+    said = b"".join(value for _, value in error.value.trailer)
+    assert error.value.code is Code.INVALID_ARGUMENT and len(said) < 400
+
+
+def test_paths_are_names_of_texts() -> None:
+    request = pb.ApplyIntentRequest(text="x" * 5000, name="n" * 4096, pipeline="p" * 256)
+    answers = asked(
+        Guard(), "ApplyIntent", lambda *_: b"done", LOCAL, [request.SerializeToString()]
+    )
+    assert list(answers) == [b"done"]
+
+
+@pytest.mark.parametrize("name", ["Apply", "Stream", "ApplyIntent"])
+def test_requests_are_bounded_with_all_that_is_in_them(name: str) -> None:
+    """Fields that nobody knows, too."""
+    request = LARGE.SerializeToString()
+    with pytest.raises(Failed, match="H0770: the request has more than 4 MiB"):
+        list(asked(Guard(), name, lambda *_: b"done", LOCAL, [request]))
+
+
+def test_methods_take_what_they_need() -> None:
+    door = Guard()
+    sizes = {name: door.method(METHODS[name], lambda *_: b"").longest for name in METHODS}
+    assert sizes["Refresh"] == sizes["RemoveIntent"] == sizes["Get"] == 64 << 10
+    assert sizes["Load"] == sizes["BulkApply"] == 16 << 20
 
 
 def test_a_large_request_counts_as_many() -> None:
