@@ -129,6 +129,11 @@ def revoked(what: str) -> Diagnostic:
                       "ask who runs the agent for another certificate")  # fmt: skip
 
 
+def certificate_ended(what: str) -> Diagnostic:
+    return Diagnostic("H0799", f"this client may not call {what}: its certificate has ended", (),
+                      "its authority can sign another one for the same key")  # fmt: skip
+
+
 def bad_revoked(path: str, line: int) -> Diagnostic:
     return Diagnostic("H0777", f"line {line} of `{path}` is no certificate's SHA-256", (),
                       "64 digits in hex, as `helioctl certs revoke` writes them")  # fmt: skip
@@ -284,6 +289,11 @@ AGENT: dict[str, Explanation] = {
         "a certificate that is revoked",
         "Its SHA-256 stands in the file `revoked` beside the agent's identity: somebody has stolen "
         "it, or is not to come any more. Calls that it had going were ended.",
+    ),
+    "H0799": Explanation(
+        "a certificate that has ended",
+        "It was good as the client connected, and has ended since, by the agent's clock. Its "
+        "connections are closed within two seconds, and new ones are refused.",
     ),
     "H0777": Explanation(
         "a list of revoked certificates that cannot be read",

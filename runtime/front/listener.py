@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from functools import partial
+from math import inf
 from struct import pack
 from threading import Lock
 from typing import NamedTuple
@@ -29,13 +30,15 @@ _RESET = pack("ii", 1, 0)  # struct linger: close with RST, which leaves no TIME
 
 class Peer(NamedTuple):
     """Who is at the other end. `name` and `uris` are those of the certificate, `fingerprint` its
-    SHA-256 in hex; all three empty without TLS, `host` at a Unix socket."""
+    SHA-256 in hex; all three empty without TLS, `host` at a Unix socket. `ends`: when the
+    certificate does, in seconds of the Unix epoch."""
 
     host: str = ""
     port: int = 0
     name: str = ""
     uris: tuple[str, ...] = ()
     fingerprint: str = ""
+    ends: float = inf
 
 
 class Arrivals(NamedTuple):

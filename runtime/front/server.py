@@ -92,12 +92,12 @@ class Server:
         self._loop.start()
         self._timers.after(_LOOK, self._look)
 
-    def close(self, whose: Callable[[Any], bool]) -> None:
-        """End the connections of these callers."""
+    def close(self, whose: Callable[[Any], bool], why: str = "") -> None:
+        """End the connections of these callers. `why`: what is on record of that."""
         with self._lock:
             found = [each for each, client in self._clients.items() if whose(client.caller)]
         for each in found:
-            each.abort()
+            each.abort(why)
 
     def unattended(self) -> float:
         """Seconds for which no thread waited for clients; 0 where one does."""

@@ -42,15 +42,19 @@ class Contexts:
         made.load_verify_locations(self._authority)
         made.load_cert_chain(self._certificate, self._key)
         made.set_alpn_protocols(["h2"])
+        # OpenSSL looks at no certificate where a session is resumed. TLS 1.2 keeps its tickets:
+        # without them OpenSSL keeps sessions, in memory; and each call looks at the certificate.
+        made.num_tickets = 0
         return made
 
 
-def names(client: ssl.SSLObject) -> tuple[str, tuple[str, ...], str]:
-    """Its subject's common name, the URIs among its other names (RFC 5280 section 4.2.1.6), and the
-    SHA-256 of its certificate in hex."""
+def names(client: ssl.SSLObject) -> tuple[str, tuple[str, ...], str, float]:
+    """Its subject's common name, the URIs among its other names (RFC 5280 section 4.2.1.6), the
+    SHA-256 of its certificate in hex, and when that ends, in seconds of the Unix epoch."""
     said: Any = client.getpeercert()
     subject = [pair for each in said["subject"] for pair in each]
     common = "".join(value for kind, value in subject if kind == "commonName")
     uris = tuple(value for kind, value in said.get("subjectAltName", ()) if kind == "URI")
     octets = client.getpeercert(binary_form=True) or b""
-    return common, uris, hashlib.sha256(octets).hexdigest()
+    ends = float(ssl.cert_time_to_seconds(said["notAfter"]))
+    return common, uris, hashlib.sha256(octets).hexdigest(), ends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 from ..certs import Role, role_of
@@ -12,13 +13,15 @@ from .audit import Entry, Fields
 
 class Caller(NamedTuple):
     """`name` is the certificate's, or the host's where there is none; `host` an IP address, empty
-    by a Unix socket; `fingerprint` the certificate's SHA-256 in hex, empty without TLS."""
+    by a Unix socket; `fingerprint` the certificate's SHA-256 in hex, empty without TLS; `ends` when
+    the certificate does, in seconds of the Unix epoch."""
 
     name: str
     role: Role | None
     host: str = ""
     port: int = 0
     fingerprint: str = ""
+    ends: float = inf
 
     @property
     def place(self) -> str:
@@ -48,7 +51,9 @@ def caller_of(peer: Peer) -> Caller:
         return LOCAL
     if not peer.fingerprint:
         return Caller(peer.host, "admin", peer.host, peer.port)
-    return Caller(peer.name, role_of(peer.uris), peer.host, peer.port, peer.fingerprint)
+    return Caller(
+        peer.name, role_of(peer.uris), peer.host, peer.port, peer.fingerprint, peer.ends
+    )  # fmt: skip
 
 
 class Refusal(Entry):

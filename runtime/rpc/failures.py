@@ -40,7 +40,7 @@ _CODES = {
     "H078": Code.FAILED_PRECONDITION, "H0781": Code.DATA_LOSS, "H0783": Code.DATA_LOSS,
     "H0787": Code.DATA_LOSS,
     "H079": Code.FAILED_PRECONDITION, "H0793": Code.INVALID_ARGUMENT,
-    "H0794": Code.INVALID_ARGUMENT,
+    "H0794": Code.INVALID_ARGUMENT, "H0799": Code.PERMISSION_DENIED,
     "H9": Code.INTERNAL,
 }  # fmt: skip
 _TRAILER = "grpc-status-details-bin"

@@ -202,6 +202,8 @@ class Guard:
         call.by(caller)
         needed = NEEDED.get(name, "admin")
         try:
+            if caller.ends <= time.time():
+                raise refused(faults.certificate_ended(name))
             if self.revoked is not None and caller.fingerprint:
                 self.revoked.need_valid(caller.fingerprint, name)
             if needed and not _may(caller.role, needed):

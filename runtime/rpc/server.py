@@ -128,6 +128,9 @@ class Server:
         def is_revoked(caller: Caller) -> bool:
             return caller.fingerprint in revoked
 
+        def has_ended(caller: Caller) -> bool:
+            return caller.ends <= now
+
         for look in count():
             if not look % _ENDINGS:
                 self._see_certificates(warn=not look % (_ENDINGS * _WARN))
@@ -135,6 +138,8 @@ class Server:
                 return
             if revoked.changed():
                 self._front.close(is_revoked)
+            now = time.time()
+            self._front.close(has_ended, "its certificate has ended")
 
     def _see_certificates(self, warn: bool) -> None:
         """Post when they end; `warn` of those that have, will soon, or cannot be read."""

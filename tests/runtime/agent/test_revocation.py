@@ -19,6 +19,7 @@ from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc.revoked import Revoked
 from lab import LabError, until
+from set_clock import DAY, clock
 from tls_world import PORT, code_of, within
 
 
@@ -105,6 +106,25 @@ def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None
         here.agent(*options),
     ):
         pass
+
+
+@pytest.mark.usefixtures("kernel")
+def test_whose_certificate_ends_is_shut_out(here: World, certs: Path, tmp_path: Path) -> None:
+    """Its open connection is closed, and that is on record."""
+    set_clock = clock(tmp_path)
+    options = ("--tcp", f"127.0.0.1:{PORT}", "--identity", str(certs / "agent"))
+    with here.agent(*options, by=set_clock.by) as process:
+        with here.client() as local:
+            local.load(read_bundle(here.directory / "bundle"), EDGE)
+
+        def go(client: Client) -> None:
+            with client.watch() as watch:
+                set_clock.jump(366 * DAY)
+                with pytest.raises(Rejected, match="H0763"):
+                    list(watch)
+
+        within(here, certs, "a-read", go)
+        process.expect("its certificate has ended")
 
 
 def test_lists_of_who_is_revoked(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helioc.runtime.certs import make_authority
+from helioc.runtime.certs import endings, make_authority
 from helioc.runtime.front.frames import Gate
 from helioc.runtime.front.secured import Secured
 from helioc.runtime.front.sources import Bucket
+from helioc.runtime.front.tls import Contexts, names
 
 MOST = 64 << 10
 UPDATES = 4000
@@ -39,16 +40,24 @@ def shake(server: Secured) -> None:
             select.select([server], [], [], 10)
 
 
+def asks_anybody() -> ssl.SSLContext:
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
+    return made
+
+
 @contextmanager
-def connected(context: ssl.SSLContext) -> Iterator[tuple[ssl.SSLSocket, Secured]]:
-    asking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    asking.check_hostname, asking.verify_mode = False, ssl.CERT_NONE
+def connected(
+    context: ssl.SSLContext, asking: ssl.SSLContext | None = None,
+    session: ssl.SSLSession | None = None,
+) -> Iterator[tuple[ssl.SSLSocket, Secured]]:
+    asking = asking or asks_anybody()
     one, other = socket.socketpair()
     other.setblocking(False)
     with closing(Secured(other, context)) as server:
         thread = threading.Thread(target=shake, args=(server,))
         thread.start()
-        with asking.wrap_socket(one) as client:
+        with asking.wrap_socket(one, session=session) as client:
             thread.join()
             yield client, server
 
@@ -70,9 +79,7 @@ def test_all_that_is_sent_arrives(context: ssl.SSLContext) -> None:
 def test_what_came_with_the_handshake_is_there(context: ssl.SSLContext) -> None:
     one, other = socket.socketpair()
     other.setblocking(False)
-    asking = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    asking.check_hostname, asking.verify_mode = False, ssl.CERT_NONE
-    client = asking.wrap_socket(one, do_handshake_on_connect=False)
+    client = asks_anybody().wrap_socket(one, do_handshake_on_connect=False)
     with client, closing(Secured(other, context)) as server:
         one_side = threading.Thread(target=client.do_handshake)
         one_side.start()
@@ -107,6 +114,27 @@ def test_what_is_no_tls_ends_it(context: ssl.SSLContext) -> None:
         one.sendall(b"GET / HTTP/1.1\r\n\r\n")
         with pytest.raises(ssl.SSLError, match="(?i)http.request"):
             server.do_handshake()
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_session_is_not_resumed_without_its_certificate(
+    tmp_path: Path, version: ssl.TLSVersion
+) -> None:
+    """It would be let in when that has ended."""
+    make_authority(tmp_path, [])
+    contexts, asking = Contexts(tmp_path / "agent"), asks_anybody()
+    asking.load_cert_chain(tmp_path / "admin.pem", tmp_path / "admin.key")
+    asking.maximum_version = version
+    session, found = None, list[tuple[object, ...]]()
+    for _ in range(2):
+        with connected(contexts.now(), asking, session) as (client, server):
+            server.send(b"x")
+            assert client.recv(1) == b"x" and client.version() == server.tls.version()
+            found.append(names(server.tls))
+            resumed, session = client.session_reused, client.session
+    assert resumed == (version is ssl.TLSVersion.TLSv1_2)
+    assert found[0] == found[1]
+    assert found[0][0] == "admin" and found[0][3] == endings(tmp_path / "admin")[0].ends
 
 
 class OpenSsl:

@@ -119,6 +119,17 @@ def test_who_is_refused_slows_nobody() -> None:
     assert not guard._beside(guard._known(me.whose), time.monotonic())
 
 
+def test_a_certificate_that_has_ended_is_refused() -> None:
+    """Though its connection was there before."""
+    guard, now = Guard(), time.time()
+    good, ended = (caller("rules")._replace(ends=now + by) for by in (1000, -1))
+    assert [*asked(guard, "Status", lambda *_: b"done", good)] == [b"done"]
+    for name in ("Apply", "Status", "Watch"):
+        with pytest.raises(Failed, match="H0799.*its certificate has ended") as failed:
+            list(asked(guard, name, lambda *_: b"done", ended))
+        assert failed.value.code == Code.PERMISSION_DENIED
+
+
 def wrong(findings: int) -> Callable[..., bytes]:
     def refuse(*_: object) -> bytes:
         raise refused(*[not_allowed("Apply", "read", "rules")] * findings)
