@@ -34,9 +34,16 @@ class Caller(NamedTuple):
         return self.role is not None
 
     @property
-    def whose(self) -> tuple[bool, str]:
-        """Whose limits count: a certificate's name is no host's, and not the Unix socket's."""
-        return bool(self.fingerprint), self.name
+    def whose(self) -> tuple[bool, str, str]:
+        """Whose limits count: of all certificates with a name and a role, for a client that renews
+        its own keeps these. A certificate's name is no host's, and not the Unix socket's."""
+        return bool(self.fingerprint), self.name, self.role or ""
+
+    @property
+    def itself(self) -> tuple[bool, str, str]:
+        """Who is charged where it is not let in: this certificate, for others of its name may be
+        good."""
+        return (True, self.fingerprint, "itself") if self.fingerprint else self.whose
 
 
 #: Who may open the Unix socket may do everything.

@@ -89,7 +89,8 @@ _CONTENTS = ("text", "config", "mapping")
 #: come at once then. Often is so many requests in so many seconds: who only looks on slows nobody.
 SHARED, AT_ONCE = 10.0, 0.01
 OFTEN, _LATELY = 20, 1.0
-_RECENT = 60.0  # seconds
+#: Seconds after which a client is forgotten, where so many are known.
+_RECENT, _KNOWN = 60.0, 1000
 _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check", "Health.List")
 
 
@@ -188,8 +189,9 @@ class Guard:
         if isinstance(error, Failed | Gone):
             call.over()
             return bare(error)
-        wait = error.wait if isinstance(error, _TurnedAway) else 0.0
-        with self._known(call.caller.whose).refusing:
+        away = error if isinstance(error, _TurnedAway) else None
+        wait, whose = (away.wait, away.whose) if away else (0.0, call.caller.whose)
+        with self._known(whose).refusing:
             failed = failure_of(error)
             call.refused(failed)
             first = next(f for f in failed.findings if f.code)
@@ -200,19 +202,13 @@ class Guard:
     def _call(self, name: str, call: Call, context: Context) -> Iterator[_Client]:
         caller: Caller = context.caller
         call.by(caller)
-        needed = NEEDED.get(name, "admin")
+        timed, lasting, whose = int(name in _TIMED), int(name in _LASTING), caller.itself
         try:
-            if caller.ends <= time.time():
-                raise refused(faults.certificate_ended(name))
-            if self.revoked is not None and caller.fingerprint:
-                self.revoked.need_valid(caller.fingerprint, name)
-            if needed and not _may(caller.role, needed):
-                raise refused(faults.not_allowed(name, caller.role or "", needed))
+            self._need_let_in(name, caller)
+            whose = caller.whose
+            client = self._enter(caller, timed, lasting)
         except Refused as error:
-            wait = self._turned_away(caller)
-            raise _TurnedAway(error, wait) from None
-        timed, lasting = int(name in _TIMED), int(name in _LASTING)
-        client = self._enter(caller, timed, lasting)
+            raise _TurnedAway(error, whose, self._turned_away(whose)) from None
         ends = timed or name in _LOOKING
         timer = self._timers.after(self.limits.seconds, context.cancel) if ends else None
         try:
@@ -225,6 +221,16 @@ class Guard:
             if timer is not None:
                 timer.stop()
             self._leave(caller, client, timed, lasting)
+
+    def _need_let_in(self, name: str, caller: Caller) -> None:
+        """Raises `Refused` where its certificate does not allow the call."""
+        needed = NEEDED.get(name, "admin")
+        if caller.ends <= time.time():
+            raise refused(faults.certificate_ended(name))
+        if self.revoked is not None and caller.fingerprint:
+            self.revoked.need_valid(caller.fingerprint, name)
+        if needed and not _may(caller.role, needed):
+            raise refused(faults.not_allowed(name, caller.role or "", needed))
 
     @contextmanager
     def _listing(self, context: Context, call: Call) -> Iterator[None]:
@@ -287,8 +293,18 @@ class Guard:
         with self._lock:
             client = self._clients.get(who)
             if client is None:
+                if len(self._clients) >= _KNOWN:
+                    self._forget()
                 client = self._clients[who] = _Client(tokens=self.limits.rate)
         return client
+
+    def _forget(self) -> None:
+        """Clients of which nothing was heard for long. The lock is had."""
+        now = time.monotonic()
+        self._clients = {
+            who: each for who, each in self._clients.items()
+            if each.calls or now - each.filled < _RECENT
+        }  # fmt: skip
 
     def _leave(self, caller: Caller, client: _Client, timed: int, lasting: int) -> None:
         with self._lock:
@@ -299,8 +315,6 @@ class Guard:
             self._lasting[host] -= lasting
             if not self._lasting[host]:
                 del self._lasting[host]
-            if len(self._clients) > 1000 and not client.calls:
-                self._clients.pop(caller.whose, None)
 
     # ---- rates ------------------------------------------------------------------------------
 
@@ -339,10 +353,10 @@ class Guard:
         rate = self.limits.rate
         self._charge(client, _DEAR * findings, rate / SHARED, rate)
 
-    def _turned_away(self, caller: Caller) -> float:
+    def _turned_away(self, whose: Hashable) -> float:
         """Seconds that it has to wait for that. It asks often, but is busy with nothing."""
         rate = self.limits.rate
-        return self._charge(self._known(caller.whose), _DEAR, rate, rate)
+        return self._charge(self._known(whose), _DEAR, rate, rate)
 
     def _take(self, client: _Client, cost: float = 1.0) -> float:
         """One request more of this client: how many seconds it has to wait."""
@@ -371,11 +385,11 @@ class Guard:
 
 
 class _TurnedAway(Refused):
-    """At the door; it is told after `wait` seconds."""
+    """At the door; it is told after `wait` seconds. `whose`: who was charged for it."""
 
-    def __init__(self, why: Refused, wait: float) -> None:
+    def __init__(self, why: Refused, whose: Hashable, wait: float) -> None:
         super().__init__(why.diagnostics)
-        self.wait = wait
+        self.whose, self.wait = whose, wait
 
 
 class _Requests:

@@ -12,7 +12,7 @@ import pytest
 from guarded import Context, asked
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.faults import not_allowed
+from helioc.runtime.agent.faults import not_allowed, revoked
 from helioc.runtime.certs import Role
 from helioc.runtime.faults import refused
 from helioc.runtime.front.budget import Budget, Full, Share
@@ -23,6 +23,7 @@ from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import OFTEN, Guard, Limits
 from helioc.runtime.rpc.methods import LISTINGS
+from helioc.runtime.rpc.revoked import Revoked
 from helioc.runtime.rpc.service import Service, _hold
 from lab import until
 
@@ -231,14 +232,61 @@ def test_who_asks_too_fast_waits(name: str, rate: float) -> None:
     assert 0.15 < time.monotonic() - begun < 2
 
 
-@pytest.mark.parametrize("name", ["Apply", "Load"])
-def test_who_is_refused_all_the_time_waits(name: str) -> None:
-    guard, waits = Guard(Limits(rate=400)), list[float]()
+@pytest.mark.parametrize(
+    ("name", "role", "calls", "code"),
+    [("Apply", "read", 32, "H0773"), ("Load", "read", 32, "H0773"), ("Apply", "rules", 0, "H0770"),
+     ("GetSchema", "read", 0, "H0770")],
+)  # fmt: skip
+def test_who_is_refused_all_the_time_waits(name: str, role: Role, calls: int, code: str) -> None:
+    guard, waits = Guard(Limits(rate=400, calls=calls)), list[float]()
     for _ in range(60):  # 20 at once, the others at their rate
-        with pytest.raises(Failed, match="H0773") as failed:
-            list(asked(guard, name, lambda *_: b"done", caller("read")))
+        with pytest.raises(Failed, match=code) as failed:
+            list(asked(guard, name, lambda *_: b"done", caller(role)))
         waits.append(failed.value.wait)
     assert not any(waits[:20]) and waits[-1] > 0.1
+
+
+class _Revoked:
+    def need_valid(self, fingerprint: str, method: str) -> None:
+        if fingerprint == "old":
+            raise refused(revoked(method))
+
+
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        (Caller("me", "rules", "192.0.2.1", 1, "old"), "H0776"),
+        (Caller("me", "read", "192.0.2.1", 1, "01"), "H0773"),
+        (Caller("me", None, "192.0.2.1", 1, "02"), "H0773"),
+    ],
+    ids=["revoked", "another role", "no role"],
+)
+def test_refusals_of_a_certificate_are_not_charged_to_its_successor(
+    bad: Caller, code: str
+) -> None:
+    """Which has the same name. Its holder's limits are the same as before."""
+    guard, me = Guard(Limits(rate=400)), caller("rules")
+    guard.revoked = cast(Revoked, _Revoked())
+    for _ in range(60):
+        with pytest.raises(Failed, match=code) as failed:
+            list(asked(guard, "Apply", lambda *_: b"done", bad))
+    assert failed.value.wait > 0.1
+    mine = guard._known(me.whose)
+    assert guard._take(mine) == 0
+    assert mine is guard._known(me._replace(fingerprint="renewed").whose)
+    assert mine.refusing is not guard._known(bad.itself).refusing
+
+
+def test_clients_that_were_not_heard_of_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("helioc.runtime.rpc.guard._KNOWN", 10)
+    guard, kept = Guard(), caller("read", "kept")
+    watch = asked(guard, "Watch", lambda *_: [b"an event"] * 2, kept)
+    assert next(watch) == b"an event"
+    for number in range(20):
+        guard._known(f"client {number}").filled -= 100
+    guard._known(kept.whose).filled -= 100
+    assert len(guard._clients) <= 11 and kept.whose in guard._clients
+    watch.close()
 
 
 def test_one_hosts_calls_keep_no_others_waiting(caplog: pytest.LogCaptureFixture) -> None:
