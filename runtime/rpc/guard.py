@@ -85,8 +85,9 @@ _TEXT, _BYTES = 512, 16384
 _NAME, _CALLED = 256, 4096
 _CALLS = ("config_name", "mapping_name", "ApplyIntentRequest.name")
 _CONTENTS = ("text", "config", "mapping")
-#: By how much less a client may ask for while another asks often, and how much of a second's may
-#: come at once then. Often is so many requests in so many seconds: who only looks on slows nobody.
+#: Clients that ask often share the rate equally, but each has this part of it at least; and so much
+#: of its second may come at once then. Often is so many requests in so many seconds, other than for
+#: the agent's health: who only looks on slows nobody.
 SHARED, AT_ONCE = 10.0, 0.01
 OFTEN, _LATELY = 20, 1.0
 #: Seconds after which a client is forgotten, where so many are known.
@@ -98,9 +99,9 @@ _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check"
 class Limits:
     """`calls` of one client at a time, `timed` of them see `_TIMED` (fewer than the reader has
     slots), `lasting` streams and watches, `host_lasting` of all clients of one host, and
-    `all_lasting` of all; `rate`: requests a second
-    of one client, as many at once, and `SHARED` times fewer beside a busy one; `seconds`: of what
-    is timed; `patience`: seconds from the beginning of a call to its request, where it has one."""
+    `all_lasting` of all; `rate`: requests a second of one client, as many at once, and an equal
+    share beside busy ones; `seconds`: of what is timed; `patience`: seconds from the beginning of a
+    call to its request, where it has one."""
 
     calls: int = 32
     timed: int = 6
@@ -112,7 +113,7 @@ class Limits:
     patience: float = 5.0
 
 
-@dataclass
+@dataclass(eq=False)
 class _Client:
     calls: int = 0
     timed: int = 0
@@ -135,8 +136,8 @@ class Guard:
         self._clients: dict[Hashable, _Client] = {}
         self._lists: dict[Context, Call] = {}
         self._lasting = Counter[str]()  # by host
-        #: The last two clients that asked often, and when.
-        self._busy: list[tuple[_Client | None, float]] = [(None, 0.0), (None, 0.0)]
+        #: Clients that asked often of late, and when.
+        self._busy: dict[_Client, float] = {}
         self._lock = Lock()
 
     def method(self, described: MethodDescriptor, method: Callable[..., Any]) -> calls.Method:
@@ -342,7 +343,8 @@ class Guard:
     def _cost(self, name: str, client: _Client, size: int) -> float:
         """Seconds that a request of so many bytes has to wait."""
         unit = _TEXT if name in REQUESTS else _BYTES
-        return self._take(client, (_DEAR if name in _LOOKING else 1.0) + size / unit)
+        counts = NEEDED.get(name, "admin") is not None
+        return self._take(client, (_DEAR if name in _LOOKING else 1.0) + size / unit, counts)
 
     def _charge_for(self, client: _Client, error: Exception) -> None:
         """What is wrong took long to find and to say: it counts for the requests that follow."""
@@ -358,11 +360,12 @@ class Guard:
         rate = self.limits.rate
         return self._charge(self._known(whose), _DEAR, rate, rate)
 
-    def _take(self, client: _Client, cost: float = 1.0) -> float:
-        """One request more of this client: how many seconds it has to wait."""
+    def _take(self, client: _Client, cost: float = 1.0, counts: bool = True) -> float:
+        """One request more of this client: how many seconds it has to wait. `counts`: for others'
+        shares."""
         rate = self.limits.rate
-        if self._beside(client, time.monotonic()):
-            rate /= SHARED
+        if others := self._beside(client, time.monotonic(), counts):
+            rate /= min(SHARED, others + 1)
             return self._charge(client, cost, rate, rate * AT_ONCE)
         return self._charge(client, cost, rate, rate)
 
@@ -374,14 +377,17 @@ class Guard:
         client.tokens, client.filled = tokens, now
         return min(1.0, max(0.0, -tokens / rate))
 
-    def _beside(self, client: _Client, now: float) -> bool:
-        """Whether another client has asked often of late."""
-        busy, asked = self._busy, client.asked
-        other, when = busy[1] if busy[0][0] is client else busy[0]
-        asked.append(now)
-        if len(asked) == OFTEN and now - asked[0] < _LATELY:
-            busy[:] = [(client, now), (other, when)]
-        return other is not None and now - when < _LATELY
+    def _beside(self, client: _Client, now: float, counts: bool) -> int:
+        """How many other clients have asked often of late."""
+        with self._lock:
+            busy, asked = self._busy, client.asked
+            if counts:
+                asked.append(now)
+                if len(asked) == OFTEN and now - asked[0] < _LATELY:
+                    busy[client] = now
+            for each in [each for each, when in busy.items() if now - when >= _LATELY]:
+                del busy[each]
+            return len(busy) - (client in busy)
 
 
 class _TurnedAway(Refused):

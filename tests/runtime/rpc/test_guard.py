@@ -117,7 +117,19 @@ def test_who_is_refused_slows_nobody() -> None:
     for _ in range(2 * OFTEN):
         with pytest.raises(Failed):
             list(asked(guard, "Status", lambda *_: b"", nobody))
-    assert not guard._beside(guard._known(me.whose), time.monotonic())
+    assert not guard._beside(guard._known(me.whose), time.monotonic(), True)
+
+
+@pytest.mark.parametrize("role", [None, "read", "admin"])
+def test_who_asks_for_the_agents_health_slows_nobody(role: Role | None) -> None:
+    guard, me = Guard(), caller("rules")
+    looks = guard._known(caller("read", "probe")._replace(role=role).whose)
+    for _ in range(2 * OFTEN):
+        guard._cost("Health.Check", looks, 0)
+    assert not guard._beside(guard._known(me.whose), time.monotonic(), True)
+    for _ in range(2 * OFTEN):
+        guard._cost("Status", looks, 0)
+    assert guard._beside(guard._known(me.whose), time.monotonic(), True) == 1
 
 
 def test_a_certificate_that_has_ended_is_refused() -> None:

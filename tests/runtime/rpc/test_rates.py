@@ -46,7 +46,7 @@ def test_alone_it_may_ask_for_all_of_the_rate(clock: Clock) -> None:
 
 def test_beside_a_busy_one_it_waits_for_its_share(clock: Clock) -> None:
     door = Guard(Limits(rate=1000.0))
-    share = 1000.0 / SHARED
+    share = 1000.0 / 2
     ask(clock, door, "one", 100)
     ask(clock, door, "other", OFTEN - 1)
     slept = clock.slept
@@ -61,3 +61,22 @@ def test_beside_a_busy_one_it_waits_for_its_share(clock: Clock) -> None:
     clock.now += 2  # by now the other is gone
     ask(clock, door, "one", 500)
     assert clock.slept == slept
+
+
+@pytest.mark.parametrize("busy", [2, 5, 30])
+def test_busy_clients_have_equal_shares(clock: Clock, busy: int) -> None:
+    """Of all of the rate, and not less than a tenth each."""
+    door = Guard(Limits(rate=1000.0))
+    clients = [door._known(f"client {number}") for number in range(busy)]
+
+    def made(rounds: int) -> float:
+        """Requests a second of each, where none asks before it has waited."""
+        begun, waiting = clock.now, dict.fromkeys(clients, clock.now)
+        for _ in range(rounds * busy):
+            each = min(clients, key=lambda one: waiting[one])
+            clock.now = max(clock.now, waiting[each])
+            waiting[each] = clock.now + door._take(each)
+        return rounds / (clock.now - begun)
+
+    made(2000)  # what was saved up is gone
+    assert made(1000) == pytest.approx(max(1000 / busy, 1000 / SHARED), rel=0.01)
