@@ -93,6 +93,15 @@ OFTEN, _LATELY = 20, 1.0
 #: Seconds after which a client is forgotten, where so many are known.
 _RECENT, _KNOWN = 60.0, 1000
 _LOOKING = ("Get", "Stats", "Status", "GetSchema", "ListIntents", "Health.Check", "Health.List")
+#: What a call costs by its method, if not 1. Those that hold the pipeline, or all of them, while
+#: they look at the kernel or the disk cost most.
+_HOLDING = ("Refresh", "Repair", "Load", "Upgrade", "Unload", "Backup")
+_COSTS = {
+    **dict.fromkeys((*_LOOKING, *LISTING, "ApplyIntent", "RemoveIntent"), _DEAR),
+    **dict.fromkeys(_HOLDING, 5 * _DEAR),
+}
+#: Calls of which a client has two at a time, and the others wait.
+_TWO = (*_LOOKING, *_HOLDING)
 
 
 @dataclass(frozen=True)
@@ -121,7 +130,7 @@ class _Client:
     tokens: float = 0.0
     filled: float = field(default_factory=lambda: time.monotonic())
     asked: deque[float] = field(default_factory=lambda: deque(maxlen=OFTEN))  # when, lately
-    looking: Semaphore = field(default_factory=lambda: Semaphore(2))
+    two: Semaphore = field(default_factory=lambda: Semaphore(2))
     refusing: Lock = field(default_factory=Lock)
 
 
@@ -150,13 +159,13 @@ class Guard:
         def run(requests: Iterable[bytes], context: Context) -> Generator[bytes, None, None]:
             call = self._begin(name, described)
             try:
-                with self._call(name, call, context) as client:
+                with self._call(name, call, context) as client, self._working(name, client):
                     asked = read(taken, requests, call, client)
-                    if described.server_streaming:
-                        yield from map(_bytes, call.answers(method(asked, context)))
-                    else:
-                        # to its end: an answer may be large, and nobody reads it
-                        with client.looking if name in _LOOKING else nullcontext():
+                    # to its end: an answer may be large, and nobody reads it
+                    with client.two if name in _TWO else nullcontext():
+                        if described.server_streaming:
+                            yield from map(_bytes, call.answers(method(asked, context)))
+                        else:
                             reply = method(asked, context)
                             yield _bytes(call.answered(reply, context.note))
             except Exception as error:
@@ -344,7 +353,7 @@ class Guard:
         """Seconds that a request of so many bytes has to wait."""
         unit = _TEXT if name in REQUESTS else _BYTES
         counts = NEEDED.get(name, "admin") is not None
-        return self._take(client, (_DEAR if name in _LOOKING else 1.0) + size / unit, counts)
+        return self._take(client, _COSTS.get(name, 1.0) + size / unit, counts)
 
     def _charge_for(self, client: _Client, error: Exception) -> None:
         """What is wrong took long to find and to say: it counts for the requests that follow."""
@@ -354,6 +363,16 @@ class Guard:
     def _owe(self, client: _Client, findings: int) -> None:
         rate = self.limits.rate
         self._charge(client, _DEAR * findings, rate / SHARED, rate)
+
+    @contextmanager
+    def _working(self, name: str, client: _Client) -> Iterator[None]:
+        """What takes longer than was paid for counts for the requests that follow."""
+        rate, begun = self.limits.rate, time.thread_time()
+        try:
+            yield
+        finally:
+            took = (time.thread_time() - begun) * rate - _COSTS.get(name, 1.0)
+            self._charge(client, max(0.0, took), rate, rate)
 
     def _turned_away(self, whose: Hashable) -> float:
         """Seconds that it has to wait for that. It asks often, but is busy with nothing."""

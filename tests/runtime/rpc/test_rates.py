@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from guarded import asked
 from helioc.runtime.rpc import guard
+from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import AT_ONCE, OFTEN, SHARED, Guard, Limits
 
 
@@ -13,10 +15,13 @@ class Clock:
     """Stands still but for who sleeps. `slept`: seconds."""
 
     def __init__(self) -> None:
-        self.now, self.slept = 1000.0, 0.0
+        self.now, self.slept, self.worked = 1000.0, 0.0, 0.0
 
     def monotonic(self) -> float:
         return self.now
+
+    def thread_time(self) -> float:
+        return self.worked
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -26,9 +31,21 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    faked = SimpleNamespace(monotonic=made.monotonic, sleep=made.sleep)
+    faked = SimpleNamespace(
+        monotonic=made.monotonic, sleep=made.sleep, thread_time=made.thread_time
+    )
     monkeypatch.setattr(guard, "time", faked)
     return made
+
+
+def work(clock: Clock, door: Guard, name: str, seconds: float = 0.0) -> float:
+    """Have a call carried out that takes so long; what the next request has to wait."""
+    client = door._known("one")
+    clock.sleep(door._cost(name, client, 0))
+    with door._working(name, client):
+        clock.worked += seconds
+        clock.now += seconds
+    return door._cost("Apply", client, 0)
 
 
 def ask(clock: Clock, door: Guard, who: str, times: int = 1) -> None:
@@ -80,3 +97,42 @@ def test_busy_clients_have_equal_shares(clock: Clock, busy: int) -> None:
 
     made(2000)  # what was saved up is gone
     assert made(1000) == pytest.approx(max(1000 / busy, 1000 / SHARED), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [("Refresh", 10), ("Upgrade", 10), ("ApplyIntent", 50), ("List", 50), ("Get", 50),
+     ("Apply", 1000), ("BulkApply", 1000)],
+)  # fmt: skip
+def test_calls_count_as_what_they_cost(clock: Clock, name: str, times: int) -> None:
+    """So many of them are a second's."""
+    door = Guard(Limits(rate=1000.0))
+    for _ in range(times):
+        clock.sleep(door._cost(name, door._known("one"), 0))
+    assert clock.slept == 0
+    assert door._cost("Apply", door._known("one"), 0) == pytest.approx(0.001)
+
+
+def test_what_took_longer_counts_as_more(clock: Clock) -> None:
+    """Than was paid for; alone nobody waits for that, as time passes meanwhile."""
+    door = Guard(Limits(rate=1000.0))
+    for _ in range(100):
+        assert work(clock, door, "Refresh", 0.5) == 0
+    door = Guard(Limits(rate=1000.0))
+    one = door._known("one")
+    clock.sleep(door._cost("Refresh", one, 0))
+    with door._working("Refresh", one):
+        clock.worked += 1.5  # by several threads at a time
+    assert door._cost("Apply", one, 0) == pytest.approx(0.501)
+
+
+def test_a_client_has_two_calls_at_a_time_that_hold_the_pipeline() -> None:
+    door, me = Guard(), Caller("me", "admin", "192.0.2.9", 1, "00")
+    for name in ("Refresh", "Repair", "Load", "Backup"):
+        answer = [b"a part"] * 2 if name == "Backup" else b"done"
+        begun = [asked(door, name, lambda *_, a=answer: a, me) for _ in range(2)]
+        for each in begun:
+            next(each)
+        assert not door._known(me.whose).two.acquire(blocking=False)
+        for each in begun:
+            each.close()
