@@ -250,6 +250,10 @@ class Call:
         """Whether more may be answered."""
         return self._connection.room(self._stream)
 
+    def want_room(self) -> None:
+        """Who makes some has the connection's streams looked at."""
+        self._connection.room_wanted = True
+
     def flush(self) -> None:
         self._connection.flush()
 

@@ -57,6 +57,8 @@ class Connection:
         self.streams: Streams
         self.alive, self._why = True, ""
         self._unsent = memoryview(b"")
+        #: A lane waits until more may be sent on its stream.
+        self.room_wanted = False
         #: What the gate holds back; nothing is read before it has gone on.
         self._held, self._paused_until = b"", 0.0
         #: Nothing more is sent: what the client sends is read and forgotten.
@@ -158,6 +160,9 @@ class Connection:
             except OSError:
                 self._close()
         self.changed.notify_all()
+        if self.room_wanted:  # nothing has to come from the client before that
+            self.room_wanted = False
+            self._wake()
         if self.alive and self.session.over:
             self._end()
 

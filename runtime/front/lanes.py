@@ -112,6 +112,7 @@ class Lane:
             self.going = False
         elif not call.room:
             self._blocked = True
+            call.want_room()
         else:
             return True
         return False

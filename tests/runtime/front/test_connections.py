@@ -8,12 +8,15 @@ import threading
 import weakref
 from contextlib import ExitStack
 from dataclasses import replace
+from fcntl import ioctl
 from pathlib import Path
+from termios import TIOCOUTQ
 
 import pytest
-from front_world import Caller, method, ordered, server, started
+from front_world import Caller, Ordered, method, ordered, server, started
 from helioc.runtime.front import streams, threads
 from helioc.runtime.front.budget import Budget
+from helioc.runtime.front.calls import Call, Method
 from helioc.runtime.front.sources import Bounds
 from helioc.runtime.http2.codes import Code
 from hpack import Encoder
@@ -110,6 +113,34 @@ def test_answers_to_many_requests_wait_for_nothing(tmp_path: Path) -> None:
             if came == count * len(message(bytes(size))):
                 break
         assert came == count * len(message(bytes(size)))
+
+
+class Settling(Ordered):
+    """Takes as long for its records as the client for all that was sent."""
+
+    def __init__(self, call: Call, size: int) -> None:
+        super().__init__(lambda r: lambda: bytes(size))
+        self.connection = call._connection
+
+    def settle(self) -> None:
+        until(lambda: ioctl(self.connection, TIOCOUTQ, bytes(4)) == bytes(4), "all was read")
+
+
+def test_what_is_sent_behind_the_records_makes_room(tmp_path: Path) -> None:
+    """The client has read all that was sent, and says nothing."""
+    count, size = 100, 5000
+    slow = Method(None, lambda call: Settling(call, size), False, 1 << 20, lambda _: True)
+    made, wanted = server(tmp_path / "s", {ECHO: slow}), count * len(message(bytes(size)))
+    with started(made), Peer(target(tmp_path), {WINDOW: 1 << 20}) as peer:
+        peer.send(raw(WINDOW_UPDATE, 0, 0, (1 << 20).to_bytes(4, "big")))
+        stream = peer.call(headers(ECHO), None)
+        peer.send(raw(DATA, 0, stream, message(b"x") * count))
+        came = 0
+        for each in peer.frames(10):
+            came += len(each.data) if each.type == DATA else 0
+            if came == wanted:
+                break
+        assert came == wanted
 
 
 def test_messages_that_are_refused_take_no_window(tmp_path: Path) -> None:
