@@ -23,6 +23,9 @@ ANSWER: Fields = (
 NO_GRPC: Fields = ((b":status", b"415"), (b"content-type", b"text/plain"))
 _TIMEOUT = re.compile(rb"(\d{1,8})([HMSmun])")
 _SECONDS = {b"H": 3600.0, b"M": 60.0, b"S": 1.0, b"m": 1e-3, b"u": 1e-6, b"n": 1e-9}
+#: Bytes of the fields that end a call: libnghttp2 sends 64 KiB, our clients take 32. Where there
+#: are more, characters of what is said.
+_MOST, _SAYS = 16 << 10, 200
 #: Characters of a status message that stand for themselves.
 _PLAIN = "".join(chr(each) for each in range(0x20, 0x7F) if each != ord("%"))
 
@@ -76,7 +79,15 @@ def framed(message: bytes) -> bytes:
 
 
 def status_fields(code: int, says: str, trailer: Iterable[tuple[str, bytes]] = ()) -> Fields:
-    """`trailer`: metadata; names that end in `-bin` have any bytes."""
+    """`trailer`: metadata; names that end in `-bin` have any bytes. What nobody would take is left
+    out: it, and most of a long `says`."""
+    made = _status_fields(code, says, trailer)
+    if sum(len(name) + len(value) for name, value in made) > _MOST:
+        made = _status_fields(code, says[:_SAYS], ())
+    return made
+
+
+def _status_fields(code: int, says: str, trailer: Iterable[tuple[str, bytes]]) -> Fields:
     made = [(b"grpc-status", b"%d" % code)]
     if says:
         quoted = quote_from_bytes(says.encode(errors="replace"), safe=_PLAIN)

@@ -46,6 +46,8 @@ _CODES = {
 _TRAILER = "grpc-status-details-bin"
 #: Characters of a text that are sent whole, and where room is short on each side of what is meant.
 _LONG, _AROUND = 16_384, 200
+#: Octets of what a text is called.
+_CALLED = 200
 #: Octets of a trailer: gRPC's own clients take 8 KiB of metadata for sure.
 _ROOM = 6_000
 _PACKED_ROW = re.compile(r"\w+, rule (\d+)(?:, (\w+))?")
@@ -149,9 +151,17 @@ def _label(label: Label) -> pb.Label:
     skipped = span.start - (column - 1) if len(source.text) > _LONG else 0
     text = source.text[skipped : max(span.end, _line_end(source, span.end))]
     return pb.Label(
-        source=source.name, text=text[:_LONG], start=min(span.start - skipped, _LONG),
+        source=_ending(source.name), text=text[:_LONG], start=min(span.start - skipped, _LONG),
         end=min(span.end - skipped, _LONG), says=sound(label.text), line=first if skipped else 0,
     )  # fmt: skip
+
+
+def _ending(name: str) -> str:
+    """Of a name, as of a path, the last bytes."""
+    octets = name.encode(errors="replace")
+    if len(octets) <= _CALLED:
+        return name
+    return "..." + octets[3 - _CALLED :].decode(errors="ignore")
 
 
 def sound(text: str) -> str:

@@ -35,6 +35,13 @@ def test_a_status(code: Code, says: str, details: bytes) -> None:
     assert wire.status_of(fields) == (code, said)
 
 
+@pytest.mark.parametrize(("says", "details"), [("é" * 100_000, b""), ("no", bytes(100_000))])
+def test_a_status_that_is_too_large_to_be_sent_is_short(says: str, details: bytes) -> None:
+    fields = wire.status_fields(Code.NOT_FOUND, says, [("a-bin", details)])
+    assert wire.status_of(dict(fields)) == (Code.NOT_FOUND, says[:200])
+    assert sum(len(value) for _, value in fields) < 2000
+
+
 def test_a_status_that_is_none() -> None:
     assert wire.status_of({}) is None
     for number in (b"", b"x", b"17", b"-1"):

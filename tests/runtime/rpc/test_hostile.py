@@ -13,7 +13,7 @@ import pytest
 from agent_world import World
 from grpc_calls import channel_beside
 from guarded import Context, asked
-from helioc.lang.diagnostics import Refused
+from helioc.lang.diagnostics import Diagnostic, Label, Refused
 from helioc.lang.given_up import unless
 from helioc.lang.request_parser import parse_request
 from helioc.lang.source import Source
@@ -103,6 +103,14 @@ def test_a_call_that_has_ended_is_refused() -> None:
     with pytest.raises(Refused, match="H0779"):
         guard.need_client(cast(Any, context))
     assert guard.failure_of(refused(faults.given_up())).status == Code.CANCELLED
+
+
+@pytest.mark.parametrize("name", ["n" * 60_000, "/a/" + "é" * 4000, "é" * 100, "edge.yaml"])
+def test_what_a_text_is_called_is_said_in_short(name: str) -> None:
+    found = Diagnostic("H0604", "no", (Label(Source(name, "a: b").span(0, 1), "this"),))
+    said = failure([found]).findings[0].labels[0].source
+    assert len(said.encode()) <= 200 and name.endswith(said.removeprefix("..."))
+    assert said == name or len(said.encode()) > 190
 
 
 LARGE = pb.ApplyRequest(request=bytes(4 << 20))
