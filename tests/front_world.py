@@ -59,11 +59,12 @@ def server(
     path: Path, methods: Mapping[str, Method], patience: float = 5.0,
     arriving: Budget = Budget(1 << 20, 1 << 21),  # noqa: B008
     caller: Callable[[Peer], Caller] = lambda _: Caller(),
+    refused: Callable[[str, str, int], object] = lambda *_: None,
 ) -> Server:  # fmt: skip
     """One that listens, and is not started."""
     made = Server(
         {name.encode(): each for name, each in methods.items()}, caller,
-        lambda *_: None, threads=8, each=8, patience=patience, arriving=arriving,
+        refused, threads=8, each=8, patience=patience, arriving=arriving,
     )  # fmt: skip
     at = socket.socket(socket.AF_UNIX)
     at.bind(str(path))

@@ -19,7 +19,7 @@ from .loop import READ, WRITE, Loop
 from .secured import Secured
 from .sources import Sources
 from .timers import Timer, Timers
-from .tls import Contexts, names
+from .tls import Contexts, names, need_http2
 
 #: Connections that are accepted before anything else is looked at.
 _AT_ONCE = 16
@@ -140,6 +140,7 @@ class Handshake:
             try:
                 if isinstance(self._socket, Secured):
                     self._socket.do_handshake()
+                    need_http2(self._socket.tls)
                     self._peer = Peer(self._peer.host, self._peer.port, *names(self._socket.tls))
             except ssl.SSLWantReadError:
                 return READ

@@ -48,6 +48,12 @@ class Contexts:
         return made
 
 
+def need_http2(client: ssl.SSLObject) -> None:
+    """Raises OSError where it does not ask for it (RFC 9113 section 3.2), as gRPC's clients do."""
+    if client.selected_alpn_protocol() != "h2":
+        raise OSError("its handshake does not ask for h2")
+
+
 def names(client: ssl.SSLObject) -> tuple[str, tuple[str, ...], str, float]:
     """Its subject's common name, the URIs among its other names (RFC 5280 section 4.2.1.6), the
     SHA-256 of its certificate in hex, and when that ends, in seconds of the Unix epoch."""

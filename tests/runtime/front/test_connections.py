@@ -14,6 +14,7 @@ from termios import TIOCOUTQ
 
 import pytest
 from front_world import Caller, Ordered, method, ordered, server, started
+from helioc.runtime.certs import make_authority
 from helioc.runtime.front import streams, threads
 from helioc.runtime.front.budget import Budget
 from helioc.runtime.front.calls import Call, Method
@@ -226,6 +227,25 @@ def test_who_has_no_call_gives_way(tmp_path: Path) -> None:
         assert [gone(each) for each in first] == [True, True, True, True, True, False]
         with pytest.raises(Closed):
             client("127.0.0.8")
+
+
+@pytest.mark.parametrize("asks", [[], ["http/1.1"], ["http/1.1", "h2"]])
+def test_tls_is_for_http2(tmp_path: Path, asks: list[str]) -> None:
+    """Who asks for something else, or does not say, is told so at the handshake; on record."""
+    make_authority(tmp_path, [])
+    said = list[str]()
+    made = server(tmp_path / "s", {}, refused=lambda host, why, count: said.append(why))
+    at, client = socket.create_server(("127.0.0.1", 0)), str(tmp_path / "admin")
+    made.listen([at], tmp_path / "agent")
+    context = Target(secure=True, identity=client).context()
+    context.set_alpn_protocols(asks)
+    with started(made), context.wrap_socket(Target(port=at.getsockname()[1]).reach()) as tls:
+        if "h2" in asks:
+            assert tls.recv(9)[3] == SETTINGS
+        else:
+            assert tls.recv(1) == b""
+            until(lambda: said, "it is on record")
+    assert said == ([] if "h2" in asks else ["its handshake does not ask for h2"])
 
 
 def gone(peer: Peer) -> bool:
