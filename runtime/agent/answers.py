@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 
 from ..faults import refused
 from ..journal.journal import KEYS, Answered
@@ -13,14 +15,26 @@ from .outcome import Outcome
 NAMED = 1 << 18
 
 
+@dataclass(eq=False, slots=True)
+class _Client:
+    """Its `keys`, oldest first, and how many rules their answers name."""
+
+    keys: deque[str] = field(default_factory=deque)
+    named: int = 0
+
+
 class Answers:
-    """The last `KEYS` of them, or as many as name `NAMED` rules. `known`: by key, with the digest
-    of the request's content."""
+    """`KEYS` of them, or as many as name `NAMED` rules: of the client that has most the oldest is
+    forgotten, so that nobody's keys go for another's. Anybody's key is known to all: what takes a
+    client's place may have another name. `known`: by key, with the digest of the request's content;
+    whose these are nobody knows."""
 
     def __init__(self, known: Answered) -> None:
-        self._known = known
-        self._named = sum(len(outcome.created) for _, outcome in known.values())
-        self._forget()
+        self._known: dict[str, tuple[bytes, Outcome, _Client]] = {}
+        self._clients: dict[Hashable, _Client] = {}
+        self._named = 0
+        for key, (digest, outcome) in known.items():
+            self.remember(key, digest, outcome)
 
     def of(self, key: str) -> Outcome | None:
         """That to the request with this key, if it was made."""
@@ -36,13 +50,33 @@ class Answers:
             raise refused(faults.key_reused(key))
         return replace(known[1], repeated=True)
 
-    def remember(self, key: str, digest: bytes, outcome: Outcome) -> None:
-        self._known[key] = digest, replace(outcome, warnings=())  # which hold whole texts
-        self._named += len(outcome.created)
-        self._forget()
+    def remember(
+        self, key: str, digest: bytes, outcome: Outcome, client: Hashable = None
+    ) -> None:
+        if (before := self._known.pop(key, None)) is not None:  # made twice, at the same time
+            before[2].keys.remove(key)
+            self._count(before[2], -len(before[1].created))
+        mine = self._clients.setdefault(client, _Client())
+        self._known[key] = digest, replace(outcome, warnings=()), mine  # which hold whole texts
+        mine.keys.append(key)
+        self._count(mine, len(outcome.created))
+        while len(self._known) > KEYS:
+            self._forget_of(lambda each: len(each.keys))
+        while self._named > NAMED and self._forget_of(lambda each: each.named, key):
+            pass
 
-    def _forget(self) -> None:
-        """The oldest, but for the last one."""
-        while len(self._known) > KEYS or (self._named > NAMED and len(self._known) > 1):
-            _, (_, outcome) = self._known.popitem(last=False)
-            self._named -= len(outcome.created)
+    def _forget_of(self, most: Callable[[_Client], int], but: str = "") -> bool:
+        """The oldest of the client that has most; that one excepted."""
+        who = max(self._clients, key=lambda each: most(self._clients[each]))
+        client = self._clients[who]
+        if client.keys[0] == but:
+            return False
+        _, outcome, _ = self._known.pop(client.keys.popleft())
+        self._count(client, -len(outcome.created))
+        if not client.keys:
+            del self._clients[who]
+        return True
+
+    def _count(self, client: _Client, named: int) -> None:
+        client.named += named
+        self._named += named

@@ -195,8 +195,9 @@ AGENT: dict[str, Explanation] = {
     ),
     "H0761": Explanation(
         "an idempotency key stands for two requests",
-        "A key names one request, however often it is sent. The agent remembers the last 65,536 "
-        "of each pipeline, over restarts.",
+        "A key names one request, however often it is sent. The agent remembers 65,536 of each "
+        "pipeline, and forgets the oldest of the client that has most; over restarts the last ones "
+        "of all.",
     ),
     "H0762": Explanation(
         "a message that the agent cannot take",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -59,7 +59,7 @@ _Result = TypeVar("_Result")
 class Wish:
     """What a client asks for. `content`: a request as octets (`wire.py`), or with `packed` columns
     (`columns.py`). `digest`: of the object that the client knows; empty: any. `parsed`: the same
-    request, where it has places that its octets have not."""
+    request, where it has places that its octets have not. `client`: who has the key."""
 
     content: bytes
     packed: bool = False
@@ -67,6 +67,7 @@ class Wish:
     key: str = ""
     digest: str = ""
     parsed: Request | None = None
+    client: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,7 @@ class Owner:
         if self.touched is not None and check is None:
             self.touched.add(plan, loaded.book.kinds)
         if wish.key:
-            self._answers.remember(wish.key, asked.digest, outcome)
+            self._answers.remember(wish.key, asked.digest, outcome, wish.client)
         self._tell(plan)
         return outcome
 

@@ -89,7 +89,9 @@ class Service(IntentMethods):
                 _hold(share, len(columns) + len(part.columns))
                 columns += part.columns
             wanted = begin.if_revision if begin.HasField("if_revision") else None
-            wish = Wish(bytes(columns), True, wanted, begin.idempotency_key)
+            wish = Wish(
+                bytes(columns), True, wanted, begin.idempotency_key, client=context.caller.whose
+            )  # fmt: skip
             del columns
             with unless(partial(need_client, context)):
                 done = self._owner(begin).apply(wish, _until(context))
@@ -98,7 +100,10 @@ class Service(IntentMethods):
     def _begin(self, request: pb.ApplyRequest, context: Context) -> Callable[[], Outcome]:
         """See `Owner.begin`."""
         wanted = request.if_revision if request.HasField("if_revision") else None
-        wish = Wish(request.request, False, wanted, request.idempotency_key, request.digest)
+        wish = Wish(
+            request.request, False, wanted, request.idempotency_key, request.digest,
+            client=context.caller.whose,
+        )  # fmt: skip
         with unless(partial(need_client, context)):
             return self._owner(request).begin(wish, _until(context))
 

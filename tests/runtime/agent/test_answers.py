@@ -38,3 +38,46 @@ def test_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     assert known.of("large") is None and known.of("larger") is not None, "the last one stays"
     known.remember("small", b"", outcome(22, 1))
     assert known.of("larger") is None and known.of("small") is not None
+
+
+def test_a_key_that_is_made_twice_is_known_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "KEYS", 2)
+    known = Answers(OrderedDict())
+    for n, client in enumerate(("me", "me", "other")):
+        known.remember("key", b"", outcome(n, 1), client)
+    for n in range(3):
+        known.remember(f"key {n}", b"", outcome(n, 1), "me")
+    assert known._named == 2 and known.of("key 2") is not None
+
+
+def test_a_clients_keys_stay_whatever_others_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be they known from before, or of a client that is there."""
+    monkeypatch.setattr(answers, "KEYS", 12)
+    known = Answers(OrderedDict((str(n), (b"", outcome(n))) for n in range(6)))
+    for n in range(4):
+        known.remember(f"mine {n}", b"", outcome(n), "me")
+    for n in range(100):
+        known.remember(f"other {n}", b"", outcome(n), "other")
+        assert len(known._known) <= 12
+    assert [known.of(f"mine {n}") is not None for n in range(4)] == [True] * 4
+    assert [n for n in range(6) if known.of(str(n))] == [2, 3, 4, 5]
+    assert [n for n in range(100) if known.of(f"other {n}")] == [*range(96, 100)]
+    for n in range(100):
+        known.remember(f"more {n}", b"", outcome(n), f"client {n % 12}")
+    assert len(known._known) == 12 and len(known._clients) <= 12
+    assert len([n for n in range(100) if known.of(f"more {n}")]) > 6
+
+
+def test_a_clients_answers_stay_however_many_rules_others_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(answers, "NAMED", 100)
+    known = Answers(OrderedDict())
+    known.remember("mine", b"", outcome(1, 30), "me")
+    for n in range(20):
+        known.remember(f"other {n}", b"", outcome(n, 40), "other")
+    known.remember("large", b"", outcome(21, 400), "other")
+    assert known.of("mine") is not None and known.of("large") is not None
+    assert known.of("other 19") is None and known._named == 430
+    known.remember("small", b"", outcome(22, 1), "other")
+    assert known.of("large") is None and known._named == 31
