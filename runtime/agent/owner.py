@@ -223,7 +223,8 @@ class Owner:
             if check is not None:
                 check()
                 self._need_journal()
-                self.known(asked)  # another may have used its key
+                if self.known(asked) is not None:  # another may have used its key
+                    raise Overtaken
                 outcome = replace(outcome, revision=self.revision + 1)
             if journal is not None:
                 # Ids that were not given to others' rules, or were because of others' rules.
