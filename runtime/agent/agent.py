@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -27,7 +27,7 @@ from ..intents.push_settings import Push
 from ..journal import faults as store_faults
 from ..journal.backup import Received, Taken
 from ..journal.journal import Journal, build_of
-from ..journal.state import Item, Loss
+from ..journal.state import Build, Item, Loss
 from ..journal.store import Store
 from ..liveness.health import Quality
 from ..liveness.prober import Prober
@@ -137,7 +137,7 @@ class Agent:
         self.watcher.start()
         said = {name: list(found) for name, found in self._findings.items()}
         for owner in self.owners():
-            said[owner.name] += owner.unwritten
+            said[owner.name] += (*self._unknown(owner), *owner.unwritten)
         return {name: found for name, found in said.items() if found}
 
     def _kept(self, loaded: Collection[str]) -> dict[str, Item]:
@@ -205,8 +205,10 @@ class Agent:
 
     def _own(self, name: str, owner: Owner, found: list[Diagnostic]) -> Owner:
         owner.stir = self.scribe.stir
-        if self.store is not None and owner.journal is not None:
-            self.store.note_owned(name)
+        if self.store is not None:
+            owner.begin_journal = partial(_begun, self.store, name)
+            if owner.journal is not None:
+                self.store.note_owned(name)
         self._owners[name], self._findings[name] = owner, found
         self.surveyor.stir()
         self.prober.stir()
@@ -273,7 +275,7 @@ class Agent:
     def _load(self, bundle: Bundle, config: Config, name: str) -> Owner:
         store, journal = self.store, None
         if store is not None:
-            journal = Journal(store, store.begin(name, build_of(bundle)))
+            journal = _begun(store, name, build_of(bundle))
         try:
             owner = Owner(load(bundle, config, name), self.events, journal)
             try:
@@ -292,9 +294,14 @@ class Agent:
         self, bundle: Bundle, mapping: Source | None = None, name: str = "",
         if_revision: int | None = None, dry_run: bool = False, until: float | None = None,
     ) -> Upgraded:  # fmt: skip
-        """Put a new build in a loaded pipeline's place (docs/upgrades.md)."""
+        """Put a new build in a loaded pipeline's place (docs/upgrades.md). The journal has it from
+        then on, also where it did not know the pipeline."""
         owner = self.owner(name)
-        done = owner.upgrade(bundle, mapping, if_revision, dry_run, until)
+        unknown = owner.journal is None
+        with self._changing if unknown else nullcontext():  # a backup has it, or leaves it out
+            done = owner.upgrade(bundle, mapping, if_revision, dry_run, until)
+        if unknown and owner.journal is not None:
+            owner.journal.store.note_owned(owner.name)
         self._need_list()
         return Upgraded(status_of(owner), *done)
 
@@ -445,6 +452,10 @@ class Agent:
         lost = [store_faults.data_loss(store.directory, loss) for loss in store.losses]
         return (*store.stuck, *lost, *(note for _, note in store.notes))
 
+    def _unknown(self, owner: Owner) -> list[Diagnostic]:
+        known = self.store is None or owner.journal is not None
+        return [] if known else [store_faults.not_kept(owner.name)]
+
     def _of_journal(self, name: str) -> list[Diagnostic]:
         """What the journal has to say of a pipeline."""
         store = self.store
@@ -459,7 +470,9 @@ class Agent:
         unwritten = owner.unwritten if owner is not None else ()
         unwritten = unwritten or (store.findings if store is not None else ())
         objects = self.inspector.findings(owner) if owner is not None else ()
-        now = (*unwritten, *objects, *self.surveyor.findings(name), *self.prober.findings(name))
+        unknown = self._unknown(owner) if owner is not None else []
+        now = (*unknown, *unwritten, *objects, *self.surveyor.findings(name),
+               *self.prober.findings(name))  # fmt: skip
         return [*findings.get(name, ()), *self._of_journal(name), *now]
 
     def accept_losses(self) -> tuple[list[Diagnostic], list[Diagnostic]]:
@@ -506,6 +519,11 @@ class Agent:
             self._owners.clear()
         if self.store is not None:
             self.store.close()
+
+
+def _begun(store: Store, name: str, build: Build) -> Journal:
+    """Of a pipeline that the journal does not have. Raises `Refused`."""
+    return Journal(store, store.begin(name, build))
 
 
 def _unprobed(owner: Owner, probed: Collection[int]) -> tuple[Rule, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 
@@ -35,6 +35,11 @@ class Answers:
         self._named = 0
         for key, (digest, outcome) in known.items():
             self.remember(key, digest, outcome)
+
+    @property
+    def known(self) -> Answered:
+        """All of them, oldest first."""
+        return OrderedDict((key, (digest, made)) for key, (digest, made, _) in self._known.items())
 
     def of(self, key: str) -> Outcome | None:
         """That to the request with this key, if it was made."""

@@ -89,6 +89,8 @@ class Owner:
         self.name, self.events, self.journal = loaded.name, events, journal
         #: Called when something was written: the scribe is to look after it.
         self.stir: Callable[[], None] = lambda: None
+        #: Begins a journal for a pipeline that has none; None where there is to be none.
+        self.begin_journal: Callable[[Build], Journal] | None = None
         self.turns = Turns()
         #: One large request after the other; taken before a turn, if both are.
         self._long = Lock()
@@ -376,14 +378,25 @@ class Owner:
                 raise
 
     def _keep(self, build: Build, replace_: Callable[[], None]) -> None:
-        """Replace the running build by this one, and have it in the journal."""
+        """Replace the running build by this one, and have it in the journal, which may not have
+        known the pipeline before."""
         journal = self.journal
         if journal is not None:
             journal.prepare(build)
-        replace_()
+        elif self.begin_journal is not None:
+            journal = self.begin_journal(build)
+        try:
+            replace_()
+        except BaseException:
+            if journal is not None and self.journal is None:
+                journal.close()
+                journal.store.give_up(self.name)
+            raise
         self.events.tell(Event(self.name, self.revision, PipelineChanged("upgraded")))
         if journal is not None:
-            self._unkept = True
+            if self.journal is None:
+                journal.remember(self._answers.known)
+            self.journal, self._unkept = journal, True
             try:
                 with journal.open_next() as descriptor:
                     made = self._turn_over(journal, descriptor)

@@ -59,7 +59,7 @@ def reopen(store: Store, loaded: AnyLoaded) -> tuple[Journal | None, list[Diagno
     if kept is None:
         with suppress(Refused):  # the findings say so
             store.note_unknown(loaded.name)
-        return None, [store_faults.not_kept(loaded.name)]
+        return None, []
     known, found = _is_of(kept, loaded), list[Diagnostic]()
     written = store.written(kept) if kept.snapshot is not None else store.unwritten(kept.id)
     entries, sound = written.entries, store.in_force(kept) and not written.marred

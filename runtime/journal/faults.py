@@ -103,9 +103,10 @@ def doubtful(directory: str, why: str) -> Diagnostic:
 def not_kept(name: str) -> Diagnostic:
     return Diagnostic(
         "H0784", f"the journal does not know `{name}`: a reboot will lose it", (),
-        "it was loaded without the agent, or the journal's directory is another than then. "
-        f"`helioctl --name {name} unload` and `load` it by the agent; its rules are kept as long "
-        "as the machine runs", "warning",
+        "it was loaded without the agent, the journal's directory is another than then, or its "
+        f"list was lost. `helioctl --name {name} upgrade BUNDLE`, with the bundle that it was "
+        "loaded with, puts it into the journal with all rules, while packets are forwarded",
+        "warning",
     )  # fmt: skip
 
 
@@ -149,8 +150,9 @@ def copied(path: str, why: str) -> Diagnostic:
 
 def not_kept_yet(name: str) -> Diagnostic:
     title = f"the new build of `{name}` is in force, but not in the journal"
-    help_ = ("a reboot would bring back the one before. Rules cannot be changed until the journal "
-             "can be written: make room, or mend the disk")  # fmt: skip
+    help_ = ("a reboot would not bring it back, but the one before if the journal has that. Rules "
+             "cannot be changed until the journal can be written: make room, or mend the disk"
+             )  # fmt: skip
     return Diagnostic("H0788", title, (), help_)
 
 
@@ -178,8 +180,8 @@ def no_file(path: Path) -> Diagnostic:
 
 def left_out(names: Collection[str]) -> Diagnostic:
     some = ", ".join(f"`{name}`" for name in names)
-    return Diagnostic("H0863", f"the backup does not have {some}: loaded without the agent", (),
-                      "the agent does not have its bundle: `unload` it and `load` it by the agent",
+    return Diagnostic("H0863", f"the backup does not have {some}: the journal does not either", (),
+                      "the agent has no bundle of it: `helioctl upgrade` it to that (H0784)",
                       "warning")  # fmt: skip
 
 
@@ -228,8 +230,8 @@ JOURNAL: dict[str, Explanation] = {
     ),
     "H0863": Explanation(
         "a pipeline that is not in the backup",
-        "It was loaded or upgraded by `helioctl --local`, so that the agent has its rules, but not "
-        "its bundle (H0784).",
+        "It was loaded or upgraded by `helioctl --local`, or the journal's list was lost, so that "
+        "the agent has its rules, but not its bundle (H0784).",
     ),
     "H0864": Explanation(
         "no place for an older state directory",
@@ -275,10 +277,11 @@ JOURNAL: dict[str, Explanation] = {
     ),
     "H0784": Explanation(
         "a pipeline that the journal does not know",
-        "It was loaded by `helioctl --local`, or upgraded so, or the journal was moved away: what "
-        "the journal had of another build by this name is forgotten. The agent works with "
-        "it like with any other, but does not have its bundle, so that it cannot load it again "
-        "after a reboot.",
+        "It was loaded by `helioctl --local`, or upgraded so, or the journal was moved away or its "
+        "list lost: what the journal had of another build by this name is forgotten. The agent "
+        "works with it like with any other, but does not have its bundle, so that it cannot load "
+        "it again after a reboot. An upgrade by the agent, which may be to the build that runs, "
+        "brings the bundle: from then on the journal has the pipeline.",
     ),
     "H0785": Explanation(
         "a pipeline is not restored",

@@ -245,6 +245,13 @@ class Journal:
             self._unfolded = tuple(error.diagnostics)
             raise
 
+    def remember(self, answered: Answered) -> None:
+        """Have these answers in the first snapshot: they were given before there was a journal."""
+        self._keyed = [
+            Entry(outcome.revision, IES, b"", key, digest, _answer(outcome))
+            for key, (digest, outcome) in answered.items()
+        ]
+
     def answered(self) -> Answered:
         """The last requests with a key: its digest and answer, oldest first."""
         found: Answered = OrderedDict()

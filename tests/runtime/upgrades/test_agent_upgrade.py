@@ -20,6 +20,7 @@ from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.outcome import Outcome
 from helioc.runtime.agent.owner import Wish
 from helioc.runtime.client import Client, Rejected
+from helioc.runtime.edge.reading import read_here
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.journal import journal, store
 from helioc.runtime.journal.faults import cannot_write
@@ -27,6 +28,8 @@ from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.state import State
 from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import Link
+from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.loading.either import load
 from helioc.runtime.loading.releases import releases_of, remove_pinned
 from helioc.runtime.upgrades import upgrade as upgrading
 from lab import until
@@ -46,6 +49,7 @@ ONE, TWO, THREE = built(marked(1)), built(marked(2, LARGER)), built(marked(3))
 NARROW = built(marked(2, ("rule ROUTE [64]", "rule ROUTE [1]")))
 OTHER_NUMBERS = built(marked(2, ("dst_ip    = 1", "dst_ip    = 17")))
 ROUTE = "create ROUTE [(dst_ip, u32, 10.9.0.0/16), (way, u8, BACK)]"
+OTHER_ROUTE = "create ROUTE [(dst_ip, u32, 10.7.0.0/16), (way, u8, BACK)]"
 
 
 @pytest.fixture
@@ -179,11 +183,9 @@ STEPS: list[tuple[Any, str, int, bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[1]}-{step[2]}")
-def test_killed_at_each_step(here: World, step: tuple[Any, str, int, bool], after: bool) -> None:
-    """The next agent finds one build with all rules, and so does the one after a reboot."""
-    where, what, nth, new = step
+def upgrade_killed(here: World, step: tuple[Any, str, int, bool], after: bool) -> None:
+    """An agent of its own begins an upgrade to TWO, and is killed at this step of it."""
+    where, what, nth, _ = step
     real, calls = getattr(where, what), count(1)
 
     def killed(*arguments: Any) -> Any:
@@ -193,16 +195,28 @@ def test_killed_at_each_step(here: World, step: tuple[Any, str, int, bool], afte
             os._exit(7)
         return done
 
+    pid = os.fork()
+    if not pid:
+        try:
+            with opened(here.state) as agent:
+                setattr(where, what, killed)
+                agent.upgrade(TWO, name=here.name)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[1]}-{step[2]}")
+def test_killed_at_each_step(here: World, step: tuple[Any, str, int, bool], after: bool) -> None:
+    """The next agent finds one build with all rules, and so does the one after a reboot."""
+    _, what, _, new = step
+
     def first() -> tuple[str, list[Any], list[Diagnostic]]:
         with opened(here.state) as agent:
             agent.load(ONE, Source("<edge>", EDGE), here.name)
             asked(agent, ROUTE, "one")
             return held(agent, here.name)
-
-    def child() -> None:
-        with opened(here.state) as agent:
-            setattr(where, what, killed)
-            agent.upgrade(TWO, name=here.name)
 
     def next_one() -> tuple[str, list[Any], list[Diagnostic]]:
         with opened(here.state) as agent:
@@ -211,13 +225,7 @@ def test_killed_at_each_step(here: World, step: tuple[Any, str, int, bool], afte
 
     def go() -> None:
         before = first()
-        pid = os.fork()
-        if not pid:
-            try:
-                child()
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        upgrade_killed(here, step, after)
         digest = (TWO if new or (after and what == "put_in_force") else ONE).manifest.digest
         found = next_one()
         assert found == (digest, before[1], []) and len(releases_of(here.name)) == 1
@@ -226,6 +234,102 @@ def test_killed_at_each_step(here: World, step: tuple[Any, str, int, bool], afte
         with opened(here.state) as agent:
             agent.upgrade(THREE, name=here.name)
             assert held(agent, here.name) == (THREE.manifest.digest, before[1], [])
+
+    here.edge.inside_thread(go)
+
+
+# ---- of a pipeline that the journal does not know -------------------------------------------
+
+
+def unknown(here: World) -> None:
+    """It is loaded without an agent, with a rule."""
+    manifest = ONE.manifest
+    with load(ONE, read_here(Source("<edge>", EDGE), manifest)[0], here.name) as loaded:
+        loaded.apply(request(ROUTE))
+
+
+def codes_of(found: list[Diagnostic]) -> list[str]:
+    return [each.code for each in found]
+
+
+@pytest.mark.parametrize("to", [ONE, TWO], ids=["same", "another"])
+def test_an_upgrade_puts_it_into_the_journal(here: World, to: Bundle) -> None:
+    """With its rules, and what was answered to keys before."""
+
+    def go() -> None:
+        unknown(here)
+        with opened(here.state) as agent:
+            asked(agent, OTHER_ROUTE, "one")
+            _, rules, found = held(agent, here.name)
+            assert codes_of(found) == ["H0784"]
+            agent.upgrade(to, name=here.name, dry_run=True)
+            assert codes_of(held(agent, here.name)[2]) == ["H0784"]
+            agent.upgrade(to, name=here.name)
+            assert held(agent, here.name) == (to.manifest.digest, rules, [])
+            with agent.backup() as taken:
+                assert not taken.contents.left_out
+        for _ in range(2):
+            with opened(here.state) as agent:
+                assert held(agent, here.name) == (to.manifest.digest, rules, [])
+                assert asked(agent, OTHER_ROUTE, "one").repeated
+            remove_pinned(here.name)  # a reboot
+
+    here.edge.inside_thread(go)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "step", [(Store, "begin", 1, False), *STEPS[1:]], ids=lambda step: f"{step[1]}-{step[2]}"
+)
+def test_killed_at_each_step_that_makes_it_known(
+    here: World, step: tuple[Any, str, int, bool], after: bool
+) -> None:
+    """What was before is as unknown as it was, or what is new is known."""
+    new = step[3] or (after and step[1] == "put_in_force")
+
+    def go() -> None:
+        unknown(here)
+        with opened(here.state) as agent:
+            before = held(agent, here.name)
+        upgrade_killed(here, step, after)
+        for _ in range(2):
+            with opened(here.state) as agent:
+                assert len(releases_of(here.name)) == 1
+                digest, rules, found = held(agent, here.name)
+                assert (digest, rules) == ((TWO if new else ONE).manifest.digest, before[1])
+                assert codes_of(found) == ([] if new else ["H0784"])
+        remove_pinned(here.name)  # a reboot
+        with opened(here.state) as agent:
+            assert [each.name for each in agent.owners()] == [here.name] * new
+            assert not agent.unrestored and not agent.losses
+            if new:
+                assert held(agent, here.name) == (TWO.manifest.digest, before[1], [])
+                agent.unload(here.name)
+
+    here.edge.inside_thread(go)
+
+
+def test_an_upgrade_that_fails_leaves_it_unknown(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal cannot be written, or the kernel refuses the build."""
+
+    def full(*_: object) -> None:
+        raise Refused([cannot_write("journal", "no space left on device")])
+
+    def go() -> None:
+        unknown(here)
+        with opened(here.state) as agent:
+            before = held(agent, here.name)
+            for where, what in ((State, "save"), (upgrading, "install")):
+                with monkeypatch.context() as patched, pytest.raises(Refused, match="H0780"):
+                    patched.setattr(where, what, full)
+                    agent.upgrade(TWO, name=here.name)
+                assert releases_of(here.name) == [1]
+                assert agent.store is not None and not agent.store.begun()
+                until(lambda: held(agent, here.name) == before, "the list can be written")
+            agent.upgrade(TWO, name=here.name)
+            assert not held(agent, here.name)[2]
 
     here.edge.inside_thread(go)
 
