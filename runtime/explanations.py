@@ -232,12 +232,14 @@ LOADING: dict[str, Explanation] = {
         "pipeline again. `helioctl repair` loads the programs of the journal's bundle beside those "
         "that run, with the same rules and counters, and switches each port by one link update, as "
         "an upgrade to the same build. `heliod` looks every two seconds and with each status; a "
-        "port that has lost its link gets a new one then, and an agent that starts repairs.",
+        "port that has lost its link gets a new one then. Where that takes a program that is gone, "
+        "too, the agent repairs by itself, as one does that starts.",
     ),
     "H0715": Explanation(
         "kernel objects were put back",
-        "When `heliod` started, kernel objects of the pipeline were not those that it was loaded "
-        "with. Its rules and counters were intact, and it was repaired as by `helioctl repair`. "
+        "When `heliod` started, or a port had lost its program, kernel objects of the pipeline "
+        "were not those that it was loaded with. Its rules and counters were intact, and it was "
+        "repaired as by `helioctl repair`. "
         "Something changes files below /sys/fs/bpf/helio: find out what.",
     ),
     "H0716": Explanation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from errno import E2BIG, EACCES, EINVAL, EMFILE, ENFILE, ENOMEM, ENOTDIR, EPERM
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,12 +123,16 @@ def loaded_again(name: str, damaged: Diagnostic) -> Diagnostic:
                       "again", "warning")  # fmt: skip
 
 
-def unsound(name: str, wrong: Sequence[str]) -> Diagnostic:
+def unsound(name: str, wrong: Sequence[str], bare: Collection[str] = ()) -> Diagnostic:
+    """`bare`: ports that have no program."""
     more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    return Diagnostic("H0714", f"{len(wrong)} kernel objects of the pipeline `{name}` are not what "
-                      f"was loaded: {'; '.join(wrong[:_NAMED])}{more}", (),
-                      f"`helioctl --name {name} repair` puts them back while packets are forwarded"
-                      )  # fmt: skip
+    title = (f"{len(wrong)} kernel objects of the pipeline `{name}` are not what was loaded: "
+             f"{'; '.join(wrong[:_NAMED])}{more}")  # fmt: skip
+    meanwhile = " while packets are forwarded"
+    if bare:
+        meanwhile = f"; until then packets of {', '.join(bare)} go to the kernel unprocessed"
+    help_ = f"`helioctl --name {name} repair` puts them back{meanwhile}"
+    return Diagnostic("H0714", title, (), help_)
 
 
 def repaired(name: str, wrong: Sequence[str]) -> Diagnostic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import selectors
 import socket
@@ -158,3 +159,23 @@ def world(lab: Lab, directory: Path) -> Iterator[World]:
         else:
             for left in RUN.glob(f"{made.name}.*"):
                 left.unlink()
+
+
+class _Unix(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=10)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self.path))
+
+
+def ask_health(path: Path, page: str) -> tuple[int, str]:
+    """Status and body of a page of `heliod --health unix:PATH`."""
+    asked = _Unix(path)
+    asked.request("GET", page)
+    answer = asked.getresponse()
+    found = answer.status, answer.read().decode()
+    asked.close()
+    return found

@@ -103,7 +103,7 @@ class Agent:
         self._owners: dict[str, Owner] = {}
         self._findings: dict[str, list[Diagnostic]] = {}
         self.prober = Prober(self.owners, self._told)
-        self.inspector = Inspector()
+        self.inspector = Inspector(self._bundle)
         self.surveyor = Surveyor(self.owners, self.prober.stir, self.inspector.findings)
         self.watcher = Watcher(self.owners)
         self._changing = RLock()
@@ -437,6 +437,11 @@ class Agent:
     def unrestored(self) -> bool:
         """A pipeline of the journal, or one that is loaded, is not owned."""
         return any(name not in self._owners for name in list(self._findings))
+
+    @property
+    def bare(self) -> bool:
+        """A port has lost its program: packets go to the kernel unprocessed."""
+        return any(self.inspector.bare(owner) for owner in self.owners())
 
     @property
     def losses(self) -> list[Loss]:

@@ -49,6 +49,8 @@ class Health:
             return "H0781: what was acknowledged is lost, and nobody has accepted that"
         if agent.unrestored:
             return "a pipeline could not be restored"
+        if agent.bare:
+            return "H0714: a port has lost its program"
         return self.stuck()
 
 

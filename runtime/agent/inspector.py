@@ -4,70 +4,117 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.render import render
-from ..faults import of_kernel, unsound
+from ..faults import of_kernel, repaired, unsound
 from ..kernel.handles import BpfError
+from ..kernel.netlink import Netlink
+from ..loading.bundle import Bundle
 from ..loading.soundness import links_wrong, wrong
 from .owner import Owner
 
 #: Seconds: for which what was seen is taken as still so, and until a busy pipeline is left for
 #: another time.
 _FRESH, _TURN = 0.05, 0.5
+#: Seconds between two repairs of a pipeline.
+_AGAIN = 10.0
 _log = logging.getLogger("heliod.objects")
 
 
 @dataclass(frozen=True)
 class _Seen:
-    at: float
-    findings: tuple[Diagnostic, ...]
+    """`bare`: ports that have no program. `again`: from when on another repair is tried, and `why`
+    the last one failed."""
+
+    at: float = float("-inf")
+    findings: tuple[Diagnostic, ...] = ()
+    bare: tuple[str, ...] = ()
+    again: float = float("-inf")
+    why: tuple[Diagnostic, ...] = ()
 
 
 class Inspector:
     """May be used from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, bundle: Callable[[Owner], Bundle]) -> None:
+        """`bundle`: that of the build that runs. Raises `Refused`."""
+        self._bundle = bundle
         self._seen: dict[Owner, _Seen] = {}
         self._looking = Lock()
 
     def findings(self, owner: Owner, fresh: float = _FRESH) -> tuple[Diagnostic, ...]:
         """What is wrong, as of `fresh` seconds ago or later. A port that has lost its link gets
-        another one."""
+        another one; where its program is lost, too, the pipeline is repaired."""
         with self._looking:
-            before = self._seen.get(owner)
-            if before is not None and time.monotonic() < before.at + fresh:
+            before = self._seen.get(owner, _Seen())
+            if time.monotonic() < before.at + fresh:
                 return before.findings
             self._seen = {each: seen for each, seen in self._seen.items() if not each.ended}
-            known = before.findings if before is not None else ()
-            found = _look(owner, known)
-            for new in (each for each in found if each not in known):
+            found = self._look(owner, before)
+            for new in (each for each in found if each not in before.findings):
                 _log.error("%s", render(new))
-            self._seen[owner] = _Seen(time.monotonic(), found)
+            seen = self._seen.get(owner, before)
+            self._seen[owner] = replace(seen, at=time.monotonic(), findings=found)
             return found
+
+    def bare(self, owner: Owner) -> tuple[str, ...]:
+        """Ports that had no program when it was looked last: their packets go to the kernel. Waits
+        for nobody."""
+        return self._seen.get(owner, _Seen()).bare
 
     def forget(self, owner: Owner) -> None:
         """It was repaired: look again."""
         with self._looking:
             self._seen.pop(owner, None)
 
+    def _look(self, owner: Owner, before: _Seen) -> tuple[Diagnostic, ...]:
+        try:
+            if found := _wrong(owner):
+                with suppress(Refused, BpfError):
+                    owner.refresh(time.monotonic() + _TURN)
+                    found = _wrong(owner)
+            seen = self._seen[owner] = replace(before, bare=_bare(owner) if found else ())
+            # The new link could have had a program, were that not gone.
+            if seen.bare and wrong(owner.loaded):
+                seen = self._seen[owner] = self._repaired(owner, seen)
+                found = _wrong(owner)
+            return (unsound(owner.name, found, seen.bare), *seen.why) if found else ()
+        except Refused as error:
+            return before.findings if _busy(error) or owner.ended else tuple(error.diagnostics)
+        except BpfError as error:
+            return (of_kernel(error, f"look at the kernel objects of `{owner.name}`"),)
 
-def _look(owner: Owner, known: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    try:
-        if not (found := _wrong(owner)):
-            return ()
-        with suppress(Refused, BpfError):
-            owner.refresh(time.monotonic() + _TURN)
-            found = _wrong(owner)
-        return (unsound(owner.name, found),) if found else ()
-    except Refused as error:
-        busy = any(each.code == "H0766" for each in error.diagnostics)
-        return known if busy or owner.ended else tuple(error.diagnostics)
-    except BpfError as error:
-        return (of_kernel(error, f"look at the kernel objects of `{owner.name}`"),)
+    def _repaired(self, owner: Owner, seen: _Seen) -> _Seen:
+        """What is so after a repair, if it is time for one."""
+        if time.monotonic() < seen.again:
+            return seen
+        try:
+            found = owner.repair(partial(self._bundle, owner), time.monotonic() + _TURN)
+        except Refused as error:
+            if _busy(error):
+                raise
+            seen = replace(seen, again=time.monotonic() + _AGAIN, why=tuple(error.diagnostics))
+        else:
+            _log.warning("%s", render(repaired(owner.name, found)))
+            seen = replace(seen, again=time.monotonic() + _AGAIN, why=())
+        return replace(seen, bare=_bare(owner))
+
+
+def _busy(error: Refused) -> bool:
+    return any(each.code == "H0766" for each in error.diagnostics)
+
+
+def _bare(owner: Owner) -> tuple[str, ...]:
+    """Names of the ports whose interface is there and has no XDP program."""
+    with Netlink() as netlink:
+        programs = {link.index: link.program for link in netlink.links()}
+    return tuple(port.name for port in owner.loaded.ports if programs.get(port.ifindex) == 0)
 
 
 def _wrong(owner: Owner) -> list[str]:

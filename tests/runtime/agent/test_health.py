@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World, ask_health, world
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.agent import health as health_module
 from helioc.runtime.agent.agent import Agent
@@ -35,25 +35,6 @@ def here(lab: Lab, tmp_path: Path, kernel: None) -> Iterator[World]:
         yield made
 
 
-class Unix(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=10)
-        self.path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(str(self.path))
-
-
-def ask(path: Path, page: str) -> tuple[int, str]:
-    asked = Unix(path)
-    asked.request("GET", page)
-    answer = asked.getresponse()
-    found = answer.status, answer.read().decode()
-    asked.close()
-    return found
-
-
 # ---- by HTTP --------------------------------------------------------------------------------
 
 
@@ -69,13 +50,13 @@ def test_it_is_ready_when_it_has_restored_what_there_was(here: World) -> None:
         process = Background(tuple(words))
         try:
             until(at.exists, "it listens")
-            assert ask(at, "/healthz") == (200, "ok\n")
-            assert ask(at, "/readyz") == (503, "starting: pipelines are being restored\n")
+            assert ask_health(at, "/healthz") == (200, "ok\n")
+            assert ask_health(at, "/readyz") == (503, "starting: pipelines are being restored\n")
             fcntl.flock(lock, fcntl.LOCK_UN)
             process.expect("ready")
-            until(lambda: ask(at, "/readyz") == (200, "ok\n"), "it is ready")
-            assert ask(at, "/healthz") == (200, "ok\n")
-            assert ask(at, "/metrics")[0] == ask(at, "/")[0] == 404
+            until(lambda: ask_health(at, "/readyz") == (200, "ok\n"), "it is ready")
+            assert ask_health(at, "/healthz") == (200, "ok\n")
+            assert ask_health(at, "/metrics")[0] == ask_health(at, "/")[0] == 404
         finally:
             process.stop()
 
@@ -91,12 +72,12 @@ def test_it_is_not_ready_while_data_is_lost(here: World) -> None:
     (log,) = here.state.glob("requests-1-*")
     log.unlink()
     with here.agent("--health", f"unix:{at}"), here.client() as client:
-        until(lambda: not ask(at, "/readyz")[1].startswith("starting"), "it has restored")
-        status, said = ask(at, "/readyz")
+        until(lambda: not ask_health(at, "/readyz")[1].startswith("starting"), "it has restored")
+        status, said = ask_health(at, "/readyz")
         assert status == 503 and said.startswith("H0781: ") and said.count("\n") == 1
-        assert here.name not in said and ask(at, "/healthz") == (200, "ok\n")
+        assert here.name not in said and ask_health(at, "/healthz") == (200, "ok\n")
         assert not client.accept_loss().left
-        assert ask(at, "/readyz") == (200, "ok\n")
+        assert ask_health(at, "/readyz") == (200, "ok\n")
 
 
 def test_it_is_not_ready_while_the_disk_is_full(here: World) -> None:
@@ -106,16 +87,16 @@ def test_it_is_not_ready_while_the_disk_is_full(here: World) -> None:
     try:
         with here.agent("--health", f"unix:{at}"), here.client() as client:
             client.load(read_bundle(here.directory / "bundle"), EDGE)
-            assert ask(at, "/readyz") == (200, "ok\n")
+            assert ask_health(at, "/readyz") == (200, "ok\n")
             with pytest.raises(OSError), filler.open("wb", buffering=0) as file:
                 while file.write(bytes(4096)):
                     pass
             with pytest.raises(Rejected, match="H0780"):
                 client.unload()
-            assert ask(at, "/readyz") == (503, "H0780: the journal cannot be written\n")
-            assert ask(at, "/healthz") == (200, "ok\n")
+            assert ask_health(at, "/readyz") == (503, "H0780: the journal cannot be written\n")
+            assert ask_health(at, "/healthz") == (200, "ok\n")
             filler.unlink()
-            until(lambda: ask(at, "/readyz") == (200, "ok\n"), "there is room")
+            until(lambda: ask_health(at, "/readyz") == (200, "ok\n"), "there is room")
     finally:
         command("umount", "--lazy", str(here.state))
 
@@ -145,7 +126,7 @@ def test_it_is_served_on_this_host_alone(tmp_path: Path) -> None:
 class Fake:
     """As much of an agent as is looked at, with one pipeline."""
 
-    journalled, losses, unrestored = True, (), False
+    journalled, losses, unrestored, bare = True, (), False, False
 
     def __init__(self, turns: Turns) -> None:
         self.turns, self.scribe = turns, self

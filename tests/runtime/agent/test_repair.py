@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World, ask_health, world
 from edges import hear_answers
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.kernel.handles import BpfError, Map, MapSpec, MapType, Pin
@@ -137,19 +137,28 @@ def all_foreign(here: World) -> None:
         foreign(path)
 
 
-@pytest.mark.parametrize("damage", [all_gone, all_foreign])
-def test_all_of_them(
+def port_gone(here: World) -> None:
+    """What no link can be made without, neither."""
+    for path in (ROOT / here.name / "link_1", release_of(here.name, 1) / "entry_lan"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("damage", [all_gone, all_foreign, port_gone])
+def test_ports_that_lose_their_program_get_it_back(
     here: World, wires: tuple[Wire, Wire], damage: Callable[[World], None]
 ) -> None:
-    with here.agent(), here.client() as client:
+    """Nobody asks for it, and packets are processed again."""
+    with here.agent() as process, here.client() as client:
         before = load(here, client)
         damage(here)
-        assert "put back: about" in here.ctl("repair", here.name)
-        assert not findings(client)
+        said = process.expect("were put back: ")
+        assert "warning[H0715]" in said
+        until(lambda: not findings(client), "a status without findings")
         assert texts(client) == before
         crosses(here, wires)
         assert "nothing is wrong" in here.ctl("repair")
-        damage(here)
+        if damage is not port_gone:
+            damage(here)
     with here.agent(), here.client() as client:
         assert texts(client) == before
         crosses(here, wires)
@@ -239,6 +248,23 @@ def test_who_has_no_bundle_says_so(here: World) -> None:
         with pytest.raises(Rejected, match="H0716"):
             client.repair()
         until(lambda: "H0714" in {each.code for each in findings(client)}, "a status with H0714")
+
+
+def test_a_port_that_nobody_can_give_its_program_is_told(here: World) -> None:
+    """Of a pipeline whose bundle the agent does not have, until it is handed that."""
+    here.ctl("--local", "load", "bundle", "--config", "edge.yaml")
+    at = here.directory / "health"
+    with here.agent("--health", f"unix:{at}"), here.client() as client:
+        until(lambda: ask_health(at, "/readyz")[0] == 200, "it is ready")
+        port_gone(here)
+        found = until(lambda: findings(client), "a status with findings")
+        assert [each.code for each in found] == ["H0714", "H0716"]
+        assert "packets of LAN go to the kernel unprocessed" in found[0].help
+        assert [each.code for each in findings(client)] == ["H0714", "H0716"]
+        assert ask_health(at, "/readyz") == (503, "H0714: a port has lost its program\n")
+        client.upgrade(read_bundle(here.directory / "bundle"))
+        until(lambda: not findings(client), "a status without findings")
+        assert ask_health(at, "/readyz") == (200, "ok\n")
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, foreign])
