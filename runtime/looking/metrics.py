@@ -279,10 +279,10 @@ def _requests(found: _Families, told: Tallied, of: dict[str, str]) -> None:
 
 def busiest(values: Array, most: int) -> list[int]:
     """Rows of the highest values that are not 0, falling."""
-    if len(values) > most:
-        rows = np.argpartition(values, len(values) - most)[-most:]
+    if 0 < most < len(values):
+        rows = np.argpartition(values, -most)[-most:]
     else:
-        rows = np.arange(len(values))
+        rows = np.arange(min(most, len(values)))
     rows = rows[np.argsort(values[rows], kind="stable")[::-1]]
     return [int(row) for row in rows if values[row]]
 
