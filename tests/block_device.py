@@ -44,6 +44,19 @@ class Device:
 
 
 @contextmanager
+def ext4(disk: Path, root: Path) -> Iterator[None]:
+    """One that is new, of 24 MiB, in a file, mounted there."""
+    with disk.open("wb") as file:
+        file.truncate(_SIZE)
+    command("mkfs.ext4", "-q", str(disk))
+    command("mount", "-t", "ext4", "-o", "loop", str(disk), str(root))
+    try:
+        yield
+    finally:
+        command("umount", str(root))
+
+
+@contextmanager
 def device(place: Path) -> Iterator[Device]:
     """With an ext4 that is new; below a directory that is in memory."""
     file, log, root = place / "disk", place / "log", place / "root"

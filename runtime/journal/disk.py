@@ -6,6 +6,7 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from errno import EIO, EROFS
 from pathlib import Path
 
 _MOUNTS = Path("/proc/self/mountinfo")
@@ -52,14 +53,23 @@ def mend_of(path: Path, why: str) -> str:
     if disk is None:
         return "Mend the disk"
     it = f"The file system at `{disk.mount}` ({disk.what})"
-    if disk.read_only:
-        return f"{it} is read-only: `dmesg` may say why; `mount -o remount,rw {disk.mount}`"
+    # After an error ext4 refuses to write (emergency_ro), and its flags do not say so.
+    if disk.read_only or why == _said(EROFS):
+        return (f"{it} is read-only: `dmesg` may say why; `mount -o remount,rw {disk.mount}`, or "
+                "where an error made it so `umount`, `fsck` and `mount` it")  # fmt: skip
+    if why == _said(EIO):
+        return f"{it} fails: `dmesg` says why"
     if disk.full or re.search("space|full|quota", why):
         left = f"{disk.free >> 10:,} of {disk.size >> 10:,} KiB are free"
         if not disk.files_left:
             left = "no files are free"
         return f"{it} is full, {left}: make room (`du -xh {disk.mount} | sort -h`)"
     return f"{it} does not take it: let the agent write there (`namei -l {path}`), or mend it"
+
+
+def _said(errno: int) -> str:
+    """As `files.why` has it."""
+    return os.strerror(errno).lower()
 
 
 def _mounted_at(mount: Path) -> str:

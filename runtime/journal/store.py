@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from errno import ENOENT, ENOTDIR
+from errno import EIO, ENOENT, ENOTDIR, EROFS
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -159,6 +159,19 @@ class Store:
             there = all(os.path.lexists(self.directory / name) for name in COPIES)
             if self.findings or not there:
                 self._save(self._state)
+            else:
+                self._look()
+
+    def _look(self) -> None:
+        """That the disk takes what is written. To open a file for writing writes nothing, and is
+        refused on a disk that is read-only. Raises `Refused`."""
+        path = self.directory / COPIES[0]
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+        except OSError as error:
+            if error.errno in (EROFS, EIO):  # another is no matter of the disk's
+                self.findings = (faults.cannot_write(str(path), why(error)),)
+                raise Refused(self.findings) from None
 
     def need_place(self) -> None:
         """That the directory is the one that is held, before a file is written into it: another in

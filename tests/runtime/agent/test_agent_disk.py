@@ -15,7 +15,8 @@ from typing import Any
 
 import grpc
 import pytest
-from agent_world import EDGE, World, world
+from agent_world import EDGE, World, ask_health, world
+from block_device import ext4
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.journal.state import COPIES
@@ -59,6 +60,31 @@ def texts(client: Client) -> list[str]:
 def codes(client: Client) -> list[str]:
     (status,) = client.status().pipelines
     return [found.code for found in status.findings]
+
+
+def test_a_disk_that_becomes_read_only_is_noticed(here: World, tmp_path: Path) -> None:
+    """As ext4 does after an error (`errors=remount-ro`), while nobody asks for anything."""
+    at = here.directory / "health"
+    with (
+        ext4(tmp_path / "disk", here.state), here.agent("--health", f"unix:{at}") as process,
+        here.client() as client,
+    ):  # fmt: skip
+        client.load(read_bundle(here.directory / "bundle"), EDGE)
+        until(lambda: ask_health(at, "/readyz") == (200, "ok\n"), "it is ready")
+        before = written(here)
+        subprocess.run(["mount", "-o", "remount,abort", here.state], check=True)
+        process.expect("H0780")
+        assert written(here) == before
+        assert ask_health(at, "/readyz") == (503, "H0780: the journal cannot be written\n")
+        assert codes(client) == ["H0780"]
+        with pytest.raises(Rejected, match="H0780") as error:
+            client.unload()
+        assert f"`mount -o remount,rw {here.state}`" in error.value.diagnostics[0].help
+
+
+def written(here: World) -> dict[str, int]:
+    """When each file was."""
+    return {each.name: each.stat().st_mtime_ns for each in here.state.iterdir()}
 
 
 @contextmanager
