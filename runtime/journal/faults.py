@@ -26,6 +26,13 @@ def cannot_write(path: str, why: str, for_good: bool = False) -> Diagnostic:
                       )  # fmt: skip
 
 
+def moved_away(path: str) -> Diagnostic:
+    title = f"the journal `{path}` cannot be written: it was moved away, or removed"
+    return Diagnostic(CANNOT_WRITE, title, (), "nothing was changed; what is in force stays in "
+                      "force. Move it back, and `heliod` goes on by itself; if it is gone for good "
+                      "start `heliod` again")  # fmt: skip
+
+
 def damaged(path: str, why: str) -> Diagnostic:
     """A file that is to be used, and is not what was written."""
     return Diagnostic("H0781", f"the journal is damaged: `{path}`: {why}", (),

@@ -183,7 +183,7 @@ class Store:
         except OSError as error:
             if error.errno not in (ENOENT, ENOTDIR):
                 return  # whoever writes is told why that fails
-        gone = faults.cannot_write(str(self.directory), "it was moved away, or removed")
+        gone = faults.moved_away(str(self.directory))
         self.findings = self.doubt = (gone,)
         raise refused(gone)
 
@@ -223,6 +223,8 @@ class Store:
         """Raises `Refused` while the list is in doubt: nothing that it is needed for may be
         acknowledged."""
         if self.doubt:
+            if self.doubt[0].code == faults.CANNOT_WRITE:  # it is no list that is in doubt
+                raise Refused(self.doubt)
             why = "its list is perhaps not on the disk"
             raise refused(faults.cannot_write(str(self.directory), why))
 

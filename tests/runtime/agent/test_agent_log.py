@@ -47,8 +47,9 @@ def test_a_state_directory_that_goes_is_told(here: World) -> None:
         elsewhere = here.directory / "elsewhere"
         here.state.rename(elsewhere)
         process.expect("cannot be written: it was moved away, or removed")
-        with pytest.raises(Rejected, match="H0780"):
+        with pytest.raises(Rejected, match="H0780.*it was moved away") as error:
             client.apply("create FAR 2 [(action, u8, DROP)]")
+        assert "Move it back" in error.value.diagnostics[0].help
         elsewhere.rename(here.state)
         process.expect("can be written again")
         client.apply("create FAR 2 [(action, u8, DROP)]")
