@@ -70,6 +70,9 @@ class Control(Protocol):
     def overlays(self) -> list[Overlay]:
         """With what is known of them."""
 
+    def findings(self) -> list[Diagnostic]:
+        """What is wrong with the agent; nothing where none is asked."""
+
     def status(self) -> StatusView:
         """Of the pipeline that is named, or of all."""
 
@@ -174,6 +177,9 @@ class Local:
 
         return overlays_of(self._reader)
 
+    def findings(self) -> list[Diagnostic]:
+        return []
+
     def status(self) -> StatusView:
         from .loading.releases import pick
         from .looking.status import local_status
@@ -261,6 +267,11 @@ class Remote:
         name = self.client.schema().pipeline
         found = (p for p in self.client.status().pipelines if p.pipeline == name)
         return [overlay for pipeline in found for overlay in overlays_of(pipeline)]
+
+    def findings(self) -> list[Diagnostic]:
+        from .rpc.failures import diagnostic_of
+
+        return [diagnostic_of(found) for found in self.client.status().findings]
 
     def status(self) -> StatusView:
         from .faults import not_loaded, refused

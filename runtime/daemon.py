@@ -128,7 +128,8 @@ def serve(
             for found in agent.findings:
                 _log.log(logs.level(found), "%s", render(found))
             server.start()
-            health.restored, health.unattended = True, server.unattended
+            health.unattended, health.locked_out = server.unattended, server.locked_out
+            health.restored = True
             names = ", ".join(sorted(owner.name for owner in agent.owners()))
             _log.info("ready at unix:%s; pipelines: %s", path, names or "none")
             notify("READY=1")

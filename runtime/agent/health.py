@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
+
+from ...lang.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -26,6 +28,8 @@ class Health:
         self.restored = False
         #: Of the server's: seconds for which no thread waited for clients.
         self.unattended: Callable[[], float] = lambda: 0.0
+        #: And why nobody is let in by TLS.
+        self.locked_out: Callable[[], Collection[Diagnostic]] = lambda: ()
 
     def stuck(self) -> str:
         """Why it makes no progress; empty where it does."""
@@ -51,6 +55,8 @@ class Health:
             return "a pipeline could not be restored"
         if agent.bare:
             return "H0714: a port has lost its program"
+        if self.locked_out():
+            return "H0777: nobody is let in by TLS: who is revoked cannot be read"
         return self.stuck()
 
 

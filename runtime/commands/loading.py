@@ -101,7 +101,7 @@ def unload(target: Target) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_obj
 def list_(target: Target, as_json: bool) -> None:
-    """The pipelines that are loaded."""
+    """The pipelines that are loaded; on standard error, what is wrong with the agent."""
     from dataclasses import replace
 
     from ..looking.status import health
@@ -109,6 +109,7 @@ def list_(target: Target, as_json: bool) -> None:
     with replace(target, name="").open() as control:
         names, left = control.names()
         views = control.status().pipelines if as_json else ()
+        complain(control.findings())
     if as_json:
         known = {view.name: health(view) for view in views}
         say_json([

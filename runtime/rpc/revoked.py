@@ -32,7 +32,7 @@ class Revoked:
         self._path = path
         self._known: frozenset[str] = frozenset()
         #: Why the list cannot be read now: nobody knows who is revoked.
-        self._unread: tuple[Diagnostic, ...] = ()
+        self.unread: tuple[Diagnostic, ...] = ()
         self._seen = self._stamp()
         if self._seen is not None:
             self._known = _read(path)
@@ -40,15 +40,15 @@ class Revoked:
     def __contains__(self, fingerprint: object) -> bool:
         """The SHA-256 of a certificate in hex; where the list cannot be read it may be any. Who
         shows none is not revoked."""
-        return fingerprint in self._known or bool(fingerprint and self._unread)
+        return fingerprint in self._known or bool(fingerprint and self.unread)
 
     def need_valid(self, fingerprint: str, method: str) -> None:
         """That a certificate may call. Raises `Refused` where it is revoked, or where the list
         cannot be read: it may be in it."""
         if fingerprint in self._known:
             raise refused(faults.revoked(method))
-        if self._unread:
-            raise refused(*self._unread)
+        if self.unread:
+            raise refused(*self.unread)
 
     def changed(self) -> bool:
         """Look whether the file has changed, and with it whose certificates are revoked: all of
@@ -59,9 +59,9 @@ class Revoked:
         try:
             if now is None:
                 raise refused(faults.no_revoked(str(self._path)))
-            self._known, self._unread = _read(self._path), ()
+            self._known, self.unread = _read(self._path), ()
         except Refused as error:
-            self._unread = tuple(error.diagnostics)
+            self.unread = tuple(error.diagnostics)
             for found in error.diagnostics:
                 _log.error("%s", render(found))
             return True

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from ...lang.diagnostics import Diagnostic
 from ...lang.render import render
 from ..agent import faults
 from ..certs import ending_soon
@@ -62,6 +63,7 @@ class Server:
             raise refused(faults.no_library(nghttp2.NAME, nghttp2.PACKAGE)) from None
         self._service, self._path, self._audit = service, path, Audit()
         self._guard, self._health = Guard(limits, self._audit), Health()
+        service.locked_out = self.locked_out
         service.clients, service.losses_changed = self._guard.clients, self._say_journal
         self._front = Front(
             self._methods(), caller_of, lambda *found: self._audit.record(Refusal(*found)),
@@ -97,6 +99,10 @@ class Server:
     def unattended(self) -> float:
         """Seconds for which no thread waited for clients; 0 where one does."""
         return self._front.unattended()
+
+    def locked_out(self) -> tuple[Diagnostic, ...]:
+        """Why nobody is let in by TLS; empty where some are."""
+        return self._revoked.unread if self._revoked is not None else ()
 
     def stop(self, grace: float) -> None:
         """Take nothing new, give what runs `grace` seconds, and end."""

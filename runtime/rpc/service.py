@@ -49,6 +49,8 @@ class Service(IntentMethods):
         #: Of the server's: how many clients there are, and the certificates that it shows by TCP.
         self.clients: Callable[[], int] = lambda: 0
         self.certificates: Endings | None = None
+        #: And why nobody is let in by TLS.
+        self.locked_out: Callable[[], Iterable[Diagnostic]] = lambda: ()
         #: Of the server's: the health service is to look at the journal.
         self.losses_changed: Callable[[], None] = lambda: None
         self._arriving = Budget(MOST_COLUMNS, MOST_ARRIVING)
@@ -200,8 +202,8 @@ class Service(IntentMethods):
             version=version("helioc"), pid=self.agent.pid, started=self.agent.started,
             acknowledge=store.acknowledge if store is not None else "none",
             pipelines=[self._status(each, links) for each in self.agent.status()],
-            findings=findings([*self.agent.findings, *unreadable]), clients=self.clients(),
-            journal=self._journal(),
+            findings=findings([*self.agent.findings, *unreadable, *self.locked_out()]),
+            clients=self.clients(), journal=self._journal(),
             certificates=[pb.Certificate(**each._asdict()) for each in certificates],
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from agent_world import EDGE, World
+from agent_world import EDGE, World, ask_health
 from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -85,7 +85,8 @@ def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None
         client.pipeline = ""
         return client.status().pid
 
-    with here.agent(*options) as process:
+    page = here.directory / "health"
+    with here.agent(*options, "--health", f"unix:{page}") as process:
         with here.client() as local:
             local.load(read_bundle(here.directory / "bundle"), EDGE)
         within(here, at, "thief", go)
@@ -96,9 +97,15 @@ def test_who_is_revoked_is_shut_out_at_once(here: World, tmp_path: Path) -> None
         assert codes == [Code.PERMISSION_DENIED, Code.UNAVAILABLE]
         (at / "revoked").unlink()
         process.expect("was there, and is gone")
+        for words in (("status",), ("status", "--json"), ("list",)):
+            assert "H0777" in here.ctl(*words) and "was there, and is gone" in here.ctl(*words)
+        answer, said = ask_health(page, "/readyz")
+        assert answer == 503 and said.startswith("H0777: nobody is let in by TLS")
         assert code_of(partial(within, here, at, "admin", status)) is Code.UNAVAILABLE
         (at / "revoked").touch()
         process.expect("0 certificates are revoked")
+        assert "H0777" not in here.ctl("status") + here.ctl("list")
+        assert ask_health(page, "/readyz") == (200, "ok\n")
         assert within(here, at, "thief", status)
     (at / "revoked").write_text("# none\n00:11\n")
     with (
