@@ -154,7 +154,7 @@ class Planner(Changer):
                 continue
             self.node = node
             try:
-                staying.add(self._put(node))
+                staying.add(self._put(node, staying))
             except Fault as fault:
                 self._fault(fault, node)
         if self.errors:
@@ -177,15 +177,17 @@ class Planner(Changer):
             except Fault as fault:
                 self._fault(fault, node)
 
-    def _put(self, node: Node) -> int:
-        """Create the rule, or make the one with its match (or id) so; its sequence."""
+    def _put(self, node: Node, staying: set[int]) -> int:
+        """Create the rule, or make the one with its match (or id) so; its sequence. `staying`:
+        those of the rules that are there by this change."""
         try:
             parts = decode(node)
             old = self._standing(node, parts)
+            self._make_way(node, parts, {*staying, old.sequence} if old is not None else staying)
             if old is not None and old.match == parts.match:
                 self._remake(node, parts, old)
                 return old.sequence
-            if old is not None:
+            if old is not None and old.sequence not in staying:
                 self.remove(old)
             sequence = self.sequence
             self._create(node, parts, 0)
@@ -194,6 +196,18 @@ class Planner(Changer):
             if fault.node is None:
                 fault.node = node
             raise
+
+    def _make_way(self, node: Node, parts: Parts, staying: set[int]) -> None:
+        """Remove what has this match or this name, and goes with this change anyway."""
+        kind, name, staged = node.kind, node.item.name, self.staged(node.kind.name)
+        found = list[Rule | None]()
+        if kind.keyed and not kind.grouped:
+            found.append(self._with_key(staged, kind.key(parts.bits, 0, parts.priority or 0)))
+        if name and (id_ := staged.named(name)) is not None:
+            found += staged.with_id(id_)
+        for rule in found:
+            if rule is not None and not rule.owner and rule.sequence not in staying:
+                self.remove(rule)
 
     def _standing(self, node: Node, parts: Parts) -> Rule | None:
         """The rule that a replace means to keep: of this id, this name or this match."""

@@ -77,7 +77,7 @@ COMMANDS = (
     _request("create", "Create rules: helioctl create 'FAR 17 [(action, u8, DROP)]'."),
     _request("update", "Change rules: helioctl update 'FAR 17 [(interface, u32, GRE-WAN2)]'."),
     _request("delete", "Delete rules: helioctl delete 'FAR 17'."),
-    _request("replace", "Make these rules the only ones of their kind, or of this id."),
+    _request("replace", "Make a kind exactly these rules: all others of it go."),
     push,
     pack,
 )

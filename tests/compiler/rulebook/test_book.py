@@ -119,6 +119,21 @@ def test_replace_keeps_what_a_kept_rule_owns(book: RuleBook, say: Say) -> None:
     assert sorted((r.kind, r.id) for r in plan.removed) == [("FAR", 1), ("PDR", 2)]
 
 
+def test_what_a_replace_removes_is_in_no_rules_way(book: RuleBook, say: Say) -> None:
+    """Neither with its match nor with its name."""
+    say(book, "replace PDR 1 [(dst_ip, u32, 10.2.0.0/16), FAR 17], PDR 2 [(dscp, u8, 3), FAR 17]")
+    plan = say(book, "replace PDR 5 [(dst_ip, u32, 10.2.0.0/16), FAR 17]")
+    assert [r.id for r in plan.created] == [5] and [r.id for r in plan.removed] == [1, 2]
+    say(book, "replace PDR 2 [(dst_ip, u32, 10.2.0.0/16), FAR 17], PDR 5 [(dscp, u8, 3), FAR 17]")
+    say(book, "replace PDR 5 [(dst_ip, u32, 10.2.0.0/16), FAR 17], PDR 2 [(dscp, u8, 3), FAR 17]")
+    both = ", ".join(f"PDR {i} [(dst_ip, u32, 10.2.0.0/16), FAR 17]" for i in (8, 9))
+    assert codes(book, f"replace {both}") == ["H0452"]
+    say(book, "replace PDR; replace LBR; replace FAR")
+    tunnel = "[(local_ip, u32, 192.0.2.9), (remote_ip, u32, 192.0.2.8), (interface, u32, wan1)]"
+    say(book, f"replace OVERLAY 5 GRE-WAN1 {tunnel}")
+    assert [(rule.id, rule.name) for rule in book.rules("OVERLAY")] == [(5, "GRE-WAN1")]
+
+
 def test_an_interface_leaves_its_old_ifindex_behind(book: RuleBook, say: Say) -> None:
     say(book, "update FAR 17 [(ifindex, u32, 1)]")
     say(book, "update FAR 17 [(interface, u32, GRE-WAN2)]")

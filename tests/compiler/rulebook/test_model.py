@@ -127,22 +127,27 @@ class Machine(RuleBasedStateMachine):
         if number is not None:
             self.forget(self.pdrs.pop(number)[1])
 
-    @rule(prefixes=st.lists(PREFIXES, unique=True, max_size=3), far=st.integers(1, 6))
-    def replace_pdrs(self, prefixes: list[str], far: int) -> None:
-        good = not prefixes or (far in self.fars and far not in self.owned)
-        good = good and (len(prefixes) <= CAPACITY)
-        rules = ", ".join(f"PDR [(src_ip, u32, {p}), FAR {far}]" for p in prefixes)
+    @rule(
+        rows=st.lists(st.tuples(IDS, PREFIXES), max_size=4, unique_by=lambda row: row[1]),
+        far=st.integers(1, 6),
+    )
+    def replace_pdrs(self, rows: list[tuple[int | None, str]], far: int) -> None:
+        """What goes is in nobody's way, whatever it matches."""
+        ids = {id_ for id_, _ in rows if id_}
+        left = {i: match for i, (match, _) in self.pdrs.items()}
+        kept: dict[int, tuple[str, int]] = {}
+        good = not rows or (far in self.fars and far not in self.owned)
+        for id_, prefix in rows:
+            number = next((i for i, match in left.items() if match == prefix), None)
+            if id_ or number is None:
+                left.pop(number or 0, None)
+                number = id_ or self.lowest({**left, **dict.fromkeys(ids)})
+            good = good and number not in kept
+            left[number], kept[number] = prefix, (prefix, far)
+        rules = ", ".join(f"PDR {i or ''} [(src_ip, u32, {p}), FAR {far}]" for i, p in rows)
         assert self.say(f"replace {rules or 'PDR'}") == good
         if not good:
             return
-        taken = dict(self.pdrs)
-        kept: dict[int, tuple[str, int]] = {}
-        for prefix in prefixes:
-            number = next((i for i, (match, _) in self.pdrs.items() if match == prefix), None)
-            if number is None:
-                number = self.lowest(taken)
-                taken[number] = prefix, far
-            kept[number] = prefix, far
         for _, old in self.pdrs.values():
             self.forget(old)
         self.pdrs = kept
