@@ -89,7 +89,8 @@ class Keeper:
 
     def apply(self, source: Source, pipeline: str) -> Intent:
         """Take an intent, in the place of another of its name; what is due at once is begun when
-        this returns. One that is there already, word for word, stays as it is."""
+        this returns. One that is there already, word for word, stays as it is; if it has failed it
+        begins again."""
         document = read_document(source, self._now)
         owner = self._owner(pipeline)
         with self._changed:
@@ -100,8 +101,10 @@ class Keeper:
                 raise refused(faults.over(document.duration_at))
             wanted = Intent(owner.name, document.id, source.name, source.text, begins, ends)
             before = self._intents.get((owner.name, document.id))
-            if before is not None and before.going and before.text == source.text:
-                return self._seen(before)
+            if before is not None and before.text == source.text:
+                seen = self._seen(before)
+                if seen.going:
+                    return seen
             self._allowed(document, source, owner, before, begins > now)
             rules = before.rules if before is not None and before.state == "active" else ()
             taken = self._kept.add(replace(wanted, rules=rules))

@@ -173,6 +173,9 @@ def test_what_somebody_deletes_is_not_ended_twice(here: tuple[World, Wire, str])
         client.apply("delete SERVICE 1")
         found = client.intents()[0]
         assert found.state == pb.Intent.FAILED and "deleted by somebody else" in found.why
+        assert client.apply_intent(intent()).state == pb.Intent.ACTIVE
+        assert [rule.text for rule in client.rules(kinds=["SERVICE"])] == [text]
+        client.apply("delete SERVICE 1")
         client.apply("create " + text.replace("(teid, u32, 100)", "(teid, u32, 200)"))
         client.remove_intent("video-17")
         (left,) = client.rules(kinds=["SERVICE"])
