@@ -158,6 +158,12 @@ class Keeper:
         ]  # fmt: skip
         return [self._seen(i) for i in sorted(found, key=lambda i: (i.pipeline, i.id))]
 
+    def need(self, pipeline: str, ids: Iterable[str]) -> None:
+        """That there are intents of these names. Raises `Refused`."""
+        known = [intent.id for intent in self.told(pipeline)]
+        if strange := [each for each in ids if each not in known]:
+            raise refused(*(faults.unknown(each, known) for each in strange))
+
     def remove(self, name: str, pipeline: str) -> Intent:
         """End an intent at once, and forget it. Returns what it was."""
         with self._changed:

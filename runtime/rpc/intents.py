@@ -46,6 +46,7 @@ class IntentMethods:
             return message(self.agent.intents.apply(source, request.pipeline))
 
     def ListIntents(self, request: pb.ListIntentsRequest, context: Context) -> pb.ListIntentsReply:
+        self.agent.intents.need(request.pipeline, request.ids)
         found = self.agent.intents.told(request.pipeline, request.ids)
         return pb.ListIntentsReply(intents=map(message, found))
 
@@ -62,6 +63,7 @@ class IntentMethods:
             help_ = f"{SHORTEST:g} to {LONGEST_PERIOD:g} seconds"
             raise refused(agent_faults.bad_message("no such period of reports", help_))
         owner, ended = self.agent.owner(request.pipeline), threading.Event()
+        self.agent.intents.need(owner.name, request.ids)  # they may end, or go, later
         context.add_callback(ended.set)
         with closing(Reporter(owner)) as reporter:
             due = time.monotonic()

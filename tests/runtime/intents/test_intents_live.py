@@ -221,6 +221,9 @@ def test_helioctl(here: tuple[World, Wire, str]) -> None:
         assert [each["packets"] for each in told["intents"]] == [0]
         assert "removed b" in world.ctl("intent", "remove", "b")
         assert "H0832" in world.ctl("intent", "remove", "b", status=1)
+        for words in (["list"], ["list", "--json"], ["report"]):
+            said = world.ctl("intent", *words, "video-17", "video-18", status=1)
+            assert "H0832" in said and "`video-18`" in said and "did you mean `video-17`?" in said
         file.write_text(intent().replace("vni", "vnii"))
         said = world.ctl("intent", "apply", "intent.yaml", status=1)
         assert "intent.yaml:6:13" in said and "did you mean `vni`?" in said
