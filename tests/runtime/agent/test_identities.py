@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import queue
+import shutil
+import socket
+import ssl
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import grpc
@@ -16,8 +21,8 @@ import pytest
 from agent_world import World, relay
 from grpc_calls import channel_beside
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from helioc.runtime.certs import make_authority
-from helioc.runtime.client import Client
+from helioc.runtime.certs import _write, certify, make_authority, new_key, read_authority
+from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc.guard import NEEDED, Limits
 from helioc.runtime.rpc.methods import METHODS
@@ -67,6 +72,76 @@ def test_strangers_do_not_get_in(secure: World, certs: Path) -> None:
     without = [sys.executable, "-m", "helioc.runtime.cli", "--agent", f"127.0.0.1:{PORT}", "list"]
     done = subprocess.run(secure.edge.inside(*without), capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "H0763" in done.stderr and "--identity" in done.stderr
+
+
+@contextmanager
+def answering(identity: Path | None) -> Iterator[str]:
+    """The address of a server with these certificates, or without TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as owned:
+
+        def serve() -> None:
+            while True:
+                made, _ = listening.accept()
+                with made, suppress(OSError):
+                    if identity is None:
+                        made.sendall(b"hello, this is no agent\n")
+                    else:
+                        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                        context.load_cert_chain(f"{identity}.pem", f"{identity}.key")
+                        context.load_verify_locations(identity.parent / "ca.pem")
+                        context.verify_mode = ssl.CERT_REQUIRED
+                        context.set_alpn_protocols(["h2"])
+                        made = context.wrap_socket(made, server_side=True)
+                    made.recv(1)
+
+        def end() -> None:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+        def until_closed() -> None:
+            with suppress(OSError):
+                serve()
+
+        thread = Thread(target=until_closed)
+        thread.start()
+        owned.callback(end)
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def help_of(address: str, identity: Path, name: str) -> str:
+    with (
+        Client(address, identity=identity, server_name=name, timeout=10) as client,
+        pytest.raises(Rejected, match="H0763") as error,
+    ):
+        client.status()
+    return error.value.diagnostics[0].help
+
+
+def test_what_is_wrong_with_tls_is_said(tmp_path: Path) -> None:
+    here = tmp_path / "certs"
+    make_authority(here, ["127.0.0.1"])
+    make_authority(here / "other", ["127.0.0.1"])
+    authority, signer = read_authority(here)
+    key = new_key()
+    ended = certify(
+        authority, signer, "ended", key.public_key(), None, ["127.0.0.1"], timedelta(seconds=-1)
+    )
+    _write(here, "ended", ended, key)
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    for name in ("admin.pem", "admin.key"):
+        shutil.copy(here / "other" / name, stranger)
+    shutil.copy(here / "ca.pem", stranger)
+    agent, name = here / "agent", "localhost"
+    for server, client, wanted, said in (
+        (here / "ended", here / "admin", "", "certificate has ended"),
+        (agent, here / "other" / "admin", name, "another authority has signed the agent's"),
+        (agent, here / "admin", "elsewhere", "does not name this host"),
+        (agent, stranger / "admin", name, "the agent refuses this client's certificate"),
+        (None, here / "admin", name, "speaks no TLS"),
+    ):
+        with answering(server) as address:
+            assert said in help_of(address, client, wanted), said
 
 
 @pytest.mark.usefixtures("kernel")
