@@ -11,7 +11,7 @@ import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -20,7 +20,7 @@ from ..lang.stopping import Serving
 from . import logs
 from .agent.health import Health, notify, watch_until
 from .agent.privileges import AGENT, CARDS, FIRST_OPEN_PORT, LOW_PORT, TIMES, confine, port_of
-from .commands.settings import from_file
+from .commands.settings import from_file, misfit
 from .places import SOCKET, STATE
 
 if TYPE_CHECKING:
@@ -35,6 +35,21 @@ GRACE = 2.0
 _YOUNG = 10_000
 _PATH = click.Path(path_type=Path)
 _log = logging.getLogger("heliod")
+
+
+class Cpu(click.IntRange):
+    """One that this process may run on."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        cpu, before = int(super().convert(value, param, ctx)), os.sched_getaffinity(0)
+        try:
+            os.sched_setaffinity(0, {cpu})
+        except (OSError, OverflowError):
+            self.fail(f"there is no CPU {cpu}, or we may not run on it", param, ctx)
+        os.sched_setaffinity(0, before)
+        return cpu
 
 
 def main() -> NoReturn:
@@ -75,7 +90,7 @@ def main() -> NoReturn:
               "wants for timing programs: reports of intents then tell CPU time.")
 @click.option("--cards", is_flag=True, help="Keep CAP_SYS_ADMIN, which the kernel wants of who "
               "loads pipelines onto network cards.")
-@click.option("--cpu", type=click.IntRange(0), help="Run on this CPU alone: handing work from "
+@click.option("--cpu", type=Cpu(0), help="Run on this CPU alone: handing work from "
               "one thread to the next is quicker, and only one works at a time anyway.")
 def serve(
     path: Path, mode: str, state: Path, acknowledge: Acknowledge, address: str,
@@ -87,12 +102,14 @@ def serve(
     Clients by TCP have the role that their certificate names: read, rules or admin."""
     home = _home(state) if address and identity is None else None
     identity = home.identity if home is not None else identity
-    if bool(address) != bool(identity):
-        raise click.UsageError("--tcp and --identity belong together, unless the edge is enrolled")
+    if address and identity is None:
+        raise misfit("address", "it goes with `identity`, unless the edge is enrolled")
+    if identity is not None and not address:
+        raise misfit("identity", "it goes with `tcp`")
     serving = Serving()
     logs.set_up()
     if cpu is not None:
-        _run_on(cpu)
+        os.sched_setaffinity(0, {cpu})
     low = any(port_of(each) < FIRST_OPEN_PORT
               for each in (address, insecure, scraped, supervised) if each)
     confine((*AGENT, *[LOW_PORT] * low, *[TIMES] * times, *[CARDS] * cards))
@@ -175,15 +192,6 @@ def _herald(home: Home | None, agent: Agent) -> Herald | None:
     herald = Herald(home, agent.status)
     herald.start()
     return herald
-
-
-def _run_on(cpu: int) -> None:
-    try:
-        os.sched_setaffinity(0, {cpu})
-    except OSError:
-        raise click.UsageError(
-            f"--cpu {cpu}: there is no such CPU, or we may not run on it"
-        ) from None
 
 
 if __name__ == "__main__":

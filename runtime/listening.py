@@ -23,6 +23,7 @@ _log = logging.getLogger("heliod")
 
 def listen_locally(address: str) -> list[socket.socket]:
     """At `unix:PATH`, or at a port of the loopback interface. Raises `Refused`."""
+    need_local_address(address)
     if address.startswith("unix:"):
         # whoever may come to its directory may use it
         return [listen_unix(Path(address.removeprefix("unix:")), 0o111)]
@@ -57,11 +58,18 @@ def remove_stale(path: Path) -> None:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
+            if path.is_socket():  # another file refuses, too
+                path.unlink(missing_ok=True)
         except OSError:
             return
         else:
             raise refused(faults.address_taken(f"unix:{path}", "another process listens there"))
+
+
+def need_local_address(address: str) -> None:
+    """Raises `Refused` where it is neither of the form `unix:PATH` nor `HOST:PORT`."""
+    if address == "unix:" or not address.startswith("unix:"):
+        need_address(address)
 
 
 def need_address(address: str) -> re.Match[str]:

@@ -8,23 +8,39 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ...lang.diagnostics import Diagnostics, Label, Refused
 from ...lang.source import Source
 from ..edge.faults import bad_setting
 from ..edge.yaml_nodes import Nodes
-from ..listening import need_address
+from ..listening import need_address, need_local_address
 from ..reading import read_source
 
 GUIDE = "docs/install.md"
 #: How the value of an option is checked, by its metavar, beyond its type. Raises `Refused`.
-_CHECKS: dict[str | None, Callable[[str], object]] = {"HOST:PORT": need_address}
+_CHECKS: dict[str | None, Callable[[str], object]] = {
+    "HOST:PORT": need_address, "ADDRESS": need_local_address,
+}  # fmt: skip
+#: Of a context: places in the file and texts by the names of parameters.
+_PLACES = "helioc.settings"
 
 
 def from_file(context: click.Context, _: click.Parameter, path: Path | None) -> None:
     """The callback of an option that names the file. Raises `Refused`."""
     if path is not None:
         context.default_map = read_settings(read_source(path), context)
+
+
+def misfit(name: str, why: str) -> Exception:
+    """To be raised where the value of this parameter does not go with the others: with its place
+    where it is the file's."""
+    context = click.get_current_context()
+    key, option = next((k, o) for k, o in keys_of(context.command).items() if o.name == name)
+    if context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP:
+        span, text = context.meta[_PLACES][name]
+        return Refused([bad_setting(span, key, text, why, option.help)])
+    return click.UsageError(f"--{key}: {why}")
 
 
 def keys_of(command: click.Command) -> dict[str, click.Option]:
@@ -43,6 +59,7 @@ def read_settings(source: Source, context: click.Context) -> dict[str, Any]:
     found = Diagnostics()
     nodes, options = Nodes(source, found, GUIDE), keys_of(context.command)
     settings: dict[str, Any] = {}
+    places = context.meta.setdefault(_PLACES, {})
     for key, entry in nodes.mapping(nodes.root(), f"{context.info_name}'s file", options).items():
         text = nodes.text(entry.value)
         if text is None:
@@ -50,6 +67,7 @@ def read_settings(source: Source, context: click.Context) -> dict[str, Any]:
         option = options[key]
         try:
             settings[str(option.name)] = _value(option, text, context)
+            places[str(option.name)] = nodes.span(entry.value), text
         except click.BadParameter as error:
             found.add(bad_setting(nodes.span(entry.value), key, text, error.message, option.help))
         except Refused as error:

@@ -51,3 +51,11 @@ def test_what_is_in_the_way_is_said(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="H0767.*too long"):
         listen_unix(tmp_path / ("x" * 200), 0)
     assert not os.listdir(tmp_path)
+
+
+def test_a_file_that_is_no_socket_stays(tmp_path: Path) -> None:
+    file = tmp_path / "notes"
+    file.write_text("something else")
+    with pytest.raises(Refused, match="H0767"):
+        listen_unix(file, 0o177)
+    assert file.read_text() == "something else"

@@ -56,6 +56,8 @@ def test_a_file_may_say_nothing(text: str) -> None:
         ("cards: 1\n", "H0622", (1, 8), "cards: Keep CAP_SYS_ADMIN"),
         ("acknowledge: later\n", "H0622", (1, 14), "acknowledge: Answer requests"),
         ("metrics: 127.0.0.1\n", "H0769", (1, 10), "unix:PATH, or HOST:PORT"),
+        ('health: "unix:"\n', "H0769", (1, 9), "unix:PATH, or HOST:PORT"),
+        ("rate: 1\ncpu: 99999\n", "H0622", (2, 6), "cpu: Run on this CPU alone"),
         ("state: [a]\n", "H0602", (1, 8), ""),
         ("rate: 1\nrate: 2\n", "H0603", (2, 1), "remove one of them"),
         ("rate: {\n", "H0601", (2, 1), "docs/install.md has an example"),
@@ -69,3 +71,22 @@ def test_what_is_wrong_has_a_place_and_a_fix(
     (found,) = error.value.diagnostics
     assert found.code == code and found.span is not None
     assert (found.span.line, found.span.column) == place and help_ in found.help
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("rate: 1\ntcp: 127.0.0.1:50051\n", (2, 6)), ("identity: /none/agent\n", (1, 11))],
+)
+def test_what_does_not_go_with_the_others_has_a_place(
+    tmp_path: Path, text: str, place: tuple[int, int]
+) -> None:
+    file, state = tmp_path / "heliod.yaml", tmp_path / "state"
+    file.write_text(text)
+    with pytest.raises(Refused) as error:
+        serve.main(["--config", str(file), "--state", str(state)], standalone_mode=False)
+    (found,) = error.value.diagnostics
+    assert found.code == "H0622" and found.span is not None and "it goes with" in str(found.labels)
+    assert (found.span.line, found.span.column) == place
+    by_hand = [f"--{text.splitlines()[-1].replace(': ', '=')}", "--state", str(state)]
+    with pytest.raises(click.UsageError, match="it goes with"):
+        serve.main(by_hand, standalone_mode=False)

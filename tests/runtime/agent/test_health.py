@@ -104,7 +104,7 @@ def test_it_is_not_ready_while_the_disk_is_full(here: World) -> None:
 def test_it_is_served_on_this_host_alone(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    for address in (f"0.0.0.0:{port}", f"[::]:{port}", "127.0.0.1:0", "127.0.0.1:99999"):
+    for address in (f"0.0.0.0:{port}", f"[::]:{port}", "127.0.0.1:0", "127.0.0.1:99999", "unix:"):
         with pytest.raises(Refused, match="H0769"):
             listen_locally(address)
     (listening,) = listen_locally(f"127.0.0.1:{port}")
