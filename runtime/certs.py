@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Container, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -33,6 +34,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 ROLE_URI = "urn:helio:role:"
 _LARGEST = 1 << 20
 #: What a certificate may be for.
+_LABEL = re.compile(r"[A-Za-z0-9_*-]{1,63}")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 YEAR = timedelta(days=365)
 #: Seconds of life that a certificate has left from which on it is warned of.
@@ -122,6 +124,7 @@ def make_authority(directory: Path, hosts: list[str]) -> list[Path]:
     """A new authority (`ca.pem`, `ca.key`), and by it certificates of an agent at these names and
     addresses (`agent.*`) and of an administrator (`admin.*`). Overwrites nothing; raises `Refused`.
     """
+    check_hosts(hosts)
     made = new_authority(directory)
     made += issue(directory, "agent", None, ["localhost", "127.0.0.1", "::1", *hosts])
     return made + issue(directory, "admin", "admin")
@@ -152,6 +155,7 @@ def issue(
     (without) at `hosts`. Raises `Refused`."""
 
     check_name(name)
+    check_hosts(hosts or ())
     authority, signer = read_authority(directory)
     key = new_key()
     certificate = certify(authority, signer, name, key.public_key(), role, hosts or (), YEAR)
@@ -160,9 +164,11 @@ def issue(
 
 def revoke(directory: Path, certificate: Path) -> str:
     """Add a certificate (a PEM file) to a directory's list of those that are let in no more (see
-    rpc/revoked.py). Returns its fingerprint. Raises `Refused`."""
+    rpc/revoked.py), if it is not there. Returns its fingerprint. Raises `Refused`."""
     from cryptography import x509
     from cryptography.hazmat.primitives.hashes import SHA256
+
+    from .rpc.revoked import Revoked
 
     try:
         found = x509.load_pem_x509_certificate(read_octets(certificate, _LARGEST))
@@ -174,13 +180,19 @@ def revoke(directory: Path, certificate: Path) -> str:
         help_ = "`helioctl certs rotate`, then `retire`, take an authority away"
         raise refused(faults.bad_identity(str(certificate), "it is an authority's", help_))
     fingerprint, path = found.fingerprint(SHA256()).hex(), directory / "revoked"
+    if fingerprint in Revoked(path):
+        return fingerprint
     try:
+        last = path.read_bytes()[-1:] if path.exists() else b""
         with path.open("a") as file:
+            file.write("" if last in (b"", b"\n") else "\n")  # it would be a part of a comment
             file.write(f"{fingerprint}  # {certificate.name}\n")
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise refused(faults.no_certificate(str(path), (error.strerror or "").lower())) from None
+        help_ = "DIRECTORY is the one that has the agent's identity"
+        why = (error.strerror or "").lower()
+        raise refused(faults.no_certificate(str(path), why, help_)) from None
     return fingerprint
 
 
@@ -191,6 +203,17 @@ def _is_authority(certificate: x509.Certificate) -> bool:
         return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
         return False
+
+
+def check_hosts(hosts: Iterable[str]) -> None:
+    """That each is an address, or a name as DNS has it. Raises `Refused`."""
+    for host in hosts:
+        with suppress(ValueError):
+            ip_address(host)
+            continue
+        if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
+            help_ = "an IP address, or a name: letters, digits, `-` and `_` between dots"
+            raise refused(faults.bad_message(f"`{host}` is no host", help_))
 
 
 def check_name(name: str) -> None:

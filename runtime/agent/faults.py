@@ -119,10 +119,9 @@ def bad_identity(
     return Diagnostic("H0771", f"the certificate and key `{path}` cannot be used: {why}", (), help_)
 
 
-def no_certificate(path: str, why: str) -> Diagnostic:
-    return Diagnostic("H0772", f"cannot write `{path}`: {why}", (),
-                      "certificates and keys are never overwritten: take another name, or directory"
-                      )  # fmt: skip
+def no_certificate(path: str, why: str, help_: str = "") -> Diagnostic:
+    then = "certificates and keys are never overwritten: take another name, or directory"
+    return Diagnostic("H0772", f"cannot write `{path}`: {why}", (), help_ or then)
 
 
 def rotating(directory: str) -> Diagnostic:

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from helioc.lang.diagnostics import Refused
 from helioc.runtime.certs import issue, make_authority, read_identity, role_of
 from helioc.runtime.cli import cli
+from helioc.runtime.rpc.revoked import Revoked
 
 
 def test_a_certificate_with_another_role_is_none() -> None:
@@ -70,6 +71,31 @@ def test_an_authority_is_not_revoked(tmp_path: Path) -> None:
     (found,) = done.exception.diagnostics
     assert found.code == "H0771" and "an authority's" in found.title and "rotate" in found.help
     assert not (tmp_path / "revoked").exists()
+
+
+@pytest.mark.parametrize("host", ["", "bad host", "a..b", "x" * 64, "10.0.0.0/8", "edge1:50051"])
+def test_a_certificate_is_for_hosts_that_there_can_be(tmp_path: Path, host: str) -> None:
+    make_authority(tmp_path / "there", [])
+    for words in (["new", tmp_path / "new"], ["agent", tmp_path / "there", "e9"]):
+        done = CliRunner().invoke(cli, ["certs", *map(str, words), "--host", host])
+        assert isinstance(done.exception, Refused) and "is no host" in str(done.exception)
+    assert not (tmp_path / "new").exists() and not (tmp_path / "there" / "e9.pem").exists()
+    hosts = ["edge1.example", "192.0.2.1", "2001:db8::1", "*.example"]
+    assert issue(tmp_path / "there", "e9", None, hosts)
+
+
+def test_who_is_revoked_is_so_once(tmp_path: Path) -> None:
+    make_authority(tmp_path, [])
+    list_, words = tmp_path / "revoked", ["certs", "revoke", str(tmp_path)]
+    list_.write_text("# none yet")  # without an end of line
+    for _ in range(2):
+        assert CliRunner().invoke(cli, [*words, str(tmp_path / "admin.pem")]).exit_code == 0
+    (line,) = list_.read_text().splitlines()[1:]
+    assert line.partition(" ")[0] in Revoked(list_)
+    words[2] = str(tmp_path / "none")
+    done = CliRunner().invoke(cli, [*words, str(tmp_path / "admin.pem")])
+    assert isinstance(done.exception, Refused)
+    assert "has the agent's identity" in done.exception.diagnostics[0].help
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
