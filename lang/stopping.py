@@ -8,6 +8,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import NoReturn
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -62,7 +63,9 @@ class Serving:
     """A process that works until SIGTERM or SIGINT comes; SIGHUP does not end it. Of the
     main thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, hung_up: Callable[[], object] = lambda: None) -> None:
+        """`hung_up`: called by `wait` where SIGHUP came."""
+        self._hung_up = hung_up
         self._ended, self._poll = False, select.poll()
         self._signals, told = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll.register(self._signals, select.POLLIN)
@@ -81,4 +84,6 @@ class Serving:
                 break
             came = os.read(self._signals, 64)
             self._ended = any(number in came for number in _SERVED)
+            if signal.SIGHUP in came:
+                self._hung_up()
         return self._ended

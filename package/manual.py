@@ -34,6 +34,15 @@ FILES = {
     },
     "helioctl": {"/run/helio/heliod.sock": "The local agent's socket."},
 }
+#: What a program does at a signal.
+SIGNALS = {
+    "heliod": {
+        "SIGTERM, SIGINT": "It ends; pipelines go on working without it.",
+        "SIGHUP": "A line in the log, and nothing else. Files of certificates, and `revoked` "
+        "beside them, are read again by themselves when they change; other settings are read at "
+        "the start.",
+    },
+}  # fmt: skip
 
 
 # ---- manual pages ---------------------------------------------------------------------------
@@ -56,6 +65,10 @@ def manual(name: str, version: str) -> str:
             words = each.command_path.split(" ", 1)[1]
             lines += [f".SS {_roff(words)} {_roff(_usage(each))}", *_description(each)]
             lines += _options(each)
+    if name in SIGNALS:
+        lines.append(".SH SIGNALS")
+        for number, what in SIGNALS[name].items():
+            lines += [".TP", f".B {_roff(number)}", _roff(what)]
     if name in FILES:
         lines.append(".SH FILES")
         for path, what in FILES[name].items():

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 GRACE = 2.0
 #: Objects that are made, and not gone, between two looks for garbage: some thousand requests.
 _YOUNG = 10_000
+_HUNG_UP = ("SIGHUP: certificates and `revoked` are read again by themselves when they change; "
+            "other settings take a restart")  # fmt: skip
 _PATH = click.Path(path_type=Path)
 _log = logging.getLogger("heliod")
 
@@ -106,7 +108,7 @@ def serve(
         raise misfit("address", "it goes with `identity`, unless the edge is enrolled")
     if identity is not None and not address:
         raise misfit("identity", "it goes with `tcp`")
-    serving = Serving()
+    serving = Serving(lambda: _log.info(_HUNG_UP))
     logs.set_up()
     if cpu is not None:
         os.sched_setaffinity(0, {cpu})

@@ -79,6 +79,7 @@ def test_a_certificate_of_its_own_that_has_ended_holds_up_nothing(
 def test_it_ends_by_no_terminal_and_says_that_it_ends(here: World) -> None:
     with here.agent() as process, here.client() as client:
         os.kill(process.pid, signal.SIGHUP)
+        process.expect("INFO: SIGHUP: certificates and `revoked` are read again by themselves")
         assert client.status().pid
         os.kill(process.pid, signal.SIGTERM)
         process.expect("ends; pipelines go on working")
