@@ -119,7 +119,6 @@ def serve(
     gc.set_threshold(_YOUNG)
     # Of two threads that want to run none waits longer than this for the other.
     sys.setswitchinterval(0.0005)
-    from ..lang.render import render
     from .agent.agent import Agent
     from .intents.pusher import Pusher
     from .journal.store import Store
@@ -143,9 +142,9 @@ def serve(
                 server.listen_insecure(insecure)
             for name, findings in agent.open_all().items():
                 for found in findings:
-                    _log.log(logs.level(found), "%s: %s", name, render(found))
+                    _log.log(logs.level(found), "%s: %s", name, logs.text(found))
             for found in agent.findings:
-                _log.log(logs.level(found), "%s", render(found))
+                _log.log(logs.level(found), "%s", logs.text(found))
             server.start()
             health.unattended, health.locked_out = server.unattended, server.locked_out
             health.restored = True

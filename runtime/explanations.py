@@ -332,9 +332,9 @@ TABLES: dict[str, Explanation] = {
         "Names have at most 63 octets of UTF-8.",
     ),
     "H0740": Explanation(
-        "a file cannot be read",
-        "It does not exist, its permissions forbid it, or it is not text: requests, CSV and YAML "
-        "are UTF-8; `iconv` converts a file to it.",
+        "a file cannot be read, or made",
+        "It does not exist, or its directory does not, its permissions forbid it, or it is not "
+        "text: requests, CSV and YAML are UTF-8; `iconv` converts a file to it.",
     ),
     "H0741": Explanation(
         "a file's ending does not say what it holds",

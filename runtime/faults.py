@@ -299,6 +299,11 @@ def mebibytes(size: int) -> str:
 # ---- files ----------------------------------------------------------------------------------
 
 
+def unwritable(path: str, why: str) -> Diagnostic:
+    help_ = "check its directory and the permissions"
+    return Diagnostic("H0740", f"cannot write `{path}`: {why}", (), help_)
+
+
 def unreadable(path: str, why: str) -> Diagnostic:
     return Diagnostic(
         "H0740", f"cannot read `{path}`: {why}", (), "check the path and its permissions"

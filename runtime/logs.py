@@ -43,6 +43,13 @@ def level(found: Diagnostic) -> int:
     return logging.WARNING if found.severity == "warning" else logging.ERROR
 
 
+def text(found: Diagnostic) -> str:
+    """As a line of the log has it, which says the severity by itself."""
+    from ..lang.render import render
+
+    return render(found).replace(f"{found.severity}[{found.code}]", found.code, 1)
+
+
 def room() -> bool:
     """Whether a line can be logged without waiting for who reads the log. Of a pipe the half is
     left to those who do not ask."""

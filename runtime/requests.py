@@ -76,7 +76,8 @@ def _csv(path: Path, source: Source, kinds: Mapping[str, Kind], kind: str) -> Co
     found = next((k for name, k in kinds.items() if name.lower() == wanted), None)
     if found is None:
         known = list(kinds)
-        help_ = did_you_mean(wanted, known) or f"say it: `--kind` {', '.join(known)}"
+        near = did_you_mean(wanted, known)
+        help_ = f"say it by `--kind`: {near or ', '.join(known)}"
         title = f"`{kind}` is no kind of rule" if kind else f"whose rules are in `{path}`?"
         raise faults.refused(faults.unknown_kind(title, help_))
     return read_csv(source, found)

@@ -205,4 +205,4 @@ def status(state: Path, wait: float) -> None:
 
 
 if __name__ == "__main__":
-    run_command(cli, "helioctl")
+    run_command(cli, "main.py")

@@ -11,12 +11,12 @@ from functools import partial
 from threading import Lock
 
 from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.render import render
 from ..faults import of_kernel, repaired, unsound
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
 from ..loading.bundle import Bundle
 from ..loading.soundness import links_wrong, wrong
+from ..logs import text as log_text
 from .owner import Owner
 
 #: Seconds: for which what was seen is taken as still so, and until a busy pipeline is left for
@@ -58,7 +58,7 @@ class Inspector:
             self._seen = {each: seen for each, seen in self._seen.items() if not each.ended}
             found = self._look(owner, before)
             for new in (each for each in found if each not in before.findings):
-                _log.error("%s", render(new))
+                _log.error("%s", log_text(new))
             seen = self._seen.get(owner, before)
             self._seen[owner] = replace(seen, at=time.monotonic(), findings=found)
             return found
@@ -101,7 +101,7 @@ class Inspector:
                 raise
             seen = replace(seen, again=time.monotonic() + _AGAIN, why=tuple(error.diagnostics))
         else:
-            _log.warning("%s", render(repaired(owner.name, found)))
+            _log.warning("%s", log_text(repaired(owner.name, found)))
             seen = replace(seen, again=time.monotonic() + _AGAIN, why=())
         return replace(seen, bare=_bare(owner))
 

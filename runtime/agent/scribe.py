@@ -10,8 +10,8 @@ from contextlib import suppress
 
 from ...lang.diagnostics import Diagnostic, Refused
 from ...lang.ending import diagnosed
-from ...lang.render import render
 from ..journal.store import Store
+from ..logs import text as log_text
 from ..memory import Memory
 from .owner import Owner
 
@@ -93,7 +93,7 @@ class Scribe:
         of_store = self._store.stuck if self._store is not None else ()
         now = {*of_store, *(found for owner in self._owners() for found in owner.unwritten)}
         for new in now - self._said:
-            _log.error("%s", render(new))
+            _log.error("%s", log_text(new))
         self._said = now
 
     def _each(self, work: Callable[[Owner], None]) -> None:
@@ -103,7 +103,7 @@ class Scribe:
                 work(owner)
             except Exception as error:
                 for found in diagnosed(error, "heliod"):
-                    _log.error("%s: %s", owner.name, render(found))
+                    _log.error("%s: %s", owner.name, log_text(found))
 
 
 def _fold(owner: Owner) -> None:

@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterable
 from weakref import WeakKeyDictionary
 
 from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.render import render
 from ..faults import of_kernel
 from ..kernel.handles import BpfError
 from ..kernel.monitor import EVERYTHING, Monitor, Topic
 from ..kernel.netlink import Netlink
 from ..loading.refresh import Surroundings, look
+from ..logs import text as log_text
 from .owner import Owner
 
 #: Seconds: in which changes gather; after which what could not be done is tried again; after which
@@ -140,7 +140,7 @@ class Surveyor:
         if owner.ended:  # unloaded meanwhile: it is nothing that another of its name has
             return
         for new in (found for found in findings if found not in self.findings(owner.name)):
-            _log.error("%s: %s", owner.name, render(new))
+            _log.error("%s: %s", owner.name, log_text(new))
         self._findings[owner.name] = findings
         self._stir()
 

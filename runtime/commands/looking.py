@@ -217,7 +217,7 @@ def _need_here(target: Target, command: str) -> None:
     if target.agent and not target.agent.startswith("unix:"):
         raise click.UsageError(
             f"`{command}` looks at the kernel of the host that it runs on: run it there, without "
-            "--agent. Over the network there is `heliod --metrics`"
+            f"--agent{'. Over the network there is `heliod --metrics`' * (command == 'metrics')}"
         )
 
 

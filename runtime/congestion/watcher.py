@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from ...compiler.requests.rule_text import canonical
 from ...compiler.requests.wire import encode
 from ...lang.ending import diagnosed
-from ...lang.render import render
 from ..agent.owner import Owner, Wish
 from ..kernel.libbpf import BpfError
+from ..logs import text as log_text
 from ..moments import told
 from .decide import PARTS, Queue, State, Verdict, step
 from .marks import queue_cpus, request_for
@@ -132,6 +132,6 @@ class Watcher:
                 owner.apply(Wish(encode(canonical(asked, codecs.kinds), codecs)))
         except Exception as error:  # unloaded in this moment, a full disk, …: tried again
             for found in diagnosed(error, "heliod"):
-                _log.error("%s: %s", owner.name, render(found))
+                _log.error("%s: %s", owner.name, log_text(found))
             return -1
         return revision

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
 from ...lang.ending import diagnosed
-from ...lang.render import render
+from ..logs import text as log_text
 
 Work = Callable[[], object]
 #: Seconds without work after which a thread ends.
@@ -105,4 +105,4 @@ class Threads:
 def log_error(error: Exception) -> None:
     """One that nobody waits for."""
     for found in diagnosed(error, "heliod"):
-        _log.error("%s", render(found))
+        _log.error("%s", log_text(found))

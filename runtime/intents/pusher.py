@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ...lang.ending import diagnosed
-from ...lang.render import render
 from ..agent.owner import Owner
+from ..logs import text as log_text
 from .kept import Intent
 from .otlp import request
 from .push_settings import Push
@@ -120,4 +120,4 @@ class Pusher:
 
 def _report(pipeline: str, error: Exception) -> None:
     for each in diagnosed(error, "heliod"):
-        _log.error("%s: %s", pipeline, render(each))
+        _log.error("%s: %s", pipeline, log_text(each))

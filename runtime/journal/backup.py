@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..faults import refused
+from ..faults import refused, unreadable, unwritable
 from . import faults
 from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, why, write_whole
 from .state import Item
@@ -262,13 +262,17 @@ class Received:
 
 def copy(parts: Iterable[bytes], path: Path) -> Contents:
     """Write a backup to a file as it comes, readable by its owner only, and look whether it is
-    sound. Raises `Refused`, OSError, and then there is no such file."""
+    sound. Raises `Refused`, OSError (where there is no room), and then there is no such file."""
     if path.exists() and not path.is_file():
         raise refused(faults.no_file(path))
     new = path.with_name(f"{path.name}~")
     how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
-        with open(os.open(new, how, 0o600), "wb") as file:
+        descriptor = os.open(new, how, 0o600)
+    except OSError as error:
+        raise refused(unwritable(str(path), why(error))) from None
+    try:
+        with open(descriptor, "wb") as file:
             os.fchmod(file.fileno(), 0o600)
             contents = check(_written(parts, file))
             file.flush()
@@ -297,7 +301,10 @@ def _written(parts: Iterable[bytes], file: BinaryIO) -> Iterator[bytes]:
 
 
 def parts_of(path: Path) -> Iterator[bytes]:
-    """A file piece by piece."""
-    with open(path, "rb") as file:
-        while chunk := file.read(CHUNK):
-            yield chunk
+    """A file piece by piece. Raises `Refused`."""
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
+    except OSError as error:
+        raise refused(unreadable(str(path), error.strerror or str(error))) from None

@@ -18,10 +18,10 @@ from ipaddress import IPv4Address
 
 from ...compiler.requests.rules import Reference, Rule
 from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.render import render
 from ..agent.faults import not_probed
 from ..agent.owner import Owner
 from ..loading.loader import Loaded
+from ..logs import text as log_text
 from ..moments import told
 from .absence import overlays_of
 from .board import EVERY, Posted, post, take_down
@@ -139,7 +139,7 @@ class Prober:
         except OSError as error:
             found = not_probed((error.strerror or str(error)).lower())
             if self._fault is None:
-                _log.error("%s", render(found))
+                _log.error("%s", log_text(found))
             self._fault = found
             return None
         self._fault = None
@@ -254,7 +254,7 @@ class Prober:
             if pipeline.owner.ended:
                 return
             for found in error.diagnostics:
-                _log.error("%s: %s", pipeline.owner.name, render(found))
+                _log.error("%s: %s", pipeline.owner.name, log_text(found))
             return
         if changed:
             _log.info("%s: %d spreads changed", pipeline.owner.name, changed)

@@ -73,6 +73,10 @@ class Metrics(Collector):
     def collect(self) -> Iterable[Metric]:
         return self.families(())
 
+    def kinds(self) -> set[str]:
+        """The rule kinds that there are."""
+        return loaded_kinds(self._name)
+
     def families(self, rules_of: Collection[str]) -> list[Metric]:
         """All metrics; `rules_of`: kinds of which single rules are told, too."""
         begun = time.monotonic()

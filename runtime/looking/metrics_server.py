@@ -32,6 +32,7 @@ class MetricsServer(HttpServer):
     def __init__(self, listening: socket.socket, metrics: Metrics | None = None) -> None:
         self._metrics, self._making = metrics or Metrics(), threading.Lock()
         self._made: dict[tuple[tuple[str, ...], str], tuple[float, bytes, str]] = {}
+        self._known, self._looked = set[str](), float("-inf")
         super().__init__(listening, self._page)
 
     def _page(self, path: str, accept: str) -> Answer:
@@ -40,10 +41,21 @@ class MetricsServer(HttpServer):
             return Answer(HTTPStatus.NOT_FOUND, b"there is only /metrics\n")
         kinds = tuple(sorted(set(parse_qs(asked.query).get("rules", []))))[:_MOST_KINDS]
         try:
+            if kinds and (unknown := self._unknown(kinds)):
+                return Answer(HTTPStatus.BAD_REQUEST, unknown.encode())
             return Answer(HTTPStatus.OK, *self._rendered(kinds, accept))
         except Exception as error:
             _log.warning("metrics: %s", error)
             return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, b"the maps cannot be read\n")
+
+    def _unknown(self, kinds: tuple[str, ...]) -> str:
+        """What there is to say of kinds that no pipeline has; none is unknown where none is."""
+        with self._making:
+            if time.monotonic() >= self._looked + _FRESH:
+                self._known, self._looked = self._metrics.kinds(), time.monotonic()
+            strange = [kind for kind in kinds if self._known and kind not in self._known]
+        said = f"no pipeline has rules of these kinds; there are {', '.join(sorted(self._known))}\n"
+        return said if strange else ""
 
     def _rendered(self, kinds: tuple[str, ...], accept: str) -> tuple[bytes, str]:
         """The metrics and their content type."""

@@ -13,9 +13,9 @@ import re
 from pathlib import Path
 
 from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.render import render
 from ..agent import faults
 from ..faults import refused
+from ..logs import text as log_text
 from ..reading import file_stamp, read_octets
 
 NAME = "revoked"
@@ -63,7 +63,7 @@ class Revoked:
         except Refused as error:
             self.unread = tuple(error.diagnostics)
             for found in error.diagnostics:
-                _log.error("%s", render(found))
+                _log.error("%s", log_text(found))
             return True
         _log.info("%d certificates are revoked", len(self._known))
         return True

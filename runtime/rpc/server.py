@@ -11,7 +11,6 @@ from threading import Event, Thread
 from typing import Any
 
 from ...lang.diagnostics import Diagnostic
-from ...lang.render import render
 from ..agent import faults
 from ..certs import ending_soon
 from ..faults import refused
@@ -22,6 +21,7 @@ from ..front.server import Server as Front
 from ..http2 import nghttp2
 from ..identity_check import Endings, check_identity
 from ..listening import listen, listen_unix
+from ..logs import text as log_text
 from ..posted import post
 from .audit import Audit
 from .callers import Caller, Refusal, caller_of
@@ -153,7 +153,7 @@ class Server:
         post("certificates", certificates)
         if warn:
             for found in [*wrong, *ending_soon(certificates, time.time())]:
-                _log.warning("%s", render(found))
+                _log.warning("%s", log_text(found))
 
 
 class _Reflection:

@@ -118,3 +118,9 @@ def test_it_says_what_there_is() -> None:
     known = (ROOT / "runtime" / "enrolment" / "faults.py").read_text()
     for code in re.findall(r"H087\d", DOCS):
         assert f'"{code}"' in known
+
+
+def test_the_controller_is_called_by_its_own_name() -> None:
+    words = [sys.executable, str(ROOT / "examples" / "controller" / "main.py"), "token", "--help"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("Usage: main.py token ")

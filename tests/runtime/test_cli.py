@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, make_edge
+from click.testing import CliRunner
+from helioc.runtime.cli import cli
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace, until
@@ -97,7 +99,7 @@ def test_push_takes_every_kind_of_file(ctl: Ctl) -> None:
     assert "H0741" in ctl("push", "edge.conf", status=1)
     assert "H0740" in ctl("push", "none.req", status=1)
     (at / "rules.csv").write_text("dst_ip,FAR\n10.9.0.0/16,1\n")
-    assert "H0742" in ctl("push", "rules.csv", status=1)
+    assert "by `--kind`: " in ctl("push", "rules.csv", status=1)
     assert "created PDR 2" in ctl("push", "rules.csv", "--kind", "pdr")
 
 
@@ -209,3 +211,10 @@ def test_commands_side_by_side_are_all_carried_out(ctl: Ctl) -> None:
         rules = [f"FAR {i} [(action, u8, DROP)]" for i in range(1, 9)]
         list(pool.map(lambda rule: ctl("create", rule), rules))
     assert len(json.loads(ctl("show", "--json", "FAR"))) == 8
+
+
+@pytest.mark.parametrize("command", ["trace", "metrics"])
+def test_what_looks_at_the_kernel_sends_nobody_to_what_there_is_not(command: str) -> None:
+    done = CliRunner().invoke(cli, ["--agent", "192.0.2.1:50051", command])
+    assert done.exit_code == 2 and "run it there, without --agent" in done.output
+    assert ("heliod --metrics" in done.output) == (command == "metrics")

@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from helioc.lang.diagnostics import Diagnostic
 from helioc.runtime import logs
 from helioc.runtime.logfmt import LONGEST, logfmt
 from journald_world import journald, logging_to, parsed
@@ -78,6 +79,11 @@ def test_elsewhere_lines_have_none(
         log.info("ready")
     when = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
     assert re.fullmatch(rf"{when} heliod: INFO: ready\n", capsys.readouterr().err)
+
+
+def test_a_diagnostic_leaves_its_severity_to_the_line() -> None:
+    found = Diagnostic("H0778", "it ends: error[H0001]", (), "another", "warning")
+    assert logs.text(found) == "H0778: it ends: error[H0001]\n  = help: another"
 
 
 def test_a_pipe_that_nobody_reads_is_left_half_empty(

@@ -177,8 +177,9 @@ def test_a_damaged_one_is_refused_as_a_whole(here: World) -> None:
             with pytest.raises(Rejected, match="H0860"):
                 client.restore(wrong, replace_all=True)
         assert texts(client) == wanted
-        assert "error[H0" in here.ctl("restore", "--replace", "none", status=1)
-        assert "error[H0" in here.ctl("backup", "no/such/directory", status=1)
+        assert "error[H0740]" in here.ctl("restore", "--replace", "none", status=1)
+        assert "error[H0740]" in here.ctl("restore", "--replace", ".", status=1)
+        assert "error[H0740]" in here.ctl("backup", "no/such/directory", status=1)
 
 
 def test_nonsense_with_right_checksums_is_refused_as_a_whole(here: World) -> None:

@@ -152,7 +152,7 @@ def test_ports_that_lose_their_program_get_it_back(
         before = load(here, client)
         damage(here)
         said = process.expect("were put back: ")
-        assert "warning[H0715]" in said
+        assert "WARNING: H0715: " in said
         until(lambda: not findings(client), "a status without findings")
         assert texts(client) == before
         crosses(here, wires)

@@ -246,6 +246,9 @@ class Fixed(Metrics):
         super().__init__()
         self.looks: list[tuple[str, ...]] = []
 
+    def kinds(self) -> set[str]:
+        return {"PDR", "FAR", "BROKEN"}
+
     def families(self, rules_of: Any) -> Any:
         self.looks.append(tuple(rules_of))
         if "BROKEN" in rules_of:
@@ -279,6 +282,8 @@ def test_over_http() -> None:
         assert get(server.port, "/metrics", "HEAD")[2] == ""
         assert get(server.port, "/")[0] == get(server.port, "/metrics/x")[0] == 404
         assert get(server.port, "/metrics?rules=BROKEN")[0] == 500
+        status, _, text = get(server.port, "/metrics?rules=PDR&rules=FOO")
+        assert status == 400 and "there are BROKEN, FAR, PDR" in text
         assert get(server.port, "/metrics", "POST")[0] == 501
         assert get(server.port, "/metrics")[0] == 200
 
