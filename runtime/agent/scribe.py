@@ -115,7 +115,7 @@ def _mend(owner: Owner) -> None:
     owner.confirm()
     if owner.journal is not None:
         for found in owner.journal.see_files():
-            _log.error("%s: %s", owner.name, render(found))
+            _log.error("%s: %s", owner.name, log_text(found))
     if owner.unwritten:
         with suppress(Refused):
             owner.mend_journal()
