@@ -489,7 +489,7 @@ class Agent:
             return [], []
         before = self.losses
         self.intents.accept_loss()
-        with self._changing:
+        with self.intents.still(), self._changing:  # in this order: intents look for owners
             works = {*self._owners, *loaded_names(this_namespace())}
             for item in store.pipelines():
                 if item.name not in works and store.ruined(item):

@@ -321,7 +321,7 @@ class Owner:
         """Put a new build in the place of the running one. Returns how they differ, as a table, how
         many rules there are, and of how many other octets are written. No request is carried out
         meanwhile."""
-        with self._folding, self.turn(until):
+        with self._no_snapshot(until), self.turn(until):
             self.expect(if_revision)
             running = self.loaded
             if isinstance(running, LoadedCard):
@@ -341,7 +341,7 @@ class Owner:
     def repair(self, bundle: Callable[[], Bundle], until: float | None = None) -> list[str]:
         """Put back what is wrong with kernel objects, and return what that was: by an upgrade to
         the build that runs. `bundle`: that of the journal."""
-        with self._folding, self.turn(until):
+        with self._no_snapshot(until), self.turn(until):
             running = self.loaded
             found = [*wrong(running), *links_wrong(running)]
             if not found:
@@ -478,6 +478,15 @@ class Owner:
         """Raises `Refused` if it was closed, or unloaded."""
         if self._ended is not None:
             raise refused(self._ended)
+
+    @contextmanager
+    def _no_snapshot(self, until: float | None) -> Iterator[None]:
+        """No snapshot is made meanwhile."""
+        _wait(lambda seconds: self._folding.acquire(timeout=seconds), until)
+        try:
+            yield
+        finally:
+            self._folding.release()
 
     @contextmanager
     def alone(self, until: float | None) -> Iterator[None]:

@@ -76,6 +76,7 @@ class Keeper:
     def replace(self, kept: Kept) -> None:
         """Others in the place of all that there are."""
         with self._changed:
+            self._kept.close()
             self._kept, self._later, self._gone = kept, {}, []
             self._intents = {(i.pipeline, i.id): i for i in kept.all()}
             self._changed.notify_all()
@@ -104,6 +105,7 @@ class Keeper:
             if before is not None and before.text == source.text:
                 seen = self._seen(before)
                 if seen.going:
+                    self._need_sure()
                     return seen
             self._allowed(document, source, owner, before, begins > now)
             rules = before.rules if before is not None and before.state == "active" else ()

@@ -100,6 +100,11 @@ class Kept:
             except Doubtful as error:
                 self.doubt = error.diagnostics
 
+    def close(self) -> None:
+        """Others are in their place."""
+        if self._ledger is not None:
+            self._ledger.close()
+
     def mend(self) -> None:
         """Write again, if that can be."""
         if self._ledger is not None:

@@ -157,12 +157,10 @@ class Journal:
     def see_files(self) -> tuple[Diagnostic, ...]:
         """Where somebody removed the log or the snapshot, what is in force is to be written again:
         there is a finding until it is. Returns it the first time."""
-        snapshot = self.store.snapshot_path(self.pipeline)
-        gone = [] if self.log.there else [self.log.path]
-        gone += [snapshot] if snapshot is not None and not os.path.lexists(snapshot) else []
-        if not gone or self._unfolded:
+        gone = self.store.removed(self.pipeline, self.log)
+        if gone is None or self._unfolded:
             return ()
-        self._unfolded = (faults.cannot_write(str(gone[0]), "somebody removed it"),)
+        self._unfolded = (faults.cannot_write(str(gone), "somebody removed it"),)
         return self._unfolded
 
     # ---- snapshots --------------------------------------------------------------------------

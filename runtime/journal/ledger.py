@@ -59,6 +59,10 @@ class Ledger:
             except Refused as error:  # whoever starts next may find it, so that it is in force
                 raise Doubtful(error.diagnostics) from None
 
+    def close(self) -> None:
+        """May be called again."""
+        self._journal.close()
+
     def mend(self) -> None:
         """Write again, if that can be, what could not be written."""
         log = self._journal.log

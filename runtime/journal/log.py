@@ -110,7 +110,7 @@ class Log:
             self._safe = min(self._safe, mark.size)
             with suppress(OSError):
                 self._make_ready()
-                os.fdatasync(self._file)
+                self._sync_file(self._file)
                 return True
             return False
 
@@ -119,14 +119,29 @@ class Log:
             if self._file < 0:
                 self._file = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
             self._room = HEADS + self.mark.size
-            if os.fstat(self._file).st_size > self._room:
-                with suppress(OSError):  # no record from here on, also where it cannot be cut off
-                    os.pwrite(self._file, _NO_RECORD, self._room)
-                os.ftruncate(self._file, self._room)
-            if self._head.written > self.mark.size:  # it must not say more than there is
-                self._write_head()
-                os.fdatasync(self._file)
+            try:
+                if self._head.written > self.mark.size:  # it must not say more than there is
+                    self._write_head()
+                    self._sync_file(self._file)
+            finally:
+                self._cut()
             self._ready = True
+
+    def _cut(self) -> None:
+        """Leave no record behind the last."""
+        if os.fstat(self._file).st_size > self._room:
+            with suppress(OSError):  # also where it cannot be cut off
+                os.pwrite(self._file, _NO_RECORD, self._room)
+            os.ftruncate(self._file, self._room)
+
+    def _sync_file(self, descriptor: int) -> None:
+        """What the kernel could not write it may have thrown away, and it says so only once for
+        each descriptor: trust nothing from then on. Raises OSError."""
+        try:
+            os.fdatasync(descriptor)
+        except OSError as error:
+            self.failed = self.failed or why(error)
+            raise
 
     def _write_head(self, ended: int = 0) -> None:
         mark, head = self.mark, self._head
@@ -154,10 +169,11 @@ class Log:
                     head = head._replace(generation=generation)
                     os.pwrite(descriptor, head.encode(), head.place)
                 # Only now: what fails before this leaves nothing that a start would look for.
-                if self._head.base != NOT_BEGUN:
-                    if self._file < 0:
-                        self._make_ready()
-                    self._write_head(ended=1)
+                with suppress(FileNotFoundError):  # somebody removed it: there is none to end
+                    if self._head.base != NOT_BEGUN:
+                        if self._file < 0:
+                            self._make_ready()
+                        self._write_head(ended=1)
             except OSError as error:
                 raise refused(faults.cannot_write(str(path), why(error))) from None
             if self._file >= 0:
@@ -224,16 +240,12 @@ class Log:
                 self._write_head()
                 safe = self._head.written
             for descriptor in files:
-                os.fdatasync(descriptor)
+                self._sync_file(descriptor)
         except OSError as error:
             failed = why(error)
         with self._lock:
             self._syncing = False
-            # What the kernel could not write it may have thrown away, and it says so only once for
-            # each descriptor: trust nothing from here on.
-            if failed:
-                self.failed = failed
-            else:
+            if not failed:
                 self._safe, self._synced = safe, max(self._synced, upto)
                 self.synced = time.monotonic()
                 for descriptor in files[:-1]:

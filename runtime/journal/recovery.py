@@ -88,6 +88,8 @@ def _is_newer(directory: Path, said: State, name: str) -> bool:
     pipeline, kind = _pipeline(name), name.partition("-")[0]
     if kind not in ("snapshot", "requests") or INTENTS < pipeline < said.next:
         return False
+    if pipeline in said.items:  # the intents: it is one from before that was not swept
+        return False
     if kind == "snapshot":
         return pipeline != INTENTS
     content = b""
@@ -246,4 +248,6 @@ class _Chain:
         if not own:
             return begins if self._head.ended else None
         last = max(own, key=lambda each: each.generation)
+        if not self._head.ended and last.base < self.reached:
+            return None  # the one before went on: this one could not be begun, nor removed
         return last if last.base != NOT_BEGUN else None

@@ -31,7 +31,7 @@ from .files import Mark as File
 from .heads import Head
 from .hold import hold, keep_private
 from .kept_in import Noted
-from .log import Mark, begin, log_name, open_new
+from .log import Log, Mark, begin, log_name, open_new
 from .records import Entry, decode, encode
 from .recovery import OURS, Found, Written, read_logs, recover, spoken_of
 from .state import COPIES, INTENTS, Build, Bundled, Item, Loss, State, read_build, write_build
@@ -167,7 +167,7 @@ class Store:
         refused on a disk that is read-only. Raises `Refused`."""
         path = self.directory / COPIES[0]
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+            os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK))
         except OSError as error:
             if error.errno in (EROFS, EIO):  # another is no matter of the disk's
                 self.findings = (faults.cannot_write(str(path), why(error)),)
@@ -206,7 +206,8 @@ class Store:
             raise
         if self.findings and not doubt:
             _log.info("the journal `%s` can be written again", self.directory)
-        self._note(state)
+        if not doubt:  # else the next agent may rightly find the one before
+            self._note(state)
         self._state, self.findings, self.doubt = state, doubt, doubt
         self._found = {each: [loss for loss in of if loss not in settled]
                        for each, of in self._found.items()}  # fmt: skip
@@ -441,11 +442,16 @@ class Store:
     def log_path(self, pipeline: int, number: int) -> Path:
         return self.directory / log_name(pipeline, number)
 
-    def snapshot_path(self, pipeline: int) -> Path | None:
-        """Where the snapshot that the list names should be."""
-        item = self._state.items.get(pipeline)
-        kept = item.snapshot if item is not None else None
-        return self.directory / kept.name if kept is not None else None
+    def removed(self, pipeline: int, log: Log) -> Path | None:
+        """A file of a pipeline that the list knows, its log or snapshot, that somebody removed."""
+        with self._changing:
+            item = self._state.items.get(pipeline)
+            if item is None or item.begun:
+                return None
+            if not log.there:
+                return log.path
+            path = self.directory / item.snapshot.name if item.snapshot is not None else None
+            return path if path is not None and not os.path.lexists(path) else None
 
     def intents(self) -> Item | None:
         return self._state.items.get(INTENTS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from threading import Lock, Semaphore
@@ -100,8 +100,9 @@ _COSTS = {
     **dict.fromkeys((*_LOOKING, *LISTING, "ApplyIntent", "RemoveIntent"), _DEAR),
     **dict.fromkeys(_HOLDING, 5 * _DEAR),
 }
-#: Calls of which a client has two at a time, and the others wait.
-_TWO = (*_LOOKING, *_HOLDING)
+#: Calls of these a client has two at a time, apart from its looks, and the others wait. Not of
+#: Backup, which lasts as long as somebody reads it.
+_ALONE = ("Refresh", "Repair", "Load", "Upgrade", "Unload")
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,16 @@ class _Client:
     tokens: float = 0.0
     filled: float = field(default_factory=lambda: time.monotonic())
     asked: deque[float] = field(default_factory=lambda: deque(maxlen=OFTEN))  # when, lately
-    two: Semaphore = field(default_factory=lambda: Semaphore(2))
+    looking: Semaphore = field(default_factory=lambda: Semaphore(2))
+    holding: Semaphore = field(default_factory=lambda: Semaphore(2))
     refusing: Lock = field(default_factory=Lock)
+
+
+def _gate(name: str, client: _Client) -> AbstractContextManager[object]:
+    """What a call waits for while others of its client go on."""
+    if name in _LOOKING:
+        return client.looking
+    return client.holding if name in _ALONE else nullcontext()
 
 
 class Guard:
@@ -162,7 +171,7 @@ class Guard:
                 with self._call(name, call, context) as client, self._working(name, client):
                     asked = read(taken, requests, call, client)
                     # to its end: an answer may be large, and nobody reads it
-                    with client.two if name in _TWO else nullcontext():
+                    with _gate(name, client):
                         if described.server_streaming:
                             yield from map(_bytes, call.answers(method(asked, context)))
                         else:

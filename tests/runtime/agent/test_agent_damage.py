@@ -119,6 +119,11 @@ def scene(lab: Lab, tmp_path: Path) -> Iterator[Scene]:
     yield Scene(here, files, sorted(before))
     if (ROOT / name).exists():
         remove_pinned(name)
+    forget(name)
+
+
+def forget(name: str) -> None:
+    """What a reboot takes from below /run."""
     for posted in RUN.glob(f"{name}.*"):
         posted.unlink()
 
@@ -162,6 +167,7 @@ def test_one_damaged_file(scene: Scene, caplog: pytest.LogCaptureFixture) -> Non
 
     def once(seed: int) -> str:
         what = f"seed {seed}: {scene.damage(random.Random(seed))}"
+        forget(name)
         agent = Agent(Store(scene.here.state))
         try:
             agent.open_all()

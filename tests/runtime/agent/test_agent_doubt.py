@@ -3,9 +3,11 @@ what the next agent has."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
@@ -138,5 +140,43 @@ def test_an_unload_whose_end_cannot_be_written_is_one(here: World) -> None:
                 made.close()
         with agent(here) as made:
             assert not made.owners() and not made.losses and not made.unrestored
+
+    here.edge.inside_thread(work)
+
+
+def test_who_accepts_losses_waits_for_intents_first(here: World) -> None:
+    """They look for their owners, which wait for who loads and unloads."""
+
+    class Order:
+        def __init__(self, made: Agent) -> None:
+            self.lock, self.intents, self.seen = made._changing, made.intents, 0
+
+        def __enter__(self) -> None:
+            assert self.intents._changed._is_owned()  # type: ignore[attr-defined]
+            self.seen += 1
+            self.lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+
+    def work() -> None:
+        with agent(here) as made:
+            order: Any = Order(made)
+            made._changing = order
+            made.accept_losses()
+            made._changing = order.lock
+            assert order.seen
+
+    here.edge.inside_thread(work)
+
+
+def test_a_repair_waits_no_longer_than_it_may_for_a_snapshot(here: World) -> None:
+    def work() -> None:
+        with agent(here) as made:
+            load(here, made)
+            owner = made.owner()
+            with owner._folding, pytest.raises(Refused, match="H0766"):
+                owner.repair(lambda: read_bundle(here.directory / "bundle"), time.monotonic())
+            assert owner.repair(lambda: read_bundle(here.directory / "bundle")) == []
 
     here.edge.inside_thread(work)

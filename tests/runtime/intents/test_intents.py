@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -412,11 +413,23 @@ def test_one_that_is_perhaps_not_on_the_disk_is_in_force() -> None:
         with failing(log, "fdatasync"), pytest.raises(Refused, match="H0783"):
             tell(keeper, intent("b"))
         assert made.names() == {"b"} and state(keeper, "b") == "active"
+        with pytest.raises(Refused, match="H0783"):
+            tell(keeper, intent("b"))
         with pytest.raises(Refused, match="H0780"):
             tell(keeper, intent("c", start="+100s"))
         keeper = made.start()
         keeper.advance()  # which finds that its rules were made
         assert state(keeper, "b") == "active" and state(keeper, "c") == "none"
+
+
+def test_those_of_a_backup_leave_no_file_open() -> None:
+    with edge() as made:
+        keeper = made.start()
+        tell(keeper, intent("a", start="+100s"))
+        assert made.store is not None
+        before = len(os.listdir("/proc/self/fd"))
+        keeper.replace(Kept(made.store))
+        assert len(os.listdir("/proc/self/fd")) < before
 
 
 def test_one_that_can_neither_begin_nor_be_taken_back_begins_later(

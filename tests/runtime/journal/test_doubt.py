@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from helioc.lang.diagnostics import Refused
+from helioc.runtime.journal import kept_in
 from helioc.runtime.journal.files import Doubtful
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.ledger import Ledger
@@ -271,7 +272,7 @@ def test_what_somebody_removes_is_written_again(store: Store, file: str) -> None
         assert kept.revision + len(again.written(kept).entries) == 4
 
 
-@pytest.mark.parametrize("name", ["lock", "new~", "state-a~"])
+@pytest.mark.parametrize("name", ["lock", "new~", "state-a~", "state-a"])
 def test_a_fifo_holds_nobody_up(store: Store, name: str) -> None:
     begin(store).close()
     store.close()
@@ -279,6 +280,7 @@ def test_a_fifo_holds_nobody_up(store: Store, name: str) -> None:
     os.mkfifo(store.directory / name)
     with closing(Store(store.directory)) as again:
         assert not again.losses and bool(again.findings) == (name == "state-a~")
+        again.mend() if name == "state-a" else None
         if name == "new~":
             with pytest.raises(Refused, match="H0780"):
                 again.begin("other", build())
@@ -318,3 +320,82 @@ def test_a_load_or_restore_that_was_killed_makes_no_list_older(store: Store) -> 
     store.close()
     with closing(Store(store.directory)) as again:
         assert not again.losses
+
+
+def test_a_snapshot_of_intents_that_was_killed_makes_no_list_older(store: Store) -> None:
+    """Before the log that it took the place of was removed."""
+    ledger = Ledger(store)
+    for number in range(1, 4):
+        ledger.put({number: "a" * (200 << 10)})
+        if number == 1:
+            log = next(store.directory.glob("requests-0-*"))
+            left = log.read_bytes()
+    assert not log.exists()
+    store.close()
+    log.write_bytes(left)
+    with closing(Store(store.directory)) as again:
+        assert not again.losses and len(Ledger(again).texts) == 3
+
+
+def test_a_new_log_that_could_be_neither_begun_nor_removed_takes_nothing(
+    store: Store, tmp_path: Path
+) -> None:
+    journal = begin(store)
+    write(journal, 3)
+    journal.acknowledged()
+    with failing(journal.log.path, "pwrite"), pytest.raises(Refused, match="H0780"):
+        fold(journal, 3)
+    assert store.log_path(journal.pipeline, journal.number + 1).exists()
+    write(journal, 2, 4)
+    journal.acknowledged()
+    shutil.copytree(store.directory, tmp_path / "killed")
+    with closing(Store(tmp_path / "killed")) as again:
+        assert not again.losses and len(again.written(the(again)).entries) == 5
+    fold(journal, 5)
+    journal.close()
+
+
+def test_a_disk_that_failed_once_under_what_was_withdrawn_acknowledges_nothing(
+    store: Store,
+) -> None:
+    """The kernel says it once."""
+    journal = begin(store)
+    write(journal, 2)
+    with failing(journal.log.path, "fdatasync", for_good=False):
+        journal.withdraw(2)
+    with pytest.raises(Refused, match="H0783"):
+        journal.acknowledged()
+    with pytest.raises(Refused, match="H0780"):
+        write(journal, 1, 2)
+    journal.close()
+
+
+def test_a_log_removed_before_anything_was_written_to_it_is_written_again(store: Store) -> None:
+    journal = begin(store)
+    write(journal, 3)
+    journal.close()
+    again = Journal(store, journal.pipeline, store.written(the(store)))
+    again.log.path.unlink()
+    assert again.see_files() and again.findings
+    fold(again, 3)
+    assert not again.see_files() and not again.findings
+    write(again, 1, 4)
+    again.close()
+    store.remove("edge")
+    assert not again.see_files(), "it was unloaded"
+
+
+def test_a_list_in_doubt_is_not_said_to_the_next_agent(store: Store, tmp_path: Path) -> None:
+    """Which may rightly find the one before, on a disk that was mended without a reboot."""
+    journal = begin(store)
+    store.note_owned("edge")
+    write(journal, 3)
+    journal.acknowledged()
+    shutil.copytree(store.directory, tmp_path / "before")
+    with failing(store.directory, "fsync", for_good=False):
+        assert store.confirm(journal.pipeline, journal.number, journal.log.mark)
+    assert store.doubt
+    journal.close()
+    with closing(Store(tmp_path / "before")) as again:
+        assert not again.losses
+    kept_in.note("edge", kept_in.Noted())

@@ -128,11 +128,22 @@ def test_what_took_longer_counts_as_more(clock: Clock) -> None:
 
 def test_a_client_has_two_calls_at_a_time_that_hold_the_pipeline() -> None:
     door, me = Guard(), Caller("me", "admin", "192.0.2.9", 1, "00")
-    for name in ("Refresh", "Repair", "Load", "Backup"):
-        answer = [b"a part"] * 2 if name == "Backup" else b"done"
-        begun = [asked(door, name, lambda *_, a=answer: a, me) for _ in range(2)]
+    for name in ("Refresh", "Repair", "Load"):
+        begun = [asked(door, name, lambda *_: b"done", me) for _ in range(2)]
         for each in begun:
             next(each)
-        assert not door._known(me.whose).two.acquire(blocking=False)
+        assert not door._known(me.whose).holding.acquire(blocking=False)
+        assert [*asked(door, "Status", lambda *_: b"well", me)] == [b"well"]
         for each in begun:
             each.close()
+
+
+def test_backups_that_nobody_reads_hold_up_nobody() -> None:
+    door, me = Guard(), Caller("me", "admin", "192.0.2.9", 1, "00")
+    begun = [asked(door, "Backup", lambda *_: [b"a part"] * 2, me) for _ in range(3)]
+    for each in begun:
+        next(each)
+    for name in ("Status", "GetSchema", "Repair"):
+        assert [*asked(door, name, lambda *_: b"well", me)] == [b"well"]
+    for each in begun:
+        each.close()
