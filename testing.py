@@ -38,17 +38,17 @@ from types import TracebackType
 
 from hypothesis.strategies import SearchStrategy
 
+from .compiler.driver import check_file, compile_pipeline
 from .compiler.fuzzing.packets import Drawn
 from .compiler.fuzzing.report import disagreement
 from .compiler.fuzzing.scenarios import Fuzzed, Meeting, Scenario
-from .compiler.interpreter.environment import Environment, Outcome
-from .compiler.lower import Join
-from .compiler.phases import check_file, compile_pipeline
-from .lang.request import Request
-from .lang.request_parser import parse_request
-from .lang.source import Source
+from .compiler.lower.unit import Join
+from .lang.contract.request.request import Request
+from .lang.contract.request.request_parser import parse_request
+from .lang.contract.world.environment import Environment, Outcome
+from .lang.text.source import Source
 from .runtime.loading.bundle import Bundle
-from .runtime.testrun import KernelBackend, PrivateRun
+from .runtime.testrun.testrun import KernelBackend, PrivateRun
 
 __all__ = ["Drawn", "Environment", "Meeting", "Outcome", "Scenario", "Tested"]
 

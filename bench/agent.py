@@ -21,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 from control import Row
-from helioc.compiler.phases import Bundle, check_file, compile_pipeline
-from helioc.compiler.requests.columns import Column, Columns, dump
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.certs import issue, make_authority
+from helioc.compiler.driver import Bundle, check_file, compile_pipeline
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.columns import Column, Columns, dump
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
+from helioc.runtime.base.certs import issue, make_authority
 from helioc.runtime.client import Client
 from helioc.runtime.loading import bundle as bundles
 from helioc.runtime.loading.loader import unload
@@ -126,7 +126,7 @@ class Edge:
         make_authority(self.certs, [])
         issue(self.certs, "other", "rules")
         self.words = [
-            sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
+            sys.executable, "-m", "helioc.commands.heliod", "--socket", str(self.socket),
             "--state", str(directory / "state"), "--acknowledge", acknowledge,
             "--tcp", f"127.0.0.1:{PORT}", "--identity", str(self.certs / "agent"),
             "--rate", str(rate), *cpu,

@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import agent
 import numpy as np
 from agent import Edge, edge, of_a_million
-from helioc.compiler.requests.columns import Column, Columns, dump
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.columns import Column, Columns, dump
+from helioc.lang.text.source import Source
 from helioc.runtime.client import Client
 from lab import Background
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from helioc.compiler.clang import find_clang, flags
-from helioc.compiler.phases import Bundle
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.wire import Codecs, decode, encode
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.backend.clang import find_clang, flags
+from helioc.compiler.driver import Bundle
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.wire import Codecs, decode, encode
+from helioc.lang.text.source import Source
 from helioc.runtime.kernel.handles import Map, Object
 from helioc.runtime.rules.packed import keep
 from helioc.runtime.rules.recovery import recover

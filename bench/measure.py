@@ -25,7 +25,7 @@ from math import comb
 from pathlib import Path
 from statistics import median, quantiles
 
-from helioc.compiler.clang import find_clang, flags
+from helioc.compiler.backend.clang import find_clang, flags
 from helioc.runtime.kernel.handles import Object, Program
 
 HERE = Path(__file__).parent

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from control import Row, control
-from helioc.compiler.phases import Bundle
-from helioc.compiler.requests.rules import Reference
-from helioc.runtime.liveness.absence import leave_out
+from helioc.compiler.driver import Bundle
+from helioc.lang.contract.rules.rules import Reference
+from helioc.runtime.loading.absence import leave_out
 
 SPREADS, MEMBERS, OVERLAYS, TURNS = (10, 999), 16, 16, 9
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 
 import workload as w
-from helioc.compiler.manifest import Manifest
-from helioc.compiler.phases import Bundle
-from helioc.compiler.requests.rules import Rule
+from helioc.compiler.driver import Bundle
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.rules.rules import Rule
 from helioc.runtime.kernel.handles import Map, MapType, Object, Program
 from helioc.runtime.rules.transaction import Changes, Writer
 from workload import Workload

@@ -15,8 +15,8 @@ import steering
 import steering_cores
 import waits
 from control import bulk, commands, requests
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import Bundle, check_file, compile_pipeline
+from helioc.compiler.driver import Bundle, check_file, compile_pipeline
+from helioc.compiler.lower.unit import Join
 from measure import HERE, Dispatcher, Times, build, compare, one_cpu, self_test
 from overlays import overlays
 from programs import by_hand, compiled

@@ -8,14 +8,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.phases import Bundle
-from helioc.compiler.requests.lists import packed
-from helioc.compiler.requests.rules import Matcher, Reference, Rule
+from helioc.compiler.driver import Bundle
+from helioc.lang.contract.base.lists import packed
+from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
+from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.handles import Program
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.rules.plans import Changes
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from measure import Load, Vary
 from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
 from scapy.layers.inet import IP, UDP

@@ -61,7 +61,7 @@ def _size(pid: int) -> float:
 
 def _cpu(made: Edge, words: list[str]) -> float:
     """Of the call that took least: seconds of the user and of the system."""
-    program = [sys.executable, "-m", "helioc.runtime.cli", "--agent", f"unix:{made.socket}"]
+    program = [sys.executable, "-m", "helioc.commands.helioctl", "--agent", f"unix:{made.socket}"]
     command = made.edge.inside(*program, "--name", made.name, *words)
     spent = []
     for _ in range(CALLS):

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from ipaddress import IPv4Address
 
-from helioc.compiler.interpreter.environment import Environment
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import Bundle, check_file, compile_pipeline
-from helioc.compiler.requests.rules import Matcher, Rule
+from helioc.compiler.driver import Bundle, check_file, compile_pipeline
+from helioc.compiler.lower.unit import Join
+from helioc.lang.contract.rules.rules import Matcher, Rule
+from helioc.lang.contract.world.environment import Environment
 from helioc.runtime.kernel.handles import Program
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.rules.plans import Changes
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from measure import HERE, Dispatcher, Load, Times, Vary, compare, one_cpu, self_test
 from sessions import ports
 from steering_lab import PRIORITY, SERVER, SMALLEST, USER, Fate, Range, frame

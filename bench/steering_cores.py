@@ -13,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.compiler.driver import check_file, compile_pipeline
 from helioc.runtime.congestion.queue_counts import QueueCount, QueueCounts
-from helioc.runtime.intents import host
 from helioc.runtime.kernel.maps import Map
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.loading.releases import release_of
+from helioc.runtime.owner import host
 from measure import HERE
 from steering_lab import GENERATOR, SMALLEST, Fate, Range, pipeline_name
 

@@ -19,19 +19,19 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import numpy as np
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.agent.events import Events
-from helioc.runtime.agent.owner import Owner
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.source import Source
 from helioc.runtime.congestion.decide import PARTS, Verdict
-from helioc.runtime.congestion.settings import Congestion, shape_of
 from helioc.runtime.congestion.watcher import Watched, Watcher
 from helioc.runtime.edge.config import Config
+from helioc.runtime.edge.congestion_settings import Congestion, shape_of
 from helioc.runtime.kernel import libbpf
 from helioc.runtime.kernel.handles import Map, Object, Program
 from helioc.runtime.loading import bundle as loadable
 from helioc.runtime.loading.loader import Loaded, unload
-from helioc.runtime.loading.ports import Wanted
+from helioc.runtime.owner.events import Events
+from helioc.runtime.owner.owner import Owner
+from helioc.runtime.ports.ports import Wanted
 from lab import Lab, Namespace, command
 from measure import HERE, build
 from scapy.contrib.gtp import GTP_U_Header

@@ -15,9 +15,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from agent import Edge, Run, Times, ask, build_client, edge, updates
-from helioc.compiler.phases import Bundle
-from helioc.runtime.agent.tally import Tallied, tallied
-from helioc.runtime.agent.waits import CAUSES, SLOW
+from helioc.compiler.driver import Bundle
+from helioc.runtime.base.tally import Tallied, tallied
+from helioc.runtime.base.waits import CAUSES, SLOW
 from helioc.runtime.journal.heads import HEADS
 
 #: Bytes of a record of one rule's update (docs/journal.md), and of a header.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from helioc.compiler.requests.rules import Matcher, Reference, Rule
+from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
 from measure import Load, Vary
 
 Scenario = Literal["uplink", "downlink", "drop"]

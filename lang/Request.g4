@@ -3,7 +3,7 @@
 //     create PDR [(src_ip, u32, 10.1.0.0/16), FAR [(action, u8, DROP)]]; delete FAR 17
 //
 // A list is flat: `LBR: FAR, (ToS, u8, 184)` says three things in a row, as the paper writes them;
-// which of them belongs to which is decided where the rule kinds are known (compiler/requests/arrange.py).
+// which of them belongs to which is decided where the rule kinds are known (lang/contract/rules/arrange.py).
 // Only `[ ]` nests here.
 //
 // request_parser.py makes the same tokens faster and parses one change at a time, once a shape; a

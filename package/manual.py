@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import click
 from click.shell_completion import get_completion_class
-from helioc.compiler.cli import cli as helioc
-from helioc.runtime.cli import cli as helioctl
-from helioc.runtime.commands.settings import keys_of
-from helioc.runtime.daemon import serve as heliod
+from helioc.commands.helioc import cli as helioc
+from helioc.commands.helioctl import cli as helioctl
+from helioc.commands.heliod import serve as heliod
+from helioc.commands.settings import keys_of
 
 
 class Page(NamedTuple):

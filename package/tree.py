@@ -21,15 +21,15 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 HOME = "usr/lib/helio"
-_SOURCES = ("lang", "compiler", "runtime", "templates", "pipelines")
+_SOURCES = ("lang", "compiler", "runtime", "commands", "templates", "pipelines")
 _FILES = ("setup.cfg", "pyproject.toml", "README.md", "__init__.py", "py.typed")
 _LAUNCHER = """\
 #!/{home}/bin/python -I
-from helioc.{module} import main
+from helioc.commands.{name} import main
 
 main()
 """
-_MODULES = {"helioc": "compiler.cli", "helioctl": "runtime.cli", "heliod": "runtime.daemon"}
+_COMMANDS = ("helioc", "helioctl", "heliod")
 #: The same whatever the umask.
 _MODE, _PROGRAM = 0o644, 0o755
 
@@ -71,8 +71,8 @@ def needed(name: str = "helioc") -> dict[str, Distribution]:
 def install(root: Path, wheel: Path, version: str) -> None:
     """Everything but what is Debian's own, below `root`."""
     _make_environment(root, wheel)
-    for name, module in _MODULES.items():
-        text = _LAUNCHER.format(home=HOME, module=module)
+    for name in _COMMANDS:
+        text = _LAUNCHER.format(home=HOME, name=name)
         _write(root / "usr/bin" / name, text, _PROGRAM)
         page = PAGES[name]
         _write_compressed(root / f"usr/share/man/man{page.section}/{name}.{page.section}.gz",

@@ -20,31 +20,31 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ..compiler.manifest import Manifest, from_json
-from ..compiler.requests.rules import Reference
-from ..lang.diagnostics import Diagnostic, Refused
-from ..lang.request import Request
-from ..lang.source import REQUEST, Source
-from .agent import faults
-from .agent.outcome import Outcome
+from ..lang.contract.manifest.manifest import Manifest, from_json
+from ..lang.contract.request.request import Request
+from ..lang.contract.rules.rules import Reference
+from ..lang.text.diagnostics import Diagnostic, Refused
+from ..lang.text.source import REQUEST, Source
+from .base import agent_faults as faults
+from .base.faults import refused
+from .base.outcome import Outcome
+from .base.places import SOCKET
 from .channel.channel import Channel
 from .channel.connect import Tls
 from .channel.failures import Failed, Stopped
-from .faults import refused
 from .http2 import nghttp2
 from .http2.codes import Code
 from .http2.sockets import failure
-from .looking.report import Entry, Shown
-from .places import SOCKET
 from .rpc import control_pb2 as pb
 from .rpc import replies
 from .rpc.failures import diagnostics_of, failure_of
 from .rpc.methods import LONGEST, path, reply_of
+from .rules.report import Entry, Shown
 
 if TYPE_CHECKING:
-    from ..compiler.requests.columns import Columns
-    from ..compiler.requests.rulekinds import Kind
-    from ..compiler.requests.wire import Codecs
+    from ..lang.contract.rules.columns import Columns
+    from ..lang.contract.rules.rulekinds import Kind
+    from ..lang.contract.rules.wire import Codecs
     from .loading.bundle import Bundle
     from .wanted import Difference, Listing
 
@@ -71,14 +71,14 @@ class Schema:
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
-        from ..compiler.requests.rulekinds import Kind  # who only looks needs none
+        from ..lang.contract.rules.rulekinds import Kind  # who only looks needs none
 
         ports = {port.name: port.number for port in self.ports}
         return {rule.name: Kind(self.manifest, rule, ports) for rule in self.manifest.rules}
 
     @cached_property
     def codecs(self) -> Codecs:
-        from ..compiler.requests.wire import Codecs  # who only looks needs none
+        from ..lang.contract.rules.wire import Codecs  # who only looks needs none
 
         return Codecs(self.manifest, self.kinds)
 
@@ -166,8 +166,8 @@ class Client:
         if isinstance(request, bytes):
             asked, octets, digest = None, request, ""
         else:
-            from ..compiler.requests.rule_text import canonical  # who only looks needs none
-            from ..compiler.requests.wire import encode
+            from ..lang.contract.rules.rule_text import canonical  # who only looks needs none
+            from ..lang.contract.rules.wire import encode
 
             asked = _parsed(REQUEST, request) if isinstance(request, str) else request
             schema = self.schema()
@@ -402,7 +402,7 @@ def _tls(identity: Path | str | None, server_name: str, authority: bytes) -> Tls
     """Raises `Refused`."""
     if identity is None:
         return None
-    from .certs import read_identity  # no identity by a Unix socket
+    from .base.certs import read_identity  # no identity by a Unix socket
 
     found = read_identity(Path(identity))
     return Tls(authority or found.authority, found.certificate, found.key, server_name)
@@ -437,7 +437,7 @@ def _closed(address: str) -> bool:
 
 
 def _parsed(name: str, text: str) -> Request:
-    from ..lang.request_parser import parse_request  # who only looks needs none
+    from ..lang.contract.request.request_parser import parse_request  # who only looks needs none
 
     return parse_request(Source(name, text))
 
@@ -448,7 +448,7 @@ def _sent(bundle: Bundle) -> pb.Bundle:
 
 
 def _packed(columns: Columns) -> bytes:
-    from ..compiler.requests.columns import dump  # numpy takes its time
+    from ..lang.contract.rules.columns import dump  # numpy takes its time
 
     return dump(columns)
 

@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..compiler.manifest import Manifest
-from ..compiler.requests.ie_values import fold
-from ..compiler.requests.rule_text import canonical, rule_item
-from ..compiler.requests.rulebook import RuleBook
-from ..compiler.requests.rules import Reference, Rule
-from ..lang.diagnostics import Refused
-from ..lang.request import IE, Change, Request, RuleItem, item_text, request_text
-from ..lang.request_parser import parse_request
-from ..lang.source import Source
+from ..lang.contract.manifest.manifest import Manifest
+from ..lang.contract.request.request import IE, Change, Request, RuleItem, item_text, request_text
+from ..lang.contract.request.request_parser import parse_request
+from ..lang.contract.rules.ie_values import fold
+from ..lang.contract.rules.rule_text import canonical, rule_item
+from ..lang.contract.rules.rulebook import RuleBook
+from ..lang.contract.rules.rules import Reference, Rule
+from ..lang.text.diagnostics import Refused
+from ..lang.text.source import Source
 from . import wanted_faults as faults
-from .faults import refused
-from .looking.report import Shown
+from .base.faults import refused
+from .rules.report import Shown
 
 Key = tuple[str, int | str]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..lang.diagnostics import Diagnostic, Label
-from ..lang.explain import Explanation
-from ..lang.request import Change, Request, RuleItem
+from ..lang.contract.request.request import Change, Request, RuleItem
+from ..lang.text.diagnostics import Diagnostic, Label
+from ..lang.text.explain import Explanation
 
 
 def no_state(request: Request, change: Change) -> Diagnostic:

@@ -74,7 +74,7 @@ typedef unsigned __int128 u128 __attribute__((aligned(8)));
 	} name SEC(".maps")
 
 #ifndef HELIO_CARD
-/* ---- the two planes' shared structures: see compiler/manifest.py ------------------------------ */
+/* ---- the two planes' shared structures: see lang/contract/manifest/manifest.py ------------------------------ */
 
 /* Where to send a frame. `resolved` is 0 until the runtime knows the MAC addresses. */
 struct next_hop {
@@ -160,7 +160,7 @@ ALWAYS u32 cell_slot(u64 cell, u64 epoch)
 	return ((long)(epoch - cell) >= 0 ? cell >> 24 : cell) & 0xffffff;
 }
 
-/* ---- existence filters: see compiler/manifest.py ---------------------------------------------- */
+/* ---- existence filters: see lang/contract/manifest/manifest.py ---------------------------------------------- */
 
 ALWAYS u64 filter_hash(u64 sum)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What a traced program has besides: see compiler/tracing/schema.py. Included behind helio.bpf.h, with
+ * What a traced program has besides: see lang/contract/trace/schema.py. Included behind helio.bpf.h, with
  * TRACE_NODES, TRACE_SNAP, TRACE_WORDS, TRACE_TESTS, TRACE_TERMS, TRACE_EVENT and TRACE_EGRESS defined.
  */
 #ifndef HELIO_TRACE_H

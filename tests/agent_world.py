@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from helioc.runtime.base.places import RUN
 from helioc.runtime.client import Client
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
-from helioc.runtime.places import RUN
 from lab import Background, Lab, Namespace
 from linx_maps import write
 
@@ -66,7 +66,7 @@ class World:
     @contextmanager
     def agent(self, *options: str, by: Sequence[str] = ()) -> Iterator[Background]:
         """`heliod`, ready; ended with SIGTERM unless it has ended. `by`: what runs it."""
-        words = [*by, sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(self.socket),
+        words = [*by, sys.executable, "-m", "helioc.commands.heliod", "--socket", str(self.socket),
                  "--state", str(self.state)]  # fmt: skip
         process = Background((*self.edge.inside(*words, *options),))
         try:
@@ -82,7 +82,7 @@ class World:
 
     def ctl(self, *words: str, status: int = 0, stdin: str = "") -> str:
         """`helioctl`, told where the agent is."""
-        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", self.name]
+        program = [sys.executable, "-m", "helioc.commands.helioctl", "--name", self.name]
         done = subprocess.run(
             self.edge.inside(*program, "--agent", self.address, *words), input=stdin,
             capture_output=True, text=True, cwd=self.directory, timeout=60,

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Outcome, Rules
-from helioc.compiler.lower import Join
+from helioc.compiler.driver import compile_pipeline
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import compile_pipeline
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.world.environment import Environment, Outcome, Rules
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from hypothesis import HealthCheck, settings
 from outcomes import said
 

@@ -10,13 +10,13 @@ import re
 from functools import cache
 from pathlib import Path
 
-from helioc.compiler.check import check
+from helioc.compiler.check.program import check
+from helioc.compiler.check.resolve import load_file
 from helioc.compiler.model import Pipeline
-from helioc.compiler.resolve import load_file
 from helioc.lang import tree
-from helioc.lang.diagnostics import Diagnostic, Diagnostics, Refused
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Diagnostic, Diagnostics, Refused
+from helioc.lang.text.source import Source
 
 _HEAD = re.compile(r"^(?:link )?([a-z]\w*)(?: (\w+))?", re.MULTILINE)
 _TOP = {"import", "header"}

@@ -12,9 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from helioc.compiler import building, clang
-from helioc.compiler.emit import TEMPLATES
-from helioc.lang.source import Span
+from helioc.compiler.backend import building, clang
+from helioc.compiler.backend.emit import TEMPLATES
+from helioc.lang.text.source import Span
 
 Compile = Callable[[str, str, Span, Sequence[str]], bytes]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pairs
 from agent_world import World
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.client import Client
 
 #: Requests of a stream that are not answered yet.

@@ -7,18 +7,19 @@ import os
 import sys
 from tempfile import TemporaryFile
 
+import helioc.commands.control
+import helioc.lang.contract.request.request_parser
+
 # what the commands import when they run
-import helioc.lang.ending
-import helioc.lang.request_parser
-import helioc.runtime.card.loaded
-import helioc.runtime.card.reader
-import helioc.runtime.control
+import helioc.lang.text.ending
 import helioc.runtime.edge.reading
 import helioc.runtime.loading.attach
+import helioc.runtime.loading.card
+import helioc.runtime.loading.card_reader
 import helioc.runtime.loading.loader
-import helioc.runtime.looking.report  # noqa: F401
+import helioc.runtime.rules.report  # noqa: F401
 from edges import Edge
-from helioc.runtime.cli import main
+from helioc.commands.helioctl import main
 from lab import LabError
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.ledger import Ledger
 from helioc.runtime.journal.store import Store

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.journal.heads import Head
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.log import Log, Mark, log_name, open_new

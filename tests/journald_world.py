@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from helioc.runtime import logs
+from helioc.runtime.base import logs
 
 
 @contextmanager

@@ -9,18 +9,18 @@ from itertools import count
 
 import pytest
 from agent_world import EDGE, World
-from helioc.compiler.requests.wire import encode
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.agent import turns
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.wire import encode
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.outcome import Outcome
-from helioc.runtime.agent.owner import Owner, Wish
-from helioc.runtime.agent.turns import Slices
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.owner import turns
+from helioc.runtime.owner.owner import Owner, Wish
+from helioc.runtime.owner.turns import Slices
 from helioc.runtime.rules.transaction import Writer
 from lab import until
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from helioc.compiler.manifest import (
+from helioc.lang.contract.manifest.manifest import (
     FORMAT,
     Element,
     Manifest,

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from helioc.compiler import phases
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Matcher, Reference, Rule
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler import driver as phases
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
+from helioc.lang.text.source import Source
 from helioc.runtime.kernel.handles import Map, Object
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.rules.plans import Changes, Plan

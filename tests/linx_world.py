@@ -7,13 +7,13 @@ from functools import cache
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from helioc.compiler.check import check
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.manifest import Manifest
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import lower_pipeline, manifest_of
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import lower_pipeline, manifest_of
-from helioc.compiler.requests.rules import Matcher, Member, Reference, Rule
-from helioc.lang.parser import parse, read
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.rules.rules import Matcher, Member, Reference, Rule
+from helioc.lang.contract.world.environment import Environment, Port
+from helioc.lang.syntax.parser import parse, read
 
 PIPELINES = Path(__file__).parents[1] / "pipelines"
 

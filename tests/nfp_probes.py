@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from helioc.compiler.clang import find_clang, flags
+from helioc.compiler.backend.clang import find_clang, flags
 
 CASES = Path(__file__).parent / "nfp_probes.c"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from helioc.compiler.interpreter.environment import Outcome
+from helioc.lang.contract.world.environment import Outcome
 
 
 def said(outcome: Outcome) -> tuple[object, ...]:

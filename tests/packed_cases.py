@@ -10,13 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from helioc.compiler.manifest import Manifest, from_json
+from helioc.compiler.driver import check_file
 from helioc.compiler.model import Pipeline
 from helioc.compiler.packettests.cases import Case, read_tests
-from helioc.compiler.phases import check_file
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Rule
-from helioc.lang.parser import read
+from helioc.lang.contract.manifest.manifest import Manifest, from_json
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Rule
+from helioc.lang.syntax.parser import read
 
 FILE = "cases.pickle"
 

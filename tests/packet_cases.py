@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from helioc.compiler.lower import Join
+from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.packettests.cases import read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.lang.parser import read
+from helioc.lang.syntax.parser import read
 from helioc.runtime.kernel.handles import Map
 from helioc.runtime.kernel.libbpf import possible_cpus
 from helioc.runtime.kernel.memory import map_memory
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import KernelBackend
+from helioc.runtime.testrun.testrun import KernelBackend
 
 
 def packet_cases_hold(path: Path, join: Join) -> int:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import relay
-from helioc.compiler.requests.columns import Column, Columns
+from helioc.lang.contract.rules.columns import Column, Columns
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.looking.report import Shown
+from helioc.runtime.rules.report import Shown
 from lab import Lab
 from relay import World
 from scapy.layers.inet import IP, UDP

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.session import Session, ask, new_book
-from helioc.compiler.manifest import SEEN
-from helioc.lang.request import Request
-from helioc.runtime.looking.reader import Reader
+from helioc.lang.contract.manifest.manifest import SEEN
+from helioc.lang.contract.request.request import Request
+from helioc.runtime.loading.reader import Reader
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 from lab import Lab, Namespace

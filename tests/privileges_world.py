@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from pathlib import Path
 
-from helioc.runtime.agent.privileges import NUMBERS
+from helioc.runtime.kernel.privileges import NUMBERS
 
 SETS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 

@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.source import Source
 from helioc.runtime.edge.config import Config
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.loading.ports import Wanted
+from helioc.runtime.ports.ports import Wanted
 from lab import Lab, Namespace
 from numbered import End
 from scapy.layers.inet import IP, UDP

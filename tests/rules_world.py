@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from helioc.compiler.requests.rulebook import Plan, RuleBook
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import Plan, RuleBook
+from helioc.lang.text.source import Source
 from linx_manifest import IFINDEXES, PORTS, linx
 
 WORLD = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent_world import World
 from edges import hear_answers
-from helioc.compiler import phases
+from helioc.compiler import driver as phases
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT

@@ -12,7 +12,7 @@ import sys
 import time
 from itertools import cycle
 
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.client import Client
 
 #: Calls a second.

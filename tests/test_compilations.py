@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from compilations import kept_in
-from helioc.compiler import clang
+from helioc.compiler.backend import clang
+from helioc.compiler.check.resolve import PIPELINES
+from helioc.compiler.driver import check_file, compile_for_card, compile_pipeline
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import check_file, compile_for_card, compile_pipeline
-from helioc.compiler.resolve import PIPELINES
-from helioc.lang.source import Span
+from helioc.lang.text.source import Span
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CODE = ("lang", "compiler", "runtime")
+CODE = ("lang", "compiler", "runtime", "commands")
 DATA = ("templates", "pipelines")
 
 
@@ -48,5 +48,5 @@ def test_a_wheel_is_the_tree(tmp_path: Path) -> None:
         names = {name for name in built.namelist() if ".dist-info/" not in name}
         described = built.read(f"helioc-{wheel.name.split('-')[1]}.dist-info/entry_points.txt")
     assert names == set(in_tree())
-    assert b"helioc = helioc.compiler.cli:main" in described
-    assert b"helioctl = helioc.runtime.cli:main" in described
+    assert b"helioc = helioc.commands.helioc:main" in described
+    assert b"helioctl = helioc.commands.helioctl:main" in described

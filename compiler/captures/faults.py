@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.explain import Explanation
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.explain import Explanation
 
 LINK_TYPES = {
     0: "BSD loopback",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..interpreter.octets import updated
+from ..interpret.octets import updated
 from .faults import link_name
 from .packets import ETHERNET, Captured
 

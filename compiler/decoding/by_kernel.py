@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..captures.packets import ETHERNET, Captured
-from ..interpreter.octets import Value
-from ..interpreter.parse_packet import header_at
-from ..lowering.tell import places
+from ..interpret.octets import Value
+from ..interpret.parse_packet import header_at
+from ..lower.tell import places
 from ..model import Graph, Node
 from .decoded import TINY, Decoded, DecodedNode, Decoder, told
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 from ..captures.faults import link_name
 from ..captures.packets import ETHERNET, Captured
-from ..interpreter.octets import Value
-from ..interpreter.parse_packet import PacketParser
+from ..interpret.octets import Value
+from ..interpret.parse_packet import PacketParser
 from ..model import Field, Graph, Header
 
 #: `cut`: a header that the parser asks for was not captured; `foreign`: no Ethernet frame;

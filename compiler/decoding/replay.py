@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal, Protocol
 
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.trace.steps import Trace
+from ...lang.contract.trace.text import TraceText
+from ...lang.contract.world.environment import Environment, Outcome, Port
 from ..captures.faults import link_name
 from ..captures.packets import ETHERNET, Captured
-from ..interpret import Interpreter
-from ..interpreter.environment import Environment, Outcome, Port
-from ..interpreter.parse_packet import PacketParser
-from ..interpreter.rewrite import NotCaptured
+from ..interpret.packet import Interpreter
+from ..interpret.parse_packet import PacketParser
+from ..interpret.rewrite import NotCaptured
 from ..model import Pipeline
 from ..packettests.runs import disagreements
-from ..requests.rulebook import RuleBook
-from ..tracing.steps import Trace
-from ..tracing.text import TraceText
 
 
 class EveryNeighbour(Mapping[tuple[int, int], bytes]):

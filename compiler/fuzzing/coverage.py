@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...lang.diagnostics import Diagnostic, Label
-from ...lang.source import Span
-from ..interpreter.reached import HIT, MISS, RUN, Reached, key_of
-from ..interpreter.rewrite import TIME_TO_LIVE
-from ..lowering.fragments import in_first_fragments
-from ..lowering.reads import walk
+from ...lang.text.diagnostics import Diagnostic, Label
+from ...lang.text.source import Span
+from ..interpret.reached import HIT, MISS, RUN, Reached, key_of
+from ..interpret.rewrite import TIME_TO_LIVE
+from ..lower.fragments import in_first_fragments
+from ..lower.reads import walk
 from ..model import (
     Block,
     Bridge,

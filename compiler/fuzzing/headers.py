@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from ..interpreter.evaluate import holds
-from ..interpreter.octets import Value
-from ..lowering.reads import walk
+from ..interpret.evaluate import holds
+from ..interpret.octets import Value
+from ..lower.reads import walk
 from ..model import Condition, Const, Derived, Edge, Expr, Field, Header, Own, Test
 from .world import World
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from ..interpreter.build_packet import Heading, build
-from ..interpreter.octets import Value
+from ..interpret.build_packet import Heading, build
+from ..interpret.octets import Value
 from ..model import Edge, Field, Node, Packet, Pipeline
-from ..sums import FRAGMENTED
+from ..model.sums import FRAGMENTED
 from .headers import field_value, header_values
 from .world import World
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...lang.diagnostics import Refused
-from ...lang.source import Source
-from ..interpreter.environment import Outcome
+from ...lang.contract.world.environment import Outcome
+from ...lang.text.diagnostics import Refused
+from ...lang.text.source import Source
 from ..packettests.cases import Case, read_tests
 from ..packettests.runs import disagreements
 from .coverage import Coverage

@@ -8,13 +8,13 @@ from copy import copy
 
 from hypothesis import strategies as st
 
-from ...lang.request import IE, RuleItem
-from ..lowering.reads import reads
-from ..manifest import Manifest
+from ...lang.contract.base.lists import packed
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.request.request import IE, RuleItem
+from ...lang.contract.rules.ie_values import Codec, Fault
+from ...lang.contract.rules.rulekinds import Kind
+from ..lower.reads import reads
 from ..model import Element, Given, Match, Pipeline, RuleKind
-from ..requests.ie_values import Codec, Fault
-from ..requests.lists import packed
-from ..requests.rulekinds import Kind
 from .sample import Sample
 from .world import FEW, World
 

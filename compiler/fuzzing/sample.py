@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..interpreter.octets import Value
-from ..interpreter.parse_packet import PacketParser
+from ..interpret.octets import Value
+from ..interpret.parse_packet import PacketParser
 from ..model import Layer4, Match, Packet, Pipeline
-from ..sums import LAYER4
+from ..model.sums import LAYER4
 from .packets import Drawn
 from .world import World
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from hypothesis import strategies as st
 
-from ...lang.request import Request, request_text
-from ..interpret import Interpreter
-from ..interpreter.environment import Environment, Outcome
-from ..interpreter.reached import Reached
-from ..manifest import Manifest
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.request.request import Request, request_text
+from ...lang.contract.rules.plan import Plan
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.world.environment import Environment, Outcome
+from ..driver import lower_pipeline, manifest_of
+from ..interpret.packet import Interpreter
+from ..interpret.reached import Reached
 from ..model import Pipeline
-from ..phases import lower_pipeline, manifest_of
-from ..requests.plan import Plan
-from ..requests.rulebook import RuleBook
 from .coverage import Coverage, Goal
 from .packets import Drawn, packets, variations
 from .rules import RuleMaker

@@ -7,16 +7,16 @@ from typing import Protocol
 
 from hypothesis import strategies as st
 
-from ...lang.diagnostics import Refused
-from ...lang.request import Change, Operation, Request, RuleItem, request_text
-from ...lang.request_parser import parse_request
-from ...lang.source import Source
-from ..interpret import Interpreter
-from ..interpreter.environment import Environment
-from ..manifest import Manifest
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.request.request import Change, Operation, Request, RuleItem, request_text
+from ...lang.contract.request.request_parser import parse_request
+from ...lang.contract.rules.plan import Plan
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.world.environment import Environment
+from ...lang.text.diagnostics import Refused
+from ...lang.text.source import Source
+from ..interpret.packet import Interpreter
 from ..model import RuleKind
-from ..requests.plan import Plan
-from ..requests.rulebook import RuleBook
 from .packets import Drawn
 from .rules import RuleMaker, There
 from .sample import Sample

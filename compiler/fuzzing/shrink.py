@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from ...lang.request import Change, Request, RuleItem
-from ..interpreter.octets import Value
+from ...lang.contract.request.request import Change, Request, RuleItem
+from ..interpret.octets import Value
 from .packets import Drawn, Given
 from .scenarios import SHORTEST, Scenario
 

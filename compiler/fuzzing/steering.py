@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from ...lang.request import Request
-from ..interpreter.reached import RUN, Reached
-from ..lowering.reads import walk
+from ...lang.contract.request.request import Request
+from ..interpret.reached import RUN, Reached
+from ..lower.reads import walk
 from ..model import (
     Attribute,
     Choose,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 
-from ..interpreter.environment import Environment, Port
-from ..lowering.reads import walk
+from ...lang.contract.world.environment import Environment, Port
+from ..lower.reads import walk
 from ..model import Attribute, Compare, Const, Element, Field, Own, Packet, Pipeline, Test
 
 #: Of what one rule gives and another is looked up by: so that they meet; fits any width.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address
 
-from ...lang.request import Request, request_text
+from ...lang.contract.request.request import Request, request_text
+from ...lang.contract.rules.ie_values import format_ip4
+from ...lang.contract.world.environment import Environment, Outcome
 from ..decoding.decoded import told
-from ..interpreter.environment import Environment, Outcome
-from ..interpreter.octets import Value
+from ..interpret.octets import Value
 from ..model import Field
-from ..requests.ie_values import format_ip4
 from .packets import Drawn, Given
 from .scenarios import Scenario
 

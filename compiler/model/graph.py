@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...lang.frozen import Frozen
-from ...lang.source import NOWHERE, Span
+from ...lang.text.frozen import Frozen
+from ...lang.text.source import NOWHERE, Span
 from .headers import Header
 
 

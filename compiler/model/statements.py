@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...lang.frozen import Frozen
-from ...lang.source import Span
+from ...lang.text.frozen import Frozen
+from ...lang.text.source import Span
 from .conditions import Condition
 from .values import Attribute, Expr, Item, Items, Listed, Packet, PortOf, Recalled
 

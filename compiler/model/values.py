@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ...lang.frozen import Frozen
+from ...lang.text.frozen import Frozen
 
 Kind = Literal["uint", "mac", "ip4", "ip6", "bytes"]
 

@@ -10,21 +10,21 @@ from dataclasses import dataclass, replace
 
 import yaml
 
-from ...lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
-from ...lang.request import Request
-from ...lang.request_parser import parse_request
-from ...lang.source import Source, Span
-from ...lang.yaml_reader import Entry
-from ..events import VERDICTS, Events
-from ..interpreter.environment import Environment, Outcome, Port
-from ..manifest import Manifest
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.request.request import Request
+from ...lang.contract.request.request_parser import parse_request
+from ...lang.contract.rules import case_faults as faults
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.rules.yaml_text import Yaml
+from ...lang.contract.world.environment import Environment, Outcome, Port
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
+from ...lang.text.source import Source, Span
+from ...lang.text.yaml_reader import Entry
+from ..lower.events import VERDICTS, Events
 from ..model import Pipeline
-from ..requests.rulebook import RuleBook
-from . import faults as faults
 from .notation import Notation, Written
 from .ports import KEYS as SURROUNDINGS
 from .ports import Surroundings
-from .yaml_text import Yaml
 
 _TOP = ("define", *SURROUNDINGS, "rules", "cases")
 _CASE = ("name", *SURROUNDINGS, "rules", "before", "port", "packet", "expect")

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from ...lang import literals
-from ...lang.yaml_reader import Entry
-from ..interpreter.build_packet import Heading, build
-from ..interpreter.octets import Value
+from ...lang.contract.rules import case_faults as faults
+from ...lang.contract.rules.yaml_text import Yaml
+from ...lang.text import literals
+from ...lang.text.yaml_reader import Entry
+from ..interpret.build_packet import Heading, build
+from ..interpret.octets import Value
 from ..model import Derived, Field, Graph, Header
-from . import faults as faults
-from .yaml_text import Yaml
 
 _HEX = re.compile(r"(?:0x)?((?:\s*[0-9a-fA-F]{2})*)\s*")
 _SLICE = re.compile(r"in\[(\d{1,5}):(\d{1,5})\]")

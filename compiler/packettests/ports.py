@@ -8,13 +8,13 @@ from typing import Literal
 
 import yaml
 
-from ...lang.literals import AddressKind
-from ...lang.yaml_reader import Entry
-from ..interpreter.environment import Environment, Port
-from ..layout import MAX_PORTS
+from ...lang.contract.rules import case_faults as faults
+from ...lang.contract.rules.yaml_text import Yaml
+from ...lang.contract.world.environment import Environment, Port
+from ...lang.text.literals import AddressKind
+from ...lang.text.yaml_reader import Entry
+from ..lower.layout import MAX_PORTS
 from ..model import Pipeline
-from . import faults as faults
-from .yaml_text import Yaml
 
 KEYS = ("ports", "local", "neighbours", "default")
 Address = tuple[AddressKind, int]

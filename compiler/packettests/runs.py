@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Protocol
 
-from ...lang.request import Request
-from ..interpret import Interpreter
-from ..interpreter.environment import Environment, Outcome
-from ..interpreter.octets import Octets, Value
-from ..interpreter.parse_packet import parse_packet
+from ...lang.contract.request.request import Request
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.world.environment import Environment, Outcome
+from ..interpret.octets import Octets, Value
+from ..interpret.packet import Interpreter
+from ..interpret.parse_packet import parse_packet
 from ..model import Pipeline
-from ..requests.rulebook import RuleBook
 from .cases import Case
 from .notation import Part, Written
 

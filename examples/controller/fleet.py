@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from helioc.lang.diagnostics import Refused
-from helioc.lang.render import render
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.render import render
 from helioc.runtime.client import Client
 
 from .board import Board

@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from helioc.lang.diagnostics import Refused
-from helioc.lang.ending import diagnosed
-from helioc.lang.render import render
-from helioc.lang.request import request_text
+from helioc.lang.contract.request.request import request_text
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.ending import diagnosed
+from helioc.lang.text.render import render
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.wanted import Difference

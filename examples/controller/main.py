@@ -25,9 +25,9 @@ from controller import board
 from controller.etcd import PREFIX, Etcd
 from controller.fleet import File, Fleet
 from controller.keeper import Settings
-from helioc.lang.command import run as run_command
-from helioc.lang.stopping import Serving
-from helioc.runtime.certs import check_name, issue, new_authority
+from helioc.lang.text.command import run as run_command
+from helioc.lang.text.stopping import Serving
+from helioc.runtime.base.certs import check_name, issue, new_authority
 from helioc.runtime.client import Client
 from helioc.runtime.enrolment.certificates import der_of, fingerprint
 from helioc.runtime.enrolment.office import Desk, Office

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
-from helioc.lang.diagnostics import Diagnostic, Diagnostics, Label
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.diagnostics import Diagnostic, Diagnostics, Label
+from helioc.lang.text.source import Source
+from helioc.runtime.base.reading import read_source
 from helioc.runtime.edge.yaml_nodes import Nodes
-from helioc.runtime.reading import read_source
 
 GUIDE = "docs/controller.md"
 

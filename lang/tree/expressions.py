@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..frozen import Frozen
-from ..source import Span
+from ..text.frozen import Frozen
+from ..text.source import Span
 
 
 class Node(Frozen):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..frozen import Frozen
-from ..source import Source, Span
+from ..text.frozen import Frozen
+from ..text.source import Source, Span
 from .expressions import Name, Node, Path
 from .graph import Edge
 from .headers import Header

@@ -11,44 +11,44 @@ from functools import partial
 from itertools import islice
 from threading import RLock
 
-from ...compiler.manifest import Manifest
-from ...compiler.requests.rules import Rule
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.ending import diagnosed
-from ...lang.source import Source
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.rules.rules import Rule
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.ending import diagnosed
+from ...lang.text.source import Source
+from ..base.faults import already_loaded, loaded_again, not_repairable, refused, repaired
+from ..base.moments import told
 from ..congestion.status import Status as Congestion
 from ..congestion.watcher import Watcher
 from ..edge.config import Config
+from ..edge.liveness_settings import shape_of
+from ..edge.overlay_health import Quality
+from ..edge.push_settings import Push
 from ..edge.reading import read_here
-from ..faults import already_loaded, loaded_again, not_repairable, refused, repaired
 from ..intents.keeper import Keeper
 from ..intents.kept import Kept as KeptIntents
-from ..intents.push_settings import Push
 from ..journal import faults as store_faults
 from ..journal.backup import Received, Taken
 from ..journal.journal import Journal, build_of
 from ..journal.state import Build, Item, Loss
 from ..journal.store import Store
-from ..liveness.health import Quality
 from ..liveness.prober import Prober
-from ..liveness.settings import shape_of
 from ..loading.bundle import Bundle
 from ..loading.either import load, open_loaded
 from ..loading.loader import released_on_failure, unload
 from ..loading.pinned_maps import PinGone
-from ..loading.ports import Port, as_wanted
+from ..loading.posted import post
 from ..loading.releases import loaded_names, pick, this_namespace
 from ..loading.soundness import about_damaged
-from ..moments import told
-from ..posted import post
+from ..owner.events import Event, Events, OverlayChanged, PipelineChanged
+from ..owner.owner import Owner
+from ..owner.scribe import Scribe
+from ..owner.surveyor import Surveyor
+from ..ports.ports import Port, as_wanted
 from ..tracing.left import traces_left
 from ..tracing.swap import mend
-from .events import Event, Events, OverlayChanged, PipelineChanged
 from .inspector import Inspector
-from .owner import Owner
 from .restore import bundle_of, check, is_whole, reopen, restore
-from .scribe import Scribe
-from .surveyor import Surveyor
 
 #: Seconds that a status waits for somebody's transaction; and overlays that it names though nobody
 #: probes them.

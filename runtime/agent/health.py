@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from ...lang.diagnostics import Diagnostic
+from ...lang.text.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from .agent import Agent

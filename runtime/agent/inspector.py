@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from threading import Lock
 
-from ...lang.diagnostics import Diagnostic, Refused
-from ..faults import of_kernel, repaired, unsound
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..base.faults import of_kernel, repaired, unsound
+from ..base.logs import text as log_text
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
 from ..loading.bundle import Bundle
 from ..loading.soundness import links_wrong, wrong
-from ..logs import text as log_text
-from .owner import Owner
+from ..owner.owner import Owner
 
 #: Seconds: for which what was seen is taken as still so, and until a busy pipeline is left for
 #: another time.

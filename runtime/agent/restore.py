@@ -16,18 +16,18 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...compiler.interpreter.environment import Limit
-from ...compiler.requests.columns import Columns
-from ...compiler.requests.columns import load as unpack
-from ...compiler.requests.wire import Codecs, decode
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.request import Request
-from ..card import snapshot as card_snapshot
-from ..congestion.settings import from_json as congestion_of
+from ...lang.contract.request.request import Request
+from ...lang.contract.rules.columns import Columns
+from ...lang.contract.rules.columns import load as unpack
+from ...lang.contract.rules.wire import Codecs, decode
+from ...lang.contract.world.environment import Limit
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..base.faults import refused
 from ..edge.config import Config
-from ..faults import refused
+from ..edge.congestion_settings import from_json as congestion_of
+from ..edge.liveness_settings import from_json as liveness_of
+from ..edge.push_settings import from_json as push_of
 from ..intents.kept import check as check_intents
-from ..intents.push_settings import from_json as push_of
 from ..journal import faults as store_faults
 from ..journal.backup import Received
 from ..journal.files import NONSENSE
@@ -37,13 +37,13 @@ from ..journal.records import decode as decode_entries
 from ..journal.state import Build, Bundled, Item, read_build
 from ..journal.store import Store
 from ..kernel.handles import Map
-from ..liveness.settings import from_json as liveness_of
+from ..loading import card_snapshot
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
 from ..loading.either import AnyLoaded, load
 from ..loading.loader import Loaded, released_on_failure
-from ..loading.ports import Wanted
 from ..loading.refresh import refresh_rules
 from ..loading.releases import need_name
+from ..ports.ports import Wanted
 from ..rules import snapshot
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .settings import Congestion
+from ..edge.congestion_settings import Congestion
 
 #: Parts of a CPU's priority traffic.
 PARTS = 8

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...compiler.requests.rules import Matcher, Rule
-from ...lang.request import IE, Change, Request, RuleItem
-from ..intents import host
+from ...lang.contract.request.request import IE, Change, Request, RuleItem
+from ...lang.contract.rules.rules import Matcher, Rule
+from ..edge.congestion_settings import Shape
 from ..loading.either import AnyLoaded
+from ..owner import host
 from .decide import PARTS, Verdict
-from .settings import Shape
 
 _QUEUES = 256
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..intents import host
+from ..edge.congestion_settings import Congestion, Shape
 from ..kernel.ethtool import statistics
 from ..kernel.netlink import Netlink
+from ..owner import host
 from .decide import Queue, Seen
 from .queue_counts import PipelineQueues, QueueCount
-from .settings import Congestion, Shape
 
 if TYPE_CHECKING:
     from ..loading.either import AnyLoaded

@@ -8,17 +8,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...compiler.requests.rule_text import canonical
-from ...compiler.requests.wire import encode
-from ...lang.ending import diagnosed
-from ..agent.owner import Owner, Wish
+from ...lang.contract.rules.rule_text import canonical
+from ...lang.contract.rules.wire import encode
+from ...lang.text.ending import diagnosed
+from ..base.logs import text as log_text
+from ..base.moments import told
+from ..edge.congestion_settings import Congestion, Shape, shape_of
 from ..kernel.libbpf import BpfError
-from ..logs import text as log_text
-from ..moments import told
+from ..owner.owner import Owner, Wish
 from .decide import PARTS, Queue, State, Verdict, step
 from .marks import queue_cpus, request_for
 from .observe import Observer
-from .settings import Congestion, Shape, shape_of
 from .status import Status
 
 #: Seconds after which pipelines are looked for again.

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ...compiler.interpreter.environment import Limit
-from ...lang.request import Request
-from ...lang.source import Span
-from ..congestion.settings import Congestion
-from ..intents.push_settings import Push
-from ..liveness.settings import Liveness
-from ..loading.ports import Wanted
+from ...lang.contract.request.request import Request
+from ...lang.contract.world.environment import Limit
+from ...lang.text.source import Span
+from ..ports.ports import Wanted
+from .congestion_settings import Congestion
+from .liveness_settings import Liveness
+from .push_settings import Push
 
 
 @dataclass(frozen=True)

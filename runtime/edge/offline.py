@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import IPv4Address
 
-from ...compiler.interpreter.environment import Port
-from ...compiler.manifest import Manifest
-from ...lang.diagnostics import FEW, Diagnostics
-from ...lang.source import Source
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.world.environment import Port
+from ...lang.text.diagnostics import FEW, Diagnostics
+from ...lang.text.source import Source
 from ..kernel.netlink import Address, Link
 from .config import Config
 from .reading import Host, read_config

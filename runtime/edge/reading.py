@@ -8,22 +8,22 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ...compiler.interpreter.environment import Limit
-from ...compiler.manifest import ICMP_BURST, ICMP_RATE, Manifest, RuleKind
-from ...compiler.requests.rulebook import RuleBook
-from ...lang.diagnostics import Diagnostic, Diagnostics, Label, Refused
-from ...lang.request import IE, Change, Request, RuleItem, is_name
-from ...lang.source import Source, Span
-from ...lang.yaml_reader import Entry
-from ..congestion.reading import read_congestion
-from ..congestion.settings import shape_of as congestion_shape_of
-from ..intents.push_settings import read_push
+from ...lang.contract.manifest.manifest import ICMP_BURST, ICMP_RATE, Manifest, RuleKind
+from ...lang.contract.request.request import IE, Change, Request, RuleItem, is_name
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.world.environment import Limit
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, Label, Refused
+from ...lang.text.source import Source, Span
+from ...lang.text.yaml_reader import Entry
 from ..kernel.netlink import Address, Link, Netlink
-from ..liveness.reading import read_liveness
-from ..liveness.settings import shape_of
-from ..loading.ports import Wanted
+from ..ports.ports import Wanted
 from . import faults
 from .config import Config
+from .congestion_reading import read_congestion
+from .congestion_settings import shape_of as congestion_shape_of
+from .liveness_reading import read_liveness
+from .liveness_settings import shape_of
+from .push_settings import read_push
 from .rules import also_wrong
 from .yaml_nodes import Nodes, spelled
 
@@ -282,7 +282,7 @@ class _Reader:
 
     def _rules(self, node: Any) -> list[Request]:
         """Requests as text."""
-        from ...lang.request_parser import parse_request
+        from ...lang.contract.request.request_parser import parse_request
 
         text = self.nodes.text(node)
         if text is None or not text.strip():

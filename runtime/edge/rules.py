@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...compiler.requests.rulebook import RuleBook
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.request import Request
+from ...lang.contract.request.request import Request
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.text.diagnostics import Diagnostic, Refused
 
 #: What is said of a reference: perhaps only because what it means was wrong itself.
 _FOLLOWING = {"H0440", "H0441", "H0450"}

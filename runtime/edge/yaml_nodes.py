@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from ...lang.diagnostics import Diagnostic, Diagnostics, Refused
-from ...lang.request import Form
-from ...lang.source import Source, Span
-from ...lang.yaml_reader import YamlReader, is_null
+from ...lang.contract.request.request import Form
+from ...lang.text.diagnostics import Diagnostic, Diagnostics, Refused
+from ...lang.text.source import Source, Span
+from ...lang.text.yaml_reader import YamlReader, is_null
 from . import faults
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from ..faults import refused
+from ..base.faults import refused
 from . import faults
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..certs import certify, name_of, new_key, private_pem, read_authority
+from ..base.certs import certify, name_of, new_key, private_pem, read_authority
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...lang.diagnostics import Diagnostic
-from ..certs import read_identity
-from ..faults import refused
+from ...lang.text.diagnostics import Diagnostic
+from ..base.certs import read_identity
+from ..base.faults import refused
 from ..journal.files import sync_directory
 from ..kernel.system import give_to_owner
 from . import faults

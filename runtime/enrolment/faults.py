@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...lang.diagnostics import Diagnostic
-from ...lang.explain import Explanation
+from ...lang.text.diagnostics import Diagnostic
+from ...lang.text.explain import Explanation
 
 _ANEW = "have a new one made: `controller token create EDGE`"
 

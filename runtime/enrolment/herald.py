@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from ...lang.diagnostics import Refused
+from ...lang.text.diagnostics import Refused
 from .announcement import announcement
 from .edge import Home, announce, renew
 

@@ -25,10 +25,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.ending import diagnosed
-from ..certs import read_identity
-from ..faults import refused
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.ending import diagnosed
+from ..base.certs import read_identity
+from ..base.faults import refused
 from . import faults
 from .announcement import read_announcement
 from .certificates import (

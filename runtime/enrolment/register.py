@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..faults import refused
+from ..base.faults import refused
 from . import faults
 from .token import new_secret
 

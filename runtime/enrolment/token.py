@@ -10,8 +10,8 @@ import re
 import secrets
 from dataclasses import dataclass
 
-from ..certs import NAME
-from ..faults import refused
+from ..base.certs import NAME
+from ..base.faults import refused
 from . import faults
 
 _LONGEST = 256

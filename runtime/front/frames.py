@@ -8,8 +8,8 @@ waits. What calls and streams send costs next to nothing.
 
 from __future__ import annotations
 
+from ..base.sources import Bucket
 from .secured import Secured
-from .sources import Bucket
 
 _PREFACE, _HEAD = 24, 9
 _DATA, _HEADERS, _PRIORITY, _RST_STREAM, _SETTINGS, _, _PING, _, _WINDOW_UPDATE, _CONTINUATION = (

@@ -13,11 +13,11 @@ from struct import pack
 from threading import Lock
 from typing import NamedTuple
 
+from ..base.sources import Sources
 from ..http2.sockets import failure
 from .frames import Gate
 from .loop import READ, WRITE, Loop
 from .secured import Secured
-from .sources import Sources
 from .timers import Timer, Timers
 from .tls import Contexts, names, need_http2
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
+from ..base.sources import Sources, source_of
 from .budget import Budget
 from .calls import Method
 from .connection import Connection
@@ -18,7 +19,6 @@ from .listener import Arrivals, Listener, Peer
 from .loop import Loop
 from .report import Refusals
 from .secured import Secured
-from .sources import Sources, source_of
 from .streams import Calls, Served
 from .threads import Threads
 from .timers import Timers

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 
-from ...lang.ending import diagnosed
-from ..logs import text as log_text
+from ...lang.text.ending import diagnosed
+from ..base.logs import text as log_text
 
 Work = Callable[[], object]
 #: Seconds without work after which a thread ends.

@@ -7,7 +7,7 @@ import ssl
 from pathlib import Path
 from typing import Any
 
-from ..reading import file_stamp
+from ..base.reading import file_stamp
 
 
 class Contexts:

@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from ...lang.diagnostics import FEW, Diagnostics
-from ...lang.source import Source, Span
-from ...lang.yaml_reader import Entry
+from ...lang.text.diagnostics import FEW, Diagnostics
+from ...lang.text.source import Source, Span
+from ...lang.text.yaml_reader import Entry
 from ..edge.yaml_nodes import Nodes
 from . import faults
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...lang.explain import Explanation
+from ...lang.text.explain import Explanation
 
 _FLOW = "resources: [ethernet, ipv4: {src: 192.0.2.1, dst: 192.0.2.2}, udp: {dst: 53}]"
 

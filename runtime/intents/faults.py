@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...lang.diagnostics import Diagnostic, Label, did_you_mean
-from ...lang.source import Span
+from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
+from ...lang.text.source import Span
 from ..edge.faults import missing_key
 
 __all__ = ["missing_key"]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
-from ...compiler.manifest import Anatomy, Layer, Manifest, Step
-from ...compiler.requests.ie_values import fold
-from ...lang.diagnostics import Diagnostics
-from ...lang.yaml_reader import Entry
+from ...lang.contract.manifest.manifest import Anatomy, Layer, Manifest, Step
+from ...lang.contract.rules.ie_values import fold
+from ...lang.text.diagnostics import Diagnostics
+from ...lang.text.yaml_reader import Entry
 from ..edge.yaml_nodes import Nodes
 from . import faults
 from .document import Said

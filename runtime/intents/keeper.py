@@ -14,15 +14,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import blake2b
 
-from ...compiler.requests.rule_text import canonical
-from ...compiler.requests.rules import Reference, Rule
-from ...compiler.requests.wire import encode
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.ending import diagnosed
-from ...lang.request import Change, Request, RuleItem
-from ...lang.source import Source
-from ..agent.owner import Owner, Wish
-from ..faults import refused
+from ...lang.contract.request.request import Change, Request, RuleItem
+from ...lang.contract.rules.rule_text import canonical
+from ...lang.contract.rules.rules import Reference, Rule
+from ...lang.contract.rules.wire import encode
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.ending import diagnosed
+from ...lang.text.source import Source
+from ..base.faults import refused
+from ..owner.owner import Owner, Wish
 from . import faults
 from .document import Document, read_document
 from .kept import Intent, Kept, Made

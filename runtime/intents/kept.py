@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, NamedTuple
 
-from ...lang.diagnostics import Diagnostic
+from ...lang.text.diagnostics import Diagnostic
 from ..journal.files import Doubtful
 from ..journal.ledger import Ledger
 from ..journal.store import Store

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ...compiler.manifest import Anatomy, Manifest, Match, Reading, RuleKind
-from ...compiler.requests.rulebook import RuleBook
-from ...compiler.requests.rules import Rule
-from ...lang.request import IE, Change, Request, RuleItem
-from ...lang.source import Span
-from ...lang.yaml_reader import Entry
+from ...lang.contract.manifest.manifest import Anatomy, Manifest, Match, Reading, RuleKind
+from ...lang.contract.request.request import IE, Change, Request, RuleItem
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.rules.rules import Rule
+from ...lang.text.source import Span
+from ...lang.text.yaml_reader import Entry
+from ..base.faults import refused
 from ..edge.yaml_nodes import spelled
-from ..faults import refused
 from . import faults
 from .document import Document, Said
 from .flows import Flow, Follower, taken

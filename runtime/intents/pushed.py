@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..places import RUN
+from ..base.places import RUN
 
 #: Reports that arrived, that were dropped, and attempts that failed.
 OUTCOMES = ("sent", "dropped", "failed")

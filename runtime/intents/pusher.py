@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ...lang.ending import diagnosed
-from ..agent.owner import Owner
-from ..logs import text as log_text
+from ...lang.text.ending import diagnosed
+from ..base.logs import text as log_text
+from ..edge.push_settings import Push
+from ..owner.owner import Owner
 from .kept import Intent
 from .otlp import request
-from .push_settings import Push
 from .pushed import post, take_down
 from .reports import Counts, Reporter
 from .sink import Sink

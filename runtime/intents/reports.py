@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
-from ...compiler.requests.rules import Reference
-from ..agent.owner import Owner
+from ...lang.contract.rules.rules import Reference
 from ..congestion.marks import queue_cpus
 from ..congestion.queue_counts import PipelineQueues
 from ..kernel.handles import BpfError
 from ..kernel.programs import Program, count_runs
-from . import host
+from ..owner import host
+from ..owner.owner import Owner
 from .kept import Intent
 
 Count = tuple[int, ...]

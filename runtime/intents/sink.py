@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from .push_settings import Push, endpoint
+from ..edge.push_settings import Push, endpoint
 from .pushed import OUTCOMES, Pushed
 
 #: Reports that wait, the oldest of which gives way; bytes of one report, and of an answer.

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..faults import refused, unreadable, unwritable
+from ..base.faults import refused, unreadable, unwritable
 from . import faults
 from .files import DIGEST_SIZE, NONSENSE, Mark, digest_of, read_sound, why, write_whole
 from .state import Item

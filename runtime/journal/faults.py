@@ -6,8 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...lang.diagnostics import Diagnostic
-from ...lang.explain import Explanation
+from ...lang.text.diagnostics import Diagnostic
+from ...lang.text.explain import Explanation
 from .disk import mend_of
 
 if TYPE_CHECKING:

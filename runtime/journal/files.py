@@ -12,8 +12,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn
 
-from ...lang.diagnostics import Refused
-from ..faults import refused
+from ...lang.text.diagnostics import Refused
+from ..base.faults import refused
 from . import faults
 
 DIGEST_SIZE = 16

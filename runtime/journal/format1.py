@@ -25,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..places import RUN
+from ..base.places import RUN
 from . import sqlite_wal, state
 from .files import NONSENSE, Unsound, digest_of, read, write_whole
 from .log import Mark, begin

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from ...lang.diagnostics import Diagnostic
-from ..faults import refused
+from ...lang.text.diagnostics import Diagnostic
+from ..base.faults import refused
 from . import faults
 
 #: Permissions of a directory that let others write.

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from ...compiler.requests.rules import Reference
-from ...lang.diagnostics import Diagnostic, Refused
-from ..agent.outcome import Outcome
+from ...lang.contract.rules.rules import Reference
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..base.outcome import Outcome
 from ..loading.bundle import Bundle
 from ..loading.either import AnyLoaded
 from . import faults

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from ...lang.diagnostics import Refused
+from ...lang.text.diagnostics import Refused
 from .files import Doubtful
 from .journal import Journal
 from .records import NOTE, Entry

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..faults import refused
+from ..base.faults import refused
 from . import faults
 from .files import sync_directory, why
 from .heads import HEADS, NOT_BEGUN, Head

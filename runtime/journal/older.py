@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ..faults import refused
+from ..base.faults import refused
 from . import faults
 from .backup import Contents, Pipeline, Source
 from .files import sync_directory, why

@@ -22,8 +22,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Literal
 
-from ...lang.diagnostics import Diagnostic, Refused
-from ..faults import refused
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..base.faults import refused
 from . import faults, format1, kept_in
 from .backup import Pipeline, Received, Taken
 from .files import Doubtful, Unsound, read_sound, sync_directory, why, write_whole

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from ...lang.diagnostics import Diagnostic
-from ...lang.explain import Explanation
+from ...lang.text.diagnostics import Diagnostic
+from ...lang.text.explain import Explanation
 
 #: What the verifier says, what that means, and what to do.
 _SIGNS = (

@@ -16,18 +16,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
-from ...compiler.requests.rules import Reference, Rule
-from ...lang.diagnostics import Diagnostic, Refused
-from ..agent.faults import not_probed
-from ..agent.owner import Owner
+from ...lang.contract.rules.rules import Reference, Rule
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..base.agent_faults import not_probed
+from ..base.logs import text as log_text
+from ..base.moments import told
+from ..edge.liveness_settings import Liveness, Shape, shape_of
+from ..edge.overlay_board import EVERY, Posted, post, take_down
+from ..edge.overlay_health import Health, Quality
+from ..loading.absence import overlays_of
 from ..loading.loader import Loaded
-from ..logs import text as log_text
-from ..moments import told
-from .absence import overlays_of
-from .board import EVERY, Posted, post, take_down
+from ..owner.owner import Owner
 from .echo import Echoes, Path
-from .health import Health, Quality
-from .settings import Liveness, Shape, shape_of
 
 #: Seconds after which rules that changed are looked at; without pipelines whose overlays are
 #: probed, and at the most.

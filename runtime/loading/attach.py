@@ -7,14 +7,14 @@ from contextlib import suppress
 from errno import EACCES, EBUSY, EEXIST, EOPNOTSUPP, EPERM
 from pathlib import Path
 
-from ...compiler.manifest import Manifest
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.source import Span
-from .. import faults
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.source import Span
+from ..base import faults
 from ..kernel.handles import BpfError, Link, Pin, Program, XdpMode
 from ..kernel.netlink import XDP_REDIRECTED, Netlink, xdp_features
 from ..kernel.netlink import Link as Interface
-from .ports import Port
+from ..ports.ports import Port
 from .releases import ROOT, holder_of
 
 Spans = Mapping[int, Span]

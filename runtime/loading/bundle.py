@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...compiler.manifest import Manifest, ManifestError, from_json
-from ...compiler.tracing.schema import SchemaError, TracedBuild, unpack
-from ...compiler.tracing.schema import from_json as schema_from_json
-from .. import faults
+from ...lang.contract.manifest.manifest import Manifest, ManifestError, from_json
+from ...lang.contract.trace.schema import SchemaError, TracedBuild, unpack
+from ...lang.contract.trace.schema import from_json as schema_from_json
+from ..base import faults
 
 TRACING = "trace.json"
 _LARGEST = 64 << 20

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..card.loaded import LoadedCard
 from ..edge.config import Config
 from .bundle import Bundle
+from .card import LoadedCard
 from .loader import Content, Loaded
 from .releases import on_card, pick
 

@@ -7,26 +7,18 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...compiler.manifest import ManifestError
-from ...compiler.requests.meanwhile import NONE, Pause
-from ...compiler.requests.rulebook import Plan
-from ...lang.diagnostics import Refused
-from .. import faults
+from ...lang.contract.manifest.manifest import ManifestError
+from ...lang.contract.rules.meanwhile import NONE, Pause
+from ...lang.contract.rules.rulebook import Plan
+from ...lang.text.diagnostics import Refused
+from ..base import faults
 from ..edge.config import Config
+from ..edge.liveness_settings import from_json as liveness_of
 from ..edge.rules import also_wrong
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map, Program, XdpMode
 from ..kernel.netlink import Netlink
-from ..liveness.settings import from_json as liveness_of
-from ..rules import snapshot
-from ..rules.packed import keep
-from ..rules.recovery import recover
-from ..rules.transaction import Writer
-from . import attach
-from .bundle import Bundle
-from .lock import Lock
-from .pinned import Pinned
-from .ports import (
+from ..ports.ports import (
     DEFAULT_VERDICTS,
     Neighbourhood,
     Port,
@@ -38,6 +30,14 @@ from .ports import (
     write_ports,
     write_queues,
 )
+from ..rules import snapshot
+from ..rules.packed import keep
+from ..rules.recovery import recover
+from ..rules.transaction import Writer
+from . import attach
+from .bundle import Bundle
+from .lock import Lock
+from .pinned import Pinned
 from .releases import (
     ROOT,
     about_of,
@@ -178,7 +178,7 @@ class Loaded(Pinned):
                 if about.get("namespace") != this_namespace():
                     raise faults.refused(faults.elsewhere(name))
                 if releases_of(name) != [about["release"]]:
-                    from ..upgrades.upgrade import finish
+                    from .upgrade import finish
 
                     finish(name, about, grace)
                 loaded = cls.opened(name, about, owned, lock, netlink, grace)
@@ -217,7 +217,7 @@ class Loaded(Pinned):
         self.book = self._empty_book()
         keep(self.book, self.writer)
         if self.liveness is not None:
-            from ..liveness.absence import left_out
+            from .absence import left_out
 
             self.writer.absent = left_out(self)
 

@@ -13,9 +13,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from .. import faults
+from ..base import faults
+from ..base.places import RUN
 from ..kernel.system import give_to_owner
-from ..places import RUN
 
 #: Seconds: how long a second writer waits, and between two of its attempts.
 PATIENCE, PAUSE = 5.0, 0.01

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
-from ...compiler.manifest import ManifestError, from_json
-from ...compiler.requests.columns import Columns
-from ...compiler.requests.meanwhile import NONE, Pause
-from ...compiler.requests.rulebook import Plan, RuleBook
-from ...lang.diagnostics import Diagnostic
-from ...lang.request import Request
-from .. import faults
-from ..congestion.settings import from_json as congestion_of
-from ..intents.push_settings import from_json as push_of
+from ...lang.contract.manifest.manifest import ManifestError, from_json
+from ...lang.contract.request.request import Request
+from ...lang.contract.rules.columns import Columns
+from ...lang.contract.rules.meanwhile import NONE, Pause
+from ...lang.contract.rules.rulebook import Plan, RuleBook
+from ...lang.text.diagnostics import Diagnostic
+from ..base import faults
+from ..edge.congestion_settings import from_json as congestion_of
+from ..edge.push_settings import from_json as push_of
+from ..ports.ports import Port, Wanted
 from .lock import Lock
 from .pinned_maps import PinnedMaps
-from .ports import Port, Wanted
 from .releases import release_of, remove_pinned
 
 if TYPE_CHECKING:

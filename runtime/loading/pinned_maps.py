@@ -8,8 +8,8 @@ from errno import EINVAL, ENOENT
 from pathlib import Path
 from typing import Any
 
-from ...lang.diagnostics import Refused
-from .. import faults
+from ...lang.text.diagnostics import Refused
+from ..base import faults
 from ..kernel.handles import BpfError, Map
 
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...lang.diagnostics import Diagnostic, Refused
+from ...lang.text.diagnostics import Diagnostic, Refused
 from ..kernel.handles import BpfError, Link, XdpMode
 from ..kernel.netlink import Link as Interface
 from ..kernel.netlink import Netlink
+from ..ports.ports import Port, find_ports, local_addresses
 from ..rules.bulk import rows
 from ..rules.plans import Change, Changes
 from ..rules.tables import SLOT, Table
 from . import attach
-from .ports import Port, find_ports, local_addresses
 
 if TYPE_CHECKING:
     from .either import AnyLoaded

@@ -27,10 +27,10 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from ...compiler.manifest import Manifest
-from ...lang.diagnostics import Diagnostic, Refused
-from .. import faults
-from ..agent.privileges import CARDS, LOADING, NUMBERS, permitted
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..base import faults
+from ..base.places import PINNED
 from ..edge.config import Config
 from ..kernel.handles import (
     BpfError,
@@ -45,9 +45,9 @@ from ..kernel.handles import (
 )
 from ..kernel.libbpf import possible_cpus
 from ..kernel.pins import BPFFS, MOUNT, is_bpffs, remove_directory
-from ..places import PINNED
+from ..kernel.privileges import CARDS, LOADING, NUMBERS, permitted
+from ..ports.ports import Wanted
 from .bundle import Bundle
-from .ports import Wanted
 from .room import load_object
 
 ROOT = PINNED

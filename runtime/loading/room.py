@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...compiler.manifest import Manifest
-from ...lang.diagnostics import Diagnostic
-from .. import faults
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.text.diagnostics import Diagnostic
+from ..base import faults
 from ..kernel.handles import MapSpec, Object
 from ..kernel.libbpf import possible_cpus
 from ..kernel.memory import MapMemory, available, map_memory

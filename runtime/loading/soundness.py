@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.manifest import Manifest
-from ...lang.diagnostics import Refused
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.text.diagnostics import Refused
 from ..kernel.handles import BpfError, Link, Map
 from ..kernel.pins import identity
 from .attach import link_of

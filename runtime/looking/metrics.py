@@ -25,16 +25,16 @@ from prometheus_client.core import (
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from ...lang.diagnostics import Refused
-from ..agent.tally import BOUNDS, Tallied
-from ..agent.waits import SLOW
-from ..card.reader import reader_of
+from ...lang.text.diagnostics import Refused
+from ..base.tally import BOUNDS, Tallied
+from ..base.waits import SLOW
 from ..intents.pushed import OUTCOMES
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Netlink
+from ..loading.card_reader import reader_of
+from ..loading.posted import posted
+from ..loading.reader import Reader
 from ..loading.releases import loaded_names, this_namespace
-from ..posted import posted
-from .reader import Reader
 from .sampling import KindSample, Sample, sample
 
 Array = npt.NDArray[Any]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from ..kernel.netlink import Counts, Link
-    from ..loading.ports import Port, Wanted
+    from ..ports.ports import Port, Wanted
 
 #: Of a port's interface: it carries packets; it is set down; its link is; it has no XDP program; it
 #: is missing.

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.manifest import Counter, RuleKind, State
-from ..agent.tally import Tallied, tallied
+from ...lang.contract.manifest.manifest import Counter, RuleKind, State
+from ..base.tally import Tallied, tallied
+from ..edge.overlay_board import Posted, posted
 from ..intents.pushed import Pushed, posted_reports
 from ..kernel.netlink import Link, Netlink
-from ..liveness.board import Posted, posted
+from ..loading.reader import Reader
 from .port_sample import PortSample, port_samples
-from .reader import Reader
 
 Array = npt.NDArray[Any]
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...lang.diagnostics import Diagnostic, Refused
-from ..certs import Ending, endings
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..base.certs import Ending, endings
 from ..congestion.status import Status as Congestion
+from ..edge.overlay_health import Quality
 from ..intents.pushed import Pushed, posted_reports
-from ..liveness.health import Quality
+from ..rules.report import NOT_MEASURED
 from .port_sample import PortSample
-from .report import NOT_MEASURED
 
 if TYPE_CHECKING:
-    from .reader import Reader
+    from ..loading.reader import Reader
 
 
 class Overlay(NamedTuple):
@@ -162,8 +162,8 @@ def local_status(names: Sequence[str]) -> StatusView:
 
 def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
     """None of one that is unloaded just now."""
-    from ..card.reader import reader_of
     from ..kernel.handles import BpfError
+    from ..loading.card_reader import reader_of
     from ..loading.lock import holder
     from .port_sample import port_samples
 
@@ -186,7 +186,7 @@ def _local(name: str, netlink: Any) -> Iterator[PipelineView]:
 
 
 def _reports(reader: Reader) -> PushState | None:
-    from ..intents.push_settings import from_json as push_of
+    from ..edge.push_settings import from_json as push_of
 
     settings = push_of(reader.about.get("reports"))
     if settings is None:
@@ -196,8 +196,8 @@ def _reports(reader: Reader) -> PushState | None:
 
 def overlays_of(reader: Reader) -> list[Overlay]:
     """The overlays of a pipeline, with what an agent posts of them."""
-    from ..liveness.board import remembered
-    from ..liveness.settings import shape_of
+    from ..edge.liveness_settings import shape_of
+    from ..edge.overlay_board import remembered
 
     shape = shape_of(reader.manifest)
     if shape is None:
@@ -213,8 +213,8 @@ def overlays_of(reader: Reader) -> list[Overlay]:
 
 def _certificates() -> list[Ending]:
     """Those that `helioctl enrol` left."""
+    from ..base.places import STATE
     from ..enrolment.edge import home
-    from ..places import STATE
 
     with suppress(Refused, OSError):
         enrolled = home(STATE)

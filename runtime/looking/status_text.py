@@ -10,8 +10,8 @@ from typing import Any
 
 from ..congestion.status import Status as Congestion
 from ..intents.pushed import OUTCOMES
+from ..rules.report import quality_cells, quality_json, table
 from .port_sample import PortSample
-from .report import quality_cells, quality_json, table
 from .status import IntentState, Overlay, PipelineView, PushState, StatusView, health
 
 _MOST = 8  # intents that failed, by name

@@ -9,17 +9,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...compiler.requests.rule_text import format_rule
-from ...lang.diagnostics import Refused
-from ...lang.render import BOLD, ERROR, paint
-from .. import faults
-from ..card.reader import reader_of
+from ...lang.contract.rules.rule_text import format_rule
+from ...lang.text.diagnostics import Refused
+from ...lang.text.render import BOLD, ERROR, paint
+from ..base import faults
 from ..kernel.handles import BpfError
 from ..kernel.netlink import Counts, Netlink
+from ..loading.card_reader import reader_of
+from ..loading.reader import Reader
+from ..rules.report import QUALITY, quality_cells, table
 from .metrics import busiest, gained
 from .port_sample import PortSample
-from .reader import Reader
-from .report import QUALITY, quality_cells, table
 from .sampling import KindSample, Sample, sample
 
 #: Up to so many rules a pipeline's rules are shown by their texts; of more, by their ids.

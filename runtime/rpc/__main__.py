@@ -2,7 +2,7 @@
 
 import os
 
-from ..agent.privileges import READER, confine
+from ..kernel.privileges import READER, confine
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 
-from .. import logs
-from ..front.sources import Bucket
-from ..logfmt import cut, escaped, logfmt
+from ..base import logs
+from ..base.logfmt import cut, escaped, logfmt
+from ..base.sources import Bucket
 
 #: Lines at once, and a second after that: of a client, of all. With what is counted it is less than
 #: systemd's journal takes of a service (RateLimitBurst=10000 in 30 s).

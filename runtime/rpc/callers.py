@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from ..certs import Role, role_of
+from ..base.certs import Role, role_of
+from ..base.sources import source_of
 from ..front.listener import Peer
-from ..front.sources import source_of
 from .audit import Entry, Fields
 
 

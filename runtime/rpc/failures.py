@@ -8,10 +8,10 @@ from contextlib import nullcontext, suppress
 
 from google.protobuf.message import DecodeError
 
-from ...lang.diagnostics import Diagnostic, Label, Refused, Severity
-from ...lang.request import IE, Request, RuleItem
-from ...lang.source import REQUEST, Source, Span
-from ..collecting import no_collecting
+from ...lang.contract.request.request import IE, Request, RuleItem
+from ...lang.text.diagnostics import Diagnostic, Label, Refused, Severity
+from ...lang.text.source import REQUEST, Source, Span
+from ..base.collecting import no_collecting
 from ..http2.codes import Code
 from . import control_pb2 as pb
 
@@ -117,7 +117,7 @@ class _Texts:
 
     def request(self, source: Source) -> Request | None:
         """None where the text is none."""
-        from ...lang.request_parser import parse_request
+        from ...lang.contract.request.request_parser import parse_request
 
         if id(source) not in self._read:
             request = None

@@ -21,12 +21,13 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.ending import diagnosed
-from ..agent import faults
-from ..agent.outcome import MovedOn
-from ..certs import ROLES, Role
-from ..faults import refused
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.ending import diagnosed
+from ..base import agent_faults as faults
+from ..base.certs import ROLES, Role
+from ..base.faults import refused
+from ..base.outcome import MovedOn
+from ..base.revoked import Revoked
 from ..front import calls
 from ..front.calls import Failed, Gone, bare
 from ..front.timers import Timers
@@ -46,7 +47,6 @@ from .methods import (
     SMALL,
 )
 from .recorded import Call
-from .revoked import Revoked
 
 Context = calls.Call
 _Taken = Callable[[bytes, Call, "_Client"], Message]

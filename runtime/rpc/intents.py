@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 
-from ...compiler.requests.rules import Reference
-from ...lang.given_up import unless
-from ...lang.source import Source
-from ..agent import faults as agent_faults
+from ...lang.contract.rules.rules import Reference
+from ...lang.text.given_up import unless
+from ...lang.text.source import Source
 from ..agent.agent import Agent
-from ..agent.owner import Owner
-from ..faults import refused
+from ..base import agent_faults
+from ..base.faults import refused
 from ..intents.document import LONGEST
 from ..intents.kept import Intent
 from ..intents.reports import Count, Counts, Report, Reporter, Reports
+from ..owner.owner import Owner
 from ..rules.moment import SIZES
 from . import control_pb2 as pb
 from .guard import Context, need_client

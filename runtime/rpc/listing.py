@@ -7,16 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from ...compiler.manifest import State
-from ...compiler.requests.ie_values import fold
-from ...compiler.requests.rule_text import rule_item
-from ...compiler.requests.rules import Reference, Rule
-from ...compiler.requests.wire import Codecs, encode
-from ...lang.diagnostics import Refused
-from ...lang.request import IE, Change, Request, item_text, value_text
-from .. import faults
-from ..agent.faults import bad_message
-from ..looking.reader import Reader
+from ...lang.contract.manifest.manifest import State
+from ...lang.contract.request.request import IE, Change, Request, item_text, value_text
+from ...lang.contract.rules.ie_values import fold
+from ...lang.contract.rules.rule_text import rule_item
+from ...lang.contract.rules.rules import Reference, Rule
+from ...lang.contract.rules.wire import Codecs, encode
+from ...lang.text.diagnostics import Refused
+from ..base import faults
+from ..base.agent_faults import bad_message
+from ..loading.reader import Reader
 from ..rules.moment import Array, Counted, Moment, Rules, spoken_of
 from ..rules.searching import pointing, saying
 from . import control_pb2 as pb

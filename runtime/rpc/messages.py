@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ...compiler.requests.rules import Rule
-from ..agent import events
-from ..agent.outcome import Outcome
+from ...lang.contract.rules.rules import Rule
+from ..base.outcome import Outcome
 from ..intents.pushed import Pushed, posted_reports
 from ..looking.port_sample import PortSample, port_samples
+from ..owner import events
 from . import control_pb2 as pb
 from .failures import finding, findings
 
 if TYPE_CHECKING:
     from ..agent.agent import PipelineStatus
     from ..congestion.status import Status as Congestion
-    from ..intents.push_settings import Push
+    from ..edge.overlay_health import Quality
+    from ..edge.push_settings import Push
     from ..kernel.netlink import Link
-    from ..liveness.health import Quality
-    from ..loading.ports import Port
+    from ..ports.ports import Port
 
 _STATES = {
     "unknown": pb.Overlay.UNKNOWN, "alive": pb.Overlay.ALIVE, "dead": pb.Overlay.DEAD,

@@ -9,12 +9,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from ...lang.diagnostics import Refused
-from ..agent import faults
-from ..agent.held import Held
-from ..agent.owner import Owner
-from ..faults import refused
+from ...lang.text.diagnostics import Refused
+from ..base import agent_faults as faults
+from ..base.faults import refused
 from ..front.threads import log_error
+from ..owner.held import Held
+from ..owner.owner import Owner
 from . import control_pb2 as pb
 from .failures import diagnostics_of
 from .methods import LISTING

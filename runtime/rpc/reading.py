@@ -26,11 +26,11 @@ from contextlib import nullcontext, suppress
 
 from google.protobuf.message import Message
 
-from ...lang.ending import diagnosed
-from ..agent import faults
-from ..card.reader import reader_of
-from ..faults import refused
-from ..looking.reader import Reader
+from ...lang.text.ending import diagnosed
+from ..base import agent_faults as faults
+from ..base.faults import refused
+from ..loading.card_reader import reader_of
+from ..loading.reader import Reader
 from ..rules.moment import Moment
 from . import control_pb2 as pb
 from . import listing

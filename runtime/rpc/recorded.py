@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
-from ..logfmt import cut
+from ..base.logfmt import cut
 from . import control_pb2 as pb
 from .audit import OK, UNANSWERED, Audit, Entry, Fields
 from .callers import NOBODY, Caller

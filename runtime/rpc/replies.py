@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...compiler.requests.rules import Reference
-from ...lang.request import Request
-from ..agent.outcome import Outcome
-from ..looking.report import Entry, Shown
+from ...lang.contract.request.request import Request
+from ...lang.contract.rules.rules import Reference
+from ..base.outcome import Outcome
+from ..rules.report import Entry, Shown
 from . import control_pb2 as pb
 from .failures import diagnostic_of
 

@@ -10,26 +10,26 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from ...lang.diagnostics import Diagnostic
-from ..agent import faults
-from ..certs import ending_soon
-from ..faults import refused
+from ...lang.text.diagnostics import Diagnostic
+from ..base import agent_faults as faults
+from ..base.certs import ending_soon
+from ..base.faults import refused
+from ..base.identity_check import Endings, check_identity
+from ..base.listening import listen, listen_unix
+from ..base.logs import text as log_text
+from ..base.revoked import NAME as REVOKED
+from ..base.revoked import Revoked
 from ..front import calls
 from ..front.budget import Budget
 from ..front.calls import Call
 from ..front.server import Server as Front
 from ..http2 import nghttp2
-from ..identity_check import Endings, check_identity
-from ..listening import listen, listen_unix
-from ..logs import text as log_text
-from ..posted import post
+from ..loading.posted import post
 from .audit import Audit
 from .callers import Caller, Refusal, caller_of
 from .guard import HEALTH, REFLECTION, Guard, Limits
 from .health import NOT_SERVING, SERVING, Health
 from .methods import SERVICES, path_of
-from .revoked import NAME as REVOKED
-from .revoked import Revoked
 from .service import ORDERED, Service
 
 #: In the health service: whether all is there that was acknowledged.

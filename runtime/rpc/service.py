@@ -11,19 +11,19 @@ from importlib.metadata import version
 from itertools import chain, count
 from typing import Any
 
-from ...lang.diagnostics import Diagnostic, Refused
-from ...lang.given_up import unless
-from ...lang.source import Source
-from ..agent import faults
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.given_up import unless
+from ...lang.text.source import Source
 from ..agent.agent import Agent, PipelineStatus, status_of
-from ..agent.outcome import Outcome
-from ..agent.owner import Owner, Wish
-from ..certs import Ending
-from ..faults import refused
+from ..base import agent_faults as faults
+from ..base.certs import Ending
+from ..base.faults import refused
+from ..base.identity_check import Endings
+from ..base.outcome import Outcome
 from ..front.budget import Budget, Full, Share
-from ..identity_check import Endings
 from ..kernel.netlink import Link, Netlink
 from ..loading.bundle import Bundle, make_bundle, unpack_traced
+from ..owner.owner import Owner, Wish
 from . import control_pb2 as pb
 from . import messages
 from .failures import findings

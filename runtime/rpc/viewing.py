@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast, get_args
 
-from ..certs import Ending
+from ..base.certs import Ending
 from ..congestion.status import Status as Congestion
+from ..edge.overlay_health import Quality, State
 from ..intents.pushed import Pushed
 from ..kernel.netlink import Counts
-from ..liveness.health import Quality, State
 from ..looking.port_sample import PortSample, PortState
 from ..looking.status import (
     AgentView,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.manifest import Match
-from ...compiler.requests import columned
-from ...compiler.requests.columned import Joining
-from ...compiler.requests.columns import one
-from ...compiler.requests.lists import octets_of
-from ...compiler.requests.meanwhile import NONE, Pause, paced
+from ...lang.contract.base.lists import octets_of
+from ...lang.contract.manifest.manifest import Match
+from ...lang.contract.rules import columned
+from ...lang.contract.rules.columned import Joining
+from ...lang.contract.rules.columns import one
+from ...lang.contract.rules.meanwhile import NONE, Pause, paced
 from .directory import Tuple, bests, unique
 from .existence import hashes_of
 from .images import HEAD, LIVE, NAME_OCTETS
@@ -23,8 +23,8 @@ from .matches import SEQUENCE_BITS
 from .tables import ENTRIES, ENTRY, Pool, Table
 
 if TYPE_CHECKING:
-    from ...compiler.requests.block import Block
-    from ...compiler.requests.columns import Column
+    from ...lang.contract.rules.block import Block
+    from ...lang.contract.rules.columns import Column
 
 Array = npt.NDArray[Any]
 CellOf = Callable[[str, int], int]

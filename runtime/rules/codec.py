@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler import manifest as m
-from ...compiler.requests.rules import Member, Rule
-from ...compiler.requests.spread import winners
+from ...lang.contract.manifest import manifest as m
+from ...lang.contract.rules.rules import Member, Rule
+from ...lang.contract.rules.spread import winners
 
 #: The cell of a rule of a kind that is no group, by its id.
 CellOf = Callable[[str, int], int]

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.manifest import RuleKind
+from ...lang.contract.manifest.manifest import RuleKind
 from ..kernel.libbpf import BpfError
 from ..kernel.maps import BPF_NOEXIST, Map
 from .existence import Filter, Hashes

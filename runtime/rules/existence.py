@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.manifest import FILTER_FACTOR, RuleKind
+from ...lang.contract.manifest.manifest import FILTER_FACTOR, RuleKind
 
 _MOST = (1 << 64) - 1
 _HALF, _FACTOR = np.uint64(32), np.uint64(FILTER_FACTOR)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from errno import E2BIG
 
-from ...compiler.manifest import RuleKind
-from ...lang.diagnostics import Diagnostic
-from ..faults import of_kernel
+from ...lang.contract.manifest.manifest import RuleKind
+from ...lang.text.diagnostics import Diagnostic
+from ..base.faults import of_kernel
 from .directory import DirectoryFull
 from .images import TooLong
 from .tables import NoRoom

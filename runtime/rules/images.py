@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler import manifest as m
-from ...compiler.requests.lists import octets_of
-from ...compiler.requests.rules import Form, Matcher, Member, Reference, Rule
+from ...lang.contract.base.lists import octets_of
+from ...lang.contract.manifest import manifest as m
+from ...lang.contract.rules.rules import Form, Matcher, Member, Reference, Rule
 
 NAME_OCTETS = 64
 LIVE = 1

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import NamedTuple
 
-from ...compiler import manifest as m
-from ...compiler.requests.rules import Form, Rule
+from ...lang.contract.manifest import manifest as m
+from ...lang.contract.rules.rules import Form, Rule
 from .images import FORMS, ImageCodec
 
 SEQUENCE_BITS = 48

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.manifest import Manifest, RuleKind
-from ...compiler.requests.ie_values import fold
-from ...compiler.requests.rulekinds import Kind
-from ...compiler.requests.rules import Reference, Rule
+from ...lang.contract.manifest.manifest import Manifest, RuleKind
+from ...lang.contract.rules.ie_values import fold
+from ...lang.contract.rules.rulekinds import Kind
+from ...lang.contract.rules.rules import Reference, Rule
 from .images import HEAD, NAME_OCTETS, ImageCodec, of_heads
 from .tables import EPOCHS, SLOT
 

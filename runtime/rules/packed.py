@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.requests.columned import columns_of, hashes_of
-from ...compiler.requests.rulebook import RuleBook
-from ...compiler.requests.rulekinds import Kind
-from ...compiler.requests.rules import Reference, Rule
+from ...lang.contract.rules.columned import columns_of, hashes_of
+from ...lang.contract.rules.rulebook import RuleBook
+from ...lang.contract.rules.rulekinds import Kind
+from ...lang.contract.rules.rules import Reference, Rule
 from .bulk import rows
 from .images import LIVE, ImageCodec, octets_in_head, of_heads
 from .tables import SLOT, Table

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from ...compiler.requests.meanwhile import NONE, paced
-from ...compiler.requests.rules import Rule
+from ...lang.contract.rules.meanwhile import NONE, paced
+from ...lang.contract.rules.rules import Rule
 from .bulk import Staging, rows
 from .tables import SLOT, Table
 
 if TYPE_CHECKING:
-    from ...compiler.requests.block import Block
+    from ...lang.contract.rules.block import Block
 
 Change = tuple[Rule, Rule]
 Tables = Mapping[str, Table]

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.requests.ie_values import Fault, fold
-from ...compiler.requests.rule_text import element_of, reference_text
-from ...compiler.requests.rulekinds import MATCH, VALUE, Field, Kind
-from ...compiler.requests.rules import Reference
-from ...lang.request import IE
+from ...lang.contract.request.request import IE
+from ...lang.contract.rules.ie_values import Fault, fold
+from ...lang.contract.rules.rule_text import element_of, reference_text
+from ...lang.contract.rules.rulekinds import MATCH, VALUE, Field, Kind
+from ...lang.contract.rules.rules import Reference
 from .images import FORMS, Given, Matched
 from .moment import Moment, Rules
 

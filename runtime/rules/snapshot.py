@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.manifest import Manifest, RuleKind
+from ...lang.contract.manifest.manifest import Manifest, RuleKind
 from ..kernel.handles import Map
 from .bulk import rows
 from .tables import SLOT, Table

@@ -1,6 +1,6 @@
 """The maps of a loaded pipeline's rules, as a writer sees them: cells, records, keys, counters.
 
-See compiler/manifest.py for the maps, helio.bpf.h for their structures. Nothing here waits for a
+See the manifest for the maps, helio.bpf.h for their structures. Nothing here waits for a
 grace period or commits; transaction.py does.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.manifest import Manifest, RuleKind
-from ...compiler.requests.columned import pairs_of
-from ...compiler.requests.rules import Reference, Rule
+from ...lang.contract.manifest.manifest import Manifest, RuleKind
+from ...lang.contract.rules.columned import pairs_of
+from ...lang.contract.rules.rules import Reference, Rule
 from ..kernel.maps import Map
 from .codec import KindCodec, NextHopOf
 from .directory import Directory

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ...compiler.requests.ie_values import Codec, ListCodec, fold
-from ...compiler.requests.rule_text import reference_text, rule_item
-from ...compiler.requests.rulekinds import Field, Kind
-from ...compiler.requests.rules import Matcher, Reference
-from ...lang.request import IE, item_text, quoted
+from ...lang.contract.request.request import IE, item_text, quoted
+from ...lang.contract.rules.ie_values import Codec, ListCodec, fold
+from ...lang.contract.rules.rule_text import reference_text, rule_item
+from ...lang.contract.rules.rulekinds import Field, Kind
+from ...lang.contract.rules.rules import Matcher, Reference
 from .byte_columns import (
     Cells,
     Mask,

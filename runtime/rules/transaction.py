@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from ...compiler.manifest import Manifest
-from ...compiler.requests.meanwhile import NONE, Pause, paced
-from ...compiler.requests.rules import Reference, Rule
-from .. import faults
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.rules.meanwhile import NONE, Pause, paced
+from ...lang.contract.rules.rules import Reference, Rule
+from ..base import faults
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Map
 from .batch import MANY, Batch, batches

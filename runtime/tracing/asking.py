@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from ...compiler.tracing.filters import All, Any, Ends, Filter, Has, Not, Within
-from ...compiler.tracing.schema import TERMS, TESTS, Node
+from ...lang.contract.trace.filters import All, Any, Ends, Filter, Has, Not, Within
+from ...lang.contract.trace.schema import TERMS, TESTS, Node
 from .control import Asked, Probe
 
 _LOW = (1 << 64) - 1

@@ -6,7 +6,7 @@ import struct
 import time
 from dataclasses import dataclass
 
-from ...compiler.tracing.schema import TERMS, TESTS
+from ...lang.contract.trace.schema import TERMS, TESTS
 from ..kernel.handles import Map
 
 _HEAD = struct.Struct("<QIIII")

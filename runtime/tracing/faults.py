@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...lang.diagnostics import Diagnostic
+from ...lang.text.diagnostics import Diagnostic
 
 
 def no_traced_build(name: str) -> Diagnostic:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..places import PINNED
+from ..base.places import PINNED
 
 
 def traces_left() -> list[Path]:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from errno import ENOLINK, EPERM
 from pathlib import Path
 
-from ...compiler.manifest import Manifest, from_json
-from ...compiler.tracing.schema import Schema, SchemaError, TracedBuild, unpack
-from ...lang.diagnostics import Refused
-from .. import faults as general
+from ...lang.contract.manifest.manifest import Manifest, from_json
+from ...lang.contract.trace.schema import Schema, SchemaError, TracedBuild, unpack
+from ...lang.text.diagnostics import Refused
+from ..base import faults as general
+from ..base.places import RUN
 from ..kernel.grace import online_cpus_grace
 from ..kernel.handles import BpfError, Link, Map, MapType, Object, Pin, Program, ensure_bpffs
 from ..kernel.pins import remove_directory
@@ -34,7 +35,6 @@ from ..loading.releases import (
     this_namespace,
 )
 from ..loading.room import load_object
-from ..places import RUN
 from . import faults
 from .left import traces_left
 from .tracer import Tracer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ...compiler.manifest import Manifest
-from ...compiler.tracing.decode import Decoder, Recorded
-from ...compiler.tracing.schema import Schema
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.trace.decode import Decoder, Recorded
+from ...lang.contract.trace.schema import Schema
 from ..kernel.handles import Map
 from ..rules.images import ImageCodec
 from ..rules.sums import read_sums

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from ...compiler.tracing.decode import Recorded
-from ...compiler.tracing.filter_text import read_filter
-from ...compiler.tracing.filters import Filter, passes
-from ...compiler.tracing.text import TraceText
-from ...lang.diagnostics import did_you_mean
-from ..faults import refused
+from ...lang.contract.trace.decode import Recorded
+from ...lang.contract.trace.filter_text import read_filter
+from ...lang.contract.trace.filters import Filter, passes
+from ...lang.contract.trace.text import TraceText
+from ...lang.text.diagnostics import did_you_mean
+from ..base.faults import refused
 from . import faults
 from .asking import asked
 from .control import Asked

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from helioc.runtime.congestion.queue_counts import QueueCount
-from helioc.runtime.intents.host import Busy
+from helioc.runtime.owner.host import Busy
 
 sys.path.append(str(Path(__file__).parents[2] / "bench"))
 steering_cores: Any = import_module("steering_cores")

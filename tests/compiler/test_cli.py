@@ -13,7 +13,7 @@ LINX = Path(__file__).parents[2] / "pipelines" / "linx.hp"
 
 
 def helioc(at: Path, *words: str, status: int = 0) -> str:
-    done = subprocess.run([sys.executable, "-m", "helioc.compiler.cli", *words],
+    done = subprocess.run([sys.executable, "-m", "helioc.commands.helioc", *words],
                           capture_output=True, text=True, cwd=at, timeout=120)  # fmt: skip
     said = done.stdout + done.stderr
     assert done.returncode == status, said
@@ -60,7 +60,8 @@ def test_a_full_disk_leaves_no_part_of_a_bundle(at: Path) -> None:
         pytest.skip("mounting needs root")
     small = at / "small"
     small.mkdir()
-    program = [sys.executable, "-m", "helioc.compiler.cli", "compile", "linx.hp", "-o", "small/b"]
+    helioc = [sys.executable, "-m", "helioc.commands.helioc"]
+    program = [*helioc, "compile", "linx.hp", "-o", "small/b"]
     script = 'mount -t tmpfs -o size=64k none small && "$@"; status=$?; ls -A small/b; exit $status'
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", *program], timeout=120,
                           cwd=at, capture_output=True, text=True)  # fmt: skip

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helioc.compiler import report
-from helioc.compiler.cli import cli
-from helioc.compiler.phases import check_file
+from helioc.commands import report
+from helioc.commands.helioc import cli
+from helioc.compiler.driver import check_file
 
 ROOT = Path(__file__).parents[2]
 PIPELINES = sorted((ROOT / "pipelines").glob("*.hp"))

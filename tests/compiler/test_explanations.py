@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from helioc.compiler.explanations import all_explanations, explanation
-from helioc.lang.diagnostics import Refused
+from helioc.commands.explanations import all_explanations, explanation
+from helioc.lang.text.diagnostics import Refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 def said() -> set[str]:
     texts = (
         path.read_text()
-        for room in ("lang", "compiler", "runtime")
+        for room in ("lang", "compiler", "runtime", "commands")
         for path in (ROOT / room).rglob("*.py")
     )
     return {code for text in texts for code in re.findall(r'"(H0\d{3})"', text)}

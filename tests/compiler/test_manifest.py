@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helioc.compiler.manifest import Manifest, ManifestError, from_json
-from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.lang.contract.manifest.manifest import Manifest, ManifestError, from_json
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.edge.reading import Host, read_config
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.rules.codec import KindCodec

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.compiler import report
-from helioc.compiler.check import check
-from helioc.compiler.clang import compile_c
-from helioc.compiler.phases import lower_pipeline
-from helioc.compiler.tracing.filter_text import read_filter
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse
-from helioc.lang.source import NOWHERE, Source
+from helioc.commands import report
+from helioc.compiler.backend.clang import compile_c
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import lower_pipeline
+from helioc.lang.contract.trace.filter_text import read_filter
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import NOWHERE, Source
 
 TOO_MUCH = "".join(f"  ie e{i} = {i}, ip6\n" for i in range(1, 7))
 MATCHED = "".join(f"    match e{i} exact given\n" for i in range(1, 7))

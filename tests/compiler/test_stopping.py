@@ -28,7 +28,7 @@ def test_nothing_is_left(tmp_path: Path, command: str, number: int) -> None:
     with (
         os.fdopen(os.open(started, os.O_RDWR)) as pids,
         subprocess.Popen(
-            [sys.executable, "-m", "helioc.compiler.cli", command, str(LINX), *out],
+            [sys.executable, "-m", "helioc.commands.helioc", command, str(LINX), *out],
             env=os.environ | {name: str(path) for name, path in settings.items()},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -47,7 +47,7 @@ def test_nothing_is_left(tmp_path: Path, command: str, number: int) -> None:
 
 SWALLOWING = """
 import os, sys, time
-from helioc.lang.stopping import Stopped, stop_in_order
+from helioc.lang.text.stopping import Stopped, stop_in_order
 stop_in_order()
 class Dying:
     def __del__(self):
@@ -71,7 +71,7 @@ def test_a_signal_that_comes_where_nothing_can_be_raised(number: int) -> None:
 
 SERVING = """
 import signal, sys, threading
-from helioc.lang.stopping import Serving
+from helioc.lang.text.stopping import Serving
 serving = Serving()
 assert not serving.wait(0.01)
 if sys.argv[1] == "aside":  # the main thread is not woken by what another one gets

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from edges import HELIOCTL, Edge
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.source import Source
 from helioc.runtime.loading.loader import Loaded
 from lab import Lab, LabError, Namespace
 from leaks import PREFIX

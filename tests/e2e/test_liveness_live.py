@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from agent_world import World as Agent
 from edges import PIPELINES, Edge
-from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.compiler.driver import check_file, compile_pipeline
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import Bundle, read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
 from helioc.runtime.loading.releases import ROOT, remove_pinned
+from helioc.runtime.loading.upgrade import upgrade, weigh
 from helioc.runtime.rpc import control_pb2 as pb
-from helioc.runtime.upgrades.upgrade import upgrade, weigh
 from lab import Lab, Wire, until
 from linx.peer import KEY, Peer
 from linx.world import PEER, PEER_LAN_HOST, A, B, Site, World, build

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.source import Source
 from helioc.runtime.edge.config import Config
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import Loaded, unload
-from helioc.runtime.loading.ports import Wanted
+from helioc.runtime.ports.ports import Wanted
 from lab import Lab
 
 SO_INCOMING_CPU = 49

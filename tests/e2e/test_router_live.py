@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from edges import hear_answers
-from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
 from lab import Lab, LabError, Namespace, until
 from leaks import PREFIX
 from scapy.layers.inet import IP
@@ -50,8 +50,8 @@ class World:
     def control(self, *words: str) -> str:
         """Run `helioctl` in the router's namespace, whose name the pipeline has too: names that a
         killed run left behind are nobody else's."""
-        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", self.edge.name, *words]
-        return self.edge.run(*program)
+        helioctl = (sys.executable, "-m", "helioc.commands.helioctl")
+        return self.edge.run(*helioctl, "--name", self.edge.name, *words)
 
     def event(self, group: str, reason: str) -> int:
         found: Any = json.loads(self.control("stats", "--json"))

@@ -24,9 +24,9 @@ from helioc.runtime.client import Client, Rejected
 from helioc.runtime.kernel.handles import Link, Program
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import Loaded, unload
+from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import ROOT, releases_of, remains
-from helioc.runtime.looking.reader import Reader
-from helioc.runtime.upgrades.upgrade import upgrade, weigh
+from helioc.runtime.loading.upgrade import upgrade, weigh
 from lab import Background, Lab, until
 from leaks import PREFIX
 from numbered import Flow, Journey, flow, sender
@@ -155,7 +155,8 @@ def test_killed_at_any_moment(edge: Edge, tmp_path: Path) -> None:
     """`kill -9` while `helioctl upgrade` runs: all packets pass, and whoever comes next finds one
     build, with all rules and both ports on it."""
     bundles = [relay.write(text, tmp_path / f"build{n}") for n, text in enumerate(BUILDS)]
-    program = [sys.executable, "-m", "helioc.runtime.cli", "--local", "--name", NAME, "upgrade"]
+    helioctl = [sys.executable, "-m", "helioc.commands.helioctl"]
+    program = [*helioctl, "--local", "--name", NAME, "upgrade"]
     chance = random.Random(7)
     rules = edge.do(lambda loaded: len(loaded.book))
     killed, sent = 0, [0, 0]

@@ -22,8 +22,8 @@ from controller import board, etcd_pb2
 from controller.fleet import File
 from controller.wanted import Edge, Piece, Rules
 from fleet_world import DROP, PASS, PDR, QUICK, Controller, Edges, controller, edges
-from helioc.lang.request import request_text
-from helioc.runtime.agent.outcome import Outcome
+from helioc.lang.contract.request.request import request_text
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.channel.failures import Failed
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code

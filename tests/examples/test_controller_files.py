@@ -8,7 +8,7 @@ import pytest
 from controller import board
 from controller.board import State
 from controller.wanted import read_file
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from controller.board import Board
 from controller.fleet import Fleet
 from controller.wanted import Edge, Rules
 from fleet_world import QUICK, edges, plain, put_away
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.faults import refused
 from helioc.runtime.client import Client
 from helioc.runtime.enrolment import faults
-from helioc.runtime.faults import refused
 from lab import until
 
 

@@ -6,11 +6,11 @@ from itertools import count
 
 from chance import Chance
 from compare import Both, Disagreement, Tally, checked, compiled, loaded, world
-from helioc.compiler.interpreter.environment import Environment
-from helioc.compiler.lower import Join
+from helioc.compiler.driver import lower_pipeline
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import lower_pipeline
-from helioc.lang.diagnostics import Refused
+from helioc.lang.contract.world.environment import Environment
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.loading.bundle import Bundle
 from random_packets import PacketMaker
 from random_pipeline import pipeline_text

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 
 from chance import Chance
-from helioc.compiler.check import check
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Limit, Outcome, Port
-from helioc.compiler.lower import Join
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import compile_pipeline
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import compile_pipeline
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse
-from helioc.lang.printer import format_program
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.world.environment import Environment, Limit, Outcome, Port
+from helioc.lang.syntax.parser import parse
+from helioc.lang.syntax.printer import format_program
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from outcomes import said
 from random_packets import Frame
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from helioc.compiler.graph import writable
 from helioc.compiler.model import Field, Group
+from helioc.compiler.model.parse_graph import writable
 from places import Ground, Lines, Place
 from random_states import Slot
 from random_values import Values

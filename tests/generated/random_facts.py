@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from helioc.compiler.checking.assigns import COVERED
-from helioc.compiler.checking.pushes import own_fields
-from helioc.compiler.graph import below, reachable, surely_present, tells, ways
+from helioc.compiler.check.assigns import COVERED
+from helioc.compiler.check.pushes import own_fields
 from helioc.compiler.model import Derived, Field, Graph, Group, Header
-from helioc.compiler.sizes import is_even, starts_even, sums_are_even
-from helioc.compiler.sums import LAYER4, NETWORK, is_checksum
+from helioc.compiler.model.parse_graph import below, reachable, surely_present, tells, ways
+from helioc.compiler.model.sizes import is_even, starts_even, sums_are_even
+from helioc.compiler.model.sums import LAYER4, NETWORK, is_checksum
 
 
 class World(NamedTuple):

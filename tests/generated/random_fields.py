@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from chance import Chance
-from helioc.compiler.checking.pushes import own_fields
-from helioc.compiler.interpreter.build_packet import Heading
-from helioc.compiler.interpreter.environment import Environment
-from helioc.compiler.interpreter.evaluate import holds
-from helioc.compiler.interpreter.octets import Octets, Value, put
+from helioc.compiler.check.pushes import own_fields
+from helioc.compiler.interpret.build_packet import Heading
+from helioc.compiler.interpret.evaluate import holds
+from helioc.compiler.interpret.octets import Octets, Value, put
 from helioc.compiler.model import (
     And,
     Compare,
@@ -26,7 +25,8 @@ from helioc.compiler.model import (
     Own,
     Test,
 )
-from helioc.compiler.sizes import worked_out
+from helioc.compiler.model.sizes import worked_out
+from helioc.lang.contract.world.environment import Environment
 
 TRIES = 120
 GROUP_MACS = (0xFFFFFFFFFFFF, 0x01005E000005, 0x333300000001)

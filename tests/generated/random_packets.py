@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from chance import Chance
-from helioc.compiler.interpreter.build_packet import Heading, build
-from helioc.compiler.interpreter.environment import Environment
-from helioc.compiler.lowering.reads import walk
+from helioc.compiler.interpret.build_packet import Heading, build
+from helioc.compiler.lower.reads import walk
 from helioc.compiler.model import (
     Derived,
     Edge,
@@ -22,7 +21,8 @@ from helioc.compiler.model import (
     Present,
     Push,
 )
-from helioc.compiler.sums import FRAGMENTED
+from helioc.compiler.model.sums import FRAGMENTED
+from helioc.lang.contract.world.environment import Environment
 from random_fields import FieldMaker
 
 LONGEST = 1600

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import count
 
 from chance import Chance
-from helioc.compiler.check import check
+from helioc.compiler.check.program import check
 from helioc.compiler.model import Pipeline
-from helioc.compiler.sums import NETWORK
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.compiler.model.sums import NETWORK
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from places import Ground
 from random_facts import Facts
 from random_graph import graph

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from helioc.compiler.checking.assigns import decides_reading
-from helioc.compiler.checking.contents import Contents, holds
-from helioc.compiler.checking.pushes import own_fields
-from helioc.compiler.graph import ethertypes, tells, writable
+from helioc.compiler.check.assigns import decides_reading
+from helioc.compiler.check.contents import Contents, holds
+from helioc.compiler.check.pushes import own_fields
 from helioc.compiler.model import Derived, Edge, Field, Header
-from helioc.compiler.sizes import solved
-from helioc.compiler.sums import NETWORK, is_checksum
+from helioc.compiler.model.parse_graph import ethertypes, tells, writable
+from helioc.compiler.model.sizes import solved
+from helioc.compiler.model.sums import NETWORK, is_checksum
 from places import Ground, Lines, Place
 from random_values import Values
 

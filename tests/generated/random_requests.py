@@ -8,8 +8,8 @@ from ipaddress import IPv4Address, IPv6Address
 
 from chance import Chance
 from compare import ADDRESSES, ADDRESSES6
-from helioc.compiler.interpreter.environment import Environment
 from helioc.compiler.model import Arrival, Element, Given, Match, Packet, Pipeline, RuleKind
+from helioc.lang.contract.world.environment import Environment
 
 LENGTHS = {"u8": 8, "u16": 16, "u32": 32, "u48": 48, "u64": 64, "u128": 128}
 PREFIXES = (8, 14, 16, 24, 31)

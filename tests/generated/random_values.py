@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from compare import ADDRESSES, ADDRESSES6
-from helioc.compiler.checking.values import WIDEST
+from helioc.compiler.check.values import WIDEST
 from places import Ground, Place
 
 CONSTANTS = {"ip4": ADDRESSES, "ip6": ADDRESSES6, "mac": ["02:00:00:00:00:09"]}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 
-from helioc.compiler.check import check
+from helioc.compiler.check.program import check
 from helioc.lang import tree
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 
 #: What is wrong with a text, in a word that stays the same while it shrinks; None if nothing.
 Fails = Callable[[str], str | None]

@@ -10,17 +10,17 @@ import pytest
 from campaign import short_tunnels
 from chance import Chance
 from compare import checked, world
-from helioc.compiler.checking.written import read_edges
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.build_packet import Heading
-from helioc.compiler.interpreter.parse_packet import parse_packet
-from helioc.compiler.interpreter.rewrite import Rewriting
+from helioc.compiler.check.written import read_edges
+from helioc.compiler.driver import lower_pipeline, manifest_of
+from helioc.compiler.interpret.build_packet import Heading
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.interpret.parse_packet import parse_packet
+from helioc.compiler.interpret.rewrite import Rewriting
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import lower_pipeline, manifest_of
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from random_packets import PacketMaker
 from random_pipeline import pipeline_text
 from random_requests import RequestMaker

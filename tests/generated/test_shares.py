@@ -10,15 +10,15 @@ import pytest
 from chance import Chance
 from compare import checked, world
 from coverage_of import PARTS, features
-from helioc.compiler.check import check
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Outcome
-from helioc.compiler.phases import lower_pipeline, manifest_of
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import lower_pipeline, manifest_of
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.world.environment import Outcome
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from random_packets import PacketMaker
 from random_pipeline import pipeline_text
 from random_requests import RequestMaker

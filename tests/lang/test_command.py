@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from helioc.compiler.cli import cli as helioc
-from helioc.lang.command import Finite, run
-from helioc.runtime.cli import cli as helioctl
-from helioc.runtime.daemon import serve as heliod
+from helioc.commands.helioc import cli as helioc
+from helioc.commands.helioctl import cli as helioctl
+from helioc.commands.heliod import serve as heliod
+from helioc.lang.text.command import Finite, run
 
 
 def options(command: click.Command) -> Iterator[click.Parameter]:

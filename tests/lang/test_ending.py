@@ -10,8 +10,8 @@ from pathlib import Path
 
 import helioc
 import pytest
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.ending import account, ending
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.ending import account, ending
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_what_heliod_says_is_explained_by_helioctl() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["compiler.cli explain", "compiler.cli --help", "runtime.cli explain",
-              "runtime.cli list --json", "runtime.cli -h"],
+    "words", ["commands.helioc explain", "commands.helioc --help", "commands.helioctl explain",
+              "commands.helioctl list --json", "commands.helioctl -h"],
 )  # fmt: skip
 def test_nobody_reads_any_more(words: str) -> None:
     """Silence and the status of SIGPIPE, as of any tool in front of `| head`."""
@@ -64,8 +64,8 @@ def test_nobody_reads_any_more(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["compiler.cli check no/such.hp", "compiler.cli nonsense", "runtime.cli explain H1",
-              "runtime.daemon --nonsense"],
+    "words", ["commands.helioc check no/such.hp", "commands.helioc nonsense",
+              "commands.helioctl explain H1", "commands.heliod --nonsense"],
 )  # fmt: skip
 def test_nobody_reads_what_is_wrong(words: str) -> None:
     reader, writer = os.pipe()
@@ -80,7 +80,7 @@ def test_nobody_reads_what_is_wrong(words: str) -> None:
 def test_few_open_files(tmp_path: Path) -> None:
     """Wherever the last of them is taken: it is no fault of the program that is compiled."""
     guard = Path(helioc.__file__).parent / "examples/tour/guard.hp"
-    words = ["-m", "helioc.compiler.cli", "compile", str(guard), "-o", str(tmp_path)]
+    words = ["-m", "helioc.commands.helioc", "compile", str(guard), "-o", str(tmp_path)]
     for files in range(8, 64):
         limited = ["prlimit", f"--nofile={files}", sys.executable, *words]
         done = subprocess.run(limited, capture_output=True, text=True, timeout=120)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helioc.lang import faults, habits
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.expected import HARD
-from helioc.lang.parser import LARGEST_FILE, MOST_TOKENS, parse, read
-from helioc.lang.planned import PLANNED
-from helioc.lang.render import render_all
-from helioc.lang.source import Source
+from helioc.lang.syntax import faults, habits
+from helioc.lang.syntax.expected import HARD
+from helioc.lang.syntax.parser import LARGEST_FILE, MOST_TOKENS, parse, read
+from helioc.lang.syntax.planned import PLANNED
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.render import render_all
+from helioc.lang.text.source import Source
 
 LINES = """pipeline p {
   ie a = 1, u8

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, asdict, fields, replace
 from typing import Any
 
 import pytest
-from helioc.lang.frozen import Frozen
+from helioc.lang.text.frozen import Frozen
 
 
 class Place(Frozen):

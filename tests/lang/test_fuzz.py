@@ -11,11 +11,11 @@ import re
 import time
 from pathlib import Path
 
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse, read
-from helioc.lang.printer import format_program
-from helioc.lang.render import render_all
-from helioc.lang.source import Source
+from helioc.lang.syntax.parser import parse, read
+from helioc.lang.syntax.printer import format_program
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.render import render_all
+from helioc.lang.text.source import Source
 
 TIMES = 100 * int(os.environ.get("HELIO_MUTATIONS", "1"))
 SOON = 1.0

@@ -12,9 +12,9 @@ import pytest
 from antlr4 import InputStream
 from helioc.lang.grammar.HelioLexer import HelioLexer
 from helioc.lang.grammar.HelioParser import HelioParser
-from helioc.lang.lexer import lex
-from helioc.lang.parser import read
-from helioc.lang.source import Source
+from helioc.lang.syntax.lexer import lex
+from helioc.lang.syntax.parser import read
+from helioc.lang.text.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 from helioc.lang import tree
-from helioc.lang.diagnostics import Refused
-from helioc.lang.lexer import DEEPEST
-from helioc.lang.parser import LARGEST_FILE, parse, read
-from helioc.lang.printer import format_program
-from helioc.lang.source import Source
-from helioc.lang.spelling import expr
-from helioc.lang.syntax_statements import MOST_BRANCHES
+from helioc.lang.syntax.lexer import DEEPEST
+from helioc.lang.syntax.parser import LARGEST_FILE, parse, read
+from helioc.lang.syntax.printer import format_program
+from helioc.lang.syntax.spelling import expr
+from helioc.lang.syntax.syntax_statements import MOST_BRANCHES
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 
 NAMES = (
     "protocol action interface key type length checksum size next local max rest src dst version"

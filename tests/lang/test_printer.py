@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from helioc.lang import tree
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse, read
-from helioc.lang.printer import format_program
-from helioc.lang.source import Source
+from helioc.lang.syntax.parser import parse, read
+from helioc.lang.syntax.printer import format_program
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import re
 
-from helioc.lang.diagnostics import Diagnostic, Label
-from helioc.lang.render import render, render_all
-from helioc.lang.source import Source
+from helioc.lang.text.diagnostics import Diagnostic, Label
+from helioc.lang.text.render import render, render_all
+from helioc.lang.text.source import Source
 
 EDGES = Source("linx.hp", "parser {\n" + "\n" * 12 + "    outer -> udp when protocol = 17\n"
                "    outer -> gre when protocol = 16..47\n}\n")  # fmt: skip

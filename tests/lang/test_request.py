@@ -6,14 +6,14 @@ import time
 
 import pytest
 from antlr4 import InputStream
-from helioc.lang.diagnostics import Refused
+from helioc.lang.contract.request.request import IE, Change, Request, RuleItem, request_text
+from helioc.lang.contract.request.request_antlr import TYPES
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.request.request_tokens import expression_of, tokens
 from helioc.lang.grammar.RequestLexer import RequestLexer
-from helioc.lang.render import render_all
-from helioc.lang.request import IE, Change, Request, RuleItem, request_text
-from helioc.lang.request_antlr import TYPES
-from helioc.lang.request_parser import parse_request
-from helioc.lang.request_tokens import expression_of, tokens
-from helioc.lang.source import Source
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.render import render_all
+from helioc.lang.text.source import Source
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helioc.compiler.captures.reading import read_capture
 from helioc.compiler.decoding.decoded import Decoded, Decoder
-from helioc.compiler.phases import check_file
+from helioc.compiler.driver import check_file
 from oracle_packets import Maker
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6

@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 
 from helioc.compiler.captures.pcap import PcapWriter
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.manifest import Manifest
-from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.world.environment import Environment, Port
+from helioc.lang.text.source import Source
 from scapy.contrib.gtp import (
     GTP_U_Header,
     GTPEchoRequest,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from helioc.commands.report import Decodes, decoder
 from helioc.compiler.captures.packets import Captured
-from helioc.compiler.phases import check_file
-from helioc.compiler.report import Decodes, decoder
+from helioc.compiler.driver import check_file
 from scapy.contrib.geneve import GENEVE
 from scapy.contrib.gtp import GTP_U_Header, GTP_UDPPort_ExtensionHeader, GTPPDUSessionContainer
 from scapy.contrib.mpls import MPLS

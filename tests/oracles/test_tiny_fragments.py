@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helioc.commands.report import Decodes, decoder
 from helioc.compiler.captures.packets import Captured
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.decoding.decoded import TINY
-from helioc.compiler.phases import check_file
-from helioc.compiler.report import Decodes, decoder
+from helioc.compiler.driver import check_file
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
 from scapy.layers.l2 import Ether

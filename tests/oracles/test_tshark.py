@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from helioc.commands.report import decoder
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.captures.reading import read_capture
 from helioc.compiler.decoding.decoded import Decoded, DecodedNode, Decoder
-from helioc.compiler.graph import reachable
+from helioc.compiler.driver import check_file
 from helioc.compiler.model import Field, Header
-from helioc.compiler.phases import check_file
-from helioc.compiler.report import decoder
+from helioc.compiler.model.parse_graph import reachable
 from oracle_packets import Maker
 
 HERE = Path(__file__).parent

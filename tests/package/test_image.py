@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 from agent_world import EDGE, make_edge
-from helioc.runtime.agent.privileges import AGENT
 from helioc.runtime.client import Client
+from helioc.runtime.kernel.privileges import AGENT
 from helioc.runtime.loading.bundle import read_bundle
 from image import pack
 from lab import Background, Lab, Namespace, command

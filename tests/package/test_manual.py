@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import click
 import pytest
-from helioc.lang.source import Source
-from helioc.runtime.commands.settings import keys_of, read_settings
+from helioc.commands.settings import keys_of, read_settings
+from helioc.lang.text.source import Source
 from manual import PAGES, completion, configuration, manual
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from helioc.compiler.interpreter.build_packet import Heading, build
-from helioc.compiler.interpreter.octets import Value
-from helioc.compiler.lowering.reads import walk
+from helioc.compiler.interpret.build_packet import Heading, build
+from helioc.compiler.interpret.octets import Value
+from helioc.compiler.lower.reads import walk
 from helioc.compiler.model import Edge, Field, Graph, Header, Own, Test
 from hypothesis import strategies as st
 

@@ -10,14 +10,14 @@ from itertools import count, product
 
 import pytest
 from agreement import Both, loaded, quick
-from helioc.compiler.requests import columned
-from helioc.compiler.requests.columns import Columns, numbered
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.meanwhile import NONE, Overtaken, Pause, Touched
-from helioc.compiler.requests.rulebook import Plan, RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules import columned
+from helioc.lang.contract.rules.columns import Columns, numbered
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.meanwhile import NONE, Overtaken, Pause, Touched
+from helioc.lang.contract.rules.rulebook import Plan, RuleBook
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.rules import bulk
 from hypothesis import given, note, settings
 from hypothesis import strategies as st

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from agreement import JOINS, SHORTEST, WAYS, Ruled, loaded, quick
 from graph_packets import frames
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.interpreter.parse_packet import parse_packet
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import check_file
+from helioc.compiler.driver import check_file
+from helioc.compiler.interpret.parse_packet import parse_packet
+from helioc.compiler.lower.unit import Join
+from helioc.lang.contract.world.environment import Environment, Port
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import pretty

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 from agreement import SHORTEST, WAYS, Both, Ruled, loaded, quick
 from damage import damaged
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from linx_packets import frames

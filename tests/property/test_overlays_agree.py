@@ -8,10 +8,10 @@ from contextlib import suppress
 
 import pytest
 from agreement import Both, loaded, quick
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.rules.recovery import recover
 from hypothesis import given, note, settings
 from hypothesis import strategies as st

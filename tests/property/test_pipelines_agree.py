@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 import pytest
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import check_file
-from helioc.compiler.report import fuzz_pipeline
+from helioc.commands.report import fuzz_pipeline
+from helioc.compiler.driver import check_file
+from helioc.compiler.lower.unit import Join
 
 TIMES = int(os.environ.get("HELIO_DRAWN", "1"))
 PIPELINES = sorted((Path(__file__).parents[2] / "pipelines").glob("*.hp"))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from agreement import WAYS, Both, loaded, quick
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.phases import check_file
+from helioc.compiler.driver import check_file
+from helioc.lang.contract.world.environment import Environment, Port
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from agreement import WAYS, Both, loaded, quick
 from damage import damaged
-from helioc.compiler.interpreter.environment import Environment, Outcome, Port
-from helioc.compiler.phases import check_file
+from helioc.compiler.driver import check_file
+from helioc.lang.contract.world.environment import Environment, Outcome, Port
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from router_packets import LAN, TARGETS4, TARGETS6, WAN, frames

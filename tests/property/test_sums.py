@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import check_file, compile_pipeline
+from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.lower.unit import Join
+from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from linx_world import Book, mac

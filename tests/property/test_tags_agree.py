@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 from agreement import WAYS, Ruled, loaded, quick
-from helioc.compiler.interpreter.environment import Environment, Outcome, Port
-from helioc.compiler.phases import check_file
+from helioc.compiler.driver import check_file
+from helioc.lang.contract.world.environment import Environment, Outcome, Port
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_world import mac

@@ -8,16 +8,16 @@ from random import Random
 
 import numpy as np
 import pytest
+from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.packets import Drawn
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.session import Session, ask, new_book
-from helioc.compiler.manifest import RuleKind
-from helioc.compiler.phases import check_file
-from helioc.compiler.requests.ie_values import spell
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.manifest.manifest import RuleKind
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.ie_values import spell
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.source import Source
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc import list_columns, listing
 from helioc.runtime.rules.byte_columns import Cells, colons, decimal, dotted, varint

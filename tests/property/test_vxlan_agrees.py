@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from agreement import WAYS, Ruled, loaded, quick
 from damage import damaged
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.phases import check_file
+from helioc.compiler.driver import check_file
+from helioc.lang.contract.world.environment import Environment, Port
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_packets import OPTIONS, layer4

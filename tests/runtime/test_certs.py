@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.certs import issue, make_authority, read_identity, role_of
-from helioc.runtime.cli import cli
-from helioc.runtime.rpc.revoked import Revoked
+from helioc.commands.helioctl import cli
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.certs import issue, make_authority, read_identity, role_of
+from helioc.runtime.base.revoked import Revoked
 
 
 def test_a_certificate_with_another_role_is_none() -> None:

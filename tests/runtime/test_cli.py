@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from agent_world import EDGE, make_edge
 from click.testing import CliRunner
-from helioc.runtime.cli import cli
+from helioc.commands.helioctl import cli
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace, until
@@ -32,7 +32,7 @@ class Ctl:
         self.inside, self.name, self.directory = inside, name, directory
 
     def __call__(self, *words: str, stdin: str = "", status: int = 0) -> str:
-        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", self.name]
+        program = [sys.executable, "-m", "helioc.commands.helioctl", "--name", self.name]
         done = subprocess.run(
             self.inside.inside(*program, *words), input=stdin, capture_output=True, text=True,
             cwd=self.directory, timeout=60,
@@ -109,7 +109,8 @@ def test_what_never_ends_is_not_read_to_its_end(ctl: Ctl, name: str) -> None:
     zeros = ctl.directory / (name if name != "-" else "zeros")
     zeros.symlink_to("/dev/zero")
     with zeros.open("rb") as file:
-        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", ctl.name, "push", name]
+        helioctl = [sys.executable, "-m", "helioc.commands.helioctl"]
+        program = [*helioctl, "--name", ctl.name, "push", name]
         done = subprocess.run(ctl.inside.inside(*program, "--kind", "PDR"), stdin=file, timeout=60,
                               cwd=ctl.directory, capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 1 and "error[H0745]" in done.stderr, done.stderr
@@ -168,7 +169,7 @@ def test_without_the_bpf_file_system_it_is_said(ctl: Ctl) -> None:
     ctl("load", "bundle", "--config", "edge.yaml")
     for words in ("list", "show", "list --json", "unload"):
         hidden = ["unshare", "--mount", "sh", "-c", 'umount /sys/fs/bpf; exec "$@"', "sh"]
-        program = [sys.executable, "-m", "helioc.runtime.cli", *words.split()]
+        program = [sys.executable, "-m", "helioc.commands.helioctl", *words.split()]
         done = subprocess.run([*hidden, *program], capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and "error[H0721]" in done.stderr
         assert "mount -t bpf bpf /sys/fs/bpf" in done.stderr

@@ -8,8 +8,8 @@ import socket
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.listening import listen, listen_unix
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.listening import listen, listen_unix
 from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")

@@ -8,9 +8,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Diagnostic
-from helioc.runtime import logs
-from helioc.runtime.logfmt import LONGEST, logfmt
+from helioc.lang.text.diagnostics import Diagnostic
+from helioc.runtime.base import logs
+from helioc.runtime.base.logfmt import LONGEST, logfmt
 from journald_world import journald, logging_to, parsed
 
 __all__ = ["journald"]

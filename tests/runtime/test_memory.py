@@ -8,7 +8,7 @@ import sys
 
 PROGRAM = """
 import json
-from helioc.runtime.memory import Memory, resident
+from helioc.runtime.base.memory import Memory, resident
 memory, found = Memory(), [resident()]
 taken = [b"x" * (100_000 + n) for n in range(2_000)]  # too small to be mapped
 stays = bytes(1_000)

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.looking.reader import Reader
+from helioc.runtime.loading.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.methods import path
 from helioc.runtime.rpc.reading import DIGEST, FAILED, METHODS, PART, receive, send

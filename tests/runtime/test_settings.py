@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 import pytest
-from helioc.lang.diagnostics import Refused
-from helioc.lang.source import Source
-from helioc.runtime.commands.settings import keys_of, read_settings
-from helioc.runtime.daemon import serve
+from helioc.commands.heliod import serve
+from helioc.commands.settings import keys_of, read_settings
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 
 
 def read(text: str) -> dict[str, object]:

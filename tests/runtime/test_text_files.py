@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.reading import MIB, read_source
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.reading import MIB, read_source
 
 SAID = "create FAR 1 [(action, u8, DROP)];\n// für alle\n"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.requests.rule_text import format_rule
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Reference
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request import request_text
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.looking.report import Shown
+from helioc.lang.contract.request.request import request_text
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rule_text import format_rule
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Reference
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
+from helioc.runtime.rules.report import Shown
 from helioc.runtime.wanted import Difference, Listing, Ports, difference
 from linx_manifest import IFINDEXES, PORTS, linx
 from rules_world import world

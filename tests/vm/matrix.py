@@ -33,7 +33,7 @@ from acceptance import (
     missing_clangs,
     name_of,
 )
-from helioc.compiler.clang import CPUS
+from helioc.compiler.backend.clang import CPUS
 from matrix_page import HERE, PAGE, Results, called, page, reasons, release, revision, tables
 from virtual import why_not
 

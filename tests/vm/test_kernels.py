@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
 from virtual import ROOT, booted, why_not
 
 SERIES = "6.12"

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from helioc.compiler.phases import check_file, compile_for_card, write_bundle
-from helioc.compiler.targets.conform import Report, check_program
-from helioc.compiler.targets.object_file import read_object
+from helioc.compiler.driver import check_file, compile_for_card, write_bundle
+from helioc.compiler.nfp.conform import Report, check_program
+from helioc.compiler.nfp.object_file import read_object
 from nfp_probes import EXPECTED, ONLY_OURS, TOO_MUCH, build
 
 HERE = Path(__file__).parent

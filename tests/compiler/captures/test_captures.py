@@ -11,7 +11,7 @@ import pytest
 from helioc.compiler.captures.packets import Captured
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.captures.reading import read_capture, read_packets
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether

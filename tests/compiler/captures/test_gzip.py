@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from helioc.commands.helioc import cli
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.captures.reading import read_capture, read_packets
-from helioc.compiler.cli import cli
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_world import PIPELINES

@@ -11,8 +11,8 @@ from helioc.compiler.captures.links import as_frame
 from helioc.compiler.captures.packets import ETHERNET, Captured
 from helioc.compiler.captures.reading import read_capture, read_packets
 from helioc.compiler.decoding.decoded import Decoded, Decoder
-from helioc.compiler.interpreter.octets import checksum
-from helioc.lang.diagnostics import Refused
+from helioc.compiler.interpret.octets import checksum
+from helioc.lang.text.diagnostics import Refused
 from linx_world import linx
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6

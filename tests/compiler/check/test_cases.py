@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from check_frame import checked, framed
 from conftest import Golden
-from helioc.compiler.faults import EXPLANATIONS
-from helioc.lang.render import render
+from helioc.compiler.check.faults import EXPLANATIONS
+from helioc.lang.text.render import render
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.hp"))
 _MARK = re.compile(r"//~ ([H0-9 ]+)$")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from check_frame import checked, framed
-from helioc.compiler.checking import faults_files
-from helioc.compiler.faults import EXPLANATIONS
+from helioc.compiler.check import faults_files
+from helioc.compiler.check.faults import EXPLANATIONS
 
 WITH_EXAMPLES = sorted(code for code, e in EXPLANATIONS.items() if e.wrong)
 #: What no short text can show; each has a test of its own in test_cases.py or test_files.py.

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from check_frame import checked, framed
-from helioc.compiler.check import check_headers
-from helioc.compiler.resolve import HOMES, STANDARD, load_file
-from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.compiler.check.program import check_headers
+from helioc.compiler.check.resolve import HOMES, STANDARD, load_file
+from helioc.lang.text.diagnostics import Diagnostic, Refused
 
 PIPELINE = """import std.ethernet, std.ip
 import {name}

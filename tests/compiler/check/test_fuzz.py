@@ -12,9 +12,9 @@ from time import process_time
 
 import pytest
 from check_frame import checked, framed
-from helioc.compiler.resolve import PIPELINES
-from helioc.compiler.show import show_model
-from helioc.lang.render import render
+from helioc.compiler.check.resolve import PIPELINES
+from helioc.compiler.model.show import show_model
+from helioc.lang.text.render import render
 
 LINX = re.sub(r"//.*", "", (PIPELINES / "linx.hp").read_text())
 TOKENS = re.findall(r"\w+|\s+|->|=>|\.\.|.", LINX)

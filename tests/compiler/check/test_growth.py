@@ -8,10 +8,10 @@ from collections.abc import Callable
 from types import FrameType
 
 import pytest
-from helioc.compiler.check import check
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.compiler.check.program import check
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 
 HEAD = """import std.ethernet, std.ip
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from helioc.compiler import model
-from helioc.compiler.checking import guards
-from helioc.compiler.checking.requirements import merged
-from helioc.compiler.model import Requirement
+from helioc.compiler.check.requirements import merged
+from helioc.compiler.model import Requirement, guards
 from hypothesis import given
 from hypothesis import strategies as st
 

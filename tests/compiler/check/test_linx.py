@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from check_frame import checked, framed
 from conftest import Golden
-from helioc.compiler import graph
-from helioc.compiler.check import check, check_headers
+from helioc.compiler.check.program import check, check_headers
+from helioc.compiler.check.resolve import PIPELINES, STANDARD, load_file
 from helioc.compiler.model import Pipeline, Requirement
-from helioc.compiler.resolve import PIPELINES, STANDARD, load_file
-from helioc.compiler.show import show_model
-from helioc.lang.diagnostics import Diagnostics
+from helioc.compiler.model import parse_graph as graph
+from helioc.compiler.model.show import show_model
+from helioc.lang.text.diagnostics import Diagnostics
 
 LINX = PIPELINES / "linx.hp"
 
@@ -83,10 +83,10 @@ def test_standard_headers(path: Path) -> None:
 def test_a_check_loads_nothing_heavy() -> None:
     """Start-up counts: what a check does not need it does not import."""
     code = (
-        "import sys; from pathlib import Path; from helioc.compiler.check import check; "
-        "from helioc.compiler.resolve import load_file; "
+        "import sys; from pathlib import Path; from helioc.compiler.check.program import check; "
+        "from helioc.compiler.check.resolve import load_file; "
         f"check(load_file(Path({str(LINX)!r}))); print(*sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(run.stdout.split())
-    assert not loaded & {"jinja2", "numpy", "yaml", "click", "helioc.compiler.faults"}
+    assert not loaded & {"jinja2", "numpy", "yaml", "click", "helioc.compiler.check.faults"}

@@ -10,12 +10,12 @@ import pytest
 from agreement import quick
 from click.testing import CliRunner
 from damage import damaged
+from helioc.commands.helioc import cli
+from helioc.commands.report import Decodes, decoder
 from helioc.compiler.captures.packets import Captured
 from helioc.compiler.captures.pcap import PcapWriter
-from helioc.compiler.cli import cli
 from helioc.compiler.decoding.decoded import Decoder
-from helioc.compiler.report import Decodes, decoder
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from hypothesis import given
 from hypothesis import strategies as st
 from linx_packets import frames

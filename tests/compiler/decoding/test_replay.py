@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from helioc.commands.helioc import cli
 from helioc.compiler.captures.pcap import PcapWriter
 from helioc.compiler.captures.reading import read_capture
-from helioc.compiler.cli import cli
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from linx_world import PIPELINES
 from scapy.layers.inet import GRE, ICMP, IP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6, IPv6ExtHdrHopByHop
@@ -375,7 +375,7 @@ def test_where_nothing_can_be_written(capture: Path, tmp_path: Path) -> None:
 def test_pipes_are_written_as_they_are(out: str, capture: Path, tmp_path: Path) -> None:
     """Also where standard output is a file."""
     at, said = tmp_path / "out", tmp_path / "said"
-    command = [sys.executable, "-m", "helioc.compiler.cli", "replay", LINX, str(capture),
+    command = [sys.executable, "-m", "helioc.commands.helioc", "replay", LINX, str(capture),
                "--write"]  # fmt: skip
     if out == "FIFO":
         os.mkfifo(at)
@@ -398,7 +398,7 @@ def test_nobody_need_read_to_the_end(tmp_path: Path) -> None:
         writer = PcapWriter(file)
         for _ in range(2000):
             writer.write(PACKET)
-    program = f"{sys.executable} -m helioc.compiler.cli decode {LINX} {path} | head -1"
+    program = f"{sys.executable} -m helioc.commands.helioc decode {LINX} {path} | head -1"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {program}"], capture_output=True, text=True, timeout=60
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from helioc.commands.helioc import cli
 from helioc.compiler.captures.pcap import PcapWriter
-from helioc.compiler.cli import cli
-from helioc.compiler.interpreter.environment import Outcome
-from helioc.runtime.testrun import PrivateRun
+from helioc.lang.contract.world.environment import Outcome
+from helioc.runtime.testrun.testrun import PrivateRun
 from linx_world import PIPELINES
 from scapy.layers.inet import GRE, IP, UDP
 from scapy.layers.l2 import Ether

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helioc.compiler.cli import cli
+from helioc.commands.helioc import cli
+from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.coverage import Coverage
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.session import new_book, read_again
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.reached import Reached
-from helioc.compiler.phases import check_file
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.interpret.reached import Reached
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.testing import Drawn, Scenario, Tested
 from linx_world import PIPELINES
 from scapy.layers.inet import IP, UDP

@@ -17,29 +17,29 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from helioc.compiler.cli import cli
+from helioc.commands.helioc import cli
+from helioc.commands.report import fuzz_pipeline
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
 from helioc.compiler.fuzzing.packets import Drawn
 from helioc.compiler.fuzzing.report import disagreement
 from helioc.compiler.fuzzing.scenarios import Fuzzed, Scenario
 from helioc.compiler.fuzzing.search import search
 from helioc.compiler.fuzzing.session import ask, new_book
 from helioc.compiler.fuzzing.shrink import smallest
-from helioc.compiler.lowering import fields, lookup, parser, values
-from helioc.compiler.lowering.site import Site
-from helioc.compiler.manifest import Manifest
+from helioc.compiler.lower import fields, lookup, parser, values
+from helioc.compiler.lower.site import Site
 from helioc.compiler.model import Field, Node
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
-from helioc.compiler.report import fuzz_pipeline
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request import Request
-from helioc.lang.source import Source
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.request.request import Request
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.rules import plans, transaction
 from helioc.runtime.rules.existence import Filter
 from helioc.runtime.rules.plans import Changes, Plan, Tables
-from helioc.runtime.testrun import KernelBackend, PrivateRun
+from helioc.runtime.testrun.testrun import KernelBackend, PrivateRun
 from helioc.testing import Tested
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx
@@ -85,7 +85,7 @@ def test_packets_take_every_edge_and_are_mostly_whole(fuzzed: Fuzzed) -> None:
 
 def test_lists_next_hops_and_tables_meet() -> None:
     """Of the SRv6 edge every kind of rules is met, and policies of several segments lead out."""
-    from helioc.compiler.interpret import Interpreter
+    from helioc.compiler.interpret.packet import Interpreter
 
     edge = check_file(SRV6)
     fuzzed, seen = Fuzzed(edge), Counter[str]()
@@ -110,7 +110,7 @@ def test_lists_next_hops_and_tables_meet() -> None:
 
 
 def test_rules_are_accepted_and_met(fuzzed: Fuzzed) -> None:
-    from helioc.compiler.interpret import Interpreter
+    from helioc.compiler.interpret.packet import Interpreter
 
     seen: Counter[str] = Counter()
 

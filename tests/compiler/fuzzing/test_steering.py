@@ -6,14 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.search import Found, search
 from helioc.compiler.fuzzing.session import ask, new_book
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Outcome
-from helioc.compiler.phases import check_file
-from helioc.compiler.requests.plan import Plan
-from helioc.compiler.requests.rulebook import RuleBook
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.lang.contract.rules.plan import Plan
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.world.environment import Environment, Outcome
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from linx_world import linx
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.check import check
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Outcome
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.compiler.check.program import check
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.lang.contract.world.environment import Outcome
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.source import Source
 from linx_world import (
     HOST_MAC,
     LAN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import IPv6Address
 
 from check_frame import checked
-from helioc.compiler.interpreter.build_packet import Heading, build
-from helioc.compiler.interpreter.parse_packet import parse_packet
+from helioc.compiler.interpret.build_packet import Heading, build
+from helioc.compiler.interpret.parse_packet import parse_packet
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import TCP, UDP

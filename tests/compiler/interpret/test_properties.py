@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from damage import damaged
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Outcome
-from helioc.compiler.interpreter.octets import checksum, ones_sum, updated
-from helioc.compiler.interpreter.parse_packet import parse_packet
+from helioc.compiler.interpret.octets import checksum, ones_sum, updated
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.interpret.parse_packet import parse_packet
+from helioc.lang.contract.world.environment import Outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_packets import anything, frames

@@ -8,7 +8,7 @@ from math import log
 from time import perf_counter
 
 import pytest
-from helioc.compiler.requests.spread import jhash, jhash2, slot, spread_slots
+from helioc.lang.contract.rules.spread import jhash, jhash2, slot, spread_slots
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler import effort
-from helioc.compiler.clang import compile_c
-from helioc.compiler.effort import estimated, followed, too_much
-from helioc.compiler.emit import emit
-from helioc.compiler.lower import Join, lower
-from helioc.compiler.lowered import Function, Writer
+from helioc.compiler.backend import effort
+from helioc.compiler.backend.clang import compile_c
+from helioc.compiler.backend.effort import estimated, followed, too_much
+from helioc.compiler.backend.emit import emit
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.lower.lowered import Function, Writer
+from helioc.compiler.lower.unit import Join, lower
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
 from helioc.runtime.kernel.figures import figures
 
 ROOT = Path(__file__).parents[3]

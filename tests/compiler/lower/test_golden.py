@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helioc.compiler.clang import CANDIDATES, flags
-from helioc.compiler.emit import TEMPLATES, emit
-from helioc.compiler.lower import Join
+from helioc.compiler.backend.clang import CANDIDATES, flags
+from helioc.compiler.backend.emit import TEMPLATES, emit
+from helioc.compiler.driver import check_file, lower_pipeline
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import check_file, lower_pipeline
 
 LINX = Path(__file__).parents[3] / "pipelines" / "linx.hp"
 Golden = Callable[[str, str], None]

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.compiler.requests.rules import Matcher, Reference, Rule
+from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.lower.unit import Join
+from helioc.lang.contract.rules.rules import Matcher, Reference, Rule
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from linx_maps import udp
 from linx_world import LAN, WAN1, WORLD, Book
 

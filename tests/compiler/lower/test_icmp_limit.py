@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Limit, Outcome
-from helioc.compiler.manifest import ICMP_BURST, ICMP_RATE
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.lang.diagnostics import Refused
+from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.lang.contract.manifest.manifest import ICMP_BURST, ICMP_RATE
+from helioc.lang.contract.world.environment import Environment, Limit, Outcome
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from linx_maps import bundle
 from linx_world import HOST_MAC, LAN, LAN_MAC, RULES, WORLD, Book, linx
 from scapy.layers.inet import ICMP, IP, UDP

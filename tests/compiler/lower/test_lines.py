@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from helioc.compiler.clang import compile_c
-from helioc.compiler.emit import emit
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.backend.clang import compile_c
+from helioc.compiler.backend.emit import emit
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
 from helioc.runtime.kernel.handles import Object
 from helioc.runtime.kernel.libbpf import BpfError
 

@@ -6,13 +6,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helioc.compiler.check import check
-from helioc.compiler.clang import CANDIDATES
-from helioc.compiler.emit import emit
-from helioc.compiler.lower import Join
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.compiler.backend.clang import CANDIDATES
+from helioc.compiler.backend.emit import emit
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.lower.unit import Join
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.source import Source
 from helioc.runtime.kernel.figures import figures
 
 LINX = Path(__file__).parents[3] / "pipelines" / "linx.hp"

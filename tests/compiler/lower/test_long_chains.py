@@ -7,11 +7,11 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 import pytest
 from compilations import compile_anew
-from helioc.compiler.check import check
-from helioc.compiler.emit import emit
-from helioc.compiler.phases import lower_pipeline
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.compiler.backend.emit import emit
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import lower_pipeline
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.source import Source
 
 LONGEST = 511  # `else if` in a row, behind the `if`
 MOST = 10  # seconds of a CPU; on the machine where this was written it takes one

@@ -7,18 +7,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.lower import Join
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.packettests.cases import read_tests
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
-from helioc.compiler.requests.rule_text import format_rule
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import read
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rule_text import format_rule
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.syntax.parser import read
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from packet_cases import packet_cases_hold
 
 HERE = Path(__file__).parent

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from helioc.compiler.check import check
-from helioc.compiler.emit import emit
-from helioc.compiler.lower import Join
-from helioc.compiler.lowered import function_name
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
-from helioc.lang.lexer import NAME_MOST
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.compiler.backend.emit import emit
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.lower.lowered import function_name
+from helioc.compiler.lower.unit import Join
+from helioc.lang.syntax.lexer import NAME_MOST
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.source import Source
 
 ROOT = Path(__file__).parents[3]
 #: KSYM_NAME_LEN of Linux 5.10, the octet that ends a name counted.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.compiler.lower import Join
+from helioc.compiler.lower.unit import Join
 from packet_cases import packet_cases_hold
 
 HERE = Path(__file__).parent

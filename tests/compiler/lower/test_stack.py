@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler import stack
-from helioc.compiler.building import built
-from helioc.compiler.lower import Join
+from helioc.compiler.backend import stack
+from helioc.compiler.backend.building import built
+from helioc.compiler.backend.stack import depths
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.model import Pipeline
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline
-from helioc.compiler.stack import depths
-from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.lang.text.diagnostics import Diagnostic, Refused
 from nfp_probes import build
 
 ROOT = Path(__file__).parents[3]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helioc.compiler.cli import cli
-from helioc.compiler.phases import check_file
-from helioc.lang.diagnostics import Refused
+from helioc.commands.helioc import cli
+from helioc.compiler.driver import check_file
+from helioc.lang.text.diagnostics import Refused
 
 PIPELINE = """
 import std.ethernet, std.ip

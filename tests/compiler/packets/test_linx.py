@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_case
-from helioc.lang.source import Source
+from helioc.lang.text.source import Source
 from linx_world import PIPELINES, linx, linx_manifest
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helioc.compiler.cli import cli
-from helioc.compiler.interpreter.environment import Outcome
+from helioc.commands.helioc import cli
 from helioc.compiler.packettests.cases import Case, read_tests
-from helioc.compiler.packettests.faults import EXPLANATIONS
 from helioc.compiler.packettests.runs import Interpreted, Run, run_case, run_tests
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.case_faults import EXPLANATIONS
+from helioc.lang.contract.world.environment import Outcome
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_world import linx, linx_manifest

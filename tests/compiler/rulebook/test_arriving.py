@@ -7,13 +7,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler.manifest import Manifest, from_json
-from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Diagnostic
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.lang.contract.manifest.manifest import Manifest, from_json
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.diagnostics import Diagnostic
+from helioc.lang.text.source import Source
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"
 NUMBERS = {"ACC1": 1, "UNDER": 2, "ACC2": 3}

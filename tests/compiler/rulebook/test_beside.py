@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helioc.compiler.requests.rule_text import canonical, format_rule
-from helioc.compiler.requests.rulebook import Plan, RuleBook
-from helioc.compiler.requests.rules import Matcher, Member, Reference, Rule
-from helioc.compiler.requests.wire import Codecs, decode, encode
-from helioc.compiler.requests.yaml_requests import read_yaml
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rule_text import canonical, format_rule
+from helioc.lang.contract.rules.rulebook import Plan, RuleBook
+from helioc.lang.contract.rules.rules import Matcher, Member, Reference, Rule
+from helioc.lang.contract.rules.wire import Codecs, decode, encode
+from helioc.lang.contract.rules.yaml_requests import read_yaml
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from rules_world import Say, world
 
 FAR = "(action, u8, REDIRECT), (interface, u32, GRE-WAN1), (ifIndex, u32, 1)"

@@ -7,16 +7,16 @@ from typing import Any
 
 import helioc
 import pytest
-from helioc.compiler.manifest import Match
-from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.requests.ie_values import Fault
-from helioc.compiler.requests.rule_text import canonical, format_rule
-from helioc.compiler.requests.rulebook import RuleBook, StalePlan
-from helioc.compiler.requests.rules import Matcher, Member, Reference
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request import IE, Change, Request, RuleItem
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.lang.contract.manifest.manifest import Match
+from helioc.lang.contract.request.request import IE, Change, Request, RuleItem
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.ie_values import Fault
+from helioc.lang.contract.rules.rule_text import canonical, format_rule
+from helioc.lang.contract.rules.rulebook import RuleBook, StalePlan
+from helioc.lang.contract.rules.rules import Matcher, Member, Reference
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from linx_manifest import ELEMENTS, PDR, PORTS, linx
 from linx_manifest import kind as make_kind
 from rules_world import WORLD, Say, world
@@ -230,7 +230,7 @@ def test_priorities(say: Say) -> None:
 def test_matchers_are_canonical(
     element: str, kind: str, cell: tuple[str, str, str], meant: Matcher | None
 ) -> None:
-    from helioc.compiler.requests.ie_values import Codec
+    from helioc.lang.contract.rules.ie_values import Codec
 
     codec = Codec(next(e for e in ELEMENTS if e.name == element))
     made = codec.matcher(kind, *cell)  # type: ignore[arg-type]
@@ -241,7 +241,7 @@ def test_matchers_are_canonical(
 
 @pytest.mark.parametrize("text", ["010.0.0.1", "10.0.0.256", "10.0.1", "1.2.3.4.5"])
 def test_addresses_are_spelled_in_one_way(text: str) -> None:
-    from helioc.compiler.requests.ie_values import Codec
+    from helioc.lang.contract.rules.ie_values import Codec
 
     with pytest.raises(Fault):
         Codec(ELEMENTS[0]).number(text)

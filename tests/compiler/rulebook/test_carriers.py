@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helioc.compiler.requests import columned
-from helioc.compiler.requests.columns import dump, load
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Reference
-from helioc.compiler.requests.wire import Codecs, decode, encode
-from helioc.compiler.requests.yaml_requests import read_yaml
-from helioc.lang.diagnostics import Refused
-from helioc.lang.render import render_all
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules import columned
+from helioc.lang.contract.rules.columns import dump, load
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Reference
+from helioc.lang.contract.rules.wire import Codecs, decode, encode
+from helioc.lang.contract.rules.yaml_requests import read_yaml
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.render import render_all
+from helioc.lang.text.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_manifest import PORTS, linx

@@ -7,8 +7,9 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helioc.compiler.requests import columned
-from helioc.compiler.requests.columned import (
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules import columned
+from helioc.lang.contract.rules.columned import (
     Columned,
     Imaged,
     columns_of,
@@ -17,11 +18,10 @@ from helioc.compiler.requests.columned import (
     joined,
     within,
 )
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.rules import Reference
-from helioc.compiler.requests.ruletable import Table
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.rules import Reference
+from helioc.lang.contract.rules.ruletable import Table
+from helioc.lang.text.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules_world import world

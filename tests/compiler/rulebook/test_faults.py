@@ -11,16 +11,16 @@ from pathlib import Path
 import helioc
 import pytest
 from click.testing import CliRunner
-from helioc.compiler.cli import cli
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.explanations import CARRIERS, EXPLANATIONS
-from helioc.compiler.requests.rule_text import canonical
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.wire import Codecs, decode, encode
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.render import render_all
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.commands.helioc import cli
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.explanations import CARRIERS, EXPLANATIONS
+from helioc.lang.contract.rules.rule_text import canonical
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.wire import Codecs, decode, encode
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.render import render_all
+from helioc.lang.text.source import Source
 from linx_manifest import linx
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -141,7 +141,7 @@ def test_a_rule_that_gives_nothing_leaves_it_to_the_pipeline(
 def test_every_code_is_explained() -> None:
     root = Path(helioc.__file__).parent
     used: set[str] = set()
-    for room in ("lang", "compiler", "runtime"):
+    for room in ("lang", "compiler", "runtime", "commands"):
         for path in (root / room).rglob("*.py"):
             if path.name != "explanations.py":
                 used |= set(re.findall(r'"(H04\d\d)"', path.read_text()))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.identical import check
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.wire import Codecs, decode, encode
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.identical import check
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.wire import Codecs, decode, encode
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.source import Source
 from rules_world import Say
 
 

@@ -7,17 +7,17 @@ from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
-from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.requests.lists import octets_of, packed, unpacked
-from helioc.compiler.requests.rule_text import format_rule
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Rule
-from helioc.compiler.requests.wire import Codecs, decode, encode
-from helioc.compiler.requests.yaml_requests import read_yaml
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request import request_text
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.lang.contract.base.lists import octets_of, packed, unpacked
+from helioc.lang.contract.request.request import request_text
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rule_text import format_rule
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Rule
+from helioc.lang.contract.rules.wire import Codecs, decode, encode
+from helioc.lang.contract.rules.yaml_requests import read_yaml
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.rules.codec import KindCodec
 from helioc.runtime.rules.images import ImageCodec
 from helioc.runtime.rules.matches import MatchCodec

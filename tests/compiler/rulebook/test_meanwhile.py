@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
-from helioc.compiler.requests.arrange import Node
-from helioc.compiler.requests.meanwhile import Overtaken, Touched
-from helioc.compiler.requests.planner import Planner
-from helioc.compiler.requests.rulebook import Plan, RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.arrange import Node
+from helioc.lang.contract.rules.meanwhile import Overtaken, Touched
+from helioc.lang.contract.rules.planner import Planner
+from helioc.lang.contract.rules.rulebook import Plan, RuleBook
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from linx_manifest import IFINDEXES, PORTS, linx
 from rules_world import WORLD
 

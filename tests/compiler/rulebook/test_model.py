@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from helioc.compiler.requests import columned
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.planner import Planner
-from helioc.compiler.requests.quick import quick_plan
-from helioc.compiler.requests.rulebook import Plan, RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules import columned
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.planner import Planner
+from helioc.lang.contract.rules.quick import quick_plan
+from helioc.lang.contract.rules.rulebook import Plan, RuleBook
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule

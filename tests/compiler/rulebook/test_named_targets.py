@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.requests.rule_text import format_rule
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rule_text import format_rule
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.source import Source
 
 EDGE = Path(__file__).parents[3] / "pipelines" / "srv6_edge.hp"
 NEEDS = (

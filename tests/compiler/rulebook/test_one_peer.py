@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from helioc.compiler.manifest import Manifest
-from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 
 GATEWAY = Path(__file__).parents[3] / "pipelines" / "vxlan_gateway.hp"
 FIRST = (

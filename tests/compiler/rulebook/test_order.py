@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Reference
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Reference
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from linx_manifest import IFINDEXES, PORTS, linx
 from rules_world import Say
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Matcher, Reference
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Matcher, Reference
 from rules_world import Say
 
 WHOLE = (
@@ -159,9 +159,9 @@ def test_a_list_of_elements_is_a_rule_of_the_kind_that_has_them(
 
 
 def test_a_list_that_may_be_of_several_kinds_is_asked_back(book: RuleBook) -> None:
-    from helioc.lang.diagnostics import Refused
-    from helioc.lang.request_parser import parse_request
-    from helioc.lang.source import Source
+    from helioc.lang.contract.request.request_parser import parse_request
+    from helioc.lang.text.diagnostics import Refused
+    from helioc.lang.text.source import Source
 
     for text, named in (
         ("create [(ToS, u8, 184)]", ("PDR", "LBR")),

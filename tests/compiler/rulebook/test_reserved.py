@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.rulebook import Plan, RuleBook
-from helioc.compiler.requests.wire import Codecs, decode, encode
-from helioc.compiler.requests.yaml_requests import read_yaml
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.rulebook import Plan, RuleBook
+from helioc.lang.contract.rules.wire import Codecs, decode, encode
+from helioc.lang.contract.rules.yaml_requests import read_yaml
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 
 
 def by_text(book: RuleBook, value: str) -> Plan:

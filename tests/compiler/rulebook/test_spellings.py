@@ -12,18 +12,18 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import product
 
 import pytest
-from helioc.compiler.manifest import Element, Manifest, Match
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.ie_values import Codec, codec_of
-from helioc.compiler.requests.lists import packed
-from helioc.compiler.requests.rule_text import format_rule
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Matcher, Rule
-from helioc.compiler.requests.yaml_requests import read_yaml
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request import IE, Change, Request, RuleItem, value_text
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.base.lists import packed
+from helioc.lang.contract.manifest.manifest import Element, Manifest, Match
+from helioc.lang.contract.request.request import IE, Change, Request, RuleItem, value_text
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.ie_values import Codec, codec_of
+from helioc.lang.contract.rules.rule_text import format_rule
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Matcher, Rule
+from helioc.lang.contract.rules.yaml_requests import read_yaml
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linx_manifest import PORTS as LINX_PORTS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.source import Source
 from rules_world import Say
 
 

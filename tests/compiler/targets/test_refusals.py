@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helioc.compiler.check import check
-from helioc.compiler.explanations import all_explanations
-from helioc.compiler.layout import tables
-from helioc.compiler.lowering.reads import reads
-from helioc.compiler.phases import check_file, compile_for_card
-from helioc.compiler.targets.judging import judged
-from helioc.compiler.targets.nfp import own_maps
-from helioc.compiler.targets.object_file import read_object
-from helioc.compiler.targets.tables import maps_of, offloaded
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import parse
-from helioc.lang.source import Source
+from helioc.commands.explanations import all_explanations
+from helioc.compiler.check.program import check
+from helioc.compiler.driver import check_file, compile_for_card
+from helioc.compiler.lower.layout import tables
+from helioc.compiler.lower.reads import reads
+from helioc.compiler.lower.tables import maps_of, offloaded
+from helioc.compiler.nfp.judging import judged
+from helioc.compiler.nfp.nfp import own_maps
+from helioc.compiler.nfp.object_file import read_object
+from helioc.lang.syntax.parser import parse
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from nfp_probes import build
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 from agreement import quick
-from helioc.compiler.lowering.trace import schema_nodes
-from helioc.compiler.phases import compile_pipeline
-from helioc.compiler.tracing.decode import Decoder, Recorded
-from helioc.compiler.tracing.explanations import EXPLANATIONS
-from helioc.compiler.tracing.filter_text import read_filter
-from helioc.compiler.tracing.filters import Filter, passes
-from helioc.compiler.tracing.steps import Trace
-from helioc.lang.diagnostics import Refused
-from helioc.lang.render import render_all
+from helioc.compiler.driver import compile_pipeline
+from helioc.compiler.lower.trace import schema_nodes
+from helioc.lang.contract.trace.decode import Decoder, Recorded
+from helioc.lang.contract.trace.explanations import EXPLANATIONS
+from helioc.lang.contract.trace.filter_text import read_filter
+from helioc.lang.contract.trace.filters import Filter, passes
+from helioc.lang.contract.trace.steps import Trace
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.render import render_all
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from helioc.runtime.tracing.asking import asked
 from helioc.runtime.tracing.control import Asked
 from hypothesis import given, note

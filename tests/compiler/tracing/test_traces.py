@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 from agreement import SHORTEST
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.lower import Join
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.lower.unit import Join
 from helioc.compiler.packettests.cases import Case, read_tests
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
-from helioc.compiler.tracing.decode import Decoder
-from helioc.compiler.tracing.schema import WORDS, SchemaError, from_json
-from helioc.compiler.tracing.steps import Step, Told, Trace
-from helioc.compiler.tracing.text import TraceText
-from helioc.lang.parser import read
-from helioc.lang.request import Request
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.trace.decode import Decoder
+from helioc.lang.contract.trace.schema import WORDS, SchemaError, from_json
+from helioc.lang.contract.trace.steps import Step, Told, Trace
+from helioc.lang.contract.trace.text import TraceText
+from helioc.lang.syntax.parser import read
 from helioc.runtime.kernel.figures import figures
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from linx_world import PIPELINES
 
 SHIPPED = sorted(PIPELINES.glob("*.hp"))

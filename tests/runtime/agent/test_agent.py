@@ -21,15 +21,15 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.compiler.requests.rules import Reference
-from helioc.lang.diagnostics import Refused
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.contract.rules.rules import Reference
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded
-from helioc.runtime.looking.reader import Reader
+from helioc.runtime.loading.reader import Reader
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.failures import failure_of
 from lab import Lab, until
@@ -307,7 +307,7 @@ def test_load_refuses_what_is_wrong(here: World, agent: Client) -> None:
 
 
 def test_a_second_agent_is_refused(here: World, agent: Client) -> None:
-    words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(here.socket),
+    words = [sys.executable, "-m", "helioc.commands.heliod", "--socket", str(here.socket),
              "--state", str(here.directory / "other")]  # fmt: skip
     second = subprocess.run(here.edge.inside(*words), capture_output=True, text=True, timeout=60)
     assert second.returncode == 1 and "H0767" in second.stderr

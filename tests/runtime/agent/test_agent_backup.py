@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler.requests.wire import encode as encoded
-from helioc.lang.diagnostics import Refused
-from helioc.lang.source import Source as Text
+from helioc.lang.contract.rules.wire import encode as encoded
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source as Text
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.owner import Wish
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.journal.backup import Source
 from helioc.runtime.journal.files import Mark, digest_of
@@ -25,6 +24,7 @@ from helioc.runtime.journal.records import IES, Entry, encode
 from helioc.runtime.journal.store import Snapshot, Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
+from helioc.runtime.owner.owner import Wish
 from lab import Lab
 from relay import request
 

@@ -17,15 +17,15 @@ from pathlib import Path
 import pytest
 import relay
 from agent_world import World
-from helioc.compiler.requests.wire import encode
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.wire import encode
+from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.owner import Wish
+from helioc.runtime.base.places import RUN
 from helioc.runtime.journal.recovery import OURS
 from helioc.runtime.journal.state import COPIES
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.releases import ROOT, remove_pinned
-from helioc.runtime.places import RUN
+from helioc.runtime.owner.owner import Wish
 from lab import Lab
 from relay import built, marked, request
 

@@ -195,7 +195,7 @@ def test_it_does_not_begin_where_it_may_not_read(here: World, files: tuple[str, 
     there = {path.name: path.read_bytes() for path in here.state.iterdir()}
     for name in files:
         os.chown(here.state / name, 4711, 4711)
-    words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(here.socket),
+    words = [sys.executable, "-m", "helioc.commands.heliod", "--socket", str(here.socket),
              "--state", str(here.state)]  # fmt: skip
     done = subprocess.run(
         here.edge.inside(*words), capture_output=True, text=True, timeout=60
@@ -262,7 +262,7 @@ def test_a_log_that_is_gone_after_a_reboot_is_told_until_somebody_accepts_it(her
         assert "helio_journal_losses 0.0" in here.edge.run(*METRICS)
 
 
-METRICS = (sys.executable, "-m", "helioc.runtime.cli", "--local", "metrics")
+METRICS = (sys.executable, "-m", "helioc.commands.helioctl", "--local", "metrics")
 
 
 def healthy(here: World) -> int:

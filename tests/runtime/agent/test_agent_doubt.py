@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler.requests.wire import encode
-from helioc.lang.diagnostics import Refused
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.wire import encode
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.owner import Wish
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import ROOT, remove_pinned
+from helioc.runtime.owner.owner import Wish
 from journal_world import failing
 from lab import Lab
 from relay import request

@@ -15,15 +15,16 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler import phases
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.lang.source import Source
+from helioc.compiler import driver as phases
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.text.source import Source
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.journal.journal import build_of
 from helioc.runtime.journal.state import COPIES
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.lock import Lock
+from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import (
     ROOT,
     put_in_force,
@@ -32,7 +33,6 @@ from helioc.runtime.loading.releases import (
     remove_pinned,
     write_about,
 )
-from helioc.runtime.looking.reader import Reader
 from lab import Background, Lab, until
 from linx_maps import HP
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.certs import _write, certify, make_authority, new_key, read_authority
+from helioc.runtime.base.certs import _write, certify, make_authority, new_key, read_authority
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned

@@ -25,7 +25,7 @@ def here(lab: Lab, tmp_path: Path) -> Iterator[World]:
 @contextmanager
 def agent(here: World, *under: str) -> Iterator[Background]:
     """`heliod`, run by another program."""
-    words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket", str(here.socket),
+    words = [sys.executable, "-m", "helioc.commands.heliod", "--socket", str(here.socket),
              "--state", str(here.state)]  # fmt: skip
     process = Background(here.edge.inside(*under, *words))
     try:

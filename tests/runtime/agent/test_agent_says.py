@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, world
-from helioc.compiler.requests.ie_values import fold
-from helioc.compiler.requests.rules import Reference
-from helioc.lang.request import IE, RuleItem, value_text
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request import IE, RuleItem, value_text
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.ie_values import fold
+from helioc.lang.contract.rules.rules import Reference
+from helioc.lang.text.source import Source
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab

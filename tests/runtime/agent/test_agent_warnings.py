@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab
 

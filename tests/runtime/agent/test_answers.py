@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 
 import pytest
-from helioc.compiler.requests.rules import Reference
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.agent import answers
-from helioc.runtime.agent.answers import Answers
-from helioc.runtime.agent.outcome import Outcome
+from helioc.lang.contract.rules.rules import Reference
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.outcome import Outcome
+from helioc.runtime.owner import answers
+from helioc.runtime.owner.answers import Answers
 
 
 def outcome(revision: int, named: int = 0) -> Outcome:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from threading import Thread
 
-from helioc.runtime.agent.events import DEPTH, Event, Events, Missed, PipelineChanged
+from helioc.runtime.owner.events import DEPTH, Event, Events, Missed, PipelineChanged
 
 
 def changed(pipeline: str, revision: int) -> Event:

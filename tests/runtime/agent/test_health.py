@@ -15,17 +15,17 @@ from typing import cast
 
 import pytest
 from agent_world import EDGE, World, ask_health, world
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.agent import health as health_module
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.agent.health import LONGEST_WORK, Health, watch_until, watchdog_interval
-from helioc.runtime.agent.turns import Slices, Turns
+from helioc.runtime.base.listening import listen_locally
+from helioc.runtime.base.places import RUN
 from helioc.runtime.client import Rejected
-from helioc.runtime.listening import listen_locally
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
 from helioc.runtime.looking.health_server import health_servers
-from helioc.runtime.places import RUN
+from helioc.runtime.owner.turns import Slices, Turns
 from lab import Background, Lab, command, until
 
 
@@ -42,7 +42,7 @@ def test_it_is_ready_when_it_has_restored_what_there_was(here: World) -> None:
     at = here.directory / "health"
     with here.agent(), here.client() as client:
         client.load(read_bundle(here.directory / "bundle"), EDGE)
-    program = [sys.executable, "-m", "helioc.runtime.daemon"]
+    program = [sys.executable, "-m", "helioc.commands.heliod"]
     words = [*here.edge.inside(*program, "--socket", str(here.socket), "--state", str(here.state),
                                "--health", f"unix:{at}")]  # fmt: skip
     with (RUN / f"{here.name}.lock").open() as lock:  # as another program has that changes it

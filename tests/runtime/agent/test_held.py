@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from agent_world import World, world
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.agent import owner as owning
-from helioc.runtime.agent.owner import Owner
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.owner import owner as owning
+from helioc.runtime.owner.owner import Owner
 from helioc.runtime.rules.tables import Pool
 from helioc.runtime.rules.transaction import Writer
 from lab import Lab

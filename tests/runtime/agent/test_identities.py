@@ -21,7 +21,7 @@ import pytest
 from agent_world import World, relay
 from grpc_calls import channel_beside
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from helioc.runtime.certs import _write, certify, make_authority, new_key, read_authority
+from helioc.runtime.base.certs import _write, certify, make_authority, new_key, read_authority
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.rpc.guard import NEEDED, Limits
@@ -69,7 +69,8 @@ def test_strangers_do_not_get_in(secure: World, certs: Path) -> None:
         Code.UNAVAILABLE
     )
 
-    without = [sys.executable, "-m", "helioc.runtime.cli", "--agent", f"127.0.0.1:{PORT}", "list"]
+    helioctl = [sys.executable, "-m", "helioc.commands.helioctl"]
+    without = [*helioctl, "--agent", f"127.0.0.1:{PORT}", "list"]
     done = subprocess.run(secure.edge.inside(*without), capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "H0763" in done.stderr and "--identity" in done.stderr
 

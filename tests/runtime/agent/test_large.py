@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from agent_world import World, world
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.agent import large as large_requests
-from helioc.runtime.agent.large import FEWEST, TRIES
-from helioc.runtime.agent.outcome import Outcome
-from helioc.runtime.agent.owner import Owner
-from helioc.runtime.agent.turns import Slices
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.releases import remove_pinned
+from helioc.runtime.owner import large as large_requests
+from helioc.runtime.owner.large import FEWEST, TRIES
+from helioc.runtime.owner.owner import Owner
+from helioc.runtime.owner.turns import Slices
 from lab import Lab
 from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, opened, rules, wish
 

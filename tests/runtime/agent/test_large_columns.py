@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from agent_world import World, world
-from helioc.compiler.requests.columns import Column, Columns, dump
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.given_up import unless
-from helioc.runtime.agent.large import FEWEST
-from helioc.runtime.agent.outcome import Outcome
-from helioc.runtime.agent.owner import Owner, Wish
+from helioc.lang.contract.rules.columns import Column, Columns, dump
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.given_up import unless
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import remove_pinned
+from helioc.runtime.owner.large import FEWEST
+from helioc.runtime.owner.owner import Owner, Wish
 from helioc.runtime.rules import bulk
 from lab import Lab
 from large_world import PLANNED, STAGED, Beside, asked, at_pause, inside, load, opened, rules

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from agent_world import EDGE, World, world
 from edges import hear_answers
-from helioc.compiler import phases
+from helioc.compiler import driver as phases
 from helioc.runtime.client import Client
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.releases import remove_pinned
@@ -45,7 +45,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
         found.extractall(made / "helioc")
     pipeline = made / "helioc" / "pipelines" / "linx.hp"
     subprocess.run(
-        [sys.executable, "-m", "helioc.compiler.cli", "compile", str(pipeline), "-o",
+        [sys.executable, "-m", "helioc.commands.helioc", "compile", str(pipeline), "-o",
          str(made / "linx")],
         env={**os.environ, "PYTHONPATH": str(made)}, cwd=made, check=True, timeout=300,
         capture_output=True,
@@ -100,7 +100,7 @@ def holds(here: World, client: Client, wires: tuple[Wire, Wire], wanted: list[st
 @pytest.mark.parametrize("rebooted", [True, False])
 def test_there_and_back(here: World, old: Path, wires: tuple[Wire, Wire], rebooted: bool) -> None:
     with older(here, old) as client:
-        words = [sys.executable, "-m", "helioc.runtime.cli", "--name", here.name, "--agent",
+        words = [sys.executable, "-m", "helioc.commands.helioctl", "--name", here.name, "--agent",
                  here.address, "load", "linx", "--config",
                  str(here.directory / "edge.yaml")]  # fmt: skip
         here.edge.run("env", "-C", str(old), f"PYTHONPATH={old}", *words)

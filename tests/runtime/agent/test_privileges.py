@@ -13,7 +13,7 @@ import helioc
 import pytest
 import sandbox
 from agent_world import EDGE, World, world
-from helioc.runtime.agent.privileges import AGENT, LOW_PORT, READER, TIMES
+from helioc.runtime.kernel.privileges import AGENT, LOW_PORT, READER, TIMES
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Lab, until
 from privileges_world import children, mask, threads

@@ -11,13 +11,13 @@ from agent_world import EDGE, World, ask_health
 from click.testing import CliRunner
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.certs import endings, issue, make_authority, revoke
-from helioc.runtime.cli import cli
+from helioc.commands.helioctl import cli
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.certs import endings, issue, make_authority, revoke
+from helioc.runtime.base.revoked import Revoked
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.rpc.revoked import Revoked
 from lab import LabError, until
 from set_clock import DAY, clock
 from tls_world import PORT, code_of, within
@@ -28,7 +28,7 @@ def _line(here: World, begins: str) -> str:
     return next((line for line in lines if line.startswith(begins)), "")
 
 
-METRICS = (sys.executable, "-m", "helioc.runtime.cli", "--local", "metrics")
+METRICS = (sys.executable, "-m", "helioc.commands.helioctl", "--local", "metrics")
 
 
 @pytest.mark.usefixtures("kernel")

@@ -14,12 +14,12 @@ import pytest
 from agent_world import World
 from click.testing import CliRunner
 from cryptography import x509
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.certs import endings, issue, make_authority, read_identity, revoke
-from helioc.runtime.cli import cli
+from helioc.commands.helioctl import cli
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.certs import endings, issue, make_authority, read_identity, revoke
+from helioc.runtime.base.rotation import retire, rotate
 from helioc.runtime.client import Client
 from helioc.runtime.http2.codes import Code
-from helioc.runtime.rotation import retire, rotate
 from tls_world import PORT, code_of, within
 
 

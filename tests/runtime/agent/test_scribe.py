@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
-from helioc.runtime.agent.scribe import Scribe
+from helioc.runtime.owner.scribe import Scribe
 from lab import until
 
 SECONDS = 10
@@ -35,7 +35,7 @@ class Looked:
 @pytest.fixture
 def owner(monkeypatch: pytest.MonkeyPatch) -> Looked:
     for name in ("sync", "fold_if_due"):
-        monkeypatch.setattr(f"helioc.runtime.agent.owner.Owner.{name}", getattr(Looked, name))
+        monkeypatch.setattr(f"helioc.runtime.owner.owner.Owner.{name}", getattr(Looked, name))
     return Looked()
 
 

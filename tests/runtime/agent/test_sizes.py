@@ -22,8 +22,8 @@ HEAVY = {
 }  # fmt: skip
 #: The same of who only looks.
 LOOKING = {
-    "helioc.lang.request_parser", "helioc.compiler.requests.rulekinds",
-    "helioc.compiler.requests.wire",
+    "helioc.lang.contract.request.request_parser", "helioc.lang.contract.rules.rulekinds",
+    "helioc.lang.contract.rules.wire",
 }  # fmt: skip
 _MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(?P<file>.*)$")
 
@@ -56,7 +56,7 @@ def test_an_idle_agent_is_small(secure: World) -> None:
 
 def imported(world: World, *words: str) -> set[str]:
     """What `helioctl` imports for this."""
-    program = [sys.executable, "-X", "importtime", "-m", "helioc.runtime.cli"]
+    program = [sys.executable, "-X", "importtime", "-m", "helioc.commands.helioctl"]
     program += ["--agent", world.address, "--name", world.name, *words]
     done = subprocess.run(world.edge.inside(*program), capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

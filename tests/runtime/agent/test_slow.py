@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler.requests.wire import encode
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.agent import waits
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.wire import encode
+from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.owner import Owner, Wish
-from helioc.runtime.agent.tally import Tallied, tallied
+from helioc.runtime.base import waits
+from helioc.runtime.base.tally import Tallied, tallied
 from helioc.runtime.journal.store import Store
 from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.owner.owner import Owner, Wish
 from lab import Lab, until
 
 pytestmark = pytest.mark.usefixtures("kernel")

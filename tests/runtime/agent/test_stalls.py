@@ -12,8 +12,8 @@ import grpc
 import pytest
 from agent_world import World
 from grpc_calls import calls_beside
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
 from helioc.runtime.client import Client, Rejected, Stream
 from helioc.runtime.http2.codes import Code

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from abused import tree
 from agent_world import EDGE, World
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.loading.bundle import read_bundle
 from lab import Background, until
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.agent import tally
-from helioc.runtime.agent.tally import Tally, tallied
+from helioc.runtime.base import tally
+from helioc.runtime.base.places import RUN
+from helioc.runtime.base.tally import Tally, tallied
 from helioc.runtime.loading.bundle import read_bundle
-from helioc.runtime.places import RUN
 from lab import Lab
 
 pytestmark = pytest.mark.usefixtures("kernel")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.agent.outcome import Outcome
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.client import Client, Rejected, Stream
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.loading.bundle import read_bundle

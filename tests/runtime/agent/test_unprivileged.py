@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.agent.privileges import AGENT, READER
 from helioc.runtime.client import Rejected
+from helioc.runtime.kernel.privileges import AGENT, READER
 from helioc.runtime.kernel.system import give_to_owner
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.lock import Exclusive
@@ -57,7 +57,7 @@ class Place(World):
 
     def local(self, *words: str) -> str:
         """`helioctl`, run by root without the agent."""
-        program = [sys.executable, "-m", "helioc.runtime.cli", "--local", "--name", self.name]
+        program = [sys.executable, "-m", "helioc.commands.helioctl", "--local", "--name", self.name]
         done = subprocess.run(self.edge.inside(*self.within(*program, *words)),
                               capture_output=True, text=True, timeout=60)  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -147,7 +147,7 @@ def test_root_gives_away_nothing_but_what_it_made(tmp_path: Path, kernel: None) 
 def test_a_group_may_use_the_socket(here: Place) -> None:
     member = ["setpriv", f"--reuid={USER + 1}", f"--regid={USER + 1}", f"--groups={USER}"]
     stranger = [*member[:3], "--clear-groups"]
-    asked = [sys.executable, "-m", "helioc.runtime.cli", "list"]
+    asked = [sys.executable, "-m", "helioc.commands.helioctl", "list"]
     for options, mode in (((), 0o600), (("--socket-mode", "0660"), 0o660)):
         with here.agent(*HERE, *options, by=here.user()):
             assert stat.S_IMODE(here.socket.stat().st_mode) == mode

@@ -10,24 +10,24 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from helioc.compiler.driver import check_file, compile_for_card
 from helioc.compiler.fuzzing.scenarios import Fuzzed
 from helioc.compiler.fuzzing.search import search
-from helioc.compiler.interpret import Interpreter
-from helioc.compiler.interpreter.environment import Environment, Port
+from helioc.compiler.interpret.packet import Interpreter
+from helioc.compiler.lower.tables import MASKS_MOST
 from helioc.compiler.packettests.cases import Case, read_tests
 from helioc.compiler.packettests.runs import Interpreted, run_tests
-from helioc.compiler.phases import check_file, compile_for_card
-from helioc.compiler.requests.rulebook import Plan, RuleBook
-from helioc.compiler.requests.spread import jhash
-from helioc.compiler.targets.tables import MASKS_MOST
-from helioc.lang.diagnostics import Refused
-from helioc.lang.parser import read
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.card.run import CardRun
-from helioc.runtime.card.writer import CardWriter
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import Plan, RuleBook
+from helioc.lang.contract.rules.spread import jhash
+from helioc.lang.contract.world.environment import Environment, Port
+from helioc.lang.syntax.parser import read
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
-from helioc.runtime.testrun import Prepared
+from helioc.runtime.loading.card_writer import CardWriter
+from helioc.runtime.testrun.card_run import CardRun
+from helioc.runtime.testrun.testrun import Prepared
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether

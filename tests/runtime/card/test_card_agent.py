@@ -16,29 +16,29 @@ from typing import Any
 
 import pytest
 from agent_world import World, make_edge
-from helioc.compiler.phases import check_file, compile_for_card
-from helioc.compiler.requests.plan import Plan
-from helioc.compiler.requests.wire import encode
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime import places
+from helioc.compiler.driver import check_file, compile_for_card
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.plan import Plan
+from helioc.lang.contract.rules.wire import encode
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.outcome import Outcome
-from helioc.runtime.agent.owner import Owner, Wish
-from helioc.runtime.card import loaded
-from helioc.runtime.card.loaded import LoadedCard
-from helioc.runtime.card.reader import CardReader
-from helioc.runtime.card.tables import CardTable
+from helioc.runtime.base import places
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.congestion.decide import Verdict
-from helioc.runtime.congestion.settings import shape_of
 from helioc.runtime.congestion.watcher import Watched, Watcher
-from helioc.runtime.intents import host
+from helioc.runtime.edge.congestion_settings import shape_of
 from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import BpfError, Map, Object, XdpMode
 from helioc.runtime.loading import attach
+from helioc.runtime.loading import card as loaded
 from helioc.runtime.loading.bundle import Bundle
+from helioc.runtime.loading.card import LoadedCard
+from helioc.runtime.loading.card_reader import CardReader
+from helioc.runtime.loading.card_tables import CardTable
 from helioc.runtime.loading.releases import ROOT, remove_pinned
+from helioc.runtime.owner import host
+from helioc.runtime.owner.owner import Owner, Wish
 from lab import Lab
 from slice_world import HP as SLICE
 from slice_world import intent

@@ -10,18 +10,18 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from helioc.compiler.phases import check_file, compile_for_card, compile_pipeline, write_bundle
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.agent.privileges import CARDS, NUMBERS
-from helioc.runtime.card import loaded
-from helioc.runtime.card.loaded import LoadedCard
+from helioc.compiler.driver import check_file, compile_for_card, compile_pipeline, write_bundle
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.handles import BpfError
+from helioc.runtime.kernel.privileges import CARDS, NUMBERS
+from helioc.runtime.loading import card as loaded
 from helioc.runtime.loading import releases
 from helioc.runtime.loading.bundle import read_bundle
+from helioc.runtime.loading.card import LoadedCard
 from helioc.runtime.loading.loader import Loaded, unload
-from helioc.runtime.loading.ports import Wanted
 from helioc.runtime.loading.releases import ROOT
+from helioc.runtime.ports.ports import Wanted
 from lab import Lab, Namespace
 
 pytestmark = pytest.mark.usefixtures("kernel")
@@ -38,7 +38,7 @@ class Ctl:
         self.inside, self.name, self.directory = inside, name, directory
 
     def __call__(self, *words: str, status: int = 0) -> str:
-        program = [sys.executable, "-m", "helioc.runtime.cli", "--name", self.name, "--local"]
+        program = [sys.executable, "-m", "helioc.commands.helioctl", "--name", self.name, "--local"]
         done = subprocess.run(
             self.inside.inside(*program, *words), capture_output=True, text=True,
             cwd=self.directory, timeout=60,

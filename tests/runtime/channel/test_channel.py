@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from helioc.runtime.certs import make_authority, read_identity
+from helioc.runtime.base.certs import make_authority, read_identity
 from helioc.runtime.channel import channel as channels
 from helioc.runtime.channel.channel import Channel
 from helioc.runtime.channel.connect import Tls

@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.channel import channel as channels
 from helioc.runtime.channel.connect import Connect, connector
 from helioc.runtime.client import Client

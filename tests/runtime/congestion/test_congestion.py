@@ -17,29 +17,29 @@ from typing import Any
 
 import pytest
 from agent_world import World
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Matcher
-from helioc.compiler.requests.wire import encode
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.agent.events import Events
-from helioc.runtime.agent.owner import Owner, Wish
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Matcher
+from helioc.lang.contract.rules.wire import encode
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.client import Client
 from helioc.runtime.congestion.decide import PARTS, Queue, Seen, State, Verdict, step
 from helioc.runtime.congestion.marks import request_for
 from helioc.runtime.congestion.observe import Observer, Sample
 from helioc.runtime.congestion.queue_counts import QueueCount
-from helioc.runtime.congestion.settings import Congestion, Shape, from_json, shape_of
 from helioc.runtime.congestion.watcher import Watched, Watcher
+from helioc.runtime.edge.congestion_settings import Congestion, Shape, from_json, shape_of
 from helioc.runtime.edge.reading import Host, read_config
-from helioc.runtime.intents import host
 from helioc.runtime.kernel.ethtool import statistics
 from helioc.runtime.kernel.maps import Map
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import release_of
+from helioc.runtime.owner import host
+from helioc.runtime.owner.events import Events
+from helioc.runtime.owner.owner import Owner, Wish
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import Lab, Wire, until

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 from conftest import Golden
+from helioc.compiler.driver import check_file
 from helioc.compiler.fuzzing.scenarios import Fuzzed
-from helioc.compiler.interpreter.environment import Limit
-from helioc.compiler.phases import check_file
-from helioc.lang.diagnostics import Refused
-from helioc.lang.render import render_all
-from helioc.lang.source import Source
+from helioc.lang.contract.world.environment import Limit
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.render import render_all
+from helioc.lang.text.source import Source
+from helioc.runtime.base.reading import read_source
 from helioc.runtime.edge.config import Config
+from helioc.runtime.edge.liveness_settings import Liveness
 from helioc.runtime.edge.reading import Host, bundle_of, read_config
 from helioc.runtime.kernel.netlink import Address, Link
-from helioc.runtime.liveness.settings import Liveness
-from helioc.runtime.loading.ports import Wanted
-from helioc.runtime.reading import read_source
+from helioc.runtime.ports.ports import Wanted
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from linx_maps import HP, bundle

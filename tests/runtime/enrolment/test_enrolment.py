@@ -24,9 +24,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.certs import issue, new_authority, read_identity
-from helioc.runtime.cli import cli
+from helioc.commands.helioctl import cli
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.certs import issue, new_authority, read_identity
 from helioc.runtime.enrolment import edge as edges
 from helioc.runtime.enrolment.certificates import (
     certificates_in,

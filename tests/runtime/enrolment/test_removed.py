@@ -16,8 +16,8 @@ from typing import Any
 import grpc
 import pytest
 from controller.main import client_of
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.certs import issue, new_authority
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.certs import issue, new_authority
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.enrolment.certificates import (
     certificates_in,

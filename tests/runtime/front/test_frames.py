@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from helioc.runtime.base.sources import Bucket
 from helioc.runtime.front.frames import LARGEST, LONGEST, Excessive, Gate
-from helioc.runtime.front.sources import Bucket
 from http2 import (
     CONTINUATION,
     DATA,

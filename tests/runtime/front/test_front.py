@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from agent_world import World
+from helioc.runtime.base.sources import Bounds
 from helioc.runtime.client import Client
-from helioc.runtime.front.sources import Bounds
 from tls_world import PORT, within
 
 pytestmark = pytest.mark.usefixtures("kernel")

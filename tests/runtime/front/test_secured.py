@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helioc.runtime.certs import endings, make_authority
+from helioc.runtime.base.certs import endings, make_authority
+from helioc.runtime.base.sources import Bucket
 from helioc.runtime.front.frames import Gate
 from helioc.runtime.front.secured import Secured
-from helioc.runtime.front.sources import Bucket
 from helioc.runtime.front.tls import Contexts, names
 
 MOST = 64 << 10

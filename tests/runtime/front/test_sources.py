@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from helioc.runtime.front.sources import Bounds, Ends, Sources, source_of
+from helioc.runtime.base.sources import Bounds, Ends, Sources, source_of
 
 FEW = Bounds(connections=4, all_connections=6, handshakes=2, all_handshakes=3, rate=10.0,
              burst=20.0, failures=2.0, forget=60.0)  # fmt: skip

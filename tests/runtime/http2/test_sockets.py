@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helioc.runtime.certs import make_authority
+from helioc.runtime.base.certs import make_authority
 from helioc.runtime.http2.sockets import receive
 
 MOST = 64 << 10

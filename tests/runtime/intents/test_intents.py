@@ -16,27 +16,27 @@ from typing import Any
 import pytest
 import yaml
 from conftest import Golden
-from helioc.compiler.manifest import Manifest, from_json
-from helioc.compiler.phases import check_file, lower_pipeline, manifest_of
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Reference, Rule
-from helioc.compiler.requests.wire import Codecs, decode
-from helioc.lang.diagnostics import Refused
-from helioc.lang.render import render_all
-from helioc.lang.request import item_text
-from helioc.lang.source import Source
-from helioc.runtime.agent import faults as agent_faults
-from helioc.runtime.agent.outcome import Outcome, outcome_of
-from helioc.runtime.agent.owner import Wish
-from helioc.runtime.faults import refused
+from helioc.commands.intent_text import intent_rows, moment
+from helioc.compiler.driver import check_file, lower_pipeline, manifest_of
+from helioc.lang.contract.manifest.manifest import Manifest, from_json
+from helioc.lang.contract.request.request import item_text
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Reference, Rule
+from helioc.lang.contract.rules.wire import Codecs, decode
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.render import render_all
+from helioc.lang.text.source import Source
+from helioc.runtime.base import agent_faults
+from helioc.runtime.base.faults import refused
+from helioc.runtime.base.outcome import Outcome, outcome_of
 from helioc.runtime.intents import keeper as keeping
 from helioc.runtime.intents.document import read_document, seconds
 from helioc.runtime.intents.keeper import Keeper
 from helioc.runtime.intents.kept import Intent, Kept
 from helioc.runtime.intents.meaning import Surroundings, meaning
-from helioc.runtime.intents.telling import intent_rows, moment
 from helioc.runtime.journal import faults as journal_faults
 from helioc.runtime.journal.store import Store
+from helioc.runtime.owner.owner import Wish
 from helioc.runtime.rpc import control_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -16,14 +16,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from helioc.lang.diagnostics import Refused
-from helioc.lang.source import Source
-from helioc.runtime.certs import make_authority
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
+from helioc.runtime.base.certs import make_authority
+from helioc.runtime.edge.push_settings import Push, from_json
 from helioc.runtime.edge.reading import Host, read_config
 from helioc.runtime.intents import pusher
 from helioc.runtime.intents.kept import Intent
 from helioc.runtime.intents.otlp import request
-from helioc.runtime.intents.push_settings import Push, from_json
 from helioc.runtime.intents.pushed import OUTCOMES, Pushed, post, posted_reports, take_down
 from helioc.runtime.intents.reports import Report, Reports
 from helioc.runtime.intents.sink import Sink

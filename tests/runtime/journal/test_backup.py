@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.journal import backup
 from helioc.runtime.journal.files import digest_of
 from helioc.runtime.journal.journal import Journal

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.journal.heads import HEADS
 from helioc.runtime.journal.ledger import Ledger
 from helioc.runtime.journal.recovery import OURS

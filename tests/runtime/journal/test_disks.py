@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.store import Store
 from journal_world import begin, build, fold, the, write

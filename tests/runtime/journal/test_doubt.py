@@ -10,7 +10,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.journal import kept_in
 from helioc.runtime.journal.files import Doubtful
 from helioc.runtime.journal.journal import Journal

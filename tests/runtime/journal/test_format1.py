@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.intents.kept import Kept
 from helioc.runtime.journal import format1
 from helioc.runtime.journal.faults import cannot_write

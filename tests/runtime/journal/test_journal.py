@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.agent.outcome import Outcome
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.records import IES, NOTE
 from helioc.runtime.journal.store import Acknowledge, Store

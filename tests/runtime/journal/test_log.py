@@ -9,7 +9,7 @@ from errno import EROFS
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.journal.heads import HEADS, Head
 from helioc.runtime.journal.log import Log, Mark, log_name, open_new
 from helioc.runtime.journal.records import IES, NOTE, PACKED, Entry, encode

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.intents.kept import Intent, Kept, Made
 from helioc.runtime.journal.older import RELEASES, older_build, older_config, write
 from helioc.runtime.journal.store import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.journal.heads import HEADS
 from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.ledger import Ledger

@@ -9,14 +9,7 @@ from errno import EACCES
 
 import pytest
 from broken_objects import mutated, pointing_nowhere
-from helioc.runtime.kernel.handles import (
-    BpfError,
-    IncompatibleMap,
-    Map,
-    MapSpec,
-    MapType,
-    Object,
-)
+from helioc.runtime.kernel.handles import BpfError, IncompatibleMap, Map, MapSpec, MapType, Object
 from tinybpf import PACKET, SMALL, build
 
 pytestmark = pytest.mark.usefixtures("kernel")

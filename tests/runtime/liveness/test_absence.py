@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from helioc.compiler.requests.rules import Member, Reference
-from helioc.compiler.requests.spread import spread_slots
-from helioc.runtime.liveness.absence import leave_out, left_out, overlays_of
+from helioc.lang.contract.rules.rules import Member, Reference
+from helioc.lang.contract.rules.spread import spread_slots
+from helioc.runtime.loading.absence import leave_out, left_out, overlays_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from linx_maps import Rules, bare_maps, told

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from helioc.runtime.liveness import board
-from helioc.runtime.liveness.board import Posted, post, posted, remembered, take_down
-from helioc.runtime.liveness.health import Quality
+from helioc.runtime.edge import overlay_board as board
+from helioc.runtime.edge.overlay_board import Posted, post, posted, remembered, take_down
+from helioc.runtime.edge.overlay_health import Quality
 
 HERE = [Posted("OVERLAY", "GRE-1", Quality("dead", 0.25, 0.02, 0.001, 8, 6, 1.5))]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from helioc.runtime.liveness.health import Health
-from helioc.runtime.liveness.settings import Liveness
+from helioc.runtime.edge.liveness_settings import Liveness
+from helioc.runtime.edge.overlay_health import Health
 from hypothesis import given
 from hypothesis import strategies as st
 

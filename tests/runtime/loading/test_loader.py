@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.request import Request
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime import faults, places
-from helioc.runtime.cli import cli
+from helioc.commands.helioctl import cli
+from helioc.lang.contract.request.request import Request
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.source import Source
+from helioc.runtime.base import faults, places
 from helioc.runtime.edge.config import Config
 from helioc.runtime.kernel.handles import BpfError, Link, Object, Program, XdpMode
 from helioc.runtime.kernel.libbpf import possible_cpus
@@ -24,7 +24,7 @@ from helioc.runtime.kernel.netlink import Netlink
 from helioc.runtime.loading import attach, loader, releases, room
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.loading.loader import Loaded, unload
-from helioc.runtime.loading.ports import Wanted
+from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.refresh import Refreshed
 from helioc.runtime.loading.releases import (
     FIRST,
@@ -37,7 +37,7 @@ from helioc.runtime.loading.releases import (
     remove_pinned,
     write_about,
 )
-from helioc.runtime.looking.reader import Reader
+from helioc.runtime.ports.ports import Wanted
 from lab import Lab, Namespace
 from linx_maps import bundle, write
 from tinybpf import SMALL, build

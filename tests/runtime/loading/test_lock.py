@@ -8,10 +8,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.places import RUN
 from helioc.runtime.loading import lock as locking
 from helioc.runtime.loading.lock import Exclusive, Lock
-from helioc.runtime.places import RUN
 from helioc.runtime.tracing.swap import _alone
 
 pytestmark = pytest.mark.usefixtures("kernel")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from helioc.runtime.kernel.handles import Map
-from helioc.runtime.loading import ports
-from helioc.runtime.loading.ports import put
+from helioc.runtime.ports import ports
+from helioc.runtime.ports.ports import put
 from tinybpf import word
 
 

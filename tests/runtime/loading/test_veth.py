@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from edges import hear_answers
-from helioc.compiler.lowering.reads import answers
-from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.cli import cli
-from helioc.runtime.faults import not_answering
+from helioc.commands.helioctl import cli
+from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.compiler.lower.reads import answers
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.faults import not_answering
 from helioc.runtime.kernel.netlink import Link
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from helioc.commands.helioctl import cli
+from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
 from helioc.compiler.fuzzing.scenarios import Fuzzed
-from helioc.compiler.manifest import Manifest
-from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
-from helioc.runtime.cli import cli
+from helioc.lang.contract.manifest.manifest import Manifest
 from helioc.runtime.client import Client
-from helioc.runtime.liveness.settings import shape_of
+from helioc.runtime.edge.liveness_settings import shape_of
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab
 from leaks import PREFIX
@@ -31,7 +31,7 @@ class Host:
     def __init__(self, lab: Lab, directory: Path) -> None:
         self.lab, self.inside, self.far = lab, lab.namespace("host"), lab.namespace("far")
         self.address = f"unix:{directory}/heliod.sock"
-        words = [sys.executable, "-m", "helioc.runtime.daemon", "--socket",
+        words = [sys.executable, "-m", "helioc.commands.heliod", "--socket",
                  f"{directory}/heliod.sock", "--state", f"{directory}/state"]  # fmt: skip
         self.inside.start(*words).expect("ready")
 

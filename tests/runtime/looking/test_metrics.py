@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler.manifest import Manifest
-from helioc.compiler.phases import check_file, compile_pipeline, lower_pipeline, manifest_of
-from helioc.lang.diagnostics import Refused
-from helioc.runtime.agent.tally import Histogram, Tallied, tallied
+from helioc.compiler.driver import check_file, compile_pipeline, lower_pipeline, manifest_of
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.text.diagnostics import Refused
+from helioc.runtime.base.tally import Histogram, Tallied, tallied
+from helioc.runtime.edge.overlay_board import Posted
+from helioc.runtime.edge.overlay_health import Quality
 from helioc.runtime.kernel.netlink import Counts
-from helioc.runtime.liveness.board import Posted
-from helioc.runtime.liveness.health import Quality
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.looking.metrics import Metrics, _Families, busiest, gained, render
 from helioc.runtime.looking.metrics_server import MetricsServer

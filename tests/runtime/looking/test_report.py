@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from helioc.compiler.manifest import Slot, State
-from helioc.compiler.requests.rule_text import format_rule
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.compiler.requests.rules import Reference
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.faults import no_such_rule
-from helioc.runtime.looking.report import (
+from helioc.lang.contract.manifest.manifest import Slot, State
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rule_text import format_rule
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.rules.rules import Reference
+from helioc.lang.text.source import Source
+from helioc.runtime.base.faults import no_such_rule
+from helioc.runtime.rules.report import (
     Entry,
     Shown,
     entry_json,

@@ -16,13 +16,14 @@ from typing import Any
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.runtime.agent.faults import certificate_ends
-from helioc.runtime.certs import Ending, ending_soon, endings, make_authority
+from helioc.runtime.base.agent_faults import certificate_ends
+from helioc.runtime.base.certs import Ending, ending_soon, endings, make_authority
+from helioc.runtime.base.places import RUN
 from helioc.runtime.congestion.status import Status as Congestion
+from helioc.runtime.edge.overlay_board import Posted, post
+from helioc.runtime.edge.overlay_health import Quality
 from helioc.runtime.intents.pushed import Pushed
 from helioc.runtime.kernel.netlink import Counts
-from helioc.runtime.liveness.board import Posted, post
-from helioc.runtime.liveness.health import Quality
 from helioc.runtime.looking.port_sample import PortSample, PortState
 from helioc.runtime.looking.status import (
     AgentView,
@@ -37,7 +38,6 @@ from helioc.runtime.looking.status import (
     health,
 )
 from helioc.runtime.looking.status_text import duration, status_json, status_text
-from helioc.runtime.places import RUN
 from lab import Lab, Namespace, until
 from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import GRE, Ether

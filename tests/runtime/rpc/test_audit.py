@@ -18,7 +18,7 @@ from unittest.mock import Mock
 import pytest
 from agent_world import EDGE, World
 from guarded import asked
-from helioc.runtime.certs import _write, certify, new_key, read_authority
+from helioc.runtime.base.certs import _write, certify, new_key, read_authority
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.loading.bundle import read_bundle

@@ -10,11 +10,12 @@ from typing import cast
 
 import pytest
 from guarded import Context, asked
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.faults import not_allowed, revoked
-from helioc.runtime.certs import Role
-from helioc.runtime.faults import refused
+from helioc.runtime.base.agent_faults import not_allowed, revoked
+from helioc.runtime.base.certs import Role
+from helioc.runtime.base.faults import refused
+from helioc.runtime.base.revoked import Revoked
 from helioc.runtime.front.budget import Budget, Full, Share
 from helioc.runtime.front.calls import Call, Failed
 from helioc.runtime.front.threads import Threads
@@ -23,7 +24,6 @@ from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc.callers import Caller
 from helioc.runtime.rpc.guard import OFTEN, Guard, Limits
 from helioc.runtime.rpc.methods import LISTINGS
-from helioc.runtime.rpc.revoked import Revoked
 from helioc.runtime.rpc.service import Service, _hold
 from lab import until
 

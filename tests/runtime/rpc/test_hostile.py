@@ -13,17 +13,17 @@ import pytest
 from agent_world import World
 from grpc_calls import channel_beside
 from guarded import Context, asked
-from helioc.lang.diagnostics import Diagnostic, Label, Refused
-from helioc.lang.given_up import unless
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
-from helioc.runtime.agent import faults
-from helioc.runtime.agent.turns import Slices, Turns
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.text.diagnostics import Diagnostic, Label, Refused
+from helioc.lang.text.given_up import unless
+from helioc.lang.text.source import Source
+from helioc.runtime.base import agent_faults as faults
+from helioc.runtime.base.faults import refused
 from helioc.runtime.client import Client, Rejected
-from helioc.runtime.faults import refused
 from helioc.runtime.front.calls import Failed
 from helioc.runtime.http2.codes import Code
 from helioc.runtime.intents.document import read_document
+from helioc.runtime.owner.turns import Slices, Turns
 from helioc.runtime.rpc import control_pb2 as pb
 from helioc.runtime.rpc import guard
 from helioc.runtime.rpc.callers import LOCAL

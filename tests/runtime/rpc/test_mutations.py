@@ -18,9 +18,9 @@ import pytest
 from abused import read, usage
 from agent_world import EDGE, World, world
 from grpc import StatusCode
-from helioc.compiler.requests.columns import dump
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.columns import dump
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.text.source import Source
 from helioc.runtime.client import Client, _sent
 from helioc.runtime.loading.bundle import read_bundle
 from helioc.runtime.rpc import control_pb2 as pb

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.http2 import nghttp2
 from helioc.runtime.rpc.server import Server
 

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from itertools import count
 
 import pytest
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.requests.rules import Reference, Rule
+from helioc.lang.contract.rules.rules import Reference, Rule
+from helioc.lang.contract.world.environment import Environment, Port
 from helioc.runtime.kernel.grace import online_cpus_grace
 from helioc.runtime.kernel.handles import Map
 from helioc.runtime.rules.plans import Changes
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.transaction import Writer
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 from linx_maps import (
     DROP,
     PASS,

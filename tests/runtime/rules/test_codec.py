@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.requests.rules import Matcher, Member, Reference, Rule
+from helioc.lang.contract.rules.rules import Matcher, Member, Reference, Rule
 from helioc.runtime.rules.images import ImageCodec, TooLong
 from helioc.runtime.rules.matches import MatchCodec, prefixes
 from hypothesis import given

@@ -6,9 +6,9 @@ import random
 
 import numpy as np
 import pytest
-from helioc.compiler.requests.csv_columns import read_csv
-from helioc.lang.diagnostics import Refused
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.csv_columns import read_csv
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.kernel.handles import BpfError
 from helioc.runtime.rules.existence import Filter, Hashes, hashes_of
 from helioc.runtime.rules.recovery import recover

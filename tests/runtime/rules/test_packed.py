@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helioc.compiler.manifest import Manifest
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.text.source import Source
 from helioc.runtime.rules.images import ImageCodec
 from helioc.runtime.rules.matches import MatchCodec
 from helioc.runtime.rules.packed import PackedImages, keep

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helioc.compiler.interpreter.environment import Environment, Port
-from helioc.compiler.phases import check_file, compile_pipeline
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.compiler.driver import check_file, compile_pipeline
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.lang.contract.world.environment import Environment, Port
+from helioc.lang.text.source import Source
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.rules.moment import SIZES
 from helioc.runtime.rules.sums import read_sums
-from helioc.runtime.testrun import PrivateRun
+from helioc.runtime.testrun.testrun import PrivateRun
 
 HP = Path(__file__).with_name("sizes.hp")
 FCS = 4  # octets of the frame check sequence, which XDP does not see

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
+from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
 from helioc.runtime.loading.loader import unload
 from helioc.runtime.loading.releases import ROOT
 from lab import Lab, Namespace, until
@@ -31,7 +31,7 @@ def loaded(lab: Lab, tmp_path: Path) -> Iterator[tuple[Namespace, Namespace, str
     write_bundle(compile_pipeline(check_file(LEARNING)), tmp_path / "bundle")
     (tmp_path / "edge.yaml").write_text("ports:\n  LAN: {role: lan, interface: lan0}\n")
     name = f"states_{next(_numbers)}"
-    load = [sys.executable, "-m", "helioc.runtime.cli", "--name", name, "load",
+    load = [sys.executable, "-m", "helioc.commands.helioctl", "--name", name, "load",
             str(tmp_path / "bundle"), "--config", str(tmp_path / "edge.yaml")]  # fmt: skip
     try:
         subprocess.run(edge.inside(*load), check=True, capture_output=True, timeout=60)
@@ -42,7 +42,7 @@ def loaded(lab: Lab, tmp_path: Path) -> Iterator[tuple[Namespace, Namespace, str
 
 
 def show(edge: Namespace, name: str, *words: str) -> str:
-    program = [sys.executable, "-m", "helioc.runtime.cli", "--name", name, "show", *words]
+    program = [sys.executable, "-m", "helioc.commands.helioctl", "--name", name, "show", *words]
     done = subprocess.run(edge.inside(*program), capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from helioc.lang.diagnostics import Refused
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.rules.directory import Tuple
 from helioc.runtime.rules.recovery import recover
 from helioc.runtime.rules.tables import EPOCHS, SLOT, Table

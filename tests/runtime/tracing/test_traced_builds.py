@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 from agent_world import EDGE, World, world
-from helioc.compiler.phases import check_file, compile_pipeline, write_bundle
-from helioc.compiler.tracing.schema import SchemaError, unpack
-from helioc.lang.diagnostics import Refused
+from helioc.compiler.driver import check_file, compile_pipeline, write_bundle
+from helioc.lang.contract.trace.schema import SchemaError, unpack
+from helioc.lang.text.diagnostics import Refused
 from helioc.runtime.kernel.handles import Link, Program
 from helioc.runtime.loading import releases
 from helioc.runtime.loading.attach import link_of
 from helioc.runtime.loading.bundle import read_bundle, unpack_traced
 from helioc.runtime.loading.loader import Loaded
 from helioc.runtime.loading.releases import ROOT, read_traced, release_of, remove_pinned
+from helioc.runtime.loading.upgrade import upgrade, weigh
 from helioc.runtime.tracing.left import traces_left
 from helioc.runtime.tracing.swap import mend, tracing
-from helioc.runtime.upgrades.upgrade import upgrade, weigh
 from lab import Lab
 from linx_world import PIPELINES
 

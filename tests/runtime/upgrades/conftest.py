@@ -10,7 +10,7 @@ from pathlib import Path
 import numbered
 import pytest
 import relay
-from helioc.runtime import places
+from helioc.runtime.base import places
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from lab import Lab
 

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 import relay
 from agent_world import World
-from helioc.compiler.requests.wire import encode
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.source import Source
+from helioc.lang.contract.rules.wire import encode
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.outcome import Outcome
-from helioc.runtime.agent.owner import Wish
+from helioc.runtime.base.outcome import Outcome
 from helioc.runtime.client import Client, Rejected
 from helioc.runtime.edge.reading import read_here
 from helioc.runtime.http2.codes import Code
@@ -28,10 +27,11 @@ from helioc.runtime.journal.journal import Journal
 from helioc.runtime.journal.state import State
 from helioc.runtime.journal.store import Store
 from helioc.runtime.kernel.handles import Link
+from helioc.runtime.loading import upgrade as upgrading
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.either import load
 from helioc.runtime.loading.releases import releases_of, remove_pinned
-from helioc.runtime.upgrades import upgrade as upgrading
+from helioc.runtime.owner.owner import Wish
 from lab import until
 from relay import built, marked, request
 

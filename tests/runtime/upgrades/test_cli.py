@@ -40,7 +40,7 @@ def ctl(request: pytest.FixtureRequest, world: World, name: str, tmp_path: Path)
     how = ["--local"] if request.param == "local" else ["--agent", here.address]
 
     def run(*words: str, status: int = 0) -> str:
-        program = [sys.executable, "-m", "helioc.runtime.cli", *how, "--name", name]
+        program = [sys.executable, "-m", "helioc.commands.helioctl", *how, "--name", name]
         done = subprocess.run(
             world.edge.inside(*program, *words), capture_output=True, text=True, cwd=tmp_path,
             timeout=60,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.manifest import Manifest
-from helioc.runtime.upgrades.compare import compare
-from helioc.runtime.upgrades.faults import incompatible
-from helioc.runtime.upgrades.schema import NAMED, Answers, SchemaChange
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.runtime.loading.compare import compare
+from helioc.runtime.loading.schema import NAMED, Answers, SchemaChange
+from helioc.runtime.loading.upgrade_faults import incompatible
 from relay import RELAY
 from schemas import LINX, manifest
 

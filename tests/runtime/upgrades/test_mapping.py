@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from helioc.lang.diagnostics import Diagnostic, Refused
-from helioc.lang.source import Source
-from helioc.runtime.upgrades.mapping import read_mapping
-from helioc.runtime.upgrades.schema import Answers
+from helioc.lang.text.diagnostics import Diagnostic, Refused
+from helioc.lang.text.source import Source
+from helioc.runtime.loading.mapping import read_mapping
+from helioc.runtime.loading.schema import Answers
 from schemas import PORTS, one
 
 OLD = one()

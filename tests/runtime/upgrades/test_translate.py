@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from helioc.compiler.manifest import Manifest
-from helioc.compiler.requests.rule_text import format_rule
-from helioc.compiler.requests.rulebook import RuleBook
-from helioc.runtime.upgrades.compare import compare
-from helioc.runtime.upgrades.faults import untranslatable
-from helioc.runtime.upgrades.schema import Answers
-from helioc.runtime.upgrades.translate import Translated, translate
+from helioc.lang.contract.manifest.manifest import Manifest
+from helioc.lang.contract.rules.rule_text import format_rule
+from helioc.lang.contract.rules.rulebook import RuleBook
+from helioc.runtime.loading.compare import compare
+from helioc.runtime.loading.schema import Answers
+from helioc.runtime.loading.translate import Translated, translate
+from helioc.runtime.loading.upgrade_faults import untranslatable
 from relay import request
 from schemas import LINX, PORTS, manifest, one
 

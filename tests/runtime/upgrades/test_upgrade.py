@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from helioc.lang.diagnostics import Diagnostic, Refused
+from helioc.lang.text.diagnostics import Diagnostic, Refused
 from helioc.runtime.kernel.handles import BpfError, Link, Object
 from helioc.runtime.kernel.netlink import Netlink
+from helioc.runtime.loading import upgrade as upgrading
 from helioc.runtime.loading.bundle import Bundle
 from helioc.runtime.loading.loader import Loaded
+from helioc.runtime.loading.reader import Reader
 from helioc.runtime.loading.releases import releases_of
-from helioc.runtime.looking.reader import Reader
-from helioc.runtime.upgrades import upgrade as upgrading
-from helioc.runtime.upgrades.schema import Answers
-from helioc.runtime.upgrades.upgrade import upgrade, weigh
+from helioc.runtime.loading.schema import Answers
+from helioc.runtime.loading.upgrade import upgrade, weigh
 from numbered import flow
 from relay import CONFIG, World, built, marked, request
 

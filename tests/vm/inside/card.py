@@ -11,22 +11,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from helioc.compiler.requests.wire import encode
-from helioc.lang.diagnostics import Refused
-from helioc.lang.request_parser import parse_request
-from helioc.lang.source import Source
+from helioc.lang.contract.request.request_parser import parse_request
+from helioc.lang.contract.rules.wire import encode
+from helioc.lang.text.diagnostics import Refused
+from helioc.lang.text.source import Source
 from helioc.runtime.agent.agent import Agent
-from helioc.runtime.agent.owner import Wish
-from helioc.runtime.agent.privileges import AGENT, CARDS, confine
-from helioc.runtime.card.loaded import LoadedCard
-from helioc.runtime.card.reader import CardReader
 from helioc.runtime.edge.config import Config
 from helioc.runtime.journal.store import Store
+from helioc.runtime.kernel.privileges import AGENT, CARDS, confine
 from helioc.runtime.loading.bundle import Bundle, read_bundle
+from helioc.runtime.loading.card import LoadedCard
+from helioc.runtime.loading.card_reader import CardReader
 from helioc.runtime.loading.loader import unload
-from helioc.runtime.loading.ports import Wanted
 from helioc.runtime.loading.releases import ROOT, remove_pinned
 from helioc.runtime.looking.metrics import exposition
+from helioc.runtime.owner.owner import Wish
+from helioc.runtime.ports.ports import Wanted
 
 
 def said(text: str) -> str:

@@ -1,0 +1,1 @@
+"""What people type: helioc, helioctl and heliod, above both planes."""

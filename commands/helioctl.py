@@ -1,0 +1,66 @@
+"""`helioctl`: load a pipeline, tell it rules, look at it, unload it.
+
+Exit status: 0 well; 1 the input was refused, or the kernel refused; 2 the command line is wrong;
+70 a fault of helioctl itself; 130 interrupted; 141 nobody reads any more. Each command imports
+what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from ..lang.text.command import run
+from . import backup, certificates, intents, loading, looking, repair, rules
+from .saying import PATH
+
+
+def main() -> NoReturn:
+    """Entry point."""
+    run(cli, "helioctl")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="helioc")
+@click.option("--name", default="", help="Which loaded pipeline; needed if there are several.")
+@click.option("--agent", default="", envvar="HELIO_AGENT", metavar="ADDRESS",
+              help="unix:PATH or HOST:PORT of the agent; default: the local one, if it runs."
+              )  # fmt: skip
+@click.option(
+    "--identity",
+    envvar="HELIO_IDENTITY",
+    type=PATH,
+    metavar="PATH",
+    help="For an agent by TCP: PATH.pem, PATH.key and the ca.pem beside them.",
+)
+@click.option("--local", is_flag=True, help="Without the agent, on the kernel's maps.")
+@click.pass_context
+def cli(context: click.Context, name: str, agent: str, identity: Path | None, local: bool) -> None:
+    """Load Helio pipelines into the kernel, and tell them rules."""
+    from .control import Target
+
+    context.obj = Target(name, agent, local, identity)
+
+
+for room in (loading, rules, looking, intents, certificates, repair, backup):
+    for command in room.COMMANDS:
+        cli.add_command(command)
+
+
+@cli.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Tell what an error code means, with an example and its mend."""
+    from .explanations import explanation, titles
+
+    if code is None:
+        for known, title in titles():
+            click.echo(f"{known}  {title}")
+        return
+    click.echo(explanation(code), nl=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Pipelines: load, upgrade, unload, list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .saying import PATH, complain, say_json
+
+if TYPE_CHECKING:
+    from .control import Target
+
+
+@click.command()
+@click.argument("bundle", required=False, type=PATH)
+@click.option("--config", "config_path", required=True, type=PATH, help="The edge's YAML.")
+@click.option("--offload", is_flag=True, help="Onto the network card that the ports are of.")
+@click.option("--replace", is_flag=True, help="With --offload: in place of what is there.")
+@click.option("--or-host", is_flag=True, help="Where there is none, load the host twin.")
+@click.pass_obj
+def load(
+    target: Target,
+    bundle: Path | None,
+    config_path: Path,
+    offload: bool,
+    replace: bool,
+    or_host: bool,
+) -> None:
+    """Load BUNDLE (or the one that the YAML names) and attach it to the edge's interfaces.
+
+    Frames to other hosts' MAC addresses are for the interface's filter to keep out."""
+    from ..runtime.base.faults import no_bundle, refused
+    from ..runtime.base.reading import read_source
+    from ..runtime.edge.reading import bundle_of
+    from ..runtime.loading.bundle import read_bundle
+    from ..runtime.loading.card_faults import for_a_card
+
+    directory = bundle or bundle_of(read_source(config_path))
+    if directory is None:
+        why = "none is named: give it to `load`, or as `bundle:` in the YAML"
+        raise refused(no_bundle(Path("…"), why))
+    if offload:
+        from .choosing import load_onto_card, replace_on_card
+
+        if replace:
+            click.echo(f"replaced the programs of {replace_on_card(target, directory)}")
+            return
+        now, where = load_onto_card(target, directory, config_path, or_host)
+    else:
+        found, where = read_bundle(directory), ""
+        if found.manifest.target != "host":
+            raise refused(for_a_card(str(directory)))
+        with target.open() as control:
+            now = control.load(found, config_path)
+    if now.warnings:
+        complain(list(now.warnings))
+    ports = ", ".join(f"{name} ({role}: {interface})" for name, role, interface in now.ports)
+    click.echo(f"loaded {now.name}{where} on {ports}; {now.rules:,} rules")
+
+
+@click.command()
+@click.argument("bundle", type=PATH)
+@click.option("--mapping", type=PATH, help="What has other names, goes, or must be given: YAML.")
+@click.option("--dry-run", is_flag=True, help="Show the difference; change nothing.")
+@click.pass_obj
+def upgrade(target: Target, bundle: Path, mapping: Path | None, dry_run: bool) -> None:
+    """Replace the running build of a pipeline by BUNDLE, with no packet lost.
+
+    Rules stay with what they counted, ports and the default are those of the load. Where the new
+    build has no place for something that is in force, nothing is changed and the difference shown;
+    a --mapping file says then what becomes of it (docs/upgrades.md)."""
+    from ..runtime.base.faults import refused
+    from ..runtime.loading.bundle import read_bundle
+    from ..runtime.loading.card_faults import for_a_card
+
+    found = read_bundle(bundle)
+    if found.manifest.target != "host":
+        raise refused(for_a_card(str(bundle)))
+    with target.open() as control:
+        now = control.upgrade(found, mapping, dry_run)
+    if now.difference:
+        click.echo(now.difference + "\n")
+    if dry_run:
+        click.echo("nothing was changed")
+    else:
+        click.echo(f"upgraded {now.name}: {now.rules:,} rules, {now.rewritten:,} of them written "
+                   "anew")  # fmt: skip
+
+
+@click.command()
+@click.pass_obj
+def unload(target: Target) -> None:
+    """Detach a pipeline and remove it with its rules."""
+    with target.open() as control:
+        click.echo(f"unloaded {control.unload()}")
+
+
+@click.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_obj
+def list_(target: Target, as_json: bool) -> None:
+    """The pipelines that are loaded; on standard error, what is wrong with the agent."""
+    from dataclasses import replace
+
+    from ..runtime.looking.status import health
+
+    with replace(target, name="").open() as control:
+        names, left = control.names()
+        views = control.status().pipelines if as_json else ()
+        complain(control.findings())
+    if as_json:
+        known = {view.name: health(view) for view in views}
+        say_json([
+            {"name": name, "whole": name in names, "health": known.get(name)}
+            for name in [*names, *left]
+        ])  # fmt: skip
+    else:
+        lines = [f"{name} (not whole: being loaded, or left by a load that was killed; "
+                 f"`helioctl --name {name} unload` removes it)" for name in left]  # fmt: skip
+        click.echo("\n".join([*names, *lines]) or "no pipeline is loaded")
+
+
+COMMANDS = (load, upgrade, unload, list_)

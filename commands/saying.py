@@ -1,0 +1,19 @@
+"""How the commands speak: the type of a path on the command line, diagnostics, and JSON."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..lang.text import command
+
+PATH = click.Path(path_type=Path)
+complain = partial(command.complain, program="helioctl")
+
+
+def say_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=1))

@@ -1,0 +1,1 @@
+"""C to an object, and what a bundle holds."""

@@ -1,0 +1,169 @@
+"""What a kernel takes of one program, and of programs in a row, held against a lowered unit: what
+`check` accepts is to load. Where it depends on clang how many there will be (instructions, octets
+of stack) the bound is well below the kernel's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...lang.text.diagnostics import Diagnostic, Label
+from ...lang.text.source import Span
+from ..lower.layout import Table
+from ..lower.lowered import Function, Program, Unit
+from ..lower.reads import walk
+from ..model import Bridge, Forward, Hash, Pipeline, Stage, State
+
+STAGES = 32  # MAX_TAIL_CALL_CNT of Linux 5.10: a packet goes through one more program at most
+MAPS = 64  # MAX_USED_MAPS, of one program
+MOST_FOLLOWED = 1_000_000  # BPF_COMPLEXITY_LIMIT_INSNS
+WALKED = 800_000  # of these by look-ups; the rest is for the stages themselves
+TEXT = 128_000  # characters of C: up to 25,000 instructions, of which a jump reaches 32,767
+HASHED = 128  # octets in one hash: they lie on the stack, which has 512 with those of look-ups
+ENTRY = 128  # octets of a state's entry, which is made there
+KEY = 88  # octets of a state's key, likewise
+
+#: What any traced program has: events, scratch, control, the next stages, and three of the trace's.
+_ALWAYS = 7
+_SENDING = 7  # ports, their numbers, egress, neighbours and local addresses of both versions
+
+
+def over_budget(pipeline: Pipeline, unit: Unit) -> list[Diagnostic]:
+    """What of the unit no kernel would take; in the words of the pipeline."""
+    if unit.target != "host":
+        return []
+    found = list(_too_many_stages(pipeline)) if unit.join == "staged" else []
+    for program in unit.programs:
+        found += _program(pipeline, unit, program)
+    found += _stack(pipeline, unit)
+    return list(dict.fromkeys(found))
+
+
+def _too_many_stages(pipeline: Pipeline) -> Iterator[Diagnostic]:
+    stages = [s for s in pipeline.stages if s.name != "parser"]
+    if len(stages) > STAGES:
+        yield _refused(
+            f"{len(stages)} stages run one after the other",
+            stages[STAGES].span,
+            f"the kernel goes on from program to program {STAGES} times at most",
+            "join some: stages that a packet passes one after the other may be one",
+        )
+
+
+# ---- one program ----------------------------------------------------------------------------
+
+
+def _program(pipeline: Pipeline, unit: Unit, program: Program) -> Iterator[Diagnostic]:
+    stage = next(s for s in pipeline.stages if s.name == program.functions[-1].stage)
+    what, help_ = f"stage `{stage.name}`", "move some of it into a stage of its own"
+    if unit.join == "fused":
+        what, help_ = "all stages in one program", "compile without `--fuse`"
+    text = _text(unit, program)
+    if len(text) > TEXT:
+        says = f"some {len(text) // 1000} kB of C; at most {TEXT // 1000}"
+        yield _refused(f"{what} is too long for the kernel", stage.span, says, help_)
+    used = _used(unit, text)
+    maps = _ALWAYS + _beside(pipeline, unit) + sum(map(_maps, used))
+    maps += sum(f"{s.prefix}_re" in text for s in unit.states)
+    if maps > MAPS:
+        says = f"of {len(used)} kinds of rules, {maps} maps; at most {MAPS} for a program"
+        title = f"{what} asks too many tables for the kernel"
+        yield _refused(title, stage.span, says, f"ask a part of them elsewhere: {help_}")
+    walked = looked_up(unit, program)
+    if walked > WALKED:
+        says = f"some {walked:,} instructions; at most {WALKED:,} of a million are for look-ups"
+        title = f"the look-ups of {what} take the verifier too many instructions"
+        mend = "`range` takes four times what other kinds of matches do"
+        yield _refused(title, stage.span, says, f"{mend}; {help_}")
+
+
+def looked_up(unit: Unit, program: Program) -> int:
+    """How many instructions the verifier follows in a program's look-ups, at most: it follows the
+    function of each table once."""
+    text = _text(unit, program)
+    return sum(_walked(t) for t in unit.tables if f"{t.manifest.prefix}_find(" in text)
+
+
+def _used(unit: Unit, text: str) -> list[Table]:
+    return [t for t in unit.tables if re.search(rf"\b{t.manifest.prefix}_\w", text)]
+
+
+def _text(unit: Unit, program: Program) -> str:
+    return "\n".join(line.text for f in _called(unit, program) for line in f.body)
+
+
+def _called(unit: Unit, program: Program) -> list[Function]:
+    """The program's stages, and those helpers of its role that they name."""
+    own = list(program.functions)
+    text = "\n".join(line.text for f in own for line in f.body)
+    helpers = [f for f in unit.functions if not f.stage and f.role == program.role]
+    return own + [f for f in helpers if f.name in text]
+
+
+def _beside(pipeline: Pipeline, unit: Unit) -> int:
+    """Maps that are no tables."""
+    sends = any(isinstance(part, Forward | Bridge) for part in walk(pipeline.stages))
+    return (
+        _SENDING * sends
+        + 2 * (bool(unit.asks_local) and not sends)
+        + 2 * (unit.replies + unit.steers)
+        + bool(unit.told)
+    )
+
+
+def _maps(table: Table) -> int:
+    """Cells, records and what traces tell; counts; and what a key is looked up in."""
+    m = table.manifest
+    return 3 + bool(m.counts) + (0 if table.key is None else 2 + bool(m.filter))
+
+
+def _walked(table: Table) -> int:
+    """Two loops over the tuples, each with its mask: as measured, rounded up."""
+    if table.key is None:
+        return 0
+    each = 250 + 25 * table.key.words + 120 * bool(table.manifest.priority)
+    return table.manifest.tuples * each
+
+
+# ---- the stack ------------------------------------------------------------------------------
+
+
+def _stack(pipeline: Pipeline, unit: Unit) -> Iterator[Diagnostic]:
+    for state, laid in zip(pipeline.states, unit.states, strict=True):
+        for what, octets, most in (("key", laid.key_size, KEY), ("entry", laid.entry_size, ENTRY)):
+            if octets > most:
+                yield _wide_state(state, what, octets, most)
+    for stage in pipeline.stages:
+        yield from _hashes(stage)
+
+
+def _wide_state(state: State, what: str, octets: int, most: int) -> Diagnostic:
+    title = f"`{state.name}` keeps too much for the stack of a program"
+    says = f"its {what} has {octets} octets; at most {most}"
+    return _refused(title, state.span, says, "keep less of it, or in two states")
+
+
+def _hashes(stage: Stage) -> Iterator[Diagnostic]:
+    at = stage.span
+    for part in walk(stage.body):
+        at = getattr(part, "span", at)  # of the statement that it stands in
+        if isinstance(part, Hash):
+            octets = sum((getattr(a, "width", 64) + 7) // 8 for a in part.arguments)
+            if octets > HASHED:
+                says = f"{octets} octets; at most {HASHED}"
+                title = "a hash is over too much for the stack of a program"
+                yield _refused(title, at, says, "leave out what tells flows apart least")
+
+
+def _refused(title: str, span: Span, says: str, help_: str) -> Diagnostic:
+    """At what is named in the span's first line."""
+    end = span.start + len(span.text.split("\n")[0].split(" {")[0])
+    return Diagnostic("H0335", title, (Label(span.source.span(span.start, end), says),), help_)
+
+
+def untraced(found: Diagnostic) -> Diagnostic:
+    """A warning in place of what only the traced build is refused for."""
+    help_ = f"`--no-trace` says that none is wanted; to have one, {found.help}"
+    title = f"no traced build: with tracing, {found.title}"
+    return replace(found, title=title, help=help_, severity="warning")

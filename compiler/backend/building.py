@@ -1,0 +1,36 @@
+"""A unit's object. Clang alone decides how much of the stack its programs take: where that is more
+than there is, they are built anew, sparing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ..lower.lowered import Unit
+from ..model import Pipeline
+from .clang import TooDeep, compile_c
+from .emit import emit
+from .stack import depths, too_deep
+
+
+def built(pipeline: Pipeline, unit: Unit, frugal: Callable[[], Unit]) -> tuple[Unit, bytes]:
+    """The object, and what it was built of: the unit, or if that needs too much stack the `frugal`
+    one, which is slower. Raises `Refused`, H0336 where that needs too much as well."""
+    octets, found = _tried(pipeline, unit)
+    if found:
+        unit = frugal()
+        octets, found = _tried(pipeline, unit)
+    if found:
+        raise Refused(found)
+    return unit, octets
+
+
+def _tried(pipeline: Pipeline, unit: Unit) -> tuple[bytes, list[Diagnostic]]:
+    """The unit's object, and what is wrong with the stack of its programs."""
+    try:
+        octets = compile_c(emit(unit, lines=True), pipeline.name, pipeline.span)
+    except TooDeep as error:
+        own = {program.name for program in unit.programs}
+        blamed = own & error.names or own
+        return b"", too_deep(pipeline, unit, dict.fromkeys(own - blamed, 0))
+    return octets, too_deep(pipeline, unit, depths(octets))

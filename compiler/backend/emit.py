@@ -1,0 +1,154 @@
+"""Lowered unit to C. The only user of Jinja; templates see nothing but the unit."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from ...lang.contract.manifest.manifest import (
+    FILTER_FACTOR,
+    ICMP_BURST,
+    ICMP_RATE,
+    LOCAL_ADDRESSES,
+    QUEUES,
+    SEEN,
+    RuleKind,
+    State,
+)
+from ...lang.contract.trace import schema as trace
+from ..lower.fixed import fixed_tuples
+from ..lower.layout import member_name
+from ..lower.lowered import ARGUMENTS_MOST, Line, Member, Unit
+
+OWN_LINES = "#line 1"  # a mark: see _numbered
+TEMPLATE = {"host": "pipeline.bpf.c.j2", "nfp": "card.bpf.c.j2"}
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+
+
+def emit(unit: Unit, lines: bool) -> str:
+    """The C text. With `lines`, `#line` makes clang, bpftool and the verifier quote the `.hp` file;
+    without, it is for people to read."""
+    index = {(c.group, c.reason): c.index for c in unit.counters}
+    text = (
+        _environment()
+        .get_template(TEMPLATE[unit.target])
+        .render(
+            unit=unit,
+            trace=trace,
+            lines=lines,
+            own_lines=OWN_LINES,
+            code=_code,
+            event=lambda group, reason: index[group, reason],
+            records={r.table: r for r in unit.records},
+            members={s.name: members(s) for s in unit.states},
+            same={s.name: _same(s) for s in unit.states},
+            nodes={f"{n.name}_at": n for n in unit.nodes},
+            arguments=arguments,
+            fixed=fixed_tuples,
+            filter_sum=filter_sum,
+            key_word=key_word,
+            log2=lambda number: number.bit_length() - 1,
+            arguments_most=ARGUMENTS_MOST,
+            masked=masked,
+            queues=QUEUES,
+            locals=LOCAL_ADDRESSES,
+            icmp=(ICMP_RATE, ICMP_BURST),
+            place=place_in_key,
+            words=max([t.key.words for t in unit.tables if t.key] or [1]),
+            stages={role: sum(p.role == role for p in unit.programs) for role in unit.roles},
+        )
+    )
+    return _numbered(text, unit.name)
+
+
+@cache
+def _environment() -> Environment:
+    """Keeps the templates that it has read."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        variable_start_string="${",
+        variable_end_string="}",
+        line_statement_prefix="//%",
+        line_comment_prefix="//#",
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters["hex"] = lambda number: f"{number:#x}ULL"
+    environment.filters["has_bits"] = _has_bits
+    environment.filters["card_bits"] = partial(_has_bits, words=0)
+    return environment
+
+
+def members(state: State) -> list[Member]:
+    """An entry's members in C, with padding spelt out."""
+    found, at = [], SEEN
+    for slot in state.gives:
+        if slot.offset > at:
+            found.append(Member(f"u8 pad_{at}[{slot.offset - at}]"))
+        found.append(Member(f"u{slot.size * 8} {member_name(slot.name)}"))
+        at = slot.offset + slot.size
+    if at < state.entry_size:
+        found.append(Member(f"u8 pad[{state.entry_size - at}]"))
+    return found
+
+
+def _same(state: State) -> str:
+    """C text: and the known entry holds what the new one does."""
+    names = [member_name(slot.name) for slot in state.gives]
+    return "".join(f" && known->{name} == entry->{name}" for name in names)
+
+
+def arguments(words: int) -> str:
+    """What a look-up function takes beside the epoch: the key's words, if registers hold them."""
+    return "".join(f", u64 k{i}" for i in range(words)) if words <= ARGUMENTS_MOST else ""
+
+
+def masked(words: int) -> str:
+    """Where a look-up masks its key: on the stack, if that holds it beside what callers need."""
+    return f"masked[{words}]" if words <= ARGUMENTS_MOST else "*masked = (u64 *)s->masked"
+
+
+def key_word(word: int, words: int) -> str:
+    """A word of the key as a look-up function has it."""
+    return f"k{word}" if words <= ARGUMENTS_MOST else f"s->key[{word}]"
+
+
+def _has_bits(pair: tuple[int, int], words: int) -> str:
+    """Whether a word of the key has all of some bits; without `words` the key is an array."""
+    word, bits = pair
+    text = key_word(word, words) if words else f"key[{word}]"
+    return f"({text} & {bits:#x}ULL) == {bits:#x}ULL"
+
+
+def place_in_key(kind: RuleKind) -> tuple[int, int, int]:
+    """Of the value of a kind's only match element: the word of the key, the bit of it at which the
+    32 bits start that hold the value, and how far the value is to be shifted in them, swapped."""
+    (match,) = kind.match
+    quad = (kind.key_size * 8 - match.position - match.width) // 32
+    return quad // 2, quad % 2 * 32, match.position % 32
+
+
+def filter_sum(words: int) -> str:
+    """The masked key's words, each times a power of the filter's factor."""
+    powers = [pow(FILTER_FACTOR, i + 1, 1 << 64) for i in range(words)]
+    return " + ".join(f"masked[{i}] * {power:#x}ULL" for i, power in enumerate(powers))
+
+
+def _numbered(text: str, name: str) -> str:
+    """Each mark becomes the `#line` that leads back to the generated file's own numbering."""
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        if line == OWN_LINES:
+            lines[i] = f'#line {i + 2} "{name}.bpf.c"'
+    return "\n".join(lines)
+
+
+def _code(line: Line) -> str:
+    """Labels stand at the margin, as in kernel C."""
+    if not line.text:
+        return ""
+    label = line.text.endswith(":") and line.text[:-1].isidentifier()
+    return line.text if label else "\t" * (line.depth + 1) + line.text

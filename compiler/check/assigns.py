@@ -1,0 +1,134 @@
+"""Assignment to fields of the packet: which may be changed in place, and what that asks for."""
+
+from __future__ import annotations
+
+from ...lang import tree
+from ...lang.text.diagnostics import listed
+from ...lang.text.source import Span
+from .. import model
+from ..model.parse_graph import below
+from ..model.sums import LAYER4, NETWORK
+from . import faults_changes, faults_headers
+from .changes import Changed
+from .flow import Scope, State
+from .pushes import own_fields
+from .stage_names import Program, StageNames, Use
+from .values import KINDS, Value, fits
+
+#: By header, what has its addresses in a pseudo header (RFC 9293, 768, 4443; RFC 8200 section 8.1).
+COVERED = {"ipv4": LAYER4, "ipv6": (*LAYER4, "icmpv6"), "srh": (*LAYER4, "icmpv6")}
+#: Fields that are such an address, or hold them.
+ADDRESSES = ("src", "dst", "segments")
+
+
+def assign(program: Program, statement: tree.Assign, state: State, scope: Scope) -> Changed:
+    target = _target(program, statement.target, state, scope, "target")
+    value = StageNames(program, state, scope).expressions.value(statement.value)
+    if target is None or value is None:
+        return Changed(None, state)
+    field = target.expr
+    assert isinstance(field, model.Packet | model.Item)
+    if not fits(value, target.width, target.kind, target.what, target.declared, program.found):
+        return Changed(None, state)
+    return Changed(model.Assign(((field, value.expr),), statement.span), state)
+
+
+def swap(program: Program, statement: tree.Swap, state: State, scope: Scope) -> Changed:
+    left = _target(program, statement.left, state, scope, "value")
+    right = _target(program, statement.right, state, scope, "value")
+    if left is None or right is None:
+        return Changed(None, state)
+    if (left.kind, left.width) != (right.kind, right.width):
+        told = f"{left.width} bits" if left.kind == right.kind else KINDS[left.kind]
+        other = f"{right.width} bits" if left.kind == right.kind else KINDS[right.kind]
+        program.report(
+            faults_changes.unlike((left.span, told), (right.span, other), left.what, right.what)
+        )
+        return Changed(None, state)
+    assert isinstance(left.expr, model.Packet) and isinstance(right.expr, model.Packet)
+    both = (left.expr, right.expr), (right.expr, left.expr)
+    return Changed(model.Assign(both, statement.span), state)
+
+
+def _target(
+    program: Program, path: tree.Path, state: State, scope: Scope, use: Use
+) -> Value | None:
+    """A field that may be changed; as a "target" it may be one that its header lacks, or an element
+    of an array."""
+    if path.parts[0].text in program.rules.known or path.parts[0].text in scope.names:
+        what = "a rule" if len(path.parts) == 1 else "an element of a rule"
+        program.report(faults_headers.wrong_kind(path.span, what, "a field of the packet"))
+        return None
+    value = StageNames(program, state, scope, use).name(path)
+    if value is None:
+        return None
+    if not isinstance(value.expr, model.Packet | model.Item if use == "target" else model.Packet):
+        program.report(faults_headers.wrong_kind(path.span, value.what, "a field of the packet"))
+        return None
+    node = program.checked.graph.node(value.expr.node)
+    field = node.header.field(value.expr.field)
+    why = _why_not(program, node, field, state)
+    if why is not None:
+        derived = isinstance(field.default, model.Derived)
+        program.report(faults_changes.not_assigned(path.span, path.text, why, field.span, derived))
+        return None
+    index = value.expr.index if isinstance(value.expr, model.Item) else None
+    if not (isinstance(index, model.Const) and index.value):  # no more than the last is an address
+        _check_covered(program, path.span, node, field, state)
+    return value
+
+
+def _why_not(program: Program, node: model.Node, field: model.Field, state: State) -> str | None:
+    """What keeps a field from being changed in place."""
+    header = node.header
+    if isinstance(field.default, model.Derived):
+        return f"derived: `{field.default.what}(…)`"
+    graph = program.checked.graph
+    tested = {t.field for e in graph.leaving(node.name) for t in e.tests if not t.ahead}
+    if any(_overlap(field, header.field(name)) for name in tested):
+        at = program.position(node.name)
+        last = all(w.chain[-1] == at for w in state) and header.protocol not in NETWORK
+        if not last and header.protocol not in LAYER4:
+            return "an edge tests it"
+    seen = max((t.ahead for e in graph.entering(node.name) for t in e.tests), default=0)
+    if (field.offset if field.group is None else header.fixed) < seen:
+        return "an edge in front looks ahead at it"
+    if decides_reading(header, field):
+        return "it says how the header is read"
+    return None
+
+
+def decides_reading(header: model.Header, field: model.Field) -> bool:
+    """Whether a field says how long its header is, or whether it is one."""
+    counts = (g.count for g in header.groups)
+    clauses = (*counts, header.size, header.extent, header.reach, *header.accept, *header.payload)
+    read = frozenset[str]().union(*(own_fields(c) for c in clauses if c is not None))
+    flags = set(header.flags)
+    if header.protocol == "ipv4":
+        flags.add("more_fragments")
+    deciding = (f for f in header.fields if f.name in read | flags)
+    return any(_overlap(field, other) for other in deciding)
+
+
+def _overlap(a: model.Field, b: model.Field) -> bool:
+    """Whether two fields of a header share bits."""
+    return a.group == b.group and a.offset < b.offset + b.width and b.offset < a.offset + a.width
+
+
+def _check_covered(
+    program: Program, span: Span, node: model.Node, field: model.Field, state: State
+) -> None:
+    """Where an address changes the checksum of the layer above does, which has to be known."""
+    upper = COVERED.get(node.header.protocol, ())
+    if field.name not in ADDRESSES or not upper or not program.checked.sound:
+        return
+    graph, at = program.checked.graph, program.position(node.name)
+    if all(w.chain[-1] != at for w in state):
+        return  # whatever is behind it has been read
+    for role in sorted({w.role for w in state if w.chain[-1] == at}):
+        known = {graph.node(n).header.protocol for n in below(graph, role, node.name)}
+        missing = [p for p in upper if p not in known]
+        if missing:
+            what = listed(missing, "and")
+            program.report(faults_changes.not_covered(span, node.name, what, role, node.span))
+            return

@@ -1,0 +1,277 @@
+"""Statements that change packets or send them on: push, pop, forward, verdicts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...lang import tree
+from ...lang.text.diagnostics import listed
+from ...lang.text.source import Span
+from .. import model
+from ..model.parse_graph import ethertypes, writable
+from ..model.sums import NETWORK
+from . import faults_changes, faults_files, faults_headers
+from . import faults_stages as faults
+from .flow import Debt, Scope, State, World, roles_of
+from .packets import PacketNames
+from .read_back import read_behind
+from .stage_names import Program, StageNames
+from .values import KINDS, fits
+
+#: Hooks that a `forward` may run, with the packet's pops applied.
+AT_FORWARD: tuple[model.Event, ...] = ("too_big", "ttl_expired", "no_headroom", "unresolved")
+#: What a next hop's address may be.
+NEXT_HOPS = (model.Packet, model.Item, model.Attribute, model.Recalled, model.Listed)
+
+
+class Changed(NamedTuple):
+    """A statement (None if it is wrong) and the packets that go on behind it."""
+
+    statement: model.Statement | None
+    state: State
+
+
+# ---- pop --------------------------------------------------------------------------------------
+
+
+def pop(program: Program, statement: tree.Pop, state: State, scope: Scope) -> Changed:
+    node = PacketNames(program.checked, program.found).node(statement.node)
+    if node is None:
+        program.unsure = True
+        return Changed(None, state)
+    if pushed_before(program, statement.span, "a `pop`", state):
+        return Changed(None, state)
+    if not StageNames(program, state, scope).present(node.name, statement.node.span):
+        program.unsure = True
+        return Changed(None, state)
+    if not _can_be_popped(program, node, state, statement):
+        return Changed(None, state)
+    worlds = frozenset(_popped(program, node, w, statement.span, scope) for w in state)
+    return Changed(model.Pop(node.name, statement.span), worlds)
+
+
+def _can_be_popped(program: Program, node: model.Node, state: State, statement: tree.Pop) -> bool:
+    at = program.position(node.name)
+    if any(0 < w.chain.index(at) < program.leading(w) for w in state):
+        what = "popping to a link header behind another"
+        help = "`pop NODE` takes away the one in front of it"
+    else:
+        return True
+    program.report(faults_files.unsupported(statement.span, what, help))
+    return False
+
+
+def _popped(program: Program, node: model.Node, world: World, span: Span, scope: Scope) -> World:
+    """The packet without what lies between its leading link nodes and `node`."""
+    at = world.chain.index(program.position(node.name))
+    keep = 0 if node.header.link else min(program.leading(world), at)
+    gone = world.chain[keep:at]
+    left = world._replace(
+        present=world.present & ~sum(1 << i for i in gone),
+        chain=world.chain[:keep] + world.chain[at:],
+        changes=(*world.changes, f"pop to {node.name}"),
+    )
+    if not keep or not gone:
+        return left
+    last = program.checked.graph.nodes[world.chain[keep - 1]].name
+    read_behind(program, last, node, span, scope)
+    return announced(program, left, last, node.name, span, popped=True)
+
+
+def announced(
+    program: Program, world: World, source: str, target: str, span: Span, popped: bool
+) -> World:
+    """A link node in front of something new: it can announce it, or owes that."""
+    edges = writable(program.checked.graph, source, target)
+    if len(edges) > 1:
+        program.report(
+            faults.two_edges(span, source, target, [(e.span, "this one?") for e in edges])
+        )
+    if edges:
+        return world
+    return world._replace(owed=world.owed | {Debt(span, source, target, popped)})
+
+
+def appended_before(program: Program, span: Span, what: str, state: State) -> bool:
+    if any(w.appended for w in state):
+        help = "do that before, or push and append in one"
+        program.report(faults_files.unsupported(span, what + " behind an `append`", help))
+        return True
+    return False
+
+
+def pushed_before(program: Program, span: Span, what: str, state: State) -> bool:
+    if appended_before(program, span, what, state):
+        return True
+    if any(w.pushed for w in state):
+        program.report(faults_files.unsupported(span, what + " behind a `push`", "pop first"))
+        return True
+    return False
+
+
+# ---- ways out ---------------------------------------------------------------------------------
+
+
+def forward(program: Program, statement: tree.Forward, state: State, scope: Scope) -> Changed:
+    port = _port(program, statement.port, state, scope)
+    value = StageNames(program, state, scope).name(statement.via)
+    via = value.expr if value is not None else None
+    known = isinstance(via, NEXT_HOPS)
+    if value is not None and not (known and value.kind in ("ip4", "ip6")):
+        program.report(
+            faults_headers.wrong_kind(
+                statement.via.span, KINDS[value.kind], "an IP address", value.declared
+            )
+        )
+        via = None
+    _not_appended(program, statement.span, "`forward`", state)
+    _no_tag_behind(program, statement.span, state)
+    strange = [w for w in state if _front(program, w) is None]
+    if strange and not program.unsure:
+        program.report(faults.not_ip(statement.span, roles_of(strange)))
+    _announced_on_link(program, statement.span, state)
+    # Hooks may pass it; and a frame to a link-layer group is passed whatever the hooks say.
+    said = (h for e in AT_FORWARD if (h := program.hooks[e]) is not None)
+    hooks = [(h.span, "passes it, with its own link header") for h in said if h.verdict == "pass"]
+    _settle(program, state, statement.span, hooks, pops_only=True)
+    if port is None or not isinstance(via, NEXT_HOPS):
+        return Changed(None, frozenset())
+    fronts = {(w.role, n) for w in state if (n := _front(program, w)) is not None}
+    order = {node: i for i, node in enumerate(program.checked.graph.nodes)}
+    sorted_fronts = sorted(fronts, key=lambda f: (f[0], order[f[1]]))
+    named = tuple((role, node.name) for role, node in sorted_fronts)
+    return Changed(model.Forward(port, via, statement.span, named), frozenset())
+
+
+def bridge(program: Program, statement: tree.Bridge, state: State, scope: Scope) -> Changed:
+    port = _port(program, statement.port, state, scope)
+    _not_appended(program, statement.span, "`bridge`", state)
+    _settle(program, state, statement.span, [], pops_only=False)
+    return Changed(model.Bridge(port, statement.span) if port else None, frozenset())
+
+
+def queue(program: Program, statement: tree.Queue, state: State, scope: Scope) -> Changed:
+    value = StageNames(program, state, scope).expressions.value(statement.number)
+    if value is None or not fits(value, 8, "uint", "a queue's number", None, program.found):
+        return Changed(None, state)
+    return Changed(model.Queue(value.expr, statement.span), state)
+
+
+def _not_appended(program: Program, span: Span, what: str, state: State) -> None:
+    if any(w.appended for w in state):
+        what += " of a packet that was appended to"
+        help = "`send back` or `pass` it"
+        program.report(faults_files.unsupported(span, what, help))
+
+
+def _announced_on_link(program: Program, span: Span, state: State) -> None:
+    """The new link header must announce what stands first behind it."""
+    graph = program.checked.graph
+    for world in state:
+        order = program.order(world)[_kept(program, world) :]
+        types = ethertypes(graph, order[0].name) if order else {0: None}
+        if not types:
+            what = "would stand behind the link header of the egress port"
+            program.report(faults.no_edge(span, "ethernet", order[0].name, (), what))
+            return
+        if len(types) > 1:
+            places = [(e.span, f"type {t:#06x}") for t, e in types.items() if e]
+            program.report(faults.two_edges(span, "ethernet", order[0].name, places))
+            return
+
+
+def _kept(program: Program, world: World) -> int:
+    """How many link nodes stand in front of the outermost header that was pushed, or of all else:
+    those that the link header of the egress port replaces."""
+    if world.appended:
+        return program.leading(world)
+    pushed = (at for at, i in enumerate(world.chain) if world.pushed >> i & 1)
+    return next(pushed, program.leading(world))
+
+
+def _no_tag_behind(program: Program, span: Span, state: State) -> None:
+    for world in state:
+        at = _kept(program, world)
+        behind = [i for i in world.chain[at:] if not world.pushed >> i & 1]
+        node = program.checked.graph.nodes[behind[0]] if world.pushed and at and behind else None
+        if node is not None and node.header.link:
+            pushed = program.order(world)[at].name
+            program.report(faults_changes.tag_behind(span, node.name, pushed))
+            return
+
+
+def _front(program: Program, world: World) -> model.Node | None:
+    """The node by which the packet is forwarded: its IP header, or the link header of the frame
+    that a tunnel carries."""
+    behind = world.chain[_kept(program, world) :]
+    first = next((i for i in behind if not world.pushed >> i & 1), None)
+    node = None if first is None else program.checked.graph.nodes[first]
+    ip = node is not None and node.header.protocol in NETWORK
+    return node if node is not None and (ip or node.header.link) else None
+
+
+def _port(program: Program, path: tree.Path, state: State, scope: Scope) -> model.PortOf | None:
+    first = path.parts[0].text
+    known = scope.names.get(first)
+    if known is not None and known.kind == "port" and len(path.parts) == 1:
+        return model.PortOf(known.name)
+    if first in program.states and len(path.parts) > 1:
+        return _recalled_port(program, path, state, scope)
+    if (known is None and first not in program.rules.known) or len(path.parts) == 1:
+        what = "a rule" if first in program.rules.known or known else "no rule and no port"
+        program.report(faults.not_a_port(path.span, what))
+        return None
+    value = StageNames(program, state, scope, "port").attribute(path)
+    if value is None:
+        return None
+    assert isinstance(value.expr, model.Attribute)
+    element = program.elements.known[value.expr.element]
+    if "port" not in element.references:
+        what = listed(element.references) if element.references else KINDS[element.kind]
+        program.report(
+            faults.not_a_port(path.span, f"a reference to {what}" if element.references else what)
+        )
+        return None
+    return model.PortOf(value.expr)
+
+
+def _recalled_port(
+    program: Program, path: tree.Path, state: State, scope: Scope
+) -> model.PortOf | None:
+    value = StageNames(program, state, scope).recalled(path)
+    if value is None:
+        return None
+    assert isinstance(value.expr, model.Recalled)
+    if not value.expr.port:
+        program.report(faults.not_a_port(path.span, KINDS[value.kind]))
+        return None
+    return model.PortOf(value.expr)
+
+
+def verdict(program: Program, statement: tree.Verdict, state: State) -> Changed:
+    if statement.verdict == "reply icmp":
+        program.report(
+            faults.verdict_misplaced(
+                statement.span, "in a stage", ("pass", "drop", "default", "send back")
+            )
+        )
+        return Changed(None, frozenset())
+    if statement.verdict != "drop":
+        _settle(program, state, statement.span, [], pops_only=False)
+    return Changed(model.Verdict(statement.verdict, statement.span), frozenset())
+
+
+def _settle(
+    program: Program, state: State, span: Span, hooks: list[tuple[Span, str]], pops_only: bool
+) -> None:
+    """The packet may leave with the link header it came with: that must announce what follows."""
+    bare = [w for w in state if w.chain and w.pushed >> w.chain[0] & 1]
+    if bare and not pops_only:
+        path = next(c for c in reversed(bare[0].changes) if c.startswith("push"))
+        program.report(faults_changes.no_link(span, path))
+    debts = sorted(
+        {d for w in state for d in w.owed if d.pop or not pops_only},
+        key=lambda d: (d.change.start, d.source),
+    )
+    for debt in debts[:1]:
+        program.report(faults.not_announced(span, debt.source, debt.target, debt.change, hooks))

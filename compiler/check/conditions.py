@@ -1,0 +1,182 @@
+"""Conditions of stages: what they say, and which packets are left where they hold."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...lang import tree
+from ...lang.text.source import Span
+from .. import model
+from . import faults_files, faults_headers
+from . import faults_stages as faults
+from .flow import Scope, State, split
+from .packets import PacketNames
+from .stage_names import Program, StageNames
+from .values import Value
+
+
+class Narrowed(NamedTuple):
+    """A condition, and the packets for which it holds and does not."""
+
+    condition: model.Condition | None
+    yes: State
+    no: State
+
+
+def narrow(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
+    match expr:
+        case tree.Unary(operand=operand):
+            inner = narrow(program, operand, state, scope)
+            negated = model.Not(inner.condition) if inner.condition else None
+            return Narrowed(negated, inner.no, inner.yes)
+        case tree.Binary(operator="and"):
+            left = narrow(program, expr.left, state, scope)
+            right = narrow(program, expr.right, left.yes, scope)
+            both = model.And(_operands(left, right)) if left.condition and right.condition else None
+            return Narrowed(both, right.yes, left.no | right.no)
+        case tree.Binary(operator="or"):
+            left = narrow(program, expr.left, state, scope)
+            right = narrow(program, expr.right, left.no, scope)
+            one = model.Or(_operands(left, right)) if left.condition and right.condition else None
+            return Narrowed(one, left.yes | right.yes, right.no)
+        case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
+            names = StageNames(program, state, scope)
+            return Narrowed(names.expressions.compare(expr), state, state)
+        case tree.Is():
+            return _is(program, expr, state, scope)
+        case tree.Gives():
+            program.report(
+                faults_files.unsupported(
+                    expr.span,
+                    "`gives` as a part of a condition",
+                    "write an `if` of its own: `if PDR gives FAR {…}`",
+                )
+            )
+            return Narrowed(None, state, state)
+        case tree.Path(parts=(name,)) if (
+            name.text not in scope.names and name.text not in program.rules.known
+        ):
+            return _present(program, name, state)
+        case tree.Path(parts=(name,)) if name.text in program.rules.known:
+            return _found(program, name, state, scope)
+        case _:
+            return _plain_value(program, expr, state, scope)
+
+
+def _operands(left: Narrowed, right: Narrowed) -> tuple[model.Condition, ...]:
+    assert left.condition and right.condition
+    return left.condition, right.condition
+
+
+def _present(program: Program, name: tree.Name, state: State) -> Narrowed:
+    """`if udp`."""
+    node = PacketNames(program.checked, program.found).node(name)
+    if node is None:
+        program.unsure = True
+        return Narrowed(None, state, state)
+    bit = program.bit(node.name)
+    if any(w.pushed & bit for w in state):
+        program.report(faults.pushed_read(name.span, node.name, program.pushes[node.name]))
+    yes, no = split(state, lambda w: bool(w.present & bit))
+    return Narrowed(model.Present(node.name), yes, no)
+
+
+def _found(program: Program, name: tree.Name, state: State, scope: Scope) -> Narrowed:
+    """`if PDR`: whether one was found."""
+    known = scope.names.get(name.text)
+    if known is not None and known.name != name.text:
+        program.report(faults_headers.no_condition(name.span, "an argument is always there"))
+        return Narrowed(None, state, state)
+    yes, no = split(state, lambda w: name.text in w.bound)
+    if state and not yes and not program.unsure:  # nobody looked it up
+        program.report(faults.not_bound(name.span, name.text, program.missed.get(name.text)))
+        program.unsure = True
+        return Narrowed(None, state, state)
+    return Narrowed(model.Found(name.text), yes, no)
+
+
+def _plain_value(program: Program, expr: tree.Expr, state: State, scope: Scope) -> Narrowed:
+    value = StageNames(program, state, scope).expressions.value(expr)
+    if value is not None:
+        program.report(
+            faults_headers.no_condition(expr.span, f"compare it: `{expr.span.text} = …`")
+        )
+    return Narrowed(None, state, state)
+
+
+def _is(program: Program, expr: tree.Is, state: State, scope: Scope) -> Narrowed:
+    subject, what = expr.subject, expr.what
+    if subject.text == "port":
+        return _port_is(program, what, state)
+    if what.text == "local":
+        value = StageNames(program, state, scope).name(subject)
+        return Narrowed(_local(program, value, subject.span), state, state)
+    if what.text == "multicast":
+        value = StageNames(program, state, scope).name(subject)
+        return Narrowed(_multicast(program, value, subject.span), state, state)
+    if what.text == "fragment":
+        return _fragment(program, subject, state, scope)
+    if what.text == "limited":
+        return Narrowed(_limited(program, expr), state, state)
+    program.report(
+        faults_files.unknown(
+            "test",
+            what,
+            ("local", "multicast", "fragment", "limited"),
+            "write `ADDRESS is local`, `ADDRESS is multicast`, `NODE is fragment`, `port is ROLE`, "
+            "`error is limited`",
+        )
+    )
+    return Narrowed(None, state, state)
+
+
+def _port_is(program: Program, role: tree.Name, state: State) -> Narrowed:
+    if role.text not in program.roles:
+        program.report(
+            faults_files.unknown(
+                "port role", role, program.roles, f"the roles are {', '.join(program.roles)}"
+            )
+        )
+        program.unsure = True
+        return Narrowed(None, state, state)
+    yes, no = split(state, lambda w: w.role == role.text)
+    return Narrowed(model.PortIs(role.text), yes, no)
+
+
+def _local(program: Program, value: Value | None, span: Span) -> model.Condition | None:
+    if value is None:
+        return None
+    if not isinstance(value.expr, model.Packet) or value.kind not in ("ip4", "ip6"):
+        program.report(faults.has_no(span, "local", "an IP address of the packet"))
+        return None
+    return model.IsLocal(value.expr)
+
+
+def _multicast(program: Program, value: Value | None, span: Span) -> model.Condition | None:
+    if value is None:
+        return None
+    if not isinstance(value.expr, model.Packet) or value.kind not in ("mac", "ip4", "ip6"):
+        program.report(faults.has_no(span, "multicast", "an address of the packet"))
+        return None
+    return model.IsMulticast(value.expr)
+
+
+def _limited(program: Program, expr: tree.Is) -> model.Condition | None:
+    if expr.subject.text != "error":
+        program.report(faults.has_no(expr.subject.span, "limited", "`error`"))
+        return None
+    return model.IsLimited(expr.span)
+
+
+def _fragment(program: Program, subject: tree.Path, state: State, scope: Scope) -> Narrowed:
+    nodes = {n.name: n for n in program.checked.graph.nodes}
+    node = nodes.get(subject.text)
+    fragments = [n.name for n in nodes.values() if n.header.protocol == "ipv4"]
+    if len(subject.parts) == 1 and node is None:
+        StageNames(program, state, scope).unknown(subject.parts[0])
+        return Narrowed(None, state, state)
+    if node is None or node.name not in fragments:
+        program.report(faults.has_no(subject.span, "fragment", "an `ipv4` node", fragments))
+        return Narrowed(None, state, state)
+    StageNames(program, state, scope).present(node.name, subject.span)
+    return Narrowed(model.IsFragment(node.name), state, state)

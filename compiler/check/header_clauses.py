@@ -1,0 +1,160 @@
+"""Clauses of headers: `size`, `extent`, `accept` … over the header's own fields."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostics
+from .. import model
+from . import faults_files, faults_graph
+from . import faults_headers as faults
+from .values import Expressions, Value, of_width
+
+MOST_ELEMENTS = 255
+
+
+class HeaderClauses:
+    """Checks what a header says about itself. `broken`: fields of which nothing more is said."""
+
+    def __init__(
+        self,
+        header: tree.Header,
+        fields: Sequence[model.Field],
+        broken: Set[str],
+        found: Diagnostics,
+    ) -> None:
+        self.header = header
+        self.fields = fields
+        self.broken = broken
+        self.found = found
+        self.expressions = Expressions(self.own, self.no_call, found)
+        self.bounds: list[model.Condition] = []
+
+    def single(
+        self, clause: type[tree.Size] | type[tree.Extent] | type[tree.Reach]
+    ) -> Value | None:
+        """The value of the only clause of its sort."""
+        said = [m for m in self.header.members if isinstance(m, clause)]
+        for again in said[1:]:
+            word = {tree.Size: "size", tree.Extent: "extent"}.get(clause, "payload to")
+            self.found.add(faults_files.twice_in_pipeline(f"`{word}`", again.span, said[0].span))
+        value = self.expressions.value(said[0].value) if said else None
+        if value and value.kind != "uint":
+            self.found.add(faults.wrong_kind(value.span, "an address", "a number of octets"))
+            return None
+        return value
+
+    def array(self, field: tree.Field) -> tuple[model.Expr, int]:
+        """How many elements the array has, and how many at most. A header that says more than that
+        is not accepted, as `bounds` says."""
+        assert field.type.count is not None
+        count, maximum = self.expressions.value(field.type.count), field.type.maximum
+        if maximum is None or not 1 <= maximum.value <= MOST_ELEMENTS:
+            self.found.add(faults.no_bound((maximum or field.type).span, MOST_ELEMENTS))
+            return model.Const(0, 1), 1
+        if count and count.kind != "uint":
+            self.found.add(faults.wrong_kind(count.span, "an address", "a number of elements"))
+        elif count:
+            most = model.Const(maximum.value, max(1, maximum.value.bit_length()))
+            if count.high > maximum.value:
+                self.bounds.append(model.Compare("<=", count.expr, most))
+            return count.expr, min(maximum.value, count.high)
+        return model.Const(0, 1), 1
+
+    def conditions(
+        self, clause: type[tree.Accept] | type[tree.Require] | type[tree.Payload]
+    ) -> tuple[model.Condition, ...]:
+        made = (self.condition(m.condition) for m in self.header.members if isinstance(m, clause))
+        return tuple(c for c in made if c is not None)
+
+    def condition(self, expr: tree.Expr) -> model.Condition | None:
+        match expr:
+            case tree.Unary(operand=operand):
+                inner = self.condition(operand)
+                return model.Not(inner) if inner else None
+            case tree.Binary(operator="and" | "or" as operator):
+                sides = (self.condition(expr.left), self.condition(expr.right))
+                if sides[0] is None or sides[1] is None:
+                    return None
+                return (
+                    model.And((sides[0], sides[1]))
+                    if operator == "and"
+                    else model.Or((sides[0], sides[1]))
+                )
+            case tree.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">="):
+                return self.expressions.compare(expr)
+            case tree.Is() | tree.Gives():
+                self.found.add(
+                    faults.clause_reads(
+                        expr.span,
+                        "anything but its own fields",
+                        "not a comparison",
+                        "compare fields of this header",
+                    )
+                )
+                return None
+            case _:
+                if self.expressions.value(expr) is not None:
+                    self.found.add(faults.no_condition(expr.span, f"write `{expr.span.text} = 1`"))
+                return None
+
+    def own(self, path: tree.Path) -> Value | None:
+        name = path.parts[0]
+        if len(path.parts) > 1 or path.index is not None:
+            self.found.add(
+                faults.clause_reads(
+                    path.span,
+                    "other headers",
+                    "a field of something else",
+                    "only fields of this header, by their plain names",
+                )
+            )
+            return None
+        if name.text in self.broken:
+            return None
+        own = next((f for f in self.fields if f.name == name.text), None)
+        if own is None:
+            names = [f.name for f in self.fields if f.name[0] != "_"]
+            self.found.add(
+                faults_files.unknown(
+                    "field", name, names, f"`{self.header.name.text}` has {', '.join(names[:8])}"
+                )
+            )
+            return None
+        groups = [m.flags for m in self.header.members if isinstance(m, tree.Group)]
+        if own.group in [" or ".join(f.text for f in flags) for flags in groups]:
+            self.found.add(
+                faults_graph.may_be_left_out(
+                    path.span,
+                    own.name,
+                    self.header.name.text,
+                    own.span,
+                    "read only fields outside `when` groups",
+                )
+            )
+            return None
+        if own.group:
+            self.found.add(
+                faults.clause_reads(
+                    path.span,
+                    "what comes behind an array or `bytes[rest]`",
+                    "not known where it is",
+                    "read fields in front of these",
+                )
+            )
+            return None
+        if own.kind == "bytes":
+            self.found.add(
+                faults.clause_reads(
+                    path.span, "a run of octets", "no number", "compare numbers and addresses"
+                )
+            )
+            return None
+        return of_width(
+            model.Own(own.name), own.width, own.kind, path.span, f"`{own.name}`", own.span
+        )
+
+    def no_call(self, call: tree.Call) -> Value | None:
+        self.found.add(faults.no_such_function(call.function, []))
+        return None

@@ -1,0 +1,80 @@
+"""`pop NODE`: a link header by itself, whatever stands behind it."""
+
+from __future__ import annotations
+
+from ...lang import tree
+from ...lang.text.source import Span
+from .. import model
+from ..model.parse_graph import untold
+from . import faults_changes, faults_files
+from .changes import Changed, announced, pushed_before
+from .flow import Scope, State, World
+from .packets import PacketNames
+from .read_back import read_behind
+from .stage_names import Program, StageNames
+
+
+def pop_link(program: Program, statement: tree.PopLink, state: State, scope: Scope) -> Changed:
+    span = statement.span
+    node = PacketNames(program.checked, program.found).node(statement.node)
+    if node is None:
+        program.unsure = True
+        return Changed(None, state)
+    if pushed_before(program, span, "a `pop`", state):
+        return Changed(None, state)
+    present = StageNames(program, state, scope).present(node.name, statement.node.span)
+    if not present or not all(_stands_alone(program, node, w, statement.node.span) for w in state):
+        program.unsure = True
+        return Changed(None, state)
+    worlds = frozenset(_without(program, node, w, span, scope) for w in state)
+    return Changed(model.PopLink(node.name, span), worlds)
+
+
+def _stands_alone(program: Program, node: model.Node, world: World, span: Span) -> bool:
+    """Whether what a link node says can be said by the one in front of it."""
+    at = world.chain.index(program.position(node.name))
+    if not 0 < at < program.leading(world):
+        why = "the first header" if not at else "no link header in front of all others"
+        program.report(faults_changes.not_by_itself(span, node.name, f"it is {why} here"))
+        return False
+    if node.header.groups or node.header.size is not None:
+        program.report(faults_files.unsupported(span, "popping a link header of several sizes"))
+        return False
+    return told_alike(program, program.order(world)[at - 1], node, span)
+
+
+def told_alike(
+    program: Program, front: model.Node, node: model.Node, span: Span, help: str = ""
+) -> bool:
+    """Whether a header has the fields by which another says what follows it."""
+    name = untold(program.checked.graph, front.name, node.name)
+    if name:
+        program.report(
+            faults_changes.not_told(span, front.name, name, node.name, node.header.span, help)
+        )
+    return not name
+
+
+def _without(program: Program, node: model.Node, world: World, span: Span, scope: Scope) -> World:
+    """The packet without a link node; where it was the last of them and headers behind it were
+    popped, the one in front of it has to announce what is left."""
+    at = world.chain.index(program.position(node.name))
+    left = world._replace(
+        present=world.present & ~program.bit(node.name),
+        chain=world.chain[:at] + world.chain[at + 1 :],
+        owed=frozenset(d for d in world.owed if d.source != node.name),
+        changes=(*world.changes, f"pop {node.name}"),
+    )
+    last = at + 1 == len(world.chain)  # nothing is left to be announced
+    if not opened(program, world) or at + 1 < program.leading(world) or last:
+        return left
+    source, target = program.order(left)[at - 1 : at + 1]
+    read_behind(program, source.name, target, span, scope)
+    return announced(program, left, source.name, target.name, span, popped=True)
+
+
+def opened(program: Program, world: World) -> bool:
+    """Whether headers behind the leading link nodes were popped."""
+    nodes = {n.name: n for n in program.checked.graph.nodes}
+    popped = (c.removeprefix("pop to ") for c in world.changes if c.startswith("pop to "))
+    return any(not nodes[name].header.link for name in popped)

@@ -1,0 +1,202 @@
+"""`find` and `choose`: which rule is bound behind them, and to which packets."""
+
+from __future__ import annotations
+
+from ...lang import tree
+from ...lang.text.source import Span
+from .. import model
+from . import faults_files, faults_rules
+from . import faults_stages as faults
+from .changes import Changed
+from .flow import Bound, Scope, State, bind, split
+from .stage_names import Program, StageNames
+from .values import fits
+
+#: What follows a miss, and the packets that fall out of its end.
+Fallback = tuple[model.Block, State]
+
+
+def leads_to(program: Program, name: tree.Name, giver: Bound, given: tree.Name) -> bool:
+    """Whether rules of the giver's kind may refer to one of kind `given`."""
+    if given.text not in program.rules.known:
+        program.report(
+            faults_files.unknown(
+                "rule kind", given, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
+            )
+        )
+        return False
+    if giver.kind == "port":
+        program.report(faults.does_not_give(name.span, name.text, given.text, giver.span, ()))
+        return False
+    kind = program.rules.known[giver.kind]
+    if given.text not in kind.alternatives:
+        program.report(
+            faults.does_not_give(
+                name.span.to(given.span), giver.kind, given.text, kind.span, kind.alternatives
+            )
+        )
+        return False
+    return True
+
+
+def find(
+    program: Program, written: tree.Find, otherwise: Fallback, state: State, scope: Scope
+) -> Changed:
+    kind = _looked_up(program, written.kind, scope)
+    hit = bind(state, written.kind.text)
+    body, missed = otherwise
+    if kind is None:
+        program.unsure = True
+        return Changed(None, hit | missed)
+    if not kind.match and not program.rules.has_clause(kind.name, tree.Match):
+        program.report(faults_rules.nothing_to_find(written.kind.span, kind.name, kind.span))
+    program.alone.setdefault(kind.name, written.kind.span)
+    program.missed[kind.name] = written.kind.span
+    given = _given(program, written, kind, state, scope)
+    said = frozenset(name for name, _ in given)
+    _note_lookup(program, kind, state, written.kind.span, said)
+    needed = _needed(kind, said)
+    hit, _ = split(hit, lambda w: all(w.present & program.bit(n) for n in needed))
+    if state and not hit and not program.unsure:
+        never = faults_rules.never_found(written.kind.span, kind.name, needed, kind.span)
+        program.report(never)
+    return Changed(model.Find(kind.name, given, body, written.span), hit | missed)
+
+
+def _needed(kind: model.RuleKind, given: frozenset[str]) -> list[str]:
+    """The nodes that a packet has for which a rule is found where the look-up itself says the
+    values of `given`: those of what every rule matches."""
+    exact = (m for m in kind.match if m.kind == "exact" and m.element.name not in given)
+    return sorted({m.operand.node for m in exact if isinstance(m.operand, model.Packet)})
+
+
+def _given(
+    program: Program, written: tree.Find, kind: model.RuleKind, state: State, scope: Scope
+) -> tuple[tuple[str, model.Expr], ...]:
+    """The values of match elements that the `find` says itself."""
+    said: dict[str, tree.Assign] = {}
+    given: dict[str, model.Expr] = {}
+    match = {m.element.name: m for m in kind.match}
+    for each in written.given:
+        value = StageNames(program, state, scope).expressions.value(each.value)
+        name = each.target.parts[-1]
+        if len(each.target.parts) > 1 or name.text not in match:
+            program.report(faults_rules.not_matched(each.target, kind.name, list(match), kind.span))
+            continue
+        if said.setdefault(name.text, each) is not each:
+            first = said[name.text].target.span
+            program.report(faults_files.declared_twice("the value of", name, first))
+            continue
+        element = match[name.text].element
+        what = f"`{element.name}`"
+        if value and fits(value, element.width, element.kind, what, element.span, program.found):
+            given[name.text] = value.expr
+    for wanted in kind.match:
+        if isinstance(wanted.operand, model.Given) and wanted.element.name not in said:
+            span, missing = written.kind.span, wanted.element.name
+            program.report(faults_rules.value_not_given(span, kind.name, missing, wanted.span))
+    return tuple((n, given[n]) for n in match if n in given)
+
+
+def _looked_up(program: Program, name: tree.Name, scope: Scope) -> model.RuleKind | None:
+    """The kind that a look-up binds under its own name."""
+    if name.text in scope.names or any(f.binding == name.text for f in scope.facts):
+        program.report(faults.bound_already(name.span, name.text))
+        return None
+    kind = program.rules.known.get(name.text)
+    if kind is None:
+        program.report(
+            faults_files.unknown(
+                "rule kind", name, program.rules.known, "declare it: `rule NAME [CAPACITY] {…}`"
+            )
+        )
+    return kind
+
+
+def _note_lookup(
+    program: Program,
+    kind: model.RuleKind,
+    state: State,
+    span: Span,
+    given: frozenset[str] = frozenset(),
+) -> None:
+    program.lookups.setdefault(kind.name, []).append(state)
+    program.told |= {(kind.name, name) for name in given}
+    for match in kind.match:
+        if isinstance(match.operand, model.Packet) and match.element.name not in given:
+            bit = program.bit(match.operand.node)
+            if any(w.pushed & bit for w in state):
+                program.report(
+                    faults.pushed_read(span, match.operand.node, program.pushes[match.operand.node])
+                )
+
+
+def choose(
+    program: Program, written: tree.Choose, otherwise: Fallback, state: State, scope: Scope
+) -> Changed:
+    kind = _looked_up(program, written.kind, scope)
+    hit = bind(state, written.kind.text)
+    body, missed = otherwise
+    program.missed[written.kind.text] = written.kind.span
+    if written.otherwise is not None and not written.otherwise.statements:
+        program.report(faults.empty_else(written.otherwise.span))
+    if written.otherwise is None:
+        missed = frozenset()
+    origin = _origin(program, written, state, scope)
+    if kind is None or origin is None:
+        program.unsure = True
+        return Changed(None, hit | missed)
+    giver, group = origin
+    assert group.spread is not None
+    if group.spread.kind != kind.name:
+        program.report(
+            faults.does_not_give(
+                written.kind.span, group.name, kind.name, group.span, (group.spread.kind,)
+            )
+        )
+        return Changed(None, hit | missed)
+    program.chosen.setdefault(group.name, written.origin.span)
+    program.alone.setdefault(kind.name, written.kind.span)
+    for match in group.match:
+        if isinstance(match.operand, model.Given):
+            span, name = written.origin.span, match.element.name
+            program.report(faults_rules.value_not_given(span, group.name, name, match.span))
+    _note_lookup(program, group, state, written.origin.span)
+    _check_hash(program, group, state)
+    return Changed(
+        model.Choose(kind.name, group.name, giver.name, giver.kind, body, written.span),
+        hit | missed,
+    )
+
+
+def _origin(
+    program: Program, written: tree.Choose, state: State, scope: Scope
+) -> tuple[Bound, model.RuleKind] | None:
+    """`PDR.LBR`: the bound rule, and the kind of the group that it refers to."""
+    parts = written.origin.parts
+    if len(parts) != 2:
+        program.report(
+            faults_files.unsupported(
+                written.origin.span,
+                "choosing from anything but a rule's group",
+                "write `choose FAR from PDR.LBR`",
+            )
+        )
+        return None
+    bound = StageNames(program, state, scope).bound(parts[0])
+    if bound is None or not leads_to(program, parts[0], bound, parts[1]):
+        return None
+    group = program.rules.known[parts[1].text]
+    if group.spread is None:
+        if not program.rules.has_clause(group.name, tree.Spread):
+            program.report(
+                faults.does_not_give(parts[1].span, group.name, written.kind.text, group.span, ())
+            )
+        return None
+    return bound, group
+
+
+def _check_hash(program: Program, group: model.RuleKind, state: State) -> None:
+    """What the spread hashes must be in every packet that gets here."""
+    clause = next(c for c in program.rules.kinds[group.name].clauses if isinstance(c, tree.Spread))
+    StageNames(program, state, Scope()).expressions.value(clause.over)

@@ -1,0 +1,179 @@
+"""`match`: arms by value or by reference, each covered once and none forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+
+from ...lang import tree
+from ...lang.text.source import Span
+from .. import model
+from . import faults_files
+from . import faults_stages as faults
+from .changes import Changed
+from .flow import Bound, Fact, Scope, State, bind, unbind
+from .names import RESERVED
+from .ranges import Facts, one_of
+from .stage_names import Program, StageNames
+
+#: Checks the block of an arm: what it becomes, and the packets that fall out of its end.
+Body = Callable[[tree.Block, State, Scope], tuple[model.Block, State]]
+
+
+def match(
+    body: Body, program: Program, written: tree.MatchOn, state: State, scope: Scope
+) -> Changed:
+    names = StageNames(program, state, scope, "match")
+    first = written.subject.parts[0].text
+    if first not in scope.names and first not in program.rules.known:
+        value = names.name(written.subject)
+        if value is not None:
+            program.report(
+                faults.cannot_match(
+                    written.subject.span, "not an element of a rule", value.declared
+                )
+            )
+        return Changed(None, _arms_apart(program, written, state))
+    value = names.attribute(written.subject)
+    if value is None:
+        return Changed(None, _arms_apart(program, written, state))
+    subject = value.expr
+    assert isinstance(subject, model.Attribute)
+    element = program.elements.known[subject.element]
+    if element.references:
+        return _match_reference(body, program, written, subject, element, state, scope)
+    if element.symbols:
+        return _match_value(body, program, written, subject, element, state, scope)
+    program.report(
+        faults.cannot_match(written.subject.span, "neither symbols nor a reference", element.span)
+    )
+    return Changed(None, _arms_apart(program, written, state))
+
+
+def _arms_apart(program: Program, written: tree.MatchOn, state: State) -> State:
+    """The subject is wrong: what the arms say cannot be judged."""
+    program.unsure = True
+    return state if any(not _ends_as_written(arm.body) for arm in written.arms) else frozenset()
+
+
+def _ends_as_written(written: tree.Block) -> bool:
+    last = written.statements[-1] if written.statements else None
+    return isinstance(last, tree.Verdict | tree.Forward)
+
+
+def _covered(
+    program: Program,
+    written: tree.MatchOn,
+    known: list[str],
+    what: str,
+    declared: Span,
+    reserved: Collection[str] = (),
+) -> Iterator[tuple[tree.Arm, list[str]]]:
+    """Each good arm and what it covers; reports what is unknown, covered twice or missing."""
+    taken: dict[str, Span] = {}
+    misspelt = False
+    for arm in written.arms:
+        name = arm.pattern
+        if name.text == "_":
+            covers = [k for k in known if k not in taken]
+            if not covers and written.arms:
+                program.report(faults.duplicate_arm(name.span, written.arms[0].pattern.span))
+                continue
+        elif name.text not in known:
+            near, help = known, f"its arms are {', '.join(known)}"
+            if name.text in reserved:
+                near, help = [], f"the element declares it reserved; {help}"
+            program.report(faults_files.unknown(f"arm of `{what}`", name, near, help))
+            misspelt = True
+            continue
+        elif name.text in taken:
+            program.report(faults.duplicate_arm(name.span, taken[name.text]))
+            continue
+        else:
+            covers = [name.text]
+        taken.update(dict.fromkeys(covers, name.span))
+        yield arm, covers
+    missing = [k for k in known if k not in taken]
+    if misspelt:
+        program.unsure = True
+    elif missing:
+        program.report(faults.not_exhaustive(written.subject.span, what, missing, declared))
+        program.unsure = True
+
+
+def _match_value(
+    body: Body,
+    program: Program,
+    written: tree.MatchOn,
+    subject: model.Attribute,
+    element: model.Element,
+    state: State,
+    scope: Scope,
+) -> Changed:
+    values = dict(element.symbols)
+    arms: list[tuple[tuple[int, ...], model.Block]] = []
+    after: State = frozenset()
+    reserved = [each.name for each in element.reserved]
+    known, what = list(values), written.subject.text
+    for arm, covers in _covered(program, written, known, what, element.span, reserved):
+        if arm.binding is not None:
+            program.report(faults.arm_binding(arm.binding, arm.pattern.text))
+        chosen = tuple(values[c] for c in covers)
+        fact = Fact(subject.binding, element.name, chosen)
+        tested = Facts(scope.tested, one_of(subject, chosen))
+        within = replace(scope, facts=(*scope.facts, fact), tested=tested)
+        made, left = body(arm.body, state, within)
+        arms.append((chosen, made))
+        after |= left
+    return Changed(model.MatchValue(subject, tuple(arms), written.span), after)
+
+
+def _match_reference(
+    body: Body,
+    program: Program,
+    written: tree.MatchOn,
+    subject: model.Attribute,
+    element: model.Element,
+    state: State,
+    scope: Scope,
+) -> Changed:
+    arms: list[model.ReferenceArm] = []
+    after: State = frozenset()
+    known = list(element.references)
+    for arm, covers in _covered(program, written, known, written.subject.text, element.span):
+        if arm.binding is not None and arm.pattern.text == "_":
+            program.report(faults.arm_binding(arm.binding, "_"))
+        for kind in covers:
+            made, left = _reference_arm(body, program, arm, kind, state, scope)
+            arms.append(made)
+            after |= left
+    return Changed(model.MatchReference(subject, tuple(arms), written.span), after)
+
+
+def _reference_arm(
+    body: Body, program: Program, arm: tree.Arm, kind: str, state: State, scope: Scope
+) -> tuple[model.ReferenceArm, State]:
+    word = arm.binding.text if arm.binding else kind.lower()
+    if arm.binding:
+        _check_free(program, arm.binding, scope)
+    name = scope.fresh(word)
+    if kind != "port":
+        program.alone.setdefault(kind, arm.pattern.span)
+    within = replace(scope, taken=scope.taken | {name})
+    if arm.binding:
+        within = replace(within, names={**scope.names, word: Bound(name, kind, arm.binding.span)})
+    made, left = body(arm.body, bind(state, name), within)
+    return model.ReferenceArm(kind, name, made), unbind(left, name)
+
+
+def _check_free(program: Program, name: tree.Name, scope: Scope) -> None:
+    if name.text in scope.names:
+        program.report(faults_files.name_taken(name, "a rule or port", scope.names[name.text].span))
+    elif name.text in RESERVED:
+        program.report(faults_files.name_taken(name, RESERVED[name.text]))
+    elif name.text in program.rules.known:
+        program.report(
+            faults_files.name_taken(name, "a rule kind", program.rules.known[name.text].span)
+        )
+    elif node := next((n for n in program.checked.graph.nodes if n.name == name.text), None):
+        program.report(faults_files.name_taken(name, "a node of the parse graph", node.span))

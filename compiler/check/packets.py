@@ -1,0 +1,164 @@
+"""Names of the packet: `user`, `user.src`, `l4.dst`."""
+
+from __future__ import annotations
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostics
+from .. import model
+from ..model.sums import LAYER4
+from . import faults_files, faults_graph, faults_headers
+from .edges import CheckedGraph
+from .values import KINDS, Expressions, Value, of_width
+
+
+class PacketNames:
+    """Resolves paths to fields of nodes, without asking whether the node is present."""
+
+    def __init__(self, checked: CheckedGraph, found: Diagnostics) -> None:
+        self.checked = checked
+        self.graph = checked.graph
+        self.found = found
+        self.nodes = {n.name: n for n in self.graph.nodes}
+
+    def node(self, name: tree.Name) -> model.Node | None:
+        if name.text in self.nodes:
+            return self.nodes[name.text]
+        if self.checked.sound or name.text not in self.checked.headers:
+            self.unknown_node(name)
+        return None
+
+    def unknown_node(self, name: tree.Name) -> None:
+        if self.checked.sound:
+            self.found.add(
+                faults_files.unknown(
+                    "node", name, self.nodes, f"the parse graph has {', '.join(self.nodes)}"
+                )
+            )
+
+    def field(self, path: tree.Path, groups: bool = False) -> Value | None:
+        """The field, or the element of an array; of an optional group only where `groups`."""
+        if path.index is not None:
+            expressions = Expressions(self.field, self.call, self.found)
+            return self.item(path, expressions.value(path.index))
+        if path.parts[0].text == "l4":
+            return self.layer4(path)
+        found = self.node_and_field(path)
+        if found is None:
+            return None
+        node, field = found
+        if node.header.optional(field) and not groups:
+            self.found.add(
+                faults_graph.may_be_left_out(
+                    path.span,
+                    field.name,
+                    node.name,
+                    field.span,
+                    "match it in a rule, where a packet without it is no match",
+                )
+            )
+            return None
+        if field.kind == "bytes":
+            self.found.add(faults_files.unsupported(path.span, "reading a run of octets"))
+            return None
+        if node.header.array(field):
+            self.found.add(faults_headers.whole_array(path.span, path.text, field.span))
+            return None
+        expr = model.Packet(node.name, field.name, field.width, field.kind)
+        return of_width(expr, field.width, field.kind, path.span, f"`{path.text}`", field.span)
+
+    def item(self, path: tree.Path, index: Value | None) -> Value | None:
+        """An element of an array; `index` has been checked as an expression."""
+        found = self.node_and_field(path)
+        if found is None or index is None:
+            return None
+        node, field = found
+        array = node.header.array(field)
+        if array is None:
+            self.found.add(faults_headers.no_element(path.span, "is no array", field.span))
+        elif index.kind != "uint":
+            self.found.add(faults_headers.wrong_kind(index.span, KINDS[index.kind], "a number"))
+        elif index.low >= array.most:
+            says = f"has at most {array.most} elements, from 0 on"
+            self.found.add(faults_headers.no_element(path.span, says, field.span))
+        else:
+            expr = model.Item(node.name, field.name, index.expr, field.width, field.kind)
+            what = f"`{path.text}`"
+            return of_width(expr, field.width, field.kind, path.span, what, field.span)
+        return None
+
+    def node_and_field(self, path: tree.Path) -> tuple[model.Node, model.Field] | None:
+        node = self.node(path.parts[0])
+        if node is None:
+            return None
+        if len(path.parts) != 2:
+            last = path.parts[-1].text
+            known = any(f.name == last for f in node.header.fields)
+            self.found.add(
+                faults_headers.wrong_kind(
+                    path.span,
+                    "a node" if len(path.parts) == 1 else "a longer path",
+                    "one of its fields",
+                    help=f"write `{node.name}.{last if known else 'FIELD'}`",
+                )
+            )
+            return None
+        field = self.field_of(node, path.parts[1])
+        return None if field is None else (node, field)
+
+    def field_of(self, node: model.Node, name: tree.Name) -> model.Field | None:
+        field = next(
+            (f for f in node.header.fields if f.name == name.text and name.text[0] != "_"), None
+        )
+        if field is None and name.text not in self.checked.headers[node.name].broken:
+            names = [f.name for f in node.header.fields if f.name[0] != "_"]
+            self.found.add(
+                faults_files.unknown(
+                    f"field of `{node.name}`", name, names, f"its fields are {', '.join(names[:8])}"
+                )
+            )
+        return field
+
+    def layer4(self, path: tree.Path) -> Value | None:
+        which = path.parts[1] if len(path.parts) == 2 else None
+        if which is None or which.text not in ("src", "dst"):
+            where = path.parts[-1]
+            self.found.add(
+                faults_files.unknown(
+                    "field of `l4`", where, ("src", "dst"), "its fields are src, dst"
+                )
+            )
+            return None
+        transport = [n for n in self.graph.nodes if n.header.protocol in LAYER4]
+        if not transport and self.checked.sound:
+            self.found.add(
+                faults_files.missing(
+                    path.span,
+                    "a `tcp` or `udp` node for `l4`",
+                    "lead an edge to `tcp` or `udp`, or read another field",
+                )
+            )
+            return None
+        expr = model.Layer4("src" if which.text == "src" else "dst")
+        return of_width(expr, 16, "uint", path.span, f"`{path.text}`", None)
+
+    def call(self, call: tree.Call) -> Value | None:
+        return hash_call(call, Expressions(self.field, self.call, self.found), self.found)
+
+
+def hash_call(call: tree.Call, expressions: Expressions, found: Diagnostics) -> Value | None:
+    """`hash(a, b …)`: 32 bits wide."""
+    if call.function.text != "hash":
+        found.add(faults_headers.no_such_function(call.function, ["hash"]))
+        return None
+    if not call.arguments:
+        found.add(
+            faults_files.missing(
+                call.span, "what to hash", "name fields: `hash(user.src, user.dst)`"
+            )
+        )
+        return None
+    arguments = [expressions.value(a) for a in call.arguments]
+    checked = tuple(a.expr for a in arguments if a is not None)
+    if len(checked) < len(arguments):
+        return None
+    return of_width(model.Hash(checked), 32, "uint", call.span, "`hash(…)`", None)

@@ -1,0 +1,177 @@
+"""Imports: which headers a file sees, and where they are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ...lang import tree
+from ...lang.text.diagnostics import Diagnostics, Refused, listed
+from ...lang.text.frozen import Frozen
+from ...lang.text.source import Source
+from . import faults_files as faults
+
+#: Reads and parses the file at a path; raises `Refused`.
+Load = Callable[[Path], tree.Program]
+
+PIPELINES = Path(__file__).resolve().parents[2] / "pipelines"
+STANDARD = PIPELINES / "std"
+
+#: What imports the standard headers that an unknown header name may have meant.
+HOMES = {
+    "ethernet": "std.ethernet",
+    "vlan": "std.ethernet",
+    "arp": "std.ethernet",
+    "ipv4": "std.ip",
+    "tcp": "std.ip",
+    "udp": "std.ip",
+    "icmp": "std.ip",
+    "ipv6": "std.ipv6",
+    "icmpv6": "std.ipv6",
+    "ipv6_hop_by_hop": "std.ipv6",
+    "ipv6_destination": "std.ipv6",
+    "ipv6_routing": "std.ipv6",
+    "ipv6_fragment": "std.ipv6",
+    "srh": "std.srv6",
+    "gre": "std.gre",
+    "vxlan": "std.vxlan",
+    "geneve": "std.geneve",
+    "gtpu": "std.gtpu",
+    "gtpu_recovery": "std.gtpu",
+    "gtpu_teid_data": "std.gtpu",
+    "gtpu_peer_address": "std.gtpu",
+    "gtpu_extension": "std.gtpu",
+    "pdu_session": "std.gtpu",
+    "mpls": "std.mpls",
+}
+
+
+class Known(Frozen):
+    """A header a file sees. `standard`: it is one of helioc's own."""
+
+    header: tree.Header
+    standard: bool
+    imported: tree.Import | None
+
+
+def load_file(path: Path) -> tree.Program:
+    """Read and parse; what is helioc's own, once for all. Raises `Refused`."""
+    from ...lang.syntax.parser import parse, read
+
+    if path.parent == STANDARD:
+        return _standard_file(path)
+    name = str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    return parse(read(path, name))
+
+
+@cache
+def _standard_file(path: Path) -> tree.Program:
+    from ...lang.syntax.parser import parse, read
+
+    return parse(read(path, f"std/{path.name}"))
+
+
+class Visible(NamedTuple):
+    """Headers by name; `complete` is False if an import failed."""
+
+    known: dict[str, Known]
+    complete: bool
+
+
+def visible_headers(program: tree.Program, load: Load, found: Diagnostics) -> Visible:
+    """The headers of the file and of the files it imports (not of those that these import)."""
+    files = _Files(load, found)
+    here = program.source.path
+    files.follow(program, (here.resolve(),) if here else ())
+    known: dict[str, Known] = {}
+    for header in program.headers:
+        _declare(known, Known(header, _is_standard(program.source), None), found)
+    for imported in program.imports:
+        other = files.imported.get(id(imported))
+        for header in other.headers if other else ():
+            standard = other is not None and _is_standard(other.source)
+            _declare(known, Known(header, standard, imported), found)
+    return Visible(known, all(id(i) in files.imported for i in program.imports))
+
+
+def _declare(known: dict[str, Known], new: Known, found: Diagnostics) -> None:
+    name = new.header.name
+    first = known.setdefault(name.text, new)
+    if first is new or first.header is new.header:
+        return
+    if first.imported and new.imported:
+        both = (first.imported.path.text, new.imported.path.text)
+        help = f"import only one of the files: {listed(both, 'or')}"
+    else:
+        help = "give the header another name, or leave the import out"
+    found.add(faults.declared_twice("header", name, first.header.name.span, help))
+
+
+def _is_standard(source: Source) -> bool:
+    return source.path is not None and source.path.resolve().parent == STANDARD
+
+
+class _Files:
+    """Follows imports, each file once."""
+
+    def __init__(self, load: Load, found: Diagnostics) -> None:
+        self.load = load
+        self.found = found
+        self.programs: dict[Path, tree.Program | None] = {}
+        self.imported: dict[int, tree.Program] = {}
+
+    def follow(self, program: tree.Program, chain: tuple[Path, ...]) -> None:
+        seen: dict[Path, tree.Import] = {}
+        for imported in program.imports:
+            path = _locate(imported.path, program.source)
+            if path in seen:
+                self.found.add(
+                    faults.twice_in_pipeline(
+                        f"`import {imported.path.text}`", imported.span, seen[path].span
+                    )
+                )
+                continue
+            seen[path] = imported
+            other = self.read(imported, path, program.source, chain)
+            if other is not None:
+                self.imported[id(imported)] = other
+
+    def read(
+        self, imported: tree.Import, path: Path, source: Source, chain: tuple[Path, ...]
+    ) -> tree.Program | None:
+        if path in chain:
+            names = [p.stem for p in (*chain[chain.index(path) :], path)]
+            self.found.add(faults.import_cycle(imported.path, names))
+            return None
+        if path in self.programs:
+            return self.programs[path]
+        self.programs[path] = None
+        if not path.is_file():
+            self.found.add(faults.no_such_file(imported.path, path.name, _importable(source)))
+            return None
+        try:
+            program = self.load(path)
+        except Refused as refused:
+            self.found.extend(refused.diagnostics)
+            return None
+        self.programs[path] = program
+        self.follow(program, (*chain, path))
+        return program
+
+
+def _locate(path: tree.Path, source: Source) -> Path:
+    parts = [p.text for p in path.parts]
+    if parts[0] == "std" and len(parts) > 1:
+        base, parts = STANDARD, parts[1:]
+    else:
+        base = source.path.resolve().parent if source.path else Path.cwd()
+    return base.joinpath(*parts[:-1], parts[-1] + ".hp")
+
+
+def _importable(source: Source) -> list[str]:
+    names = [f"std.{p.stem}" for p in sorted(STANDARD.glob("*.hp"))]
+    if source.path:
+        names += [p.stem for p in sorted(source.path.parent.glob("*.hp")) if p != source.path]
+    return names

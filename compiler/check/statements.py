@@ -1,0 +1,254 @@
+"""Blocks and statements of stages, with what is known of the packets at each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...lang import tree
+from ...lang.text.source import Span
+from .. import model
+from . import appends, assigns, changes, faults_files, faults_graph, link_pops, pushes
+from . import faults_stages as faults
+from .changes import Changed
+from .conditions import narrow
+from .flow import Bound, Scope, State, bind, unbind
+from .lookups import choose, find, leads_to
+from .matches import match
+from .ranges import Facts, contradict, one_of, told
+from .stage_names import Program, StageNames
+from .states import recall, remember
+
+#: Statements that inlined actions may come to.
+MOST_STEPS = 10_000
+#: Sorts of packets (which nodes, which rules found) that are told apart at one place.
+MOST_SORTS = 20_000
+TOLD = MOST_STEPS * 1_000
+
+
+def block(
+    program: Program, written: tree.Block | None, state: State, scope: Scope
+) -> tuple[model.Block, State]:
+    """The block, and the packets that fall out of its end."""
+    made: list[model.Statement] = []
+    ending: Span | None = None
+    scope = replace(scope, tested=Facts(scope.tested))
+    for each in written.statements if written else ():
+        if ending is not None:
+            program.report(faults.unreachable(each.span, ending))
+            break
+        changed = statement(program, each, state, scope)
+        state = changed.state
+        if len(state) > MOST_SORTS:
+            program.report(faults_graph.too_many_sorts(each.span, MOST_SORTS))
+            state = frozenset()
+        if changed.statement is None:
+            continue
+        _check_join(program, each, state)
+        made.append(changed.statement)
+        if written and each is not written.statements[-1]:  # behind the last nothing is asked
+            scope.tested.learn(_passed(changed.statement))
+            scope.tested.pass_by(changed.statement, program.checked.graph.nodes)
+        if ends(changed.statement):
+            ending = each.span
+    return model.Block(tuple(made), ending is not None), state
+
+
+def _passed(statement: model.Statement) -> tuple[model.Compare, ...]:
+    """What holds of the packets that come out of a branch because the others do not."""
+    if isinstance(statement, model.MatchValue):
+        left = [value for values, body in statement.arms if not body.ends for value in values]
+        return one_of(statement.subject, left) if left else ()
+    if not isinstance(statement, model.If) or statement.then.ends == statement.otherwise.ends:
+        return ()
+    return told(statement.condition, not statement.then.ends)
+
+
+def _check_join(program: Program, written: tree.Statement, state: State) -> None:
+    """Behind a branch all packets of a port role must have been changed alike."""
+    joins = tree.If | tree.MatchOn | tree.Find | tree.Choose | tree.Recall
+    if not isinstance(written, joins) or program.unsure:
+        return
+    by_role: dict[str, set[tuple[str, ...]]] = {}
+    for world in state:
+        by_role.setdefault(world.role, set()).add(world.changes)
+    for role, several in by_role.items():
+        if len(several) > 1:
+            program.report(
+                faults.changed_unlike(
+                    written.span, role, sorted(", ".join(c) or "unchanged" for c in several)
+                )
+            )
+            program.unsure = True
+
+
+def ends(statement: model.Statement) -> bool:
+    """Whether no path falls out of the statement, judged by its shape alone."""
+    match statement:
+        case model.Verdict() | model.Forward() | model.Bridge():
+            return True
+        case model.If() | model.IfGives():
+            return statement.then.ends and statement.otherwise.ends
+        case model.MatchValue():
+            return all(body.ends for _, body in statement.arms)
+        case model.MatchReference():
+            return all(arm.body.ends for arm in statement.arms)
+        case model.Inline():
+            return statement.body.ends
+    return False
+
+
+def statement(program: Program, written: tree.Statement, state: State, scope: Scope) -> Changed:
+    match written:
+        case tree.If(condition=tree.Gives() as gives):
+            return _if_gives(program, written, gives, state, scope)
+        case tree.If():
+            return _if(program, written, state, scope)
+        case tree.MatchOn():
+            return match(lambda b, w, s: block(program, b, w, s), program, written, state, scope)
+        case tree.Find():
+            return find(program, written, _otherwise(program, written, state, scope), state, scope)
+        case tree.Choose():
+            return choose(
+                program, written, _otherwise(program, written, state, scope), state, scope
+            )
+        case tree.Remember():
+            return remember(program, written, state, scope)
+        case tree.Recall():
+            name = written.state.text
+            missed = block(program, written.otherwise, unbind(state, name), scope)
+            return recall(program, written, missed, state, scope)
+        case tree.Push():
+            return pushes.push(program, written, state, scope)
+        case tree.Append():
+            return appends.append(program, written, state, scope)
+        case tree.Pop():
+            return changes.pop(program, written, state, scope)
+        case tree.PopLink():
+            return link_pops.pop_link(program, written, state, scope)
+        case tree.Forward():
+            return changes.forward(program, written, state, scope)
+        case tree.Bridge():
+            return changes.bridge(program, written, state, scope)
+        case tree.Queue():
+            return changes.queue(program, written, state, scope)
+        case tree.Count():
+            return Changed(model.Counted(written.reason.text, written.span), state)
+        case tree.Verdict():
+            return changes.verdict(program, written, state)
+        case tree.Apply():
+            return _apply(program, written, state, scope)
+        case tree.Clamp():
+            if written.what.text != "mss":
+                program.report(
+                    faults_files.unknown(
+                        "thing to clamp", written.what, ("mss",), "write `clamp mss`"
+                    )
+                )
+                return Changed(None, state)
+            return Changed(model.ClampMss(written.span), state)
+        case tree.Swap():
+            return assigns.swap(program, written, state, scope)
+        case tree.Assign():
+            return assigns.assign(program, written, state, scope)
+
+
+# ---- if ---------------------------------------------------------------------------------------
+
+
+def _if(program: Program, written: tree.If, state: State, scope: Scope) -> Changed:
+    condition, yes, no = narrow(program, written.condition, state, scope)
+    facts = [told(condition, holds) for holds in (True, False)]
+    possible = [bool(s) and not contradict(f) for s, f in zip((yes, no), facts, strict=True)]
+    if state and not scope.applied and not program.unsure and condition and not all(possible):
+        program.report(faults.never_holds(written.condition.span, possible[0]))
+    met, unmet = (Facts(scope.tested, each) for each in facts)
+    then, after_then = block(program, written.then, yes, replace(scope, tested=met))
+    otherwise, after_otherwise = block(program, written.otherwise, no, replace(scope, tested=unmet))
+    if condition is None:
+        return Changed(None, after_then | after_otherwise)
+    if state and not program.unsure:  # what no packet comes to is no burden to the verifier either
+        never = model.Block((model.Verdict("drop", written.span),), ends=True)
+        then, otherwise = then if yes else never, otherwise if no else never
+    made = model.If(condition, then, otherwise, written.span)
+    return Changed(made, after_then | after_otherwise)
+
+
+def _if_gives(
+    program: Program, written: tree.If, gives: tree.Gives, state: State, scope: Scope
+) -> Changed:
+    bound = StageNames(program, state, scope).bound(gives.rule)
+    given = gives.kind
+    good = bound is not None and leads_to(program, gives.rule, bound, given)
+    if good and any(given.text in w.bound for w in state):
+        program.report(faults.bound_already(given.span, given.text))
+    if good:
+        program.alone.setdefault(given.text, given.span)
+    within = replace(
+        scope,
+        names={n: b for n, b in scope.names.items() if n != given.text},
+        taken=scope.taken | {given.text},
+    )
+    then, after_then = block(program, written.then, bind(state, given.text), within)
+    otherwise, after_otherwise = block(program, written.otherwise, state, scope)
+    after = unbind(after_then, given.text) | after_otherwise
+    if not good or bound is None:
+        return Changed(None, after)
+    return Changed(
+        model.IfGives(bound.name, bound.kind, given.text, then, otherwise, written.span), after
+    )
+
+
+def _otherwise(
+    program: Program, written: tree.Find | tree.Choose, state: State, scope: Scope
+) -> tuple[model.Block, State]:
+    return block(program, written.otherwise, unbind(state, written.kind.text), scope)
+
+
+# ---- actions ----------------------------------------------------------------------------------
+
+
+def _apply(program: Program, written: tree.Apply, state: State, scope: Scope) -> Changed:
+    action = program.actions.get(written.action.text)
+    if action is None:
+        program.report(
+            faults_files.unknown(
+                "action", written.action, program.actions, "declare it: `action NAME(RULE) {…}`"
+            )
+        )
+        return Changed(None, state)
+    program.applied.add(action.name.text)
+    if any(a is action for a in scope.applied):
+        chain = [
+            a.name.text for a in scope.applied[[a is action for a in scope.applied].index(True) :]
+        ]
+        program.report(faults.recursion(written.span, [*chain, action.name.text], action.name.span))
+        return Changed(None, state)
+    program.steps += len(action.body.statements)
+    if program.steps > MOST_STEPS:
+        return _too_long(program, action)
+    argument = StageNames(program, state, scope).bound(written.argument)
+    kind = action.parameter.text
+    if argument is None or kind not in program.rules.known:
+        return Changed(None, state)
+    if argument.kind != kind:
+        found = "a port" if argument.kind == "port" else f"a `{argument.kind}`"
+        program.report(
+            faults.wrong_argument(
+                written.argument.span, found, action.name.text, action.parameter.span, kind
+            )
+        )
+        return Changed(None, state)
+    names = (
+        {} if argument.name == kind else {kind: Bound(argument.name, kind, action.parameter.span)}
+    )
+    within = replace(scope, names=names, applied=(*scope.applied, action))
+    body, after = block(program, action.body, state, within)
+    return Changed(model.Inline(action.name.text, body, written.span), after)
+
+
+def _too_long(program: Program, action: tree.Action) -> Changed:
+    """Actions that apply actions double quickly: say it once, and go no further."""
+    if program.steps < TOLD:
+        program.report(faults_graph.too_long(action.name.span, MOST_STEPS))
+        program.steps = TOLD
+    return Changed(None, frozenset())

@@ -1,0 +1,1 @@
+"""What a pipeline means: the model carried out on packets."""

@@ -1,0 +1,86 @@
+"""Headers with other values: octets in, octets out. What follows from a value, lengths and
+checksums, is kept right (docs/semantics.md, "Changing a packet").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import Derived, Header
+from ..model.sums import is_checksum, is_sum_of_header
+from .build_packet import with_sums
+from .octets import Octets, put, updated
+
+_MSS_KIND, _MSS_LENGTH, _NOP = 2, 4, 1
+
+
+def find_mss(tcp: bytes) -> int | None:
+    """Octet of the value of the MSS option in a TCP header with its options."""
+    at = 20
+    while at + 2 <= len(tcp) and tcp[at]:
+        length = 1 if tcp[at] == _NOP else tcp[at + 1]
+        if tcp[at] == _MSS_KIND and length == _MSS_LENGTH:
+            return at + 2 if at + 4 <= len(tcp) else None
+        if tcp[at] != _NOP and length < 2:
+            return None
+        at += length
+    return None
+
+
+def over(frame: bytes, at: int, data: bytes) -> bytes:
+    return frame[:at] + data + frame[at + len(data) :]
+
+
+def of_length(octets: Octets, length: int) -> Octets:
+    """The header with its lengths as they are where it and its payload have so many octets."""
+    for field in octets.header.fields:
+        derived = field.default
+        if isinstance(derived, Derived) and derived.what == "length":
+            own = 0 if "header" in derived.over else len(octets.data)
+            octets = assigned(octets, field.name, length - own + derived.plus)
+    return octets
+
+
+def summed(outer: Sequence[Octets], octets: Octets, payload: bytes) -> Octets:
+    """The header with its checksums over more than itself computed; one of UDP's that is 0 stays
+    so."""
+    optional = octets.header.protocol == "udp"
+    sums = [
+        (field, field.default)
+        for field in octets.header.fields
+        if isinstance(field.default, Derived) and is_checksum(field) and not is_sum_of_header(field)
+        if octets.offset(field) is not None and not (optional and not octets.number(field.name))
+    ]
+    return Octets(octets.header, with_sums(outer, octets, payload, sums))
+
+
+def grown(octets: Octets, added: int) -> bytes:
+    """The header with `added` octets more behind it."""
+    for field in octets.header.fields:
+        if isinstance(field.default, Derived) and field.default.what == "length":
+            octets = assigned(octets, field.name, octets.number(field.name) + added)
+    return octets.data
+
+
+def assigned(octets: Octets, field: str, value: int) -> Octets:
+    new = with_value(octets.header, octets.data, field, value)
+    words = changed_words(octets.data, new)
+    for other in octets.header.fields:
+        if is_sum_of_header(other) and other.name != field:
+            total = updated(octets.number(other.name), *words)
+            new = with_value(octets.header, new, other.name, total)
+    return Octets(octets.header, new)
+
+
+def with_value(header: Header, data: bytes, field: str, value: int) -> bytes:
+    found = header.field(field)
+    at = Octets(header, data).offset(found)
+    return data if at is None else put(data, at, found.width, value)
+
+
+def changed_words(old: bytes, new: bytes) -> tuple[bytes, bytes]:
+    """The 16-bit words in which two headers of the same length differ."""
+    differ = [i for i in range(0, len(old), 2) if old[i : i + 2] != new[i : i + 2]]
+    pick = (b"".join(data[i : i + 2] for i in differ) for data in (old, new))
+    before, after = pick
+    return before, after

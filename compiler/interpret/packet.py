@@ -1,0 +1,410 @@
+"""The reference interpreter: a checked pipeline, rules and a frame in, what becomes of it out.
+
+It states docs/semantics.md as code, and is what generated programs are compared with. No
+privileges, no speed beyond what tests need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ...lang.contract.rules.spread import slot, spread_slots
+from ...lang.contract.trace.steps import Step, Told, What
+from ...lang.contract.world.environment import Environment, Outcome, Port, Rules, States
+from ..model import (
+    Append,
+    Assign,
+    Block,
+    Bridge,
+    Choose,
+    ClampMss,
+    Counted,
+    Event,
+    Find,
+    Forward,
+    If,
+    IfGives,
+    Inline,
+    Item,
+    MatchReference,
+    MatchValue,
+    Packet,
+    Pipeline,
+    Pop,
+    PopLink,
+    PortOf,
+    Push,
+    Queue,
+    Recall,
+    Recalled,
+    Remember,
+    Slot,
+    Statement,
+    Verdict,
+)
+from .build_packet import Heading
+from .icmp_reply import is_confined, reply
+from .parse_packet import PacketParser
+from .reached import HIT, MISS, Reached
+from .rewrite import TIME_TO_LIVE, NotCaptured
+from .scope import Done, Scope, cut
+
+LINK_MOST = 18  # octets that a frame may have in front of a port's MTU: Ethernet and a tag
+
+
+class Interpreter:
+    """Runs one pipeline in one environment. Between packets it keeps what they leave in state
+    tables (`states`), and notes what they reach in `reached`."""
+
+    def __init__(
+        self, pipeline: Pipeline, environment: Environment, reached: Reached | None = None
+    ) -> None:
+        self.pipeline = pipeline
+        self.environment = environment
+        self.states = States()
+        self.reached = reached or Reached()
+        self._parser = PacketParser(pipeline.graph, self.reached)
+
+    def run(self, rules: Rules, frame: bytes, port: int, missing: int = 0) -> Outcome:
+        """What becomes of a frame (from its Ethernet header on) that arrives by port number
+        `port`. Of its last octets `missing` are not known. Raises `LookupError` if the environment
+        has no such port, `NotCaptured` if one of these decides, with the states as they were;
+        nothing else."""
+        arrival = self.environment.port(port)
+        if arrival is None:
+            raise LookupError(f"no port {port}")
+        parsed = self._parser.parse(arrival.role, frame)
+        run = _Run(
+            self.pipeline,
+            self.environment,
+            rules,
+            arrival,
+            frame,
+            parsed,
+            self.states,
+            self.reached,
+            self._parser.tunnels(arrival.role),
+            missing,
+        )
+        self.states.begin()
+        try:
+            return run.outcome()
+        except NotCaptured:
+            self.states.undo()
+            raise
+
+
+class _Run(Scope):
+    """One packet's way."""
+
+    def outcome(self) -> Outcome:
+        try:
+            self._go()
+        except Done as done:
+            self.event("verdict", done.verdict)
+            return Outcome(
+                done.verdict,
+                done.frame,
+                done.egress,
+                tuple(self.events),
+                tuple(self.counted),
+                self.parsed.nodes,
+                tuple(self.trace),
+                self.queue if done.verdict == "pass" else None,
+            )
+
+    def _go(self) -> NoReturn:
+        if self.parsed.result == "malformed":
+            self.event("malformed", self.parsed.reason)
+            self._parsing_stopped("malformed")
+        if self.parsed.tiny:
+            self._parsing_stopped("tiny_fragment")
+        for stage in self.pipeline.stages:
+            self.step("stage", stage.name)
+            self._block(stage.body)
+        self._verdict("default")
+
+    def _parsing_stopped(self, event: Event) -> None:
+        if self.pipeline.hooks[event] != "continue":
+            self._hook(event)
+        self.event("hook", event)
+        self.reached.hooks.add(event)
+
+    def _block(self, block: Block) -> None:
+        for statement in block.statements:
+            self._statement(statement)
+
+    def _statement(self, s: Statement) -> None:
+        self.reached.statement(s.span)
+        match s:
+            case If():
+                self._block(s.then if self.holds(s.condition) else s.otherwise)
+            case IfGives():
+                self._if_gives(s)
+            case MatchValue():
+                self._match_value(s)
+            case MatchReference():
+                self._match_reference(s)
+            case Find():
+                self._find(s)
+            case Choose():
+                self._choose(s)
+            case Remember():
+                self._remember(s)
+            case Recall():
+                self._recall(s)
+            case Push() | Append():
+                self._push(s)
+            case Pop():
+                removed = tuple(x.name for x in self.packet.in_front(s.node))
+                self.trace.append(Step("pop", s.node, nodes=removed))
+                if not self.packet.pop(s.node):
+                    self._dropped("ecn")
+            case PopLink():
+                self.trace.append(Step("pop", "", nodes=(s.node,)))
+                self.packet.pop_link(s.node)
+            case Assign():
+                new = [(self.value(value), self._index(field)) for field, value in s.fields]
+                for (field, _), (value, index) in zip(s.fields, new, strict=True):
+                    self.packet.change(field.node, field.field, value, index)
+            case ClampMss():
+                self.clamp = True
+            case Forward():
+                self._forward(s)
+            case Bridge():
+                self._bridge(s)
+            case Queue():
+                self.queue = self.value(s.number)
+                self.step("queue", "queue", Told("queue", self.queue))
+            case Counted():
+                self.event("count", s.reason)
+            case Verdict():
+                self._verdict(s.verdict)
+            case Inline():
+                self._block(s.body)
+
+    def _index(self, target: Packet | Item) -> int:
+        """Of the element of an array that is changed; 0 of a field."""
+        return self.value(target.index) if isinstance(target, Item) else 0
+
+    def _push(self, s: Push | Append) -> None:
+        given = [(e, self.given(e)) for e in s.elements]
+        if isinstance(s, Push):
+            beside, headings = s.before, self.packet.push(given, s.before, s.behind)
+        else:
+            beside, headings = s.behind, self.packet.append(given, s.behind)
+        told: list[Told] = []
+        for heading, e in zip(headings, s.elements, strict=True):
+            names = [name for name, _ in e.values]
+            names += ["ecn"] if "ecn" in heading.values.keys() - names else []
+            told += [_told_field(heading, name) for name in names]
+            for name, _ in e.lists:
+                listed = heading.values[name]
+                assert isinstance(listed, tuple)
+                told.append(Told(f"{e.node}.{name}", len(listed), "count"))
+        what: What = "push" if isinstance(s, Push) else "append"
+        nodes = tuple(e.node for e in s.elements)
+        self.trace.append(Step(what, beside, tuple(told), nodes=nodes))
+
+    # ---- rules ------------------------------------------------------------------------------
+
+    def _find(self, s: Find) -> None:
+        rule = self.best(s.rule, None, s.given)
+        self.reached.statement(s.span, HIT if rule else MISS)
+        if rule is None:
+            self.unbind(s.rule)
+            self.event("miss", s.rule)
+            self._block(s.otherwise)
+        else:
+            self.bind(s.rule, rule)
+
+    def _if_gives(self, s: IfGives) -> None:
+        target = self.rule(s.binding).target
+        if target is None or target.kind != s.given:
+            self._block(s.otherwise)
+            return
+        if not self.pipeline.rule(s.given).grouped:  # a group is not one rule: `choose` binds one
+            rule = self.referred(target)
+            if rule is None:
+                self._dropped("absent reference")
+            self.bind(s.given, rule)
+        self._block(s.then)
+
+    def _choose(self, s: Choose) -> None:
+        target = self.rule(s.binding).target
+        group = None
+        if target is not None and target.kind == s.group:
+            group = self.best(s.group, target.id)
+        spread = self.pipeline.rule(s.group).spread
+        member = None
+        if group is not None and spread is not None and group.members:
+            picked = slot(self.value(spread.hash))
+            self.matched(s.group, group)
+            self.step("slot", s.group, Told("slot", picked))
+            member = self.by_id(s.rule, spread_slots(group.members)[picked])
+        self.reached.statement(s.span, HIT if member else MISS)
+        if member is not None:
+            self.bind(s.rule, member)
+            return
+        self.unbind(s.rule)
+        self.event("miss", s.group)
+        if not s.otherwise.statements:
+            self._dropped("no member")
+        self._block(s.otherwise)
+
+    def _match_value(self, s: MatchValue) -> None:
+        value = self.value(s.subject)
+        for values, body in s.arms:
+            if value in values:
+                self._block(body)
+                return
+        self._dropped("absent reference")
+
+    def _match_reference(self, s: MatchReference) -> None:
+        reference = self.reference(s.subject)
+        for arm in s.arms:
+            if reference is None or reference.kind != arm.kind:
+                continue
+            if arm.kind == "port":
+                self.ports[arm.binding] = reference.id
+            else:
+                rule = self.referred(reference)
+                if rule is None:
+                    break
+                self.bind(arm.binding, rule)
+            self._block(arm.body)
+            return
+        self._dropped("absent reference")
+
+    # ---- states -----------------------------------------------------------------------------
+
+    def _remember(self, s: Remember) -> None:
+        values = tuple(self.value(expr) for expr in s.values)
+        state = self.pipeline.state(s.state)
+        split = len(state.match)
+        self.states.remember(s.state, values[:split], values[split:])
+        self.step("remember", s.state, *told_slots((*state.match, *state.gives), values))
+
+    def _recall(self, s: Recall) -> None:
+        table = self.pipeline.state(s.state)
+        key = tuple(self.value(expr) for expr in s.key)
+        self.step("recall", s.state, *told_slots(table.match, key))
+        values = self.states.recall(s.state, key, table.ages)
+        self.reached.statement(s.span, MISS if values is None else HIT)
+        if values is None:
+            self.recalled.pop(s.state, None)
+            self.event("miss", s.state)
+            self._block(s.otherwise)
+            return
+        names = [slot.name for slot in table.gives]
+        self.recalled[s.state] = dict(zip(names, values, strict=True))
+        self.step("recalled", s.state, *told_slots(table.gives, values))
+
+    # ---- ways out ---------------------------------------------------------------------------
+
+    def _forward(self, s: Forward) -> None:
+        packet = self.packet
+        number = self._port_number(s.port)
+        carried, front = packet.carried, packet.front
+        if not packet.carries_frame and packet.to_group:
+            self._keep("link-layer group")
+        if front is not None and is_confined(front):
+            self._keep("link-local")
+        if front is not None and front.octets.number(TIME_TO_LIVE[front.header.protocol]) <= 1:
+            self._hook("ttl_expired")
+        port = self.environment.port(number)
+        to = self.environment.neighbour(number, self.value(s.via), s.via.kind)
+        if port is None or to is None:
+            self._hook("unresolved")
+        if carried is not None and carried.end - carried.offset + packet.pushed > port.mtu:
+            self._hook("too_big", port.mtu - packet.pushed)
+        self._leave(port, to)
+        if front is not None:
+            left = TIME_TO_LIVE[front.header.protocol]
+            packet.assign(front.name, left, front.octets.number(left) - 1)
+        if self.clamp:
+            packet.clamp_mss(port.mtu - packet.pushed)
+        raise Done("redirect", packet.with_link_of(port, to), port.number)
+
+    def _keep(self, reason: str) -> NoReturn:
+        """For the host itself, if anybody: out of a tunnel it would look like a neighbour's."""
+        if self.packet.popped:
+            self._dropped(reason)
+        self.event("kept", reason)
+        self.packet.unpushed()
+        self._verdict("pass")
+
+    def _bridge(self, s: Bridge) -> NoReturn:
+        port = self.environment.port(self._port_number(s.port))
+        if port is None:
+            self._hook("unresolved", answer=False)
+        frame = self.packet.with_own_link()
+        if len(frame) > port.mtu + LINK_MOST:
+            self._hook("too_big", answer=False)
+        raise Done("redirect", frame[:12] + port.tag + frame[12:], port.number)
+
+    def _leave(self, port: Port, to: bytes) -> None:
+        macs = (int.from_bytes(mac, "big") for mac in (to, port.mac))
+        told = (Told(name, mac, "mac") for name, mac in zip(("to", "own"), macs, strict=True))
+        self.step("leave", "port", Told("port", port.number, "port"), *told, Told("tag", port.vlan))
+
+    def _port_number(self, port: PortOf) -> int:
+        if isinstance(port.source, str):
+            return self.ports[port.source]
+        if isinstance(port.source, Recalled):
+            return self.value(port.source)
+        reference = self.reference(port.source)
+        if reference is None:
+            self._dropped("absent reference")
+        return reference.id
+
+    def _hook(self, event: Event, mtu: int = 0, answer: bool = True) -> NoReturn:
+        self.event("hook", event)
+        self.reached.hooks.add(event)
+        tunnelled = self.packet.pushed > 0
+        answer = answer and not self.packet.carries_frame
+        self.packet.unpushed()
+        what = self.pipeline.hooks[event]
+        if what == "reply icmp":
+            self._reply(event, mtu, answer)
+        if what == "pass" and tunnelled:
+            self._dropped("in the clear")
+        self._verdict(what)
+
+    def _reply(self, event: str, mtu: int, answer: bool = True) -> NoReturn:
+        frame = reply(self.packet, self.arrival, event, mtu, self.environment) if answer else None
+        if frame is None:
+            raise Done("drop")
+        limit = self.environment.icmp
+        if limit is not None and not self.states.may_answer(limit):
+            self._dropped("icmp limit")
+        raise Done("tx", frame, self.arrival.number)
+
+    def _dropped(self, reason: str) -> NoReturn:
+        self.event("drop", reason)
+        raise Done("drop")
+
+    def _verdict(self, verdict: str) -> NoReturn:
+        if verdict == "default":
+            verdict = self.environment.default or self.pipeline.default
+        if verdict == "pass":
+            raise Done("pass", self.packet.with_own_link())
+        if verdict == "send back":
+            raise Done("tx", self.packet.with_own_link(), self.arrival.number)
+        raise Done("drop")
+
+
+def told_slots(slots: Sequence[Slot], values: Sequence[int]) -> list[Told]:
+    """A state's key or entry, in its slots."""
+    return [
+        Told(s.name, cut(value, s.width), "port" if s.port else s.kind)
+        for s, value in zip(slots, values, strict=True)
+    ]
+
+
+def _told_field(heading: Heading, name: str) -> Told:
+    """What a push says of a field; None where the rule says nothing."""
+    field, value = heading.header.field(name), heading.values.get(name)
+    assert not isinstance(value, bytes | tuple)
+    return Told(f"{heading.name}.{name}", cut(value, field.width), field.kind)

@@ -1,1 +1,0 @@
-"""What `interpret.py` stands on: packets, expressions, matching and rewriting on octets."""

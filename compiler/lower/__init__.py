@@ -1,0 +1,1 @@
+"""From the model to what the templates turn into C."""

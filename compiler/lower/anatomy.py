@@ -1,0 +1,72 @@
+"""What packets are made of, as a manifest tells it: the parse graph, and where matches read."""
+
+from __future__ import annotations
+
+from ...lang.contract.manifest import manifest as m
+from ..model import Expr, Find, First, Given, Graph, Layer4, Match, Node, Packet, Pipeline
+from .reads import walk
+
+_Fields = tuple[tuple[str, str], ...]
+
+
+def anatomy_of(pipeline: Pipeline) -> m.Anatomy:
+    """Of a checked pipeline."""
+    graph = pipeline.graph
+    return m.Anatomy(
+        tuple(map(_layer, graph.nodes)),
+        _steps(graph),
+        tuple(_readings(pipeline)),
+        tuple(dict.fromkeys(graph.entry(role).name for role in pipeline.roles)),
+    )
+
+
+def _layer(node: Node) -> m.Layer:
+    header = node.header
+    fields = {f.name: f.width for f in header.fields if f.width and not f.name.startswith("_")}
+    return m.Layer(node.name, header.name, header.protocol, fields)
+
+
+def _steps(graph: Graph) -> tuple[m.Step, ...]:
+    """Edges that differ in nothing but the port roles they are read on are one."""
+    steps = (
+        m.Step(
+            edge.source,
+            edge.target,
+            tuple((t.field, t.ranges) for t in edge.tests if t.mask is None and not t.ahead),
+        )
+        for edge in graph.edges
+    )
+    return tuple(dict.fromkeys(steps))
+
+
+def _readings(pipeline: Pipeline) -> list[m.Reading]:
+    """An element whose value no field is, or another one at another place, has none."""
+    said: dict[tuple[str, str], set[_Fields | None]] = {}
+    for part in walk(tuple(stage.body for stage in pipeline.stages)):
+        if isinstance(part, Find):
+            rule = pipeline.rule(part.rule)
+            for match in rule.match:
+                found = _read(match, dict(part.given))
+                said.setdefault((rule.name, match.element.name), set()).add(found)
+    for rule in pipeline.rules:  # reached otherwise, as by `choose`
+        for match in rule.match:
+            said.setdefault((rule.name, match.element.name), {_read(match, {})})
+    return [
+        m.Reading(*place, fields)
+        for place, (fields, *others) in ((p, tuple(f)) for p, f in said.items())
+        if fields and not others
+    ]
+
+
+def _read(match: Match, given: dict[str, Expr]) -> _Fields | None:
+    match given.get(match.element.name, match.operand):
+        case Packet(node, field):
+            return ((node, field),)
+        case First(options):
+            fields = [o for o in options if isinstance(o, Packet)]
+            all_fields = len(fields) == len(options)
+            return tuple((f.node, f.field) for f in fields) if all_fields else None
+        case Layer4(which):
+            return (("l4", which),)
+        case Given() | _:
+            return None

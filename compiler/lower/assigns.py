@@ -1,0 +1,172 @@
+"""Assignment to fields in place; every checksum that covers them follows (RFC 1624)."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import partial
+
+from ..model import Assign, Derived, Field, Item, Packet
+from ..model.parse_graph import below, between
+from ..model.sizes import is_even, starts_even, sums_are_even
+from ..model.sums import NETWORK, is_checksum
+from . import trace
+from .fields import Value, field_value
+from .groups import group_pointer
+from .rewrite import captured
+from .shape import Unsupported, behind, in_front
+from .site import Site
+from .stores import put_summed, put_value
+from .values import value
+
+
+def assign(site: Site, statement: Assign) -> None:
+    """All values are taken before the first is written."""
+    values = [captured(site, value(site, v)) for _, v in statement.fields]
+    for (target, _), v in zip(statement.fields, values, strict=True):
+        if isinstance(target, Item):
+            _change_element(site, target, v)
+        else:
+            _change(site, target, v)
+
+
+def _change_element(site: Site, target: Item, new: Value) -> None:
+    """One beyond the array's end stays lacking."""
+    w, header, pointer = site.writer, site.header(target.node), site.node(target.node)
+    field = header.field(target.field)
+    array = header.array(field)
+    assert array is not None and array.count is not None
+    octets, at = array.width // 8, w.fresh("index")
+    w.put(f"u64 {at} = {value(site, target.index).host()};")
+    first = group_pointer(site, header, array.name, pointer)
+    count = value(site, array.count, (pointer, header)).host()
+    with w.nest(f"if ({first} && {at} < {count}) {{"):
+        w.put(f"{first} += ({at} & {(1 << array.most.bit_length()) - 1}) * {octets};")
+        with w.nest(f"if ({first} + {octets} <= limit_of(ctx)) {{"):
+            _change_at(site.branch(), target, first, new, at)
+
+
+def _change(site: Site, target: Packet, new: Value) -> None:
+    """A field of a group that the packet lacks stays lacking."""
+    w, header, pointer = site.writer, site.header(target.node), site.node(target.node)
+    field = header.field(target.field)
+    if field.group is None:
+        _change_at(site, target, pointer, new)
+        return
+    group = group_pointer(site, header, field.group, pointer)
+    with w.nest(f"if ({group}) {{"):
+        _change_at(site.branch(), target, group, new)
+
+
+def _change_at(
+    site: Site, target: Packet | Item, pointer: str, new: Value, index: str = ""
+) -> None:
+    """`pointer` is to what the field's offset counts from: the header, its group, or the element of
+    an array at `index`."""
+    w, header = site.writer, site.header(target.node)
+    field = header.field(target.field)
+    above, front = _above(site, target), _in_front(site, target.node)
+    if above and front:
+        _refuse_odd(site, target.node, above)
+    trace.change(site, target.node, target.field, pointer, new)
+    if not (above or front or _sums(site, target.node, "header")):
+        put_value(w, pointer, field, new)
+        return
+    odd = field.group is not None and not starts_even(header, field.group)
+    if odd or (index and field.width % 16):
+        what = f"assigning to {target.node}.{field.name}, which may be at an odd octet"
+        raise Unsupported(what, w.span)
+    change, total = put_summed(w, pointer, header, field, new), w.fresh("total")
+    w.put(f"u64 {total} = {change};")
+    _follow(site, target.node, "header", change, total)
+    routing = [n for n in above if site.header(n).protocol == "srh" and target.field != "src"]
+    for node in above:
+        nearer = [*routing, *between(site.pipeline.graph, site.role, target.node, node)]
+        tests = [f"!there({site.pointer(n)})" for n in nearer]
+        if index:  # of a segment routing header, where it is the packet's last destination
+            left = field_value(site.node(target.node), header.field("segments_left")).text
+            tests = [f"!{index}", left, *tests]
+        with w.nest(f"if ({' && '.join(tests)}) {{") if tests else nullcontext():
+            _follow(site, node, "pseudo", change, total)
+    for node in front:
+        _follow(site, node, "payload", total, total)
+
+
+def _follow(site: Site, node: str, part: str, change: str, total: str) -> None:
+    """The checksums of a node that cover this part follow `change`; `total` has theirs added. Where
+    the node may be absent that is a call: a branch would double what the verifier has to follow."""
+    w = site.writer
+    for field in _sums(site, node, part):
+        udp = site.header(node).protocol == "udp"
+        at = field.offset // 8
+        if field.group is not None:
+            if site.card:
+                raise Unsupported("keeping an optional checksum of a header in front", w.span)
+            name = f"follow_{node}_{field.name}"
+            called = site.helper(name, partial(_follow_group, node=node, field=field))
+            w.put(f"{total} += {called}(ctx, st, folded({change}), 0);")
+        elif node in site.known or site.card:
+            call = "udp_checksum_follow" if udp else "checksum_follow"
+            w.put(*([] if node in site.known else [f"if ({site.pointer(node)})"]))
+            w.put(f"{total} += {call}({site.pointer(node)} + {at}, {change});")
+        else:
+            what = f"{at} | UDP_CHECKSUM" if udp else str(at)
+            w.put(f"{total} += follow(ctx, {site.offset(node)}, {what}, {change});")
+
+
+def _follow_group(site: Site, node: str, field: Field) -> None:
+    """The body of a helper: by how much the checksum changed; `a` is what changed under it."""
+    w = site.writer
+    assert field.group is not None
+    with w.nest(f"if (!{site.pointer(node)}) {{"):
+        w.put("return 0;")
+    group = group_pointer(site, site.header(node), field.group, site.pointer(node))
+    with w.nest(f"if (!{group}) {{"):
+        w.put("return 0;")
+    w.put(f"return checksum_follow({group} + {field.offset // 8}, a);")
+
+
+def _sums(site: Site, node: str, part: str) -> list[Field]:
+    """The checksums of a node that cover a part."""
+    return [f for f in site.header(node).fields if _covers(f, part)]
+
+
+def _covers(field: Field, part: str) -> bool:
+    default = field.default
+    return is_checksum(field) and isinstance(default, Derived) and part in default.over
+
+
+def _above(site: Site, target: Packet | Item) -> list[str]:
+    """Nodes behind an IP header, or a routing header, whose checksum its addresses may count for,
+    and routing headers, which tell of the other address."""
+    protocol, field = site.header(target.node).protocol, target.field
+    last = protocol == "srh" and field == "segments"
+    if not last and (protocol not in NETWORK or field not in ("src", "dst")):
+        return []
+    behind = below(site.pipeline.graph, site.role, target.node)
+    return [n for n in behind if site.header(n).protocol == "srh" or _sums(site, n, "pseudo")]
+
+
+def _refuse_odd(site: Site, node: str, above: list[str]) -> None:
+    """Of checksums behind an address that change with it, a checksum in front knows the words only
+    where they stand at even octets."""
+    graph, role = site.pipeline.graph, site.role
+    summed = [n for n in above if _sums(site, n, "pseudo")]
+    passed = [n for n in below(graph, role, node) if behind(graph, role, n).intersection(summed)]
+    even = all(is_even(site.header(n)) for n in (node, *passed))
+    if not (even and all(sums_are_even(site.header(n)) for n in summed)):
+        what = f"assigning to an address of {node} under a checksum in front, with one behind it"
+        raise Unsupported(f"{what} that may start at an odd octet", site.writer.span)
+
+
+def _in_front(site: Site, node: str) -> list[str]:
+    """Nodes that may be in front with a checksum over their payload, innermost first."""
+    gone = site.shape.gone(site.pipeline.graph, site.role)
+    kept = [n for n in in_front(site, node)[1:] if n not in gone]
+    covering = [n for n in kept if _sums(site, n, "payload")]
+    if covering and not all(is_even(site.header(n)) for n in kept):
+        what = f"assigning to {node} behind a header of an odd number of octets"
+        raise Unsupported(what, site.writer.span)
+    if covering and not all(sums_are_even(site.header(n)) for n in (node, *kept)):
+        what = f"assigning to {node} under checksums of which one starts at an odd octet"
+        raise Unsupported(what, site.writer.span)
+    return covering

@@ -1,0 +1,43 @@
+"""The counters of a pipeline: every event has an index in the map `events`."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from ...lang.contract.manifest.manifest import Counter
+from ..model import Counted, Event, Pipeline, Pop
+from .reads import limits_errors, walk
+
+VERDICTS = ("pass", "drop", "redirect", "tx")
+MALFORMED = ("truncated", "length", "invalid")
+HOOKS: tuple[Event, ...] = get_args(Event)
+DROPS = ("ecn", "no member", "absent reference", "in the clear", "internal")
+KEPT = ("link-layer group", "link-local")  # what `forward` does not; dropped out of a tunnel
+
+
+class Events:
+    """Index of an event by group and reason; the same for compiler, runtime and interpreter."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        names = [("verdict", v) for v in VERDICTS]
+        names += [("hook", h) for h in HOOKS]
+        names += [("drop", d) for d in DROPS]
+        names += [("kept", k) for k in KEPT]
+        names += [("miss", r.name) for r in pipeline.rules if r.match or r.grouped]
+        names += [("miss", s.name) for s in pipeline.states]
+        names += [
+            ("malformed", f"{node.name}: {what}")
+            for node in pipeline.graph.nodes
+            for what in MALFORMED
+        ]
+        reasons = (part.reason for part in walk(pipeline.stages) if isinstance(part, Counted))
+        names += [("count", reason) for reason in dict.fromkeys(reasons)]
+        if limits_errors(pipeline):
+            names.append(("drop", "icmp limit"))
+        if any(isinstance(part, Pop) for part in walk(pipeline.stages)):
+            names += [("drop", k) for k in KEPT]
+        self.counters = tuple(Counter(i, group, reason) for i, (group, reason) in enumerate(names))
+        self._index = {(c.group, c.reason): c.index for c in self.counters}
+
+    def __call__(self, group: str, reason: str) -> int:
+        return self._index[group, reason]

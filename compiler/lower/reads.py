@@ -1,0 +1,127 @@
+"""What the stages take from rules, from which the layout of records follows; and of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...lang.text.frozen import Frozen
+from ..model import (
+    And,
+    Attribute,
+    Bridge,
+    Condition,
+    Forward,
+    If,
+    IsLimited,
+    IsLocal,
+    MatchReference,
+    MatchValue,
+    Not,
+    Or,
+    Pipeline,
+    PortIs,
+    PortOf,
+    Queue,
+    Verdict,
+)
+from .layout import Reads
+
+
+def reads(pipeline: Pipeline) -> Reads:
+    """Collect every attribute that a stage reads, by rule kind."""
+    elements, presence = set(), set()
+    references, next_hops = set(), set()
+    for part in walk(pipeline.stages):
+        match part:
+            case MatchReference(subject):
+                references.add((subject.rule, subject.element))
+            case MatchValue(subject):
+                elements.add((subject.rule, subject.element))
+            case PortOf(Attribute() as port):
+                references.add((port.rule, port.element))
+            case Forward(PortOf(Attribute() as port), Attribute() as via):
+                if port.binding == via.binding:
+                    next_hops.add((port.rule, port.element, via.element))
+                elements.add((via.rule, via.element))
+            case Attribute() if not pipeline.element(part.element).references:
+                elements.add((part.rule, part.element))
+                if part.optional:
+                    presence.add((part.rule, part.element))
+    return Reads(
+        frozenset(elements), frozenset(presence), frozenset(references), frozenset(next_hops)
+    )
+
+
+def asks_local(pipeline: Pipeline) -> set[str]:
+    """Kinds of addresses that are asked whether they are the host's."""
+    return {p.address.kind for p in walk(pipeline.stages) if isinstance(p, IsLocal)}
+
+
+def limits_errors(pipeline: Pipeline) -> bool:
+    """Whether the pipeline sends errors, of which there may be only so many."""
+    return pipeline.replies or any(isinstance(p, IsLimited) for p in walk(pipeline.stages))
+
+
+def steers(pipeline: Pipeline) -> bool:
+    """Whether a stage says which receive queue packets go to."""
+    return any(isinstance(part, Queue) for part in walk(pipeline.stages))
+
+
+def answers(pipeline: Pipeline) -> tuple[str, ...]:
+    """Roles on whose ports packets may leave by the port that they came in by: sent back, or
+    answered with an ICMP error, which forwarding comes to."""
+
+    def answering(part: Any) -> bool:
+        if isinstance(part, Forward | Bridge):
+            return pipeline.replies
+        return isinstance(part, Verdict) and part.verdict in ("send back", "reply icmp")
+
+    return tuple(
+        role for role in pipeline.roles
+        if any(answering(part) for stage in pipeline.stages for part in _walk_on(stage.body, role))
+    )  # fmt: skip
+
+
+def _walk_on(part: Any, role: str) -> Iterator[Any]:
+    """What `walk` gives, without the branches that no packet of this role takes."""
+    if isinstance(part, tuple):
+        for item in part:
+            yield from _walk_on(item, role)
+    elif isinstance(part, If):
+        holds = _decided(part.condition, role)
+        yield from _walk_on(() if holds is False else part.then, role)
+        yield from _walk_on(() if holds is True else part.otherwise, role)
+    elif isinstance(part, Frozen):
+        yield part
+        for name in part.__match_args__:
+            if name != "span":
+                yield from _walk_on(getattr(part, name), role)
+
+
+def _decided(condition: Condition, role: str) -> bool | None:
+    """What a condition is on this role; None where the packet decides."""
+    match condition:
+        case PortIs(asked):
+            return asked == role
+        case Not(inner):
+            holds = _decided(inner, role)
+            return None if holds is None else not holds
+        case And(operands) | Or(operands):
+            decisive = isinstance(condition, Or)
+            found = {_decided(each, role) for each in operands}
+            return decisive if decisive in found else None if None in found else not decisive
+    return None
+
+
+def walk(part: Any) -> Iterator[Any]:
+    """Every model node below `part`, itself first."""
+    left = [part]
+    while left:
+        part = left.pop()
+        if isinstance(part, tuple):
+            left += reversed(part)
+        elif isinstance(part, Frozen):
+            yield part
+            names = reversed(part.__match_args__)
+            left += (getattr(part, name) for name in names if name != "span")

@@ -1,0 +1,250 @@
+"""Statements of a stage as C, for one port role."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model import (
+    Append,
+    Assign,
+    Block,
+    Bridge,
+    Choose,
+    ClampMss,
+    Counted,
+    Find,
+    Forward,
+    If,
+    IfGives,
+    Inline,
+    MatchReference,
+    MatchValue,
+    Pop,
+    PopLink,
+    Push,
+    Queue,
+    Recall,
+    Remember,
+    Statement,
+    Tell,
+    Verdict,
+)
+from . import trace
+from .assigns import assign
+from .conditions import condition, present_if
+from .forward import bridge, forward
+from .layout import member_name
+from .links import pop_link
+from .lookup import bind, bind_given, choose, dereference, find, gives_test
+from .rewrite import append, pop, push
+from .shape import Shape, Unsupported
+from .site import Site
+from .states import recall, remember
+from .tell import tell
+from .values import value
+from .verdicts import drop, finish
+
+#: Branches among which clang looks for reads of the same; a compilation of 128 took a second.
+MOST_TOGETHER = 32
+
+
+def lower_block(site: Site, block: Block) -> Shape | None:
+    """Lower the statements in order. Returns the packet's shape behind the block, or None if
+    nothing comes behind it."""
+    for statement in block.statements:
+        with site.writer.at(statement.span):
+            if site.frugal:
+                site.forget()
+            shape = _statement(site, statement)
+        if shape is None:
+            return None
+        site.reshape(shape)
+    return site.shape
+
+
+def _statement(site: Site, s: Statement) -> Shape | None:
+    match s:
+        case If():
+            return _if(site, s)
+        case IfGives():
+            return _if_gives(site, s)
+        case MatchValue():
+            return _match_value(site, s)
+        case MatchReference():
+            return _match_reference(site, s)
+        case Find() | Choose():
+            return _look_up(site, s)
+        case Remember():
+            with site.writer.nest("{"):
+                remember(site, s)
+            return site.shape
+        case Recall():
+            return _recall(site, s)
+        case Push():
+            return push(site, s)
+        case Append():
+            return append(site, s)
+        case Pop():
+            trace.pop(site, s.node)
+            return pop(site, s)
+        case PopLink():
+            trace.pop_link(site, s.node)
+            return pop_link(site, s)
+        case Assign():
+            assign(site, s)
+            return site.shape
+        case ClampMss():
+            return replace(site.shape, clamp=True)
+        case Forward():
+            with site.writer.nest("{"):
+                forward(site, s)
+            return None
+        case Bridge():
+            with site.writer.nest("{"):
+                bridge(site, s)
+            return None
+        case Queue(number):
+            site.writer.put(f"{site.state('queue')} = 1 + {value(site, number).host()};")
+            trace.queue(site)
+            return site.shape
+        case Counted(reason):
+            site.writer.put(f"count_event({site.events('count', reason)});")
+            return site.shape
+        case Verdict(verdict):
+            with site.writer.nest("{"):
+                finish(site, verdict)
+            return None
+        case Inline(_, body):
+            return _inlined(site, body)
+        case Tell(nodes):
+            tell(site, nodes)
+            return site.shape
+
+
+def _scoped(site: Site, block: Block, known: frozenset[str] = frozenset()) -> Shape | None:
+    """A block with bindings of its own, run under a condition."""
+    since = len(site.writer.lines)
+    shape = lower_block(site.branch(known), block)
+    if shape is not None and shape != site.shape:
+        site.writer.outlive(since)  # what a push took is written behind the block
+    return shape
+
+
+def _inlined(site: Site, block: Block) -> Shape | None:
+    """A block with bindings of its own, run by every packet: what it learns is known behind it."""
+    inner = site.branch()
+    shape = lower_block(inner, block)
+    site.loaded, site.known = inner.loaded, inner.known
+    return shape
+
+
+def _join(site: Site, shapes: list[Shape | None]) -> Shape | None:
+    """The shape behind a branch: all ways that go on must agree."""
+    going = [s for s in shapes if s is not None]
+    if not going:
+        return None
+    if len({s.clamp for s in going}) > 1:
+        raise Unsupported("`clamp mss` on some of the ways through this branch", site.writer.span)
+    if any(s != going[0] for s in going):
+        what = "the ways through this branch leave different packets behind"
+        raise Unsupported(what, site.writer.span)
+    return going[0]
+
+
+def _apart(site: Site) -> None:
+    """Count a branch. Behind each MOST_TOGETHER of a function clang forgets what is in memory: it
+    compares each read with those of all branches before, in more than their number's square."""
+    site.writer.branches += 1
+    if site.writer.branches % MOST_TOGETHER == 0:
+        site.writer.put("REMEMBERED;")
+
+
+def _if(site: Site, s: If) -> Shape | None:
+    _apart(site)
+    test = condition(site, s.condition)
+    if isinstance(test, bool):  # the port role decides
+        return _inlined(site, s.then if test else s.otherwise)
+    with site.writer.nest(f"if ({test}) {{"):
+        then = _scoped(site, s.then, present_if(s.condition, True))
+    otherwise: Shape | None = site.shape
+    if s.otherwise.statements:
+        with site.writer.nest("else {"):
+            otherwise = _scoped(site, s.otherwise, present_if(s.condition, False))
+    if then is None:
+        site.known |= present_if(s.condition, False)
+    elif otherwise is None:
+        site.known |= present_if(s.condition, True)
+    return _join(site, [then, otherwise])
+
+
+def _if_gives(site: Site, s: IfGives) -> Shape | None:
+    _apart(site)
+    with site.writer.nest(f"if ({gives_test(site, s)}) {{"):
+        inner = site.branch()
+        bind_given(inner, s)
+        then = lower_block(inner, s.then)
+    otherwise: Shape | None = site.shape
+    if s.otherwise.statements:
+        with site.writer.nest("else {"):
+            otherwise = _scoped(site, s.otherwise)
+    return _join(site, [then, otherwise])
+
+
+def _match_value(site: Site, s: MatchValue) -> Shape | None:
+    w, subject = site.writer, value(site, s.subject).host()
+    chosen = w.fresh("value")
+    w.put(f"u64 {chosen} = {subject};")
+    shapes: list[Shape | None] = []
+    for i, (values, body) in enumerate(s.arms):
+        test = " || ".join(f"{chosen} == {v}" for v in values)
+        with w.nest(f"{'else ' if i else ''}if ({test}) {{"):
+            shapes.append(_scoped(site, body))
+    with w.nest("else {"):  # no other value passes the checks of a request
+        drop(site, "absent reference")
+    return _join(site, shapes)
+
+
+def _match_reference(site: Site, s: MatchReference) -> Shape | None:
+    w, element = site.writer, s.subject.element
+    record = site.record(s.subject.binding)
+    references = site.pipeline.element(element).references
+    shapes: list[Shape | None] = []
+    for i, arm in enumerate(s.arms):
+        tag = 1 + references.index(arm.kind)
+        with w.nest(f"{'else ' if i else ''}if ({record}->{element}_tag == {tag}) {{"):
+            inner, cell = site.branch(), w.fresh("referred")
+            w.put(f"u32 {cell} = {record}->{member_name(element)};")
+            if arm.kind == "port":
+                inner.ports[arm.binding] = cell
+            else:
+                found = dereference(inner, arm.kind, cell)
+                bind(inner, arm.kind, found, cell, arm.binding)
+            shapes.append(lower_block(inner, arm.body))
+    with w.nest("else {"):
+        drop(site, "absent reference")
+    return _join(site, shapes)
+
+
+def _recall(site: Site, s: Recall) -> Shape | None:
+    shapes: list[Shape | None] = []
+    recall(site, s, lambda at: shapes.append(_scoped(at, s.otherwise)))
+    return _join(site, [site.shape, *shapes])
+
+
+def _look_up(site: Site, s: Find | Choose) -> Shape | None:
+    """A look-up; its miss runs `otherwise`, which may go on behind it with the rule unbound."""
+    shapes: list[Shape | None] = []
+
+    def miss(at: Site) -> None:
+        if isinstance(s, Choose) and not s.otherwise.statements:
+            drop(at, "no member")
+        else:
+            shapes.append(_scoped(at, s.otherwise))
+
+    if isinstance(s, Find):
+        find(site, s, miss)
+    else:
+        choose(site, s, miss)
+    if any(shapes):  # a miss goes on as well
+        site.known.discard(site.bindings[s.rule].text)
+    return _join(site, [site.shape, *shapes])

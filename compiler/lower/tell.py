@@ -1,0 +1,55 @@
+"""What a decoder is told of a packet: where its nodes are, and their plain fields, in the map
+`told`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..model import Field, Graph, Header, Node, Packet
+from .lowered import c_name
+from .site import Site
+from .values import value
+
+
+def told_fields(header: Header) -> tuple[Field, ...]:
+    """Fields of the fixed part of up to 64 bits: those that a register holds."""
+    return tuple(
+        f
+        for f in header.fields
+        if f.group is None
+        and 0 < f.width <= 64
+        and f.offset + f.width <= header.fixed
+        and not f.name.startswith("_")
+    )
+
+
+def places(graph: Graph) -> dict[tuple[str, str], int]:
+    """The word of the map for each (node, field). Field "": the octet at which the node starts,
+    plus one; 0 where the packet lacks it."""
+    found: dict[tuple[str, str], int] = {}
+    for node in graph.nodes:
+        for name in ("", *(f.name for f in told_fields(node.header))):
+            found[node.name, name] = len(found)
+    return found
+
+
+def tell(site: Site, nodes: tuple[str, ...]) -> None:
+    """A function for each node, so that the verifier need not follow every set of nodes that a
+    packet may have through all of them."""
+    at = places(site.pipeline.graph)
+    for node in site.pipeline.graph.nodes:
+        if node.name in nodes and node.name in site.reachable:
+            name = site.helper(f"tell_{c_name(node.name)}", partial(_node, node=node, at=at))
+            site.writer.put(f"{name}(ctx, st, 0, 0);")
+
+
+def _node(site: Site, node: Node, at: dict[tuple[str, str], int]) -> None:
+    w = site.writer
+    w.put("u32 first = 0;", "struct told *out = bpf_map_lookup_elem(&told, &first);", "")
+    with w.nest(f"if (out && {site.pointer(node.name)}) {{"):
+        inner = site.branch({node.name})
+        w.put(f"out->word[{at[node.name, '']}] = 1 + {site.offset(node.name)};")
+        for f in told_fields(node.header):
+            text = value(inner, Packet(node.name, f.name, f.width, f.kind)).host()
+            w.put(f"out->word[{at[node.name, f.name]}] = {text};")
+    w.put("return 0;")

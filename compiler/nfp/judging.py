@@ -1,0 +1,76 @@
+"""What the check of a compiled program says, in the terms of the pipeline."""
+
+from __future__ import annotations
+
+from ...lang.text.diagnostics import Diagnostic, Refused
+from ...lang.text.source import Span
+from ..lower import limits
+from ..lower.reads import walk
+from ..model import Pipeline, Stage
+from . import faults
+from .conform import Report, Violation, check_object, check_program
+from .object_file import read_object
+
+SHOWN = 3  # lines that take most of a program that is too long
+PARSER = "parser"
+
+
+def judged(octets: bytes, pipeline: Pipeline) -> tuple[Report, ...]:
+    """How the programs of an object fare on the card. Raises `Refused`."""
+    read = read_object(octets)
+    reports = tuple(check_program(read, name) for name in read.programs)
+    wrong = [*check_object(read), *(v for report in reports for v in report.violations)]
+    found = list(dict.fromkeys(_fault(pipeline, violation) for violation in wrong))
+    for report in reports:
+        if report.instructions > limits.INSTRUCTIONS:
+            found.append(_too_long(pipeline, report))
+        if report.stack > limits.STACK:
+            found.append(faults.too_much_stack(pipeline.span, report.stack))
+    if found:
+        raise Refused(found)
+    return reports
+
+
+def _fault(pipeline: Pipeline, violation: Violation) -> Diagnostic:
+    span = _span(pipeline, violation.line) if violation.line else None
+    return faults.instruction(span or pipeline.span, violation.why)
+
+
+def _too_long(pipeline: Pipeline, report: Report) -> Diagnostic:
+    costly: list[tuple[Span, int]] = []
+    for line, count in sorted(report.lines.items(), key=lambda each: -each[1]):
+        span = _span(pipeline, line)
+        if span is not None and len(costly) < SHOWN:
+            costly.append((span, count))
+    return faults.too_long(pipeline.span, report.instructions, costly)
+
+
+def _span(pipeline: Pipeline, line: tuple[str, int]) -> Span | None:
+    """A line of the pipeline's own file, without its indentation."""
+    source = pipeline.span.source
+    if line[0].rpartition("/")[2] != source.file:
+        return None
+    text = source.line(line[1])
+    start = sum(len(source.line(n)) + 1 for n in range(1, line[1]))
+    return source.span(start + len(text) - len(text.lstrip()), start + len(text.rstrip()))
+
+
+def by_stage(pipeline: Pipeline, report: Report) -> dict[str, int]:
+    """Card instructions of the parser and of each stage. What an action takes belongs to the stage
+    that applies it first."""
+    owners: dict[int, str] = {}
+    for stage in pipeline.stages:
+        for line in _lines(stage):
+            owners.setdefault(line, stage.name)
+    counted = {PARSER: 0} | {stage.name: 0 for stage in pipeline.stages}
+    own = pipeline.span.source.file
+    for (file, line), count in report.lines.items():
+        owner = owners.get(line, PARSER) if file.rpartition("/")[2] == own else PARSER
+        counted[owner] += count
+    return counted
+
+
+def _lines(stage: Stage) -> set[int]:
+    spans = [getattr(part, "span", None) for part in walk(stage.body)]
+    return {line for s in (*spans, stage.span) if s is not None
+            for line in range(s.line, s.source.position(s.end)[0] + 1)}  # fmt: skip

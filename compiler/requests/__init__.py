@@ -1,1 +1,0 @@
-"""Rules and requests: what both planes understand of them. The runtime may import this room."""

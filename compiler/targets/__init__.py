@@ -1,1 +1,0 @@
-"""What a target allows, beside the host's XDP hook, which takes all that `check` accepts."""

@@ -1,1 +1,0 @@
-"""What a trace of a packet says, how a traced program writes it down, and how it is read again."""

@@ -1,0 +1,1 @@
+"""What both planes and controllers speak."""

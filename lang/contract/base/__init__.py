@@ -1,0 +1,1 @@
+"""Data that several parts of the contract share."""

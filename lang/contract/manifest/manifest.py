@@ -1,0 +1,362 @@
+"""The contract between the two planes: what a bundle's object contains and how it is spoken to.
+
+The compiler writes it beside the object; the runtime (and a controller in another language) needs
+nothing else. Versioned JSON. Sizes and offsets are octets unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Literal
+
+from ...text.frozen import Frozen
+
+FORMAT = 1
+
+#: Octets of `struct next_hop` in a record: see `helio.bpf.h`.
+NEXT_HOP_SIZE = 24
+#: Octets in front of a state's entry: when it was written.
+SEEN = 8
+#: Record slots of a spread.
+SPREAD_SLOTS = 256
+#: Receive queues that a packet can be sent to.
+QUEUES = 256
+#: Addresses of the host that a card can tell from others, of either family.
+LOCAL_ADDRESSES = 1024
+#: ICMP errors that a pipeline sends in a second, and at once, unless it is told otherwise: those
+#: that Linux does (`icmp_msgs_per_sec`, `icmp_msgs_burst`).
+ICMP_RATE, ICMP_BURST = 1000, 50
+#: Of the existence filter: see `RuleKind`.
+FILTER_FACTOR = 0x9E3779B97F4A7C15
+
+
+class Reserved(Frozen):
+    """A value of an enumeration that no rule may have, and why."""
+
+    name: str
+    value: int
+    reason: str
+
+
+class Element(Frozen):
+    """An information element. `width` in bits; `kind` is uint, mac, ip4 or ip6. `references`:
+    rule kinds and/or "port" if the value refers to one of those. `most`: it holds one to so many
+    values (`requests/lists.py` says how); 0: it holds one. `reserved`: values with a name that are
+    none of `symbols`."""
+
+    name: str
+    number: int
+    type: str
+    width: int
+    kind: str
+    symbols: dict[str, int]
+    references: tuple[str, ...]
+    doc: str = ""
+    most: int = 0
+    reserved: tuple[Reserved, ...] = ()
+
+
+class Match(Frozen):
+    """One match element of a rule kind. The lookup key is one big-endian integer of
+    `key_size * 8` bits: the element's value stands at bits [position, position + width) from the
+    least significant end. `presence` is the bit that says that the packet has the node (None where
+    it surely has); a rule that names the element has that bit set in value and mask. `roles`: of
+    the port of arrival, as in `model.Match`."""
+
+    element: str
+    kind: Literal["exact", "lpm", "optional", "ternary", "range"]
+    width: int
+    position: int
+    presence: int | None
+    roles: tuple[str, ...] = ()
+
+
+MemberKind = Literal["value", "present", "tag", "reference", "next_hop", "slots"]
+
+
+class Member(Frozen):
+    """A piece of a record. `kind`:
+
+    value      the element's value in network byte order; 0 where the rule leaves it out
+    present    one octet: 1 if the rule has the element
+    tag        one octet: which of `choices` the reference is to (1 for the first; 0: none)
+    reference  u32 host order: a cell of a rule kind, an id of a grouped kind, or a port's number
+    next_hop   `struct next_hop`, resolved by the runtime from the port element and the address
+               element named in `element` as "PORT via ADDRESS"
+    slots      256 x u32 host order: cells of the spread's members
+    """
+
+    name: str
+    kind: MemberKind
+    element: str
+    offset: int
+    size: int
+    choices: tuple[str, ...] = ()
+
+
+class Requirement(Frozen):
+    """See `model.Requirement`."""
+
+    element: str
+    when: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    references: tuple[str, ...] = ()
+
+
+class Spread(Frozen):
+    kind: str
+    least: int
+    most: int
+    weight: str | None
+
+
+Way = Literal["hash", "hashed", "masked", "array", "none"]
+
+
+class Offload(Frozen):
+    """How a kind's rules lie in a card's maps. An element's value has `size` octets: the record,
+    at `rank_at` the u64 rank (higher wins; only where rules of two masks may be as specific), at
+    `cell_at` the u32 cell (0: no rule), at `key_at` the whole key. Found in NAME_entries, by `way`:
+
+    hash    HASH by the key under one of the masks `fixed`
+    hashed  HASH by the jhash of the key (u32, host order); the key in the value must be the same
+    masked  HASH by the key under one of the masks in use; these lie in the ARRAY NAME_masks of
+            `tuples` elements: the mask and the last u64 of an empty key under it (which ends with
+            the number of the mask, from 1 on), both padded as a key is. A u64 of 0 ends the array
+    array   ARRAY by the value of the only match element (u32, host order)
+    none    not at all
+
+    `referred`: the same value is in the ARRAY NAME_records by cell. NAME_counts is an ARRAY by cell
+    of u64 packets, u64 bytes. Every slot of these arrays is written before a program is loaded: a
+    card keeps them as hash tables. Numbers are in host order but in the key and the record."""
+
+    way: Way
+    size: int
+    cell_at: int
+    rank_at: int | None
+    key_at: int | None
+    referred: bool
+
+
+class RuleKind(Frozen):
+    """A rule kind and its maps: for NAME in lower case, map names are
+
+    NAME_cells     ARRAY mmapable, u64 a cell; cell 0 is the directory's, rules have 1..cells-1
+    NAME_records   ARRAY mmapable, record_size; slot 0 stays zero (no record)
+    NAME_images    ARRAY mmapable, image_size: the control plane's own copy, by record slot
+    NAME_tuples    ARRAY mmapable: versions of the tuple directory; slot 0 stays zero
+    NAME_entries   HASH, key_size -> struct entry
+    NAME_filter    ARRAY mmapable, one value of `filter` bits in u64s, lowest first (only if any)
+    NAME_counts    PERCPU_ARRAY by cell, u64 packets, u64 bytes (only if `counts`); u64[6] packets
+                   by size, if it counts `sizes`
+
+    `records` and `cells` count all slots, the zeroth too. The tuple maps are absent (key_size 0)
+    for a kind that nothing looks up; else key_size is a multiple of 4. In the key the last two
+    octets are the tuple's number.
+
+    `fixed` are the masks (hex, `key_size` octets) that all keys lie under, most specific first:
+    their tuples, numbered from 1, are looked under without the directory. While other tuples have
+    keys (of equal matches), bits 48 up of cell 0 are not zero.
+
+    Every key in NAME_entries has its bit set in the filter. With w0, w1 … the key's octets as
+    little-endian u64s, the last padded with zeros, F = FILTER_FACTOR, and all modulo 2^64, let
+    h = w0 F + w1 F^2 + …; then the bit's number is the upper log2(`filter`) bits of
+    (h ^ h >> 32) F."""
+
+    name: str
+    number: int  # from 1: position in the file
+    capacity: int
+    named: bool
+    grouped: bool
+    match: tuple[Match, ...]
+    gives: tuple[str, ...]
+    alternatives: tuple[str, ...]
+    spread: Spread | None
+    counts: tuple[str, ...]
+    priority: tuple[Literal["priority", "precedence"], str] | None
+    requires: tuple[Requirement, ...]
+    key_size: int
+    group_position: int | None  # bit position of the u32 id in the key of a grouped kind
+    record: tuple[Member, ...]
+    record_size: int
+    image_size: int
+    cells: int
+    records: int
+    tuples: int  # tuples a directory holds
+    versions: int  # directories, the zeroth too
+    entries: int
+    fixed: tuple[str, ...] = ()
+    filter: int = 0  # bits, a power of two; 0: there is none
+    doc: str = ""
+    offload: Offload | None = None
+
+    @property
+    def prefix(self) -> str:
+        return self.name.lower()
+
+
+class Slot(Frozen):
+    """A part of a state's key or entry: `size` octets at `offset`, in network order; a port's
+    number in host order in an entry. Types as in `Element`, or "port"."""
+
+    name: str
+    type: str
+    offset: int
+    size: int
+
+
+class State(Frozen):
+    """A table that packets write: map NAME_state, LRU_HASH, key_size -> entry_size octets. An entry
+    begins with a u64 in host order: when it was last written, in nanoseconds of CLOCK_MONOTONIC
+    (kept only where the state `ages`, to a second). `ages`: seconds, 0 for never."""
+
+    name: str
+    capacity: int
+    key_size: int
+    entry_size: int
+    match: tuple[Slot, ...]
+    gives: tuple[Slot, ...]
+    ages: int = 0
+    doc: str = ""
+
+    @property
+    def prefix(self) -> str:
+        return self.name.lower()
+
+
+class Counter(Frozen):
+    """An entry of the PERCPU_ARRAY `events` (u64 each). `group` and `reason` name it:
+    ("malformed", "gre: truncated"), ("verdict", "pass"), ("miss", "OVERLAY") …"""
+
+    index: int
+    group: str
+    reason: str
+
+
+class Program(Frozen):
+    """One XDP program. `slot` is its index in the role's PROG_ARRAY (None for the entry)."""
+
+    name: str
+    stage: str
+    role: str
+    slot: int | None
+
+
+class Scratch(Frozen):
+    """Where the per-CPU scratch record (map `scratch`) keeps what tests and traces read."""
+
+    egress: int  # offset of u32: number of the port a packet was redirected to
+    steered: int | None = None  # of u32: 1 + the receive queue that it was given; None: never
+
+
+class Layer(Frozen):
+    """A node of the parse graph. `fields`: how many bits each has. `protocol`: see
+    `model.Header`."""
+
+    name: str
+    header: str
+    protocol: str
+    fields: dict[str, int]
+
+
+class Step(Frozen):
+    """An edge of the parse graph, taken where each field of `source` that is named lies in one of
+    its ranges. Whatever else the edge asks for is not told."""
+
+    source: str
+    target: str
+    when: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
+
+
+class Reading(Frozen):
+    """What an element that `rule` matches is compared with: the first of these fields (node, name)
+    that a packet has, and 0 where it has none. The node "l4" is the TCP or UDP header behind the
+    innermost IP header."""
+
+    rule: str
+    element: str
+    fields: tuple[tuple[str, str], ...]
+
+
+class Anatomy(Frozen):
+    """What packets are made of, for whoever describes traffic by its headers. `entries`: the nodes
+    where packets start."""
+
+    layers: tuple[Layer, ...]
+    steps: tuple[Step, ...]
+    readings: tuple[Reading, ...]
+    entries: tuple[str, ...]
+
+
+class Manifest(Frozen):
+    """`join` is "staged" or "fused". Ports are numbered from 1; `max_ports` bounds them.
+    Where `scratch` says that packets are steered, the ARRAY `queues` has the CPU (u32) of each of
+    QUEUES receive queues, and the CPUMAP `cpus` leads there.
+    `forwards`: packets leave by other ports than they came in by: those must take redirected
+    frames. `answers`: roles on whose ports packets may leave by the port that they came in by
+    (`send back`, `reply icmp`). `atomic`: what takes effect as a whole. Of a card's program
+    (`target` "nfp") the kinds' maps are those that their `offload` describes, `events` is an ARRAY,
+    `control` an ARRAY of one u64, the default verdict; `local` and `local6` are there if a stage
+    asks."""
+
+    format: int
+    pipeline: str
+    source: str  # file name of the .hp file
+    digest: str  # SHA-256 of the object, hex
+    join: str
+    roles: tuple[str, ...]
+    default: Literal["pass", "drop"]
+    elements: tuple[Element, ...]
+    rules: tuple[RuleKind, ...]
+    counters: tuple[Counter, ...]
+    programs: tuple[Program, ...]
+    scratch: Scratch
+    max_ports: int
+    forwards: bool = True
+    answers: tuple[str, ...] = ()
+    target: Literal["host", "nfp"] = "host"
+    atomic: Literal["request", "rule"] = "request"
+    states: tuple[State, ...] = ()
+    doc: str = ""
+    anatomy: Anatomy | None = None
+
+    def rule(self, name: str) -> RuleKind:
+        return next(r for r in self.rules if r.name == name)
+
+    def element(self, name: str) -> Element:
+        return next(e for e in self.elements if e.name == name)
+
+    def entry(self, role: str) -> Program:
+        return next(p for p in self.programs if p.role == role and p.slot is None)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+
+class ManifestError(Exception):
+    """The text is no manifest of this format; says what is wrong."""
+
+
+def from_json(text: str) -> Manifest:
+    """Read a manifest. Raises `ManifestError` for anything that `to_json` did not write."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        why = "a number or a nesting without end"
+        if isinstance(error, json.JSONDecodeError):
+            why = f"{error.msg} in line {error.lineno}"
+        raise ManifestError(f"not JSON: {why}") from None
+    found = data.get("format") if isinstance(data, dict) else None
+    if type(found) is not int or found != FORMAT:
+        said = found if isinstance(found, int) and 0 <= found < 1 << 32 else "that it says"
+        raise ManifestError(f"the format {said} is not the {FORMAT} that this release reads")
+    from .manifest_check import wrongs  # which knows this module
+    from .typed_json import Misfit, build
+
+    try:
+        manifest = build(Manifest, data)
+    except Misfit as misfit:
+        raise ManifestError(str(misfit)) from None
+    for wrong in wrongs(manifest):
+        raise ManifestError(wrong)
+    return manifest

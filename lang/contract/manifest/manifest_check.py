@@ -1,0 +1,229 @@
+"""A manifest must agree with itself: sizes and places fit, names name something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ..base.lists import octets_of
+from .manifest import NEXT_HOP_SIZE, SPREAD_SLOTS
+
+if TYPE_CHECKING:
+    from .manifest import Element, Manifest, Match, Member, RuleKind
+
+#: u32, as the kernel counts a map's entries and as ids are.
+_U32 = (1 << 32) - 1
+#: Octets of a map's key and of a record: beyond these the kernel has no room on its stack, and the
+#: programs none to look at.
+_KEY, _RECORD = 512, 1 << 16
+_PORTS = 1 << 16
+#: Values of an element that holds several.
+MOST_LISTED = 8
+#: Members of a spread: a rule's image counts them in an octet.
+MOST_MEMBERS = 255
+_SIZES = {"present": 1, "tag": 1, "reference": 4, "next_hop": NEXT_HOP_SIZE,
+          "slots": 4 * SPREAD_SLOTS}  # fmt: skip
+_WIDTHS = {"ip4": (32,), "ip6": (128,), "mac": (48,), "uint": range(1, 129)}
+
+
+def wrongs(manifest: Manifest) -> Iterator[str]:
+    """All that is wrong, as a user can understand it."""
+    yield from _elements(manifest)
+    yield from _programs(manifest)
+    yield from _anatomy(manifest)
+    kinds = [rule.name for rule in manifest.rules]
+    yield from _distinct("rule kind", kinds)
+    yield from _distinct("rule kind's number", [rule.number for rule in manifest.rules])
+    known = {element.name for element in manifest.elements}
+    for rule in manifest.rules:
+        for wrong in (*_counts(rule), *_names(rule, kinds, known)):
+            yield f"{rule.name}: {wrong}"
+    if not next(_elements(manifest), "") and {e for r in manifest.rules for e in _used(r)} <= known:
+        for rule in manifest.rules:
+            for wrong in (*_key(manifest, rule), *_record(manifest, rule), *_roles(manifest, rule)):
+                yield f"{rule.name}: {wrong}"
+
+
+def _elements(manifest: Manifest) -> Iterator[str]:
+    kinds = {"port", *(rule.name for rule in manifest.rules)}
+    yield from _distinct("element", [element.name for element in manifest.elements])
+    for element in manifest.elements:
+        name = f"the element `{element.name}`"
+        if element.kind not in _WIDTHS:
+            yield f"{name} is of the kind `{element.kind}`, which this release does not know"
+        elif element.width not in _WIDTHS[element.kind]:
+            yield f"{name} cannot have {element.width} bits"
+        elif not 0 <= element.most <= MOST_LISTED:
+            yield f"{name} cannot hold {element.most} values"
+        elif any(value >> element.width for value in _values(element)):
+            yield f"a value of {name} does not fit its {element.width} bits"
+        if not element.name or not set(element.references) <= kinds:
+            yield f"{name} refers to what the pipeline does not have"
+
+
+def _values(element: Element) -> list[int]:
+    return [*element.symbols.values(), *(each.value for each in element.reserved)]
+
+
+def _programs(manifest: Manifest) -> Iterator[str]:
+    yield from _distinct("role", manifest.roles)
+    if not manifest.roles:
+        yield "there is no role"
+    for name, role in ((program.name, program.role) for program in manifest.programs):
+        if role not in manifest.roles:
+            yield f"the program `{name}` is of the role `{role}`, which is not there"
+    for role in manifest.roles:
+        entries = [p for p in manifest.programs if p.role == role and p.slot is None]
+        if len(entries) != 1:
+            yield f"the role `{role}` has {len(entries)} entry programs, not one"
+    if not 1 < manifest.max_ports <= _PORTS:
+        yield f"`max_ports` is {manifest.max_ports}, not 2 to {_PORTS}"
+    if manifest.scratch.egress > _U32 or any(c.index > _U32 for c in manifest.counters):
+        yield "a counter's index, or a place in the scratch record, is too large"
+    if any(p.slot is not None and p.slot > _U32 for p in manifest.programs):
+        yield "a program's slot is too large"
+
+
+def _anatomy(manifest: Manifest) -> Iterator[str]:
+    anatomy = manifest.anatomy
+    if anatomy is None:
+        return
+    layers = [layer.name for layer in anatomy.layers]
+    yield from _distinct("layer", layers)
+    named = {*anatomy.entries, *(name for s in anatomy.steps for name in (s.source, s.target))}
+    named |= {node for reading in anatomy.readings for node, _ in reading.fields} - {"l4"}
+    matched = {(rule.name, match.element) for rule in manifest.rules for match in rule.match}
+    if not named <= set(layers) or not {(r.rule, r.element) for r in anatomy.readings} <= matched:
+        yield "`anatomy` names what is not there"
+
+
+def _distinct(what: str, found: Iterable[str | int]) -> Iterator[str]:
+    seen: set[str | int] = set()
+    for each in found:
+        if each in seen:
+            yield f"there are two of the {what} `{each}`"
+        seen.add(each)
+
+
+def _counts(rule: RuleKind) -> Iterator[str]:
+    """Numbers of things."""
+    looked_up = rule.key_size > 0
+    used = ["number", "capacity", "cells", "records", "record_size", "image_size"]
+    used += ["tuples", "versions", "entries"] if looked_up else []
+    for name in used:
+        most = _RECORD if name in ("record_size", "image_size") else _U32
+        if not 0 < getattr(rule, name) <= most:
+            yield f"`{name}` is {getattr(rule, name)}, not 1 to {most}"
+    for name, count in (("cells", rule.cells), ("records", rule.records)):
+        if rule.capacity >= count:
+            yield f"`{name}` is {count}, too few for a capacity of {rule.capacity}"
+    if (rule.match or rule.grouped) and rule.key_size not in range(4, _KEY + 1, 4):
+        yield f"`key_size` is {rule.key_size}, not a multiple of 4, up to {_KEY}"
+    if rule.filter and not (looked_up and rule.filter in (1 << n for n in range(7, 33))):
+        yield f"`filter` is {rule.filter}, not a power of two that a kind looked up may have"
+    masks = {m for m in rule.fixed if len(m) == 2 * rule.key_size and re.fullmatch("[0-9a-f]+", m)}
+    if len(masks) != len(rule.fixed) or len(masks) > rule.tuples:
+        yield f"`fixed` are not different masks of {rule.key_size} octets, {rule.tuples} at most"
+    if rule.grouped != (rule.group_position is not None):
+        yield "`group_position` must be there exactly where `grouped` is true"
+    spread = rule.spread
+    if spread is not None and not 0 < spread.least <= spread.most <= MOST_MEMBERS:
+        yield f"it spreads over {spread.least} to {spread.most}, not within 1 to {MOST_MEMBERS}"
+
+
+def _used(rule: RuleKind) -> Iterator[str]:
+    """Elements that it names."""
+    yield from (match.element for match in rule.match)
+    yield from rule.gives
+    if rule.priority is not None:
+        yield rule.priority[1]
+    if rule.spread is not None and rule.spread.weight is not None:
+        yield rule.spread.weight
+    for requirement in rule.requires:
+        yield requirement.element
+    for member in rule.record:
+        yield from (x for x in member.element.split(" via ") if x)
+
+
+def _names(rule: RuleKind, kinds: list[str], known: set[str]) -> Iterator[str]:
+    if not rule.name.isidentifier():
+        yield "its name is none"
+    for element in dict.fromkeys(_used(rule)):
+        if element not in known:
+            yield f"it uses the element `{element[:40]}`, which is not there"
+    yield from _distinct("match element", [match.element for match in rule.match])
+    yield from _distinct("given element", rule.gives)
+    named = {*rule.alternatives, *([rule.spread.kind] if rule.spread else [])}
+    for member in rule.record:
+        named |= {choice for choice in member.choices if choice != "port"}
+    for requirement in rule.requires:
+        named |= {kind for kind in requirement.references if kind != "port"}
+        for name, _ in requirement.when:
+            if name not in rule.gives:
+                yield f"a requirement asks for `{name[:40]}`, which it does not give"
+    for kind in sorted(named - set(kinds)):
+        yield f"it refers to the kind `{kind[:40]}`, which is not there"
+    if not set(rule.counts) <= {"packets", "bytes", "sizes"}:
+        yield "it counts something else than packets, bytes and sizes"
+
+
+def _key(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
+    """Every piece lies in the key, above the tuple's number in the last two octets."""
+    bits = rule.key_size * 8
+    for match in rule.match:
+        if match.width != manifest.element(match.element).width:
+            yield f"`{match.element}` is matched by {match.width} bits, which it does not have"
+        if manifest.element(match.element).most:
+            yield f"`{match.element}` is matched, and holds several values"
+        if not _within(match, bits):
+            yield f"`{match.element}` lies outside of the key of {rule.key_size} octets"
+    at = rule.group_position
+    if at is not None and not 16 <= at <= bits - 32:
+        yield f"the group's id lies outside of the key of {rule.key_size} octets"
+
+
+def _roles(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
+    if not {role for match in rule.match for role in match.roles} <= {*manifest.roles}:
+        yield "it is looked up for packets of a role that there is not"
+
+
+def _within(match: Match, bits: int) -> bool:
+    fits = match.position >= 16 and match.position + match.width <= bits
+    return fits and (match.presence is None or 16 <= match.presence < bits)
+
+
+def _record(manifest: Manifest, rule: RuleKind) -> Iterator[str]:
+    end = 0
+    for member in sorted(rule.record, key=lambda member: member.offset):
+        name = f"`{member.name}` of its record"
+        size = _size(manifest, member)
+        if member.size != size:
+            yield f"{name} has {member.size} octets, not {size}"
+        elif member.offset < end:
+            yield f"{name} lies over what stands before it"
+        elif member.offset + size > rule.record_size:
+            yield f"{name} reaches beyond the record's {rule.record_size} octets"
+        end = member.offset + size
+        if member.kind == "next_hop" and member.element.count(" via ") != 1:
+            yield f"{name} is not of the form PORT via ADDRESS"
+        if member.kind in ("value", "present") and not member.element:
+            yield f"{name} is of no element"
+        yield from _choices(manifest, rule, member)
+
+
+def _choices(manifest: Manifest, rule: RuleKind, member: Member) -> Iterator[str]:
+    """A tag tells apart whatever the reference may be to."""
+    if member.kind == "tag":
+        of = manifest.element(member.element).references if member.element else rule.alternatives
+        if member.choices != of:
+            yield f"`{member.name}` of its record does not tell apart what it should"
+    if member.kind == "slots" and rule.spread is None:
+        yield f"`{member.name}` of its record is for kinds that spread"
+
+
+def _size(manifest: Manifest, member: Member) -> int:
+    if member.kind != "value" or not member.element:
+        return _SIZES.get(member.kind, 0)
+    element = manifest.element(member.element)
+    return octets_of(element.width, element.most)

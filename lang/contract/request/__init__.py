@@ -1,0 +1,1 @@
+"""Requests of information elements as text: their tree and parsers."""

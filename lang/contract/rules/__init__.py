@@ -1,0 +1,1 @@
+"""Rules: what requests make of them, as text, YAML, CSV, columns and bytes."""

@@ -1,0 +1,131 @@
+"""Where in a request its faults stand, and what a finished rule must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from ...text.diagnostics import Diagnostic, Label, Severity, listed
+from ...text.source import Span
+from ..request.request import IE, Request, RuleItem
+from .arrange import Arranger, Node
+from .ie_values import Fault
+from .rulekinds import Field, Kind, Parts
+from .rules import Reference
+
+_PARTS = {"type": (0, 1), "length": (2, 3), "value": (4, 5), "other": (6, 7), "values": (4, 7)}
+
+
+def place(item: RuleItem | IE, part: str, request: Request) -> Span:
+    """The characters of the request that a fault is about."""
+    at = item.at
+    if isinstance(item, IE):
+        start, end = _PARTS.get(part, (8, 9))
+        return request.span(at[start], at[end])
+    if part == "kind" and not (item.block and at[1] == at[2]):
+        return request.span(at[0], at[0] + len(item.kind))
+    return request.span(at[0], at[1])
+
+
+def diagnostic(
+    fault: Fault, item: RuleItem | IE, request: Request, severity: Severity = "error"
+) -> Diagnostic:
+    label = Label(place(item, fault.part, request), fault.text)
+    return Diagnostic(fault.code, fault.title, (label,), fault.help, severity)
+
+
+def decode(node: Node) -> Parts:
+    """What the IEs of a rule say. Raises the first `Fault`, its IE in `.ie`."""
+    parent = node.parent
+    member = None
+    if parent is not None and parent.kind.spread is not None:
+        member = parent.kind if parent.kind.spread.kind == node.kind.name else None
+    return node.kind.decode(node.ies, member)
+
+
+def every_fault(node: Node, first: Fault) -> list[tuple[Fault, IE | None]]:
+    """All that is wrong with the IEs of a rule, each looked at alone besides what was found
+    first."""
+    found: list[tuple[Fault, IE | None]] = [(first, first.ie)]
+    parent = node.parent
+    member = parent.kind if parent is not None and parent.kind.spread is not None else None
+    for ie in node.ies:
+        try:
+            node.kind.decode((ie,), member)
+        except Fault as fault:
+            if ie is not found[0][1]:
+                found.append((fault, ie))
+    return found
+
+
+def wrong_elements(request: Request, kinds: Mapping[str, Kind]) -> list[Diagnostic]:
+    """What is wrong with a request whatever rules and ports there are: unknown kinds, and elements,
+    each by itself. `kinds`: by folded name."""
+    arranger = Arranger(kinds)
+    todo = [node for change in arranger.arrange(request) for node in change.nodes]
+    found = [diagnostic(f, f.item, request) for f in arranger.faults if f.code == "H0410"]
+    for node in todo:
+        todo += node.children
+        member = node.parent.kind if node.parent is not None else None
+        for ie in node.ies:
+            try:
+                if not node.kind.field(ie, member).codec.element.references:
+                    node.kind.decode((ie,), member)
+            except Fault as fault:
+                found.append(diagnostic(fault, ie, request))
+    return found
+
+
+def complete(kind: Kind, values: dict[int, int], references: dict[int, Reference]) -> None:
+    """Raise `Fault` unless a rule with these elements can be carried out."""
+    for index, when, kinds, requirement in kind.requires:
+        for i, wanted in when:
+            if values.get(i) not in wanted:
+                break
+        else:
+            if index in values:
+                continue
+            reference = references.get(index)
+            if reference is None:
+                raise _incomplete(kind, _lacking(kind, values, {*values, *references}))
+            if kinds and reference.kind not in kinds:
+                title = f"`{requirement.element}` of this {kind.name} cannot be a {reference.kind}"
+                raise Fault(
+                    "H0444", title, "rule", "", f"it must be a {' or a '.join(sorted(kinds))}"
+                )
+
+
+def _lacking(kind: Kind, values: Mapping[int, int], given: Set[int]) -> dict[int, str]:
+    """Elements by their place that a rule has to give and does not, and why: empty where always."""
+    found: dict[int, str] = {}
+    for index, when, *_ in kind.requires:
+        if index not in given and all(values.get(i) in wanted for i, wanted in when):
+            conditions = ((kind.gives[i].codec, values) for i, values in when)
+            found[index] = " and ".join(
+                f"`{codec.name}` is {' or '.join(map(codec.format, sorted(values)))}"
+                for codec, values in conditions
+            )
+    return dict(sorted(found.items()))
+
+
+def _incomplete(kind: Kind, lacking: Mapping[int, str], code: str = "H0430",
+                keys: Sequence[Field] = ()) -> Fault:  # fmt: skip
+    """One fault about all that a rule lacks. `keys`: what it matches exactly."""
+    reasons = dict.fromkeys(lacking.values())
+    groups = [([kind.gives[i] for i in lacking if lacking[i] == why],
+               f", needed where {why}" if why else "") for why in reasons]  # fmt: skip
+    if keys:
+        groups.insert(0, (list(keys), ", which it matches exactly"))
+    what = ", and ".join(listed(f.codec.name for f in group) + why for group, why in groups)
+    codecs = [field.codec for group, _ in groups for field in group]
+    return Fault(code, f"this {kind.name} lacks {what}", "rule",
+                 ", ".join(f"no `{codec.name}`" for codec in codecs),
+                 f"add {', '.join(f'({c.name}, {c.lengths[0]}, …)' for c in codecs)}")  # fmt: skip
+
+
+def has_keys(kind: Kind, parts: Parts) -> None:
+    missing = [field for field in kind.exact if field.nth not in parts.pairs]
+    if missing:
+        given = {*parts.values, *parts.references}
+        if kind.ifindex is not None and kind.ifindex[0] in given:
+            given.add(kind.ifindex[1])  # the number alone names the interface
+        raise _incomplete(kind, _lacking(kind, parts.values, given), "H0431", missing)

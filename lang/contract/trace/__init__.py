@@ -1,0 +1,1 @@
+"""Traces of packets: their schema, filters and text."""

@@ -1,0 +1,1 @@
+"""What a host knows that packets are held against."""

@@ -1,0 +1,1 @@
+"""Text of a `.hp` file to its tree, and back."""

@@ -1,0 +1,181 @@
+"""A syntax error in the user's terms: from what the grammar wants to what one would say."""
+
+from __future__ import annotations
+
+from ..text.diagnostics import Diagnostic
+from ..text.frozen import Frozen
+from ..text.source import Source, Span
+from . import faults, habits
+from .lexer import Token, span
+from .planned import planned
+
+HARD = frozenset(
+    "and append as bridge choose clamp counts default drop else find forward gives ie if import is"
+    " match not on or pass pipeline pop push recall remember reply rule run send spread stage swap"
+    " when".split()
+)
+"""Words that cannot be names anywhere."""
+
+_OPERATORS = frozenset(("+", "-", "*", "&", "<<", ">>", "=", "!=", "<", "<=", ">", ">="))
+_OPERATORS |= {"and", "or", "is", "gives", "."}
+
+# What a rule of the grammar wants where it wants the word in front: said as a whole.
+_WHOLE = {
+    "file": ("header", "`import`, `header` or `pipeline`"),
+    "pipeline": ("ie", "a declaration such as `ie`, `rule`, `action`, `stage` or `on`, or a `}`"),
+    "header": ("size", "a field such as `ttl : u8`, or a `}`"),
+    "member": ("IDENT", "a field such as `ttl : u8`, or a `}`"),
+    "fieldRest": ("IDENT", "a field such as `ttl : u8`, or a `}`"),
+    "graph": ("IDENT", "an edge such as `user -> udp when protocol = 17`, or a `}`"),
+    "rule_": ("gives", "`match`, `gives`, `spread`, `counts`, `priority`, `precedence` or a `}`"),
+    "block": ("find", "a statement or a `}`"),
+    "statement": ("find", "a statement"),
+    "matchOn": ("}", "a case such as `DROP => drop`, or a `}`"),
+    "hook": ("continue", "`pass`, `drop`, `reply icmp` or `continue`"),
+    "verdict": ("pass", "`pass`, `drop`, `default`, `send back` or `reply icmp`"),
+}
+
+
+class Place(Frozen):
+    """Where the grammar does not go on: the token, the rules being read (innermost first), what it
+    wants, and the words that it would have taken at this and earlier tokens."""
+
+    source: Source
+    tokens: list[Token]
+    index: int
+    rules: tuple[str, ...]
+    wanted: set[str]
+    seen: dict[int, set[str]]
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    @property
+    def rule(self) -> str:
+        return self.rules[0]
+
+    def begins(self, index: int) -> bool:
+        """Whether that token is the first of a line or behind a brace."""
+        return self.tokens[index].first or self.tokens[index - 1].text in ("{", "}")
+
+    def span(self, index: int, count: int = 1) -> Span:
+        """The place of so many tokens from that one on."""
+        last = self.tokens[min(index + count, len(self.tokens)) - 1]
+        return self.source.span(self.tokens[index].start, last.stop)
+
+
+def explain(place: Place) -> Diagnostic:
+    """The one diagnostic for what stands at `place`."""
+    return _planned(place) or _habit(place) or _misspelt(place) or _reserved(place) or _plain(place)
+
+
+def _planned(place: Place) -> Diagnostic | None:
+    """A word of a later release: at the place, or read as a name in front of it."""
+    at = place.index
+    if place.rule in ("file", "pipeline"):
+        return planned(place.span(at))
+    begun = (planned(place.span(i)) for i in (at - 1, at) if place.begins(i))
+    if "rule_" in place.rules:  # read as an element that is matched, and the kind of match
+        near = (planned(place.span(i), "clause") for i in range(at - 2, at + 1))
+        return next(filter(None, (*near, *begun)), None)
+    if not {"block", "graph"} & {*place.rules}:
+        return None
+    inside = range(at - 1, at + (2 if place.token.text == "not" else 1))
+    return (
+        next(filter(None, begun), None)
+        or planned(place.span(at, 2), "sign")
+        or next(filter(None, (planned(place.span(i), "condition") for i in inside)), None)
+    )
+
+
+def _habit(place: Place) -> Diagnostic | None:
+    """A word of another language, read as a name: there, or in front of it or of a bracket."""
+    if "block" not in place.rules:
+        return None
+    at = place.index
+    near = [at - 1, *[at - 2] * (place.tokens[at - 1].text == "("), *[at] * (not place.token.first)]
+    word = next((i for i in near if place.tokens[i].text in habits.WORDS), None)
+    if word is None:
+        return None
+    where = place.span(word)
+    return faults.misspelt(where, where.text, habits.WORDS[where.text])
+
+
+def _misspelt(place: Place) -> Diagnostic | None:
+    """A word of the language with a slip in it, at the place or read as a name just before."""
+    for index in (place.index, place.index - 1):
+        token = place.tokens[index] if index >= 0 else None
+        if token is None or token.kind != "IDENT":
+            continue
+        candidates = sorted(w for w in place.seen.get(index, ()) if w.isalpha() and w.islower())
+        suggestion = faults.nearest(token.text, candidates)
+        if suggestion:
+            return faults.misspelt(span(place.source, token), token.text, suggestion)
+    return None
+
+
+def _reserved(place: Place) -> Diagnostic | None:
+    token = place.token
+    before = place.tokens[place.index - 1] if place.index else token
+    if token.kind == ":" and before.kind in HARD:
+        return faults.reserved(span(place.source, before), "a name")
+    if "IDENT" not in place.wanted or token.kind not in HARD or _whole(place.rule, place.wanted):
+        return None
+    if token.first or token.kind in ("and", "or", "is", "gives"):
+        return None  # more likely that something is missing before it
+    if _hint(place):
+        return None
+    return faults.reserved(span(place.source, token), in_words(place.rule, place.wanted))
+
+
+def _plain(place: Place) -> Diagnostic:
+    token, source = place.token, place.source
+    wanted = in_words(place.rule, place.wanted)
+    if place.index and token.first and not _whole(place.rule, place.wanted):
+        end = place.tokens[place.index - 1].stop
+        return faults.incomplete(source.span(end, end), wanted)
+    found = f"`{token.text}`" if token.text else "the end of the file"
+    return faults.unexpected(span(source, token), found, wanted, _hint(place))
+
+
+def _whole(rule: str, wanted: set[str]) -> str:
+    word, text = _WHOLE.get(rule, ("", ""))
+    return text if word in wanted else ""
+
+
+def in_words(rule: str, wanted: set[str]) -> str:
+    """What may stand there, as one would say it."""
+    if whole := _whole(rule, wanted):
+        return whole
+    words = []
+    if {"IDENT", "NUMBER", "("} <= wanted:
+        words.append("a value")
+    elif {"NUMBER", "ADDRESS"} <= wanted:
+        words.append("a number or an address")
+    elif "IDENT" in wanted:
+        words.append("a name")
+    elif "NUMBER" in wanted:
+        words.append("a number")
+    rest = wanted - {"IDENT", "NUMBER", "ADDRESS", "EOF"}
+    if "IDENT" in wanted:
+        rest = {w for w in rest if not w.isalpha() and w != "("}
+    if rest - _OPERATORS:
+        rest -= _OPERATORS
+    words.extend(f"`{w}`" for w in sorted(rest))
+    if "EOF" in wanted:
+        words.append("the end of the file")
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " or " + words[-1]
+
+
+def _hint(place: Place) -> str:
+    token = place.token
+    for first in (place.index - 1, place.index):
+        pair = " ".join(t.kind for t in place.tokens[max(0, first) : first + 2])
+        if pair in habits.SIGNS:
+            return habits.SIGNS[pair]
+    if token.kind == "import":
+        return "imports stand at the beginning of the file"
+    if place.rule == "file" and token.text in ("ie", "rule", "stage", "parser", "action", "ports"):
+        return f"`{token.text}` belongs into a `pipeline`: is there a `}}` too many above?"
+    return ""

@@ -1,0 +1,293 @@
+"""Text of a `.hp` file to its tree.
+
+The generated parser runs twice at most: first bare, and only if that fails again with an error
+strategy that says what would fit and finds a place to go on, so that one run shows several errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from antlr4.error.Errors import InputMismatchException, RecognitionException
+from antlr4.error.ErrorStrategy import ErrorStrategy
+
+from ..grammar.HelioParser import HelioParser
+from ..text.diagnostics import Diagnostic, Diagnostics, Refused, did_you_mean
+from ..text.source import Source
+from ..tree import Program
+from . import expected, faults
+from .lexer import Lexed, Token, lex, span
+from .program import build
+
+LARGEST_FILE = 1 << 20
+"""Bytes."""
+MOST_TOKENS = 100_000
+"""Words and signs of one file: some hundred pipelines."""
+MOST_ERRORS = 10
+"""So many syntax errors of one file are shown."""
+
+_TYPES = {text.strip("'"): i for i, text in enumerate(HelioParser.literalNames) if i}
+_KINDS = {"IDENT": HelioParser.IDENT, "NUMBER": HelioParser.NUMBER, "ADDRESS": HelioParser.ADDRESS}
+_KINDS |= {"EOF": -1}
+_WORDS = {text: number for text, number in _TYPES.items() if text[0].isalpha()}
+_TEXTS = {number: text for text, number in {**_TYPES, **_KINDS}.items()}
+
+# Rules that are a list of things in braces, and the things: where reading can go on.
+_LISTS = {"file", "header", "member", "fieldRest", "pipeline", "graph", "rule_", "block", "matchOn"}
+_ITEMS = {"importLine", "header", "member", "field", "pipeline", "declaration", "edge", "clause"}
+_ITEMS |= {"statement", "arm", "file"}
+_LIST_RULES = frozenset(map(HelioParser.ruleNames.index, _LISTS))
+_ITEM_RULES = frozenset(map(HelioParser.ruleNames.index, _ITEMS))
+_LOOPS = frozenset((9, 10))  # STAR_LOOP_BACK and STAR_LOOP_ENTRY of ANTLR's ATNState
+
+
+def parse(source: Source) -> Program:
+    """The tree of `source`. Raises `Refused` with every syntax error found."""
+    lexed = lex(source)
+    found = Diagnostics(lexed.faults)
+    if len(lexed.tokens) > MOST_TOKENS:
+        where = span(source, lexed.tokens[MOST_TOKENS])
+        raise Refused([faults.too_many_words(where, MOST_TOKENS)])
+    if lexed.too_deep:
+        found.stop_if_errors()
+    _number(lexed.tokens)
+    try:
+        context = _Parser(_Stream(lexed.tokens), _Bare()).file_()
+    except _GiveUp:
+        strategy = _Careful(source, lexed)
+        _Parser(_Stream(lexed.tokens), strategy).file_()
+        found.extend(strategy.faults)
+        context = None
+    if context is not None:
+        program, faults_of_tree = build(source, lexed, context)
+        found.extend(faults_of_tree)
+    found.found.sort(key=lambda d: d.span.start if d.span else 0)
+    found.stop_if_errors()
+    return program
+
+
+def read(path: Path, name: str | None = None) -> Source:
+    """The file at `path` as a source that diagnostics call `name`. Raises `Refused` if it cannot
+    be read, is larger than `LARGEST_FILE` or is not UTF-8."""
+    source = Source(name or str(path), "", path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+            octets = max(len(data), path.stat().st_size)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise Refused([faults.unreadable(source, why.lower(), _near(path))]) from error
+    if len(data) > LARGEST_FILE:
+        raise Refused([faults.too_large(source, octets, LARGEST_FILE)])
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return Source(source.name, data.decode(), path)
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        shown = Source(source.name, before + data[error.start :].decode(errors="replace"), path)
+        where = shown.span(len(before), len(before) + 1)
+        raise Refused([faults.not_utf8(where, data[error.start])]) from error
+
+
+def _near(path: Path) -> str:
+    """The file beside it that may have been meant."""
+    try:
+        names = [] if path.exists() else [p.name for p in path.parent.iterdir() if p.is_file()]
+    except (OSError, ValueError):
+        return ""
+    near = did_you_mean(path.name, names)
+    return near.replace("`", f"`{path.parent}/", 1) if near and path.parent != Path() else near
+
+
+def _number(tokens: list[Token]) -> None:
+    words, types = _WORDS, _TYPES
+    identifier = _KINDS["IDENT"]
+    for token in tokens:
+        if token.kind == "IDENT":
+            token.type = words.get(token.text, identifier)
+            if token.type != identifier:
+                token.kind = token.text
+        else:
+            token.type = types.get(token.kind) or _KINDS[token.kind]
+
+
+class _Stream:
+    """What the generated parser and its prediction ask of a token stream."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.index = 0
+        self.last = len(tokens) - 1
+
+    def LA(self, offset: int) -> int:
+        return self.tokens[min(self.index + offset - 1, self.last)].type
+
+    def LT(self, offset: int) -> Token | None:
+        index = self.index + (offset - 1 if offset > 0 else offset)
+        return self.tokens[min(index, self.last)] if index >= 0 else None
+
+    def get(self, index: int) -> Token:
+        return self.tokens[index]
+
+    def consume(self) -> None:
+        if self.index < self.last:
+            self.index += 1
+
+    def mark(self) -> int:
+        return -1
+
+    def release(self, marker: int) -> None:
+        pass
+
+    def seek(self, index: int) -> None:
+        self.index = index
+
+
+class _Parser(HelioParser):
+    """The generated parser, without what nobody asks of it here."""
+
+    def __init__(self, stream: _Stream, strategy: ErrorStrategy) -> None:
+        super().__init__(stream)
+        self._errHandler = strategy
+
+    def consume(self) -> Token:
+        """Put the token itself into the tree, where the base class makes a node of it."""
+        stream = self._input
+        token: Token = stream.tokens[stream.index]
+        if stream.index < stream.last:
+            stream.index += 1
+        children = self._ctx.children
+        if children is None:
+            self._ctx.children = [token]
+        else:
+            children.append(token)
+        return token
+
+    def match(self, ttype: int) -> Token:
+        stream = self._input
+        if stream.tokens[stream.index].type == ttype:
+            return self.consume()
+        token: Token = self._errHandler.recoverInline(self)
+        return token
+
+
+class _GiveUp(Exception):
+    """The text has a syntax error; `_Careful` will say which."""
+
+
+class _Bare(ErrorStrategy):
+    """No error handling at all: the grammar is LL(1), so most of it would only compute."""
+
+    def reset(self, recognizer: Any) -> None:
+        pass
+
+    def reportMatch(self, recognizer: Any) -> None:
+        pass
+
+    def sync(self, recognizer: Any) -> None:
+        pass
+
+    def recoverInline(self, recognizer: Any) -> Token:
+        raise _GiveUp
+
+    def reportError(self, recognizer: Any, error: RecognitionException) -> None:
+        raise _GiveUp
+
+
+class _Careful(ErrorStrategy):
+    """Notes each error once, then goes on at the next line of the same depth."""
+
+    def __init__(self, source: Source, lexed: Lexed) -> None:
+        self.source = source
+        self.lexed = lexed
+        self.faults: list[Diagnostic] = []
+        self.recovering = False
+        self.stop = False
+        self.seen: dict[int, set[str]] = {}  # words that could have stood at a token
+        # Where characters are missing from the tokens, the grammar's complaints mean little.
+        self.silent = {d.span.line for d in lexed.faults if d.span}
+
+    def reset(self, recognizer: Any) -> None:
+        pass
+
+    def reportMatch(self, recognizer: Any) -> None:
+        pass
+
+    def inErrorRecoveryMode(self, recognizer: Any) -> bool:
+        return False
+
+    def sync(self, recognizer: Any) -> None:
+        """Called before each optional part and each turn of a loop."""
+        state = recognizer._interp.atn.states[recognizer.state]
+        wanted = recognizer.atn.nextTokens(state)
+        self._note(recognizer, wanted)
+        stream = recognizer._input
+        if stream.LA(1) in wanted or -2 in wanted:  # -2: the rule may end here
+            return
+        looping = state.stateType in _LOOPS
+        if not looping or recognizer._ctx.getRuleIndex() not in _LIST_RULES or stream.LA(1) == -1:
+            raise InputMismatchException(recognizer)
+        fits = {-1, *wanted}
+        while stream.LA(1) not in fits:
+            self._report(recognizer, wanted)
+            self._skip(stream, stream.tokens[stream.index])
+
+    def recoverInline(self, recognizer: Any) -> Token:
+        raise InputMismatchException(recognizer)
+
+    def reportError(self, recognizer: Any, error: RecognitionException) -> None:
+        if not self.recovering:
+            self.recovering = True
+            wanted = recognizer.getExpectedTokens()
+            self._note(recognizer, wanted)
+            self._report(recognizer, wanted)
+
+    def recover(self, recognizer: Any, error: RecognitionException) -> None:
+        if recognizer._ctx.getRuleIndex() not in _ITEM_RULES:
+            raise error
+        self._skip(recognizer._input, recognizer._ctx.start)
+        self.recovering = False
+
+    def _skip(self, stream: _Stream, item: Token) -> None:
+        """Go to the next line as deep as the `item` that failed, or to the end around it."""
+        token = stream.tokens[stream.index]
+        if token is item:
+            stream.consume()
+        while token.kind != "EOF":
+            token = stream.tokens[stream.index]
+            if token.depth < item.depth:
+                return
+            if token.depth == item.depth and token.first and token.kind not in "})]":
+                return
+            stream.consume()
+
+    def _note(self, recognizer: Any, wanted: Any) -> None:
+        texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
+        if "IDENT" in texts:  # words that would stand there as names are no suggestion
+            texts &= expected.HARD
+        self.seen.setdefault(recognizer._input.index, set()).update(texts)
+
+    def _report(self, recognizer: Any, wanted: Any) -> None:
+        stream = recognizer._input
+        broken = self.lexed.broken_at
+        if broken is not None and stream.index >= broken:
+            return
+        if len(self.faults) >= MOST_ERRORS or stream.index in self.lexed.blamed:
+            return
+        near = self.lexed.tokens[max(0, stream.index - 1) : stream.index + 1]
+        if any(self.source.position(token.start)[0] in self.silent for token in near):
+            return
+        texts = {_TEXTS[t] for t in wanted if t in _TEXTS}
+        rules = tuple(_rules(recognizer._ctx))
+        tokens = self.lexed.tokens
+        place = expected.Place(self.source, tokens, stream.index, rules, texts, self.seen)
+        self.faults.append(expected.explain(place))
+
+
+def _rules(context: Any) -> Iterator[str]:
+    """The grammar's rules that are being read, innermost first."""
+    while context is not None:
+        yield HelioParser.ruleNames[context.getRuleIndex()]
+        context = context.parentCtx

@@ -1,0 +1,54 @@
+"""Words that a later release gives a meaning to (H0119): what there is in their place today."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..text.diagnostics import Diagnostic
+from ..text.frozen import Frozen
+from ..text.source import Span
+from . import faults
+
+Where = Literal["clause", "sign", "condition"]
+
+
+class Planned(Frozen):
+    """`where`: as what it may stand within a line, of a rule or of a stage."""
+
+    where: tuple[Where, ...]
+    label: str
+    instead: str
+
+
+_METERED = "`counts packets, bytes` of a rule measures; a controller may then change what it gives"
+_COPIES = "a packet leaves once: `forward`, `bridge` or `send back` it, or `pass` it to the kernel"
+_EVENTS = "`count NAME` counts; `helioctl show` lists what `remember` left in a state"
+_VALUES = "write the value where it is used, or let a rule give it"
+
+PLANNED = {
+    "ages": Planned(("clause",), "rules do not age yet",
+                    "a controller deletes rules; entries of a `state` age"),
+    "const": Planned((), "values have no names yet", _VALUES),
+    "emit": Planned((), "packets raise no events yet", _EVENTS),
+    "event": Planned((), "packets raise no events yet", _EVENTS),
+    "flood": Planned((), "packets are not copied yet", _COPIES),
+    "in": Planned(("condition",), "there are no sets of values yet",
+                  "compare with each: `a = 6 or a = 17`; a rule matches prefixes and ranges"),
+    "let": Planned((), "values have no names yet", _VALUES),
+    "meter": Planned(("condition",), "there are no meters yet",
+                     _METERED),
+    "meters": Planned(("clause",), "rules have no meters yet", _METERED),
+    "mirror": Planned((), "packets are not copied yet", _COPIES),
+    "now": Planned((), "stages read no clock yet", "`ages` of a `state` forgets entries in time"),
+    "+=": Planned(("sign",), "values are only assigned yet", "write `a.b = a.b + 1`"),
+    "-=": Planned(("sign",), "values are only assigned yet", "write `a.b = a.b - 1`"),
+}  # fmt: skip
+
+
+def planned(where: Span, said: Where | None = None) -> Diagnostic | None:
+    """What is to be said of the word at `where`, if it is one of these. `said`: as what it was
+    written; None where it begins a line, or was read as a name that nothing has."""
+    word = PLANNED.get(where.text)
+    if word is None or (said and said not in word.where):
+        return None
+    return faults.not_in_this_release(where, word.label, word.instead)

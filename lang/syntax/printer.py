@@ -1,0 +1,280 @@
+"""A tree as canonical text: what `helioc fmt` writes.
+
+Where a thing may stand on one line or on several, the source decides; the rest (columns, indents,
+spaces) is fixed. Formatting a formatted file changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import tree
+from ..tree import Program
+from . import spelling
+from .layout import Layout
+from .printer_statements import Statements, width
+
+
+def format_program(program: Program) -> str:
+    """The canonical text of a parsed file, comments included."""
+    printer = _Printer(program)
+    printer.file(program)
+    return printer.layout.text(program.comments)
+
+
+class _Printer(Statements):
+    def __init__(self, program: Program) -> None:
+        super().__init__(Layout(program.source), [c.span.start for c in program.comments])
+
+    # ---- file and headers --------------------------------------------------------------------
+
+    def file(self, program: Program) -> None:
+        for group in self._imports(program.imports):
+            self.begin(0, group[0].span.start, self.layout.gap(group[0].span.start))
+            self.write("import " + ", ".join(i.path.text for i in group), group[-1].span.end)
+        items: list[tree.Header | tree.Pipeline] = [*program.headers, *program.pipelines]
+        for item in sorted(items, key=lambda i: i.span.start):
+            self.item(item, 0, item.doc)
+            if isinstance(item, tree.Header):
+                self.header(item)
+            else:
+                self.pipeline(item)
+
+    def _imports(self, imports: Sequence[tree.Import]) -> list[list[tree.Import]]:
+        """Those of one `import` together."""
+        groups: list[list[tree.Import]] = []
+        for node in imports:
+            if not groups or not self.text[: node.span.start].rstrip().endswith(","):
+                groups.append([])
+            groups[-1].append(node)
+        return groups
+
+    def header(self, node: tree.Header) -> None:
+        self.write(f"{'link ' if node.link else ''}header {node.name.text} {{", node.name.span.end)
+        if not node.members and not self.commented(node.span.start, node.span.end):
+            self.write("}", node.span.end)
+            return
+        fields = [m for m in node.members if isinstance(m, tree.Field)]
+        longest = width(f.name.text for f in fields if f.name)
+        groups = [m for m in node.members if isinstance(m, tree.Group)]
+        flags = width(_flags(g) for g in groups if self.inline_group(g))
+        for member in node.members:
+            if isinstance(member, tree.Field):
+                self.field(member, 1, longest)
+            elif isinstance(member, tree.Group):
+                self.group(member, flags)
+            else:
+                self.line(member, 1, _clause(member))
+        self.close(node, 0)
+
+    def inline_group(self, node: tree.Group) -> bool:
+        return not self.broken(node.span.start, node.span.end)
+
+    def group(self, node: tree.Group, flags: int) -> None:
+        self.item(node, 1)
+        if self.inline_group(node):
+            inside = f"{{ {spelling.fields(node.fields)} }}" if node.fields else "{}"
+            self.write(f"when {_flags(node):<{flags}} {inside}", node.span.end)
+            return
+        self.write(f"when {_flags(node)} {{", node.flags[-1].span.end)
+        self.fields(node.fields, 2)
+        self.close(node, 1)
+
+    def fields(self, nodes: Sequence[tree.Field], depth: int) -> None:
+        longest = width(f.name.text for f in nodes if f.name)
+        for node in nodes:
+            self.field(node, depth, longest)
+
+    def field(self, node: tree.Field, depth: int, names: int) -> None:
+        self.item(node, depth, node.doc)
+        head_end = (node.default or node.type).span.end
+        if node.parts and self.broken(head_end, node.span.end):
+            self.write(spelling.field_head(node, names) + " {", head_end)
+            self.fields(node.parts, depth + 1)
+            self.close(node, depth)
+        else:
+            self.write(spelling.field(node, names), node.span.end)
+
+    # ---- pipelines ---------------------------------------------------------------------------
+
+    def pipeline(self, node: tree.Pipeline) -> None:
+        self.write(f"pipeline {node.name.text} {{", node.name.span.end)
+        if not node.declarations and not self.commented(node.span.start, node.span.end):
+            self.write("}", node.span.end)
+            return
+        for run in self._runs(node.declarations):
+            names = width(d.name.text for d in run if isinstance(d, tree.InformationElement))
+            types = width(_types(d) for d in run if _enumerates(d))
+            events = width(d.event.text for d in run if isinstance(d, tree.Hook))
+            for declaration in run:
+                self.item(declaration, 1, getattr(declaration, "doc", ""))
+                if isinstance(declaration, tree.InformationElement):
+                    self.element(declaration, names, types)
+                elif isinstance(declaration, tree.Hook):
+                    verdict = declaration.verdict.verdict
+                    text = f"on {declaration.event.text:<{events}} {{ {verdict} }}"
+                    self.write(text, declaration.span.end)
+                else:
+                    self.declaration(declaration)
+        self.close(node, 0)
+
+    def _runs(self, nodes: Sequence[tree.Declaration]) -> list[list[tree.Declaration]]:
+        """Declarations of one kind with no empty line between them, whose columns are aligned."""
+        runs: list[list[tree.Declaration]] = []
+        for node in nodes:
+            gap = self.layout.gap(node.span.start, bool(getattr(node, "doc", "")))
+            if not runs or gap or type(runs[-1][-1]) is not type(node):
+                runs.append([])
+            runs[-1].append(node)
+        return runs
+
+    def element(self, node: tree.InformationElement, names: int, types: int) -> None:
+        head = f"ie {node.name.text:<{names}} = {_types(node)}"
+        end = node.types[-1].span.end
+        if not node.symbols:
+            self.write(head, node.span.end)
+            return
+        head += " " * (types - len(_types(node))) + "  {"
+        if not self.broken(end, node.span.end):
+            symbols = ", ".join(f"{s.name.text} = {_value(s)}" for s in node.symbols)
+            self.write(f"{head} {symbols} }}", node.span.end)
+            return
+        self.write(head, end)
+        longest = width(s.name.text for s in node.symbols)
+        for symbol in node.symbols:
+            comma = "" if symbol is node.symbols[-1] else ","
+            self.item(symbol, 2, symbol.doc)
+            text = f"{symbol.name.text:<{longest}} = {_value(symbol)}{comma}"
+            self.write(text, symbol.span.end)
+        self.close(node, 1)
+
+    def declaration(self, node: tree.Declaration) -> None:
+        end = node.span.end
+        if isinstance(node, tree.Ports):
+            self.write(f"ports {spelling.names(node.roles)}", end)
+        elif isinstance(node, tree.Parser):
+            self.parser(node)
+        elif isinstance(node, tree.Rule):
+            self.rule(node)
+        elif isinstance(node, tree.State):
+            self.state(node)
+        elif isinstance(node, tree.Default):
+            self.write(f"default {node.verdict.verdict}", end)
+        elif isinstance(node, tree.Action):
+            head = f"action {node.name.text}({node.parameter.text}) "
+            self.write(head, node.parameter.span.end)
+            self.block(node.body, 1)
+        elif isinstance(node, tree.Stage):
+            self.write(f"stage {node.name.text} ", node.name.span.end)
+            self.block(node.body, 1)
+        elif isinstance(node, tree.Run):
+            self.write(f"run {spelling.names(node.stages, ' -> ')}", end)
+
+    def parser(self, node: tree.Parser) -> None:
+        self.write("parser {", node.span.start + len("parser"))
+        if not node.edges and not self.commented(node.span.start, node.span.end):
+            self.write("}", node.span.end)
+            return
+        sources = width(spelling.edge_ends(e)[0] for e in node.edges)
+        targets = width(spelling.edge_ends(e)[1] for e in node.edges)
+        guards = width(map(spelling.guard, node.edges))
+        for edge in node.edges:
+            source, target = spelling.edge_ends(edge)
+            text = f"{source:<{sources}} -> {target:<{targets}}"
+            if guards:
+                text += f"  {spelling.guard(edge):<{guards}}"
+            if edge.ports:
+                text += f"  on {spelling.names(edge.ports)}"
+            self.line(edge, 2, text.rstrip())
+        self.close(node, 1)
+
+    def rule(self, node: tree.Rule) -> None:
+        named = " named" if node.named else ""
+        by = f" by {node.by.text}" if node.by else ""
+        head = f"rule {node.name.text} [{node.capacity.text}]{named}{by} {{"
+        self.write(head, (node.by or node.capacity).span.end)
+        if not node.clauses and not self.commented(node.span.start, node.span.end):
+            self.write("}", node.span.end)
+            return
+        matches = [c for c in node.clauses if isinstance(c, tree.Match)]
+        elements = width(m.element.text for m in matches)
+        kinds = width(m.kind.text for m in matches) + (len(matches) > 1)
+        words = width(_word(c) for c in node.clauses)
+        above: tree.RuleClause | None = None
+        for clause in node.clauses:
+            word = _word(clause)
+            if isinstance(clause, tree.Match):
+                word = "" if isinstance(above, tree.Match) else word
+                element, kind = clause.element.text, clause.kind.text
+                body = f"{element:<{elements}} {kind:<{kinds}} {clause.operand.text}"
+                text = f"{word:<{words}} {body}"
+            else:
+                text = f"{word:<{words}} {_body(clause)}"
+            self.line(clause, 2, text)
+            above = clause
+        self.close(node, 1)
+
+    def state(self, node: tree.State) -> None:
+        self.write(f"state {node.name.text} [{node.capacity.text}] {{", node.capacity.span.end)
+        if not node.clauses and not self.commented(node.span.start, node.span.end):
+            self.write("}", node.span.end)
+            return
+        for clause in node.clauses:
+            if isinstance(clause, tree.Ages):
+                text = f"{'ages':<5} {clause.seconds.text}"
+            else:
+                slots = (f"{s.name.text} : {s.type.text}" for s in clause.slots)
+                text = f"{clause.word} {', '.join(slots)}"
+            self.line(clause, 2, text)
+        self.close(node, 1)
+
+
+def _flags(node: tree.Group) -> str:
+    return spelling.names(node.flags, " or ")
+
+
+def _clause(node: tree.Member) -> str:
+    if isinstance(node, tree.Size):
+        return f"size {spelling.expr(node.value)}"
+    if isinstance(node, tree.Extent):
+        return f"extent {spelling.expr(node.value)}"
+    if isinstance(node, tree.Accept):
+        return f"accept {spelling.expr(node.condition)}"
+    if isinstance(node, tree.Require):
+        return f"require {spelling.expr(node.condition)}"
+    if isinstance(node, tree.Reach):
+        return f"payload to {spelling.expr(node.value)}"
+    assert isinstance(node, tree.Payload)
+    return f"payload when {spelling.expr(node.condition)}"
+
+
+def _enumerates(node: tree.Declaration) -> bool:
+    return isinstance(node, tree.InformationElement) and bool(node.symbols)
+
+
+def _value(symbol: tree.Symbol) -> str:
+    return symbol.value.text + (" reserved" if symbol.reserved else "")
+
+
+def _types(node: tree.Declaration) -> str:
+    assert isinstance(node, tree.InformationElement)
+    most = f"[{node.most.text}]" if node.most else ""
+    return f"{node.number.text}, {spelling.names(node.types, ' | ')}{most}"
+
+
+def _word(node: tree.RuleClause) -> str:
+    if isinstance(node, tree.Priority):
+        return node.kind
+    words = {tree.Match: "match", tree.GivesList: "gives", tree.Spread: "spread"}
+    return words.get(type(node), "counts")
+
+
+def _body(node: tree.RuleClause) -> str:
+    if isinstance(node, tree.GivesList):
+        return spelling.gives(node)
+    if isinstance(node, tree.Spread):
+        return spelling.spread(node)
+    if isinstance(node, tree.Priority):
+        return node.element.text
+    assert isinstance(node, tree.Counts)
+    return spelling.names(node.what)

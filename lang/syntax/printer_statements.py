@@ -1,0 +1,210 @@
+"""Blocks and statements as canonical text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .. import tree
+from . import spelling
+from .layout import Layout
+
+
+def width(texts: Iterable[str]) -> int:
+    """Of the longest, 0 if there are none."""
+    return max(map(len, texts), default=0)
+
+
+class Statements:
+    """Writes blocks and statements into a layout."""
+
+    def __init__(self, layout: Layout, comment_starts: list[int]) -> None:
+        self.layout = layout
+        self.text = layout.source.text
+        self.begin = self.layout.begin
+        self.write = self.layout.write
+        self.comment_starts = comment_starts
+
+    # ---- helpers -----------------------------------------------------------------------------
+
+    def item(self, node: tree.Node, depth: int, doc: str = "") -> None:
+        """Begin the line of `node`, its doc comment above it."""
+        start = node.span.start
+        blank = self.layout.gap(start, bool(doc))
+        for line in doc.split("\n") if doc else ():
+            self.begin(depth, start, blank)
+            self.write(f"/// {line}".rstrip(), start)
+            blank = False
+        self.begin(depth, start, blank)
+
+    def line(self, node: tree.Node, depth: int, text: str) -> None:
+        self.item(node, depth)
+        self.write(text, node.span.end)
+
+    def close(self, node: tree.Node, depth: int) -> None:
+        self.begin(depth, node.span.end - 1)
+        self.write("}", node.span.end)
+
+    def broken(self, start: int, end: int) -> bool:
+        """Whether the source has a line end in [start, end)."""
+        return self.text.find("\n", start, end) >= 0
+
+    def commented(self, start: int, end: int) -> bool:
+        return any(start <= c < end for c in self.comment_starts)
+
+    # ---- statements --------------------------------------------------------------------------
+
+    def block(self, node: tree.Block, depth: int) -> None:
+        """A block in braces, in the line that was begun."""
+        inline = self.inline_block(node)
+        if inline is not None:
+            self.write(inline, node.span.end)
+            return
+        self.write("{", node.span.start + 1)
+        for statement in node.statements:
+            self.item(statement, depth + 1)
+            self.statement(statement, depth + 1)
+        self.close(node, depth)
+
+    def inline_block(self, node: tree.Block) -> str | None:
+        """The block on one line, if it is so in the source and holds one statement at most."""
+        if not node.statements and not self.commented(node.span.start, node.span.end):
+            return "{}"
+        if len(node.statements) != 1 or self.broken(node.span.start, node.span.end):
+            return None
+        inside = self.inline(node.statements[0])
+        return None if inside is None else f"{{ {inside} }}"
+
+    def inline(self, node: tree.Statement) -> str | None:
+        """A statement on one line, or None if it needs several."""
+        if isinstance(node, tree.If):
+            then = self.inline_block(node.then)
+            text = None if then is None else f"if {spelling.expr(node.condition)} {then}"
+            return self._inline_else(text, node.otherwise)
+        if isinstance(node, tree.Find | tree.Choose | tree.Recall):
+            return self._inline_else(_lookup(node), node.otherwise)
+        if isinstance(node, tree.MatchOn):
+            return None if node.arms else f"match {node.subject.text} {{}}"
+        if isinstance(node, tree.Push | tree.Append):
+            if any(self.broken(e.node.span.end, e.span.end) for e in node.path if e.fields):
+                return None
+            verb, place = _verb_and_place(node)
+            return f"{verb}{' / '.join(map(spelling.pushed, node.path))}{place}"
+        return _simple(node)
+
+    def _inline_else(self, text: str | None, otherwise: tree.Block | None) -> str | None:
+        if text is None or otherwise is None:
+            return text
+        inside = (
+            self.inline_block(otherwise)
+            if self.braced(otherwise)
+            else self.inline(otherwise.statements[0])
+        )
+        return None if inside is None else f"{text} else {inside}"
+
+    def braced(self, node: tree.Block) -> bool:
+        """Whether a block is one in the source, not the single statement of a case or `else if`."""
+        return self.text[node.span.start] == "{"
+
+    def statement(self, node: tree.Statement, depth: int) -> None:
+        """A statement, in the line that was begun."""
+        inline = self.inline(node)
+        if inline is not None:
+            self.write(inline, node.span.end)
+        elif isinstance(node, tree.If):
+            self.write(f"if {spelling.expr(node.condition)} ", node.condition.span.end)
+            self.block(node.then, depth)
+            self.otherwise(node.otherwise, depth)
+        elif isinstance(node, tree.Find | tree.Choose | tree.Recall):
+            self.write(_lookup(node), node.span.start)
+            self.otherwise(node.otherwise, depth)
+        elif isinstance(node, tree.MatchOn):
+            self.match_on(node, depth)
+        elif isinstance(node, tree.Push | tree.Append):
+            self.push(node, depth)
+
+    def otherwise(self, node: tree.Block | None, depth: int) -> None:
+        if node is None:
+            return
+        self.write(" else ", node.span.start)
+        if self.braced(node):
+            self.block(node, depth)
+        else:
+            self.statement(node.statements[0], depth)
+
+    def match_on(self, node: tree.MatchOn, depth: int) -> None:
+        self.write(f"match {node.subject.text} {{", node.subject.span.end)
+        longest = width(map(_pattern, node.arms))
+        for arm in node.arms:
+            self.item(arm, depth + 1)
+            self.write(f"{_pattern(arm):<{longest}} => ", arm.pattern.span.end)
+            if self.braced(arm.body):
+                self.block(arm.body, depth + 1)
+            else:
+                self.statement(arm.body.statements[0], depth + 1)
+        self.close(node, depth)
+
+    def push(self, node: tree.Push | tree.Append, depth: int) -> None:
+        verb, place = _verb_and_place(node)
+        for i, element in enumerate(node.path):
+            self.write(" / " if i else verb, element.span.start)
+            if not element.fields or not self.broken(element.node.span.end, element.span.end):
+                self.write(spelling.pushed(element), element.span.end)
+                continue
+            self.write(f"{element.node.text} {{", element.node.span.end)
+            for field in element.fields:
+                comma = "" if field is element.fields[-1] else ","
+                self.line(field, depth + 1, spelling.assign(field) + comma)
+            self.close(element, depth)
+        if place:
+            self.write(place, node.span.end)
+
+
+def _verb_and_place(node: tree.Push | tree.Append) -> tuple[str, str]:
+    if isinstance(node, tree.Append):
+        return "append ", f" behind {node.behind.text}"
+    if node.behind:
+        return "push ", f" behind {node.behind.text}"
+    return "push ", f" before {node.before.text}" if node.before else ""
+
+
+def _pattern(node: tree.Arm) -> str:
+    return node.pattern.text + (f" {node.binding.text}" if node.binding else "")
+
+
+def _lookup(node: tree.Find | tree.Choose | tree.Recall) -> str:
+    if isinstance(node, tree.Find):
+        return f"find {node.kind.text}{_given(node.given) if node.given else ''}"
+    if isinstance(node, tree.Recall):
+        return f"recall {node.state.text}{_given(node.given)}"
+    return f"choose {node.kind.text} from {node.origin.text}"
+
+
+def _given(fields: tuple[tree.Assign, ...]) -> str:
+    return f"({', '.join(map(spelling.assign, fields))})"
+
+
+def _simple(node: tree.Statement) -> str:
+    if isinstance(node, tree.Assign):
+        return spelling.assign(node)
+    if isinstance(node, tree.Remember):
+        return f"remember {node.state.text}{_given(node.given)}"
+    if isinstance(node, tree.Pop):
+        return f"pop to {node.node.text}"
+    if isinstance(node, tree.PopLink):
+        return f"pop {node.node.text}"
+    if isinstance(node, tree.Clamp):
+        return f"clamp {node.what.text}"
+    if isinstance(node, tree.Swap):
+        return f"swap {node.left.text}, {node.right.text}"
+    if isinstance(node, tree.Bridge):
+        return f"bridge {node.port.text}"
+    if isinstance(node, tree.Queue):
+        return f"queue {spelling.expr(node.number)}"
+    if isinstance(node, tree.Count):
+        return f"count {node.reason.text}"
+    if isinstance(node, tree.Forward):
+        return f"forward {node.port.text} via {node.via.text}"
+    if isinstance(node, tree.Apply):
+        return f"{node.action.text}({node.argument.text})"
+    assert isinstance(node, tree.Verdict)
+    return node.verdict

@@ -1,0 +1,266 @@
+"""ANTLR contexts to the nodes of `tree/`: one method for each rule of `Helio.g4`.
+
+A context is read by its children, in order; `parser.py` puts plain tokens among them. This is what
+a cold start can afford: the generated accessors search all children for each question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import tree
+from ..text.diagnostics import Diagnostic
+from ..text.source import Source, Span
+from . import faults
+from .lexer import Lexed, Token, plain
+from .syntax_statements import Context, StatementBuilder, is_token
+
+
+def build(source: Source, lexed: Lexed, file: Context) -> tuple[tree.Program, list[Diagnostic]]:
+    """The whole tree, and what is wrong although the grammar allows it."""
+    builder = _Builder(source, lexed)
+    program = builder.file(file)
+    return program, builder.faults
+
+
+class _Builder(StatementBuilder):
+    # ---- file --------------------------------------------------------------------------------
+
+    def file(self, context: Context) -> tree.Program:
+        imports: list[tree.Import] = []
+        headers: list[tree.Header] = []
+        pipelines: list[tree.Pipeline] = []
+        for child in context.children[:-1]:
+            first = child.start.kind
+            if first == "import":
+                modules = [c for c in child.children if type(c) is not Token]
+                for c in modules:
+                    path = tree.Path(self.span(c), self.names(c.children))
+                    imports.append(tree.Import(path.span, path))
+            elif first == "pipeline":
+                pipelines.append(self.pipeline(child))
+            else:
+                headers.append(self.header(child))
+        comments = [*self.lexed.comments]
+        for left in self.lexed.docs.values():  # nothing took them
+            comments.extend(tree.Comment(c.span, plain(c.text), c.own_line) for c in left)
+        comments.sort(key=lambda c: c.span.start)
+        span = Span(self.source, 0, len(self.source.text))
+        return tree.Program(
+            span, self.source, tuple(imports), tuple(headers), tuple(pipelines), tuple(comments)
+        )
+
+    # ---- headers -----------------------------------------------------------------------------
+
+    def header(self, context: Context) -> tree.Header:
+        doc = self.doc(context)
+        children = context.children
+        link = children[0].kind == "link"
+        name = self.name(children[1 + link])
+        members = tuple(self.member(c) for c in children[3 + link : -1])
+        return tree.Header(self.span(context), name, link, members, doc)
+
+    def member(self, context: Context) -> tree.Member:
+        children, span = context.children, self.span(context)
+        first = children[0]
+        if type(first) is not Token or first.kind == ":" or is_token(children[1], ":"):
+            return self.field(context)
+        if first.kind == "when":
+            i = next(i for i, c in enumerate(children) if is_token(c, "{"))
+            fields = tuple(self.field(c) for c in children[i + 1 : -1])
+            return tree.Group(span, self.names(children[1:i]), fields)
+        value = self.expr(children[-1])
+        if is_token(children[1], "to"):
+            return tree.Reach(span, value)
+        return _CLAUSES[first.kind](span, value)
+
+    def field(self, context: Context) -> tree.Field:
+        """A `field`, or a `member` that is one."""
+        doc = self.doc(context)
+        first, rest = context.children[0], context.children[-1].children
+        name = None
+        if type(first) is not Token:
+            name = self.name(first)
+        elif first.kind != ":":
+            name = tree.Name(self.at(first), first.text)
+        default, parts = None, []
+        for i, child in enumerate(rest):
+            if is_token(child, "="):
+                default = self.expr(rest[i + 1])
+            elif is_token(child, "{"):
+                parts = [self.field(c) for c in rest[i + 1 : -1]]
+        kind = self.type(rest[0])
+        return tree.Field(self.span(context), name, kind, default, tuple(parts), doc)
+
+    def type(self, context: Context) -> tree.Type:
+        children = context.children
+        count = self.expr(children[2]) if len(children) > 1 else None
+        maximum = self.number(children[5]) if len(children) > 4 else None
+        return tree.Type(self.span(context), self.name(children[0]), count, maximum)
+
+    # ---- pipelines ---------------------------------------------------------------------------
+
+    def pipeline(self, context: Context) -> tree.Pipeline:
+        doc = self.doc(context)
+        children = context.children
+        declarations = tuple(self.declaration(c.children[0]) for c in children[3:-1])
+        return tree.Pipeline(self.span(context), self.name(children[1]), declarations, doc)
+
+    def declaration(self, context: Context) -> tree.Declaration:
+        build = getattr(self, "decl_" + context.children[0].kind)
+        result: tree.Declaration = build(context, context.children, self.span(context))
+        return result
+
+    def decl_ports(self, context: Context, children: list[Any], span: Span) -> tree.Ports:
+        return tree.Ports(span, self.names(children[1].children))
+
+    def decl_parser(self, context: Context, children: list[Any], span: Span) -> tree.Parser:
+        return tree.Parser(span, tuple(self.edge(c) for c in children[2:-1]))
+
+    def edge(self, context: Context) -> tree.Edge:
+        children = context.children
+        alias: tree.Name | None = None
+        guard: list[tree.Test] = []
+        write: list[tree.Expr] = []
+        ports: tuple[tree.Name, ...] = ()
+        clause = ""
+        for child in children[3:]:
+            if type(child) is Token and clause == "on":  # `on push`
+                ports = (tree.Name(self.at(child), child.text),)
+            elif type(child) is Token:
+                clause = clause if child.kind in (",", "and") else child.kind
+            elif clause == "as":
+                alias = self.name(child)
+            elif clause == "when":
+                guard.append(self.test(child))
+            elif clause == "write":
+                write.append(self.literal(child))
+            else:
+                ports = self.names(child.children)
+        source, ends = self.name(children[0]), children[2].children
+        target, depth = self.name(ends[0]), self.number(ends[2]) if len(ends) > 1 else None
+        return tree.Edge(
+            self.span(context), source, target, alias, tuple(guard), tuple(write), ports, depth
+        )
+
+    def test(self, context: Context) -> tree.Test:
+        children = context.children
+        field, ahead = self.name(children[0]), None
+        if not is_token(children[1], "="):
+            ahead = self.name(children[1])
+            children = children[1:]
+            if field.text != "next":
+                self.faults.append(faults.not_next(field.span))
+        alternatives = tuple(self.range(c) for c in children[2::2])
+        return tree.Test(self.span(context), field, alternatives, ahead)
+
+    def range(self, context: Context) -> tree.Range:
+        children = context.children
+        low = self.literal(children[0])
+        second = self.literal(children[2]) if len(children) > 1 else None
+        masked = second is not None and children[1].kind == "&"
+        high, mask = (None, second) if masked else (second, None)
+        return tree.Range(self.span(context), low, high, mask)
+
+    def decl_ie(self, context: Context, children: list[Any], span: Span) -> tree.InformationElement:
+        doc = self.doc(context)
+        brace = next((i for i, c in enumerate(children) if is_token(c, "{")), None)
+        bracket = next((i for i, c in enumerate(children) if is_token(c, "[")), None)
+        types = self.names(children[5 : bracket or brace])
+        symbols = children[brace + 1 : -1 : 2] if brace is not None else []
+        return tree.InformationElement(
+            span,
+            self.name(children[1]),
+            self.number(children[3]),
+            types,
+            tuple(self.symbol(c) for c in symbols),
+            doc,
+            self.number(children[bracket + 1]) if bracket is not None else None,
+        )
+
+    def symbol(self, context: Context) -> tree.Symbol:
+        doc = self.doc(context)
+        name, _, number, *reserved = context.children
+        return tree.Symbol(
+            self.span(context), self.name(name), self.number(number), bool(reserved), doc
+        )
+
+    def decl_rule(self, context: Context, children: list[Any], span: Span) -> tree.Rule:
+        doc = self.doc(context)
+        named = is_token(children[5], "named")
+        by = self.name(children[6 + named]) if is_token(children[5 + named], "by") else None
+        clauses: list[tree.RuleClause] = []
+        for child in children[6 + named + 2 * (by is not None) : -1]:
+            clauses.extend(self.clause(child))
+        capacity = self.number(children[3])
+        return tree.Rule(span, self.name(children[1]), capacity, named, tuple(clauses), doc, by)
+
+    def clause(self, context: Context) -> list[tree.RuleClause]:
+        children, span = context.children, self.span(context)
+        word = children[0].kind
+        if word == "match":
+            return [self.match(c) for c in children[1:]]
+        if word == "gives":
+            alternatives = len(children) > 2 and children[2].kind == "|"
+            return [tree.GivesList(span, self.names(children[1:]), alternatives)]
+        if word == "counts":
+            return [tree.Counts(span, self.names(children[1].children))]
+        if word == "spread":
+            weight = self.name(children[8]) if children[7].kind == "by" else None
+            least, most = self.number(children[3]), self.number(children[5])
+            over = self.call(children[-1])
+            return [tree.Spread(span, self.name(children[1]), least, most, weight, over)]
+        return [tree.Priority(span, word, self.name(children[1]))]
+
+    def match(self, context: Context) -> tree.Match:
+        element, kind, operand = context.children
+        return tree.Match(
+            self.span(context), self.name(element), self.name(kind), self.path(operand)
+        )
+
+    def decl_state(self, context: Context, children: list[Any], span: Span) -> tree.State:
+        doc = self.doc(context)
+        clauses = tuple(self.state_clause(c) for c in children[6:-1])
+        return tree.State(span, self.name(children[1]), self.number(children[3]), clauses, doc)
+
+    def state_clause(self, context: Context) -> tree.Slots | tree.Ages:
+        children, span = context.children, self.span(context)
+        word = children[0].kind
+        if word == "ages":
+            return tree.Ages(span, self.number(children[1]))
+        return tree.Slots(span, word, tuple(self.slot(c) for c in children[1::2]))
+
+    def slot(self, context: Context) -> tree.Slot:
+        name, _, type_ = context.children
+        return tree.Slot(self.span(context), self.name(name), self.name(type_))
+
+    def decl_default(self, context: Context, children: list[Any], span: Span) -> tree.Default:
+        return tree.Default(span, self.verdict(children[1]))
+
+    def decl_action(self, context: Context, children: list[Any], span: Span) -> tree.Action:
+        doc = self.doc(context)
+        name, parameter = self.name(children[1]), self.name(children[3])
+        return tree.Action(span, name, parameter, self.block(children[5]), doc)
+
+    def decl_stage(self, context: Context, children: list[Any], span: Span) -> tree.Stage:
+        doc = self.doc(context)
+        return tree.Stage(span, self.name(children[1]), self.block(children[2]), doc)
+
+    def decl_on(self, context: Context, children: list[Any], span: Span) -> tree.Hook:
+        said = children[3]
+        if type(said) is Token:
+            return tree.Hook(span, self.name(children[1]), tree.Verdict(self.at(said), "continue"))
+        return tree.Hook(span, self.name(children[1]), self.verdict(said))
+
+    def decl_run(self, context: Context, children: list[Any], span: Span) -> tree.Run:
+        return tree.Run(span, self.names(children[1:]))
+
+
+_CLAUSES: dict[str, Callable[[Span, tree.Expr], tree.Member]] = {
+    "size": tree.Size,
+    "extent": tree.Extent,
+    "accept": tree.Accept,
+    "require": tree.Require,
+    "payload": tree.Payload,
+}

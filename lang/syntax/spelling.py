@@ -1,0 +1,121 @@
+"""Canonical text of what always fits on one line: expressions, types, guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .. import tree
+from ..tree import Expr, Field, Name
+
+# How tightly things bind, as the grammar nests them.
+_OR, _AND, _NOT, _COMPARISON, SUM, _PRODUCT, _ATOM = range(1, 8)
+_LEVELS = {"or": _OR, "and": _AND, "+": SUM, "-": SUM} | dict.fromkeys("*&", _PRODUCT)
+_LEVELS |= dict.fromkeys(("<<", ">>"), _PRODUCT)
+
+
+def expr(node: Expr, least: int = 0) -> str:
+    """`node`, in brackets if it binds more loosely than `least`."""
+    level, text = _expr(node)
+    return text if level >= least else f"({text})"
+
+
+def value(node: Expr) -> str:
+    """What may stand behind the `=` of a default or an assignment."""
+    return expr(node, SUM)
+
+
+def _expr(node: Expr) -> tuple[int, str]:
+    if isinstance(node, tree.Binary):
+        level = _LEVELS.get(node.operator, _COMPARISON)
+        left = expr(node.left, level + (level == _COMPARISON))
+        return level, f"{left} {node.operator} {expr(node.right, level + 1)}"
+    if isinstance(node, tree.Unary):
+        return _NOT, f"not {expr(node.operand, _NOT)}"
+    if isinstance(node, tree.Is):
+        return _COMPARISON, f"{node.subject.text} is {node.what.text}"
+    if isinstance(node, tree.Gives):
+        return _COMPARISON, f"{node.rule.text} gives {node.kind.text}"
+    if isinstance(node, tree.Call):
+        return _ATOM, call(node)
+    if isinstance(node, tree.Path) and node.index is not None:
+        return _ATOM, f"{names(node.parts, '.')}[{value(node.index)}]"
+    return _ATOM, node.text
+
+
+def call(node: tree.Call) -> str:
+    return f"{node.function.text}({', '.join(map(expr, node.arguments))})"
+
+
+def names(nodes: Iterable[Name], separator: str = ", ") -> str:
+    return separator.join(n.text for n in nodes)
+
+
+def type_(node: tree.Type) -> str:
+    count = f"[{value(node.count)}]" if node.count is not None else ""
+    maximum = f" max {node.maximum.text}" if node.maximum is not None else ""
+    return node.name.text + count + maximum
+
+
+def field_head(node: Field, width: int = 0) -> str:
+    """A field up to its parts, its name padded to `width`."""
+    name = node.name.text if node.name else ""
+    default = f" = {value(node.default)}" if node.default is not None else ""
+    return f"{name:<{width}}{' ' if name or width else ''}: {type_(node.type)}{default}"
+
+
+def field(node: Field, width: int = 0) -> str:
+    """A field on one line."""
+    parts = f" {{ {fields(node.parts)} }}" if node.parts else ""
+    return field_head(node, width) + parts
+
+
+def fields(nodes: Iterable[Field]) -> str:
+    return "  ".join(map(field, nodes))
+
+
+def edge_ends(node: tree.Edge) -> tuple[str, str]:
+    alias = f" as {node.alias.text}" if node.alias else ""
+    depth = f"[{node.depth.text}]" if node.depth else ""
+    return node.source.text, node.target.text + depth + alias
+
+
+def guard(node: tree.Edge) -> str:
+    parts = []
+    if node.guard:
+        parts.append("when " + " and ".join(map(test, node.guard)))
+    if node.write:
+        parts.append("write " + ", ".join(map(expr, node.write)))
+    return " ".join(parts)
+
+
+def test(node: tree.Test) -> str:
+    ahead = f" {node.ahead.text}" if node.ahead else ""
+    return f"{node.field.text}{ahead} = {' | '.join(map(range_, node.alternatives))}"
+
+
+def range_(node: tree.Range) -> str:
+    text = expr(node.low)
+    if node.high is not None:
+        text += f"..{expr(node.high)}"
+    if node.mask is not None:
+        text += f" & {expr(node.mask)}"
+    return text
+
+
+def spread(node: tree.Spread) -> str:
+    by = f" by {node.weight.text}" if node.weight else ""
+    members = f"{node.kind.text}[{node.least.text}..{node.most.text}]"
+    return f"{members}{by} over {call(node.over)}"
+
+
+def gives(node: tree.GivesList) -> str:
+    return names(node.names, " | " if node.alternatives else ", ")
+
+
+def assign(node: tree.Assign) -> str:
+    return f"{node.target.text} = {value(node.value)}"
+
+
+def pushed(node: tree.PushElement) -> str:
+    inside = f" {{ {', '.join(map(assign, node.fields))} }}" if node.fields else ""
+    return node.node.text + inside

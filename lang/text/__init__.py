@@ -1,0 +1,1 @@
+"""Sources, spans, diagnostics, and what every command does alike."""

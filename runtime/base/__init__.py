@@ -1,0 +1,1 @@
+"""Paths, errors and small means that several rooms of the runtime share."""

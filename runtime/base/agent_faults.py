@@ -1,0 +1,323 @@
+"""What can go wrong between a client and the agent: one function for each code, H076x."""
+
+from __future__ import annotations
+
+import re
+from errno import EACCES, EADDRINUSE, ENOENT, EPERM
+from typing import TYPE_CHECKING
+
+from ...lang.text.diagnostics import Diagnostic
+from ...lang.text.explain import Explanation
+
+if TYPE_CHECKING:
+    from .certs import Ending
+
+
+def moved_on(revision: int, wanted: int) -> Diagnostic:
+    return Diagnostic("H0760", f"the revision is {revision}, not {wanted}", (),
+                      "read the rules again, and decide again")  # fmt: skip
+
+
+def key_reused(key: str) -> Diagnostic:
+    return Diagnostic("H0761", f"the idempotency key `{key}` was another request's", (),
+                      "a key of its own for each request")  # fmt: skip
+
+
+def bad_message(what: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0762", what, (), help_)
+
+
+#: What comes of a failure of TLS, by what OpenSSL says of it; the first that fits.
+_TLS = {
+    "refused: certificate has expired": "the agent's certificate has ended, or a clock is wrong: "
+    "another takes the place of the files that `heliod --identity` names, without a restart",
+    "refused: certificate is not yet valid": "a clock is wrong, here or where it was made",
+    "mismatch|not valid for": "the agent's certificate does not name this host: make one by "
+    "`helioctl certs agent DIRECTORY NAME --host HOST`",
+    "refused: .*(self-signed|issuer|signature)": "another authority has signed the agent's "
+    "certificate than the `ca.pem` beside `--identity`: take that of the agent's authority",
+    "alert .*(ca|certificate)": "the agent refuses this client's certificate: it has ended, or "
+    "another authority signed it than the agent knows: ask who runs the agent for another",
+    "wrong version|http request|unknown protocol|record layer": "what listens there speaks no TLS: "
+    "another program, or an agent by `--insecure-tcp`, for which `--identity` is left out",
+}
+
+
+def unreachable(address: str, why: str, identity: bool, closed: bool) -> Diagnostic:
+    """`closed`: its socket is, to this user."""
+    help_ = "is `heliod` running? `helioctl --local` works without it"
+    if closed:
+        why = "its socket is closed to this user"
+        help_ = ("run `helioctl` as root, or as a member of the agent's group: `adduser USER "
+                 "helio`")  # fmt: skip
+    if not address.startswith("unix:"):
+        help_ = "is `heliod` running, and was it told to listen there (`--tcp`)?"
+        help_ = next((then for said, then in _TLS.items() if re.search(said, why)), help_)
+        if not identity:
+            help_ += " By TCP both sides show certificates: `helioctl --identity PATH`"
+    return Diagnostic("H0763", f"no agent answers at `{address}`: {why}", (), help_)
+
+
+def call_failed(address: str, why: str) -> Diagnostic:
+    help_ = "with an idempotency key the request can be sent again without harm"
+    return Diagnostic("H0764", f"the agent at `{address}` did not finish: {why}", (), help_)
+
+
+def other_build() -> Diagnostic:
+    return Diagnostic("H0765", "the pipeline is another build than the request was made for", (),
+                      "ask for the schema again")  # fmt: skip
+
+
+def late(seconds: float) -> Diagnostic:
+    return Diagnostic("H0766", f"the pipeline was busy for {seconds:.3g} s: nothing was changed",
+                      (), "send it again, or with a later deadline")  # fmt: skip
+
+
+def address_taken(address: str, why: str) -> Diagnostic:
+    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (),
+                      "another agent may be running: `helioctl list` asks it")  # fmt: skip
+
+
+def cannot_listen(address: str, error: OSError) -> Diagnostic:
+    why = (error.strerror or str(error)).lower()
+    help_ = {
+        EADDRINUSE: "another agent may be running: `helioctl list` asks it",
+        EACCES: "run `heliod` as a user who may: of the directory, or of ports below 1024",
+        EPERM: "run `heliod` as a user who may: of the directory, or of ports below 1024",
+        ENOENT: "make its directory",
+    }.get(error.errno or 0, "say an address of this host")
+    return Diagnostic("H0767", f"cannot listen at `{address}`: {why}", (), help_)
+
+
+def no_library(name: str, package: str) -> Diagnostic:
+    return Diagnostic("H0795", f"the library `{name}` is not installed", (),
+                      f"install it: `apt-get install {package}`")  # fmt: skip
+
+
+def ended() -> Diagnostic:
+    return Diagnostic("H0768", "the agent is ending", (), "pipelines go on working without it")
+
+
+def bad_address(address: str) -> Diagnostic:
+    help_ = "unix:PATH, or HOST:PORT, with a port from 1 to 65535"
+    return Diagnostic("H0769", f"`{address}` is no address of an agent", (), help_)
+
+
+def not_local(address: str) -> Diagnostic:
+    return Diagnostic("H0769", f"`{address}` is not an address of the loopback interface", (),
+                      "127.0.0.1:PORT, [::1]:PORT, or unix:PATH: who asks there shows no "
+                      "certificate")  # fmt: skip
+
+
+def too_much(what: str, help_: str) -> Diagnostic:
+    return Diagnostic("H0770", what, (), help_)
+
+
+def bad_identity(
+    path: str, why: str, help_: str = "`helioctl certs` makes some for a laboratory"
+) -> Diagnostic:
+    return Diagnostic("H0771", f"the certificate and key `{path}` cannot be used: {why}", (), help_)
+
+
+def no_certificate(path: str, why: str, help_: str = "") -> Diagnostic:
+    then = "certificates and keys are never overwritten: take another name, or directory"
+    return Diagnostic("H0772", f"cannot write `{path}`: {why}", (), help_ or then)
+
+
+def rotating(directory: str) -> Diagnostic:
+    return Diagnostic("H0866", f"`{directory}` has two authorities already", (),
+                      "`helioctl certs retire` ends the rotation that is under way; then begin "
+                      "another")  # fmt: skip
+
+
+def not_rotating(directory: str) -> Diagnostic:
+    return Diagnostic("H0867", f"`{directory}` has one authority: there is none to retire", (),
+                      "`helioctl certs rotate` makes another beside it")  # fmt: skip
+
+
+def not_allowed(what: str, role: str, needed: str) -> Diagnostic:
+    have = f"its certificate's role is `{role}`" if role else "its certificate has no role"
+    return Diagnostic("H0773", f"this client may not call {what}: {have}", (),
+                      f"a certificate with the role `{needed}` allows it")  # fmt: skip
+
+
+def revoked(what: str) -> Diagnostic:
+    return Diagnostic("H0776", f"this client may not call {what}: its certificate is revoked", (),
+                      "ask who runs the agent for another certificate")  # fmt: skip
+
+
+def certificate_ended(what: str) -> Diagnostic:
+    return Diagnostic("H0799", f"this client may not call {what}: its certificate has ended", (),
+                      "its authority can sign another one for the same key")  # fmt: skip
+
+
+def bad_revoked(path: str, line: int) -> Diagnostic:
+    return Diagnostic("H0777", f"line {line} of `{path}` is no certificate's SHA-256", (),
+                      "64 digits in hex, as `helioctl certs revoke` writes them")  # fmt: skip
+
+
+def no_revoked(path: str) -> Diagnostic:
+    return Diagnostic("H0777", f"`{path}` was there, and is gone", (),
+                      "until it is there again nobody is let in by TLS; with an empty file nobody "
+                      "is revoked")  # fmt: skip
+
+
+def overtaken() -> Diagnostic:
+    return Diagnostic("H0774", "the rules changed faster than they could be read", (),
+                      "ask again")  # fmt: skip
+
+
+def not_probed(why: str) -> Diagnostic:
+    return Diagnostic("H0775", f"overlays cannot be probed: {why}", (),
+                      "run `heliod` as root, or with CAP_NET_RAW")  # fmt: skip
+
+
+def given_up() -> Diagnostic:
+    return Diagnostic("H0779", "the call has ended: nothing was changed", (),
+                      "its client went away, or its deadline passed")  # fmt: skip
+
+
+def certificate_ends(certificate: Ending, now: float) -> Diagnostic:
+    """A warning of one that ends soon, or has."""
+    days = int((certificate.ends - now) // 86400)
+    when = f"ends in {days} day{'s' * (days != 1)}" if certificate.ends > now else "has ended"
+    help_ = "put a new one in its place: it is used from the next connection on"
+    title = f"the certificate of the {certificate.name} ({certificate.subject}) {when}"
+    return Diagnostic("H0778", title, (), help_, "warning")
+
+
+AGENT: dict[str, Explanation] = {
+    "H0779": Explanation(
+        "a call that nobody waits for",
+        "The client ended it or went away, or the deadline passed that it had set. The agent gives "
+        "up what it has not put into force yet, and changes nothing.",
+    ),
+    "H0795": Explanation(
+        "a library that heliod needs is not installed",
+        "The agent speaks HTTP/2 by libnghttp2 1.52 or newer, which Debian's package libnghttp2-14 "
+        "has; the agent's own package brings it.",
+    ),
+    "H0778": Explanation(
+        "a certificate ends soon",
+        "A warning of `helioctl status`: a certificate has less than 30 days left, or has ended. "
+        "Where the agent's has, clients by TCP do not connect any more; where the authority's has, "
+        "no certificate by it is taken. Those of `helioctl enrol` are renewed by the agent; others "
+        "by whoever signs them, and `helioctl certs new` makes those of a laboratory.",
+    ),
+    "H0760": Explanation(
+        "the rules are not those that a request was made for",
+        "`if_revision` says which revision of the pipeline the caller had seen. Another "
+        "transaction came first, perhaps one of the agent's own: a next hop that moved counts, "
+        "too.",
+    ),
+    "H0761": Explanation(
+        "an idempotency key stands for two requests",
+        "A key names one request, however often it is sent. The agent remembers 65,536 of each "
+        "pipeline, and forgets the oldest of the client that has most; over restarts the last ones "
+        "of all.",
+    ),
+    "H0762": Explanation(
+        "a message that the agent cannot take",
+        "`runtime/rpc/control.proto` describes every message and its bounds.",
+    ),
+    "H0763": Explanation(
+        "no agent answers",
+        "`helioctl` speaks to the agent (`heliod`) by its socket /run/helio/heliod.sock where that "
+        "is there and of the same network namespace, or at the address given by `--agent`. "
+        "Without an agent, and with `--local`, it works on the kernel's maps itself.\n\n"
+        "Over TCP both sides show certificates (mutual TLS) by the same authority. Only an agent "
+        "that was started with `--insecure-tcp` takes anybody's requests.",
+    ),
+    "H0764": Explanation(
+        "a call to the agent broke off",
+        "It took longer than the client would wait, or the connection was lost. The request may "
+        "have been carried out or not, but never by half. Sent again with its idempotency key "
+        "it is carried out once, whatever became of it the first time.",
+    ),
+    "H0765": Explanation(
+        "a request for another build of the pipeline",
+        "The pipeline was upgraded since the caller asked for its schema, and elements may have "
+        "other numbers now. The Python client asks for the schema again by itself.",
+    ),
+    "H0766": Explanation(
+        "a request had to wait too long",
+        "Requests to one pipeline are carried out one after the other. This one's deadline "
+        "passed before its turn; nothing of it was done.",
+    ),
+    "H0767": Explanation(
+        "the agent cannot listen",
+        "Another process has the address, or it is none of this machine's. A Unix socket that "
+        "nobody listens at any more is replaced.",
+    ),
+    "H0768": Explanation(
+        "the agent is ending",
+        "It was told to end, finishes what it has begun, and takes nothing new.",
+    ),
+    "H0769": Explanation(
+        "an address that is none",
+        "`unix:/run/helio/heliod.sock` is a socket in the file system, `192.0.2.1:50051` and "
+        "`[2001:db8::1]:50051` are TCP.",
+    ),
+    "H0770": Explanation(
+        "more than the agent takes",
+        "Requests are bounded in size, so that nobody's request takes the memory that others "
+        "need: a message has at most 16 MiB, a request of IEs 4 MiB, the columns of a bulk "
+        "request 256 MiB, all that arrive at a time 512 MiB. One client has at most 32 calls at "
+        "a time, 8 of them streams and watches; all clients of one host have 24 of these.",
+    ),
+    "H0771": Explanation(
+        "a certificate or key that cannot be used",
+        "An identity is three PEM files: NAME.pem, NAME.key (without a password), and in the same "
+        "directory ca.pem, the authority by which the other side's certificate must be signed.",
+    ),
+    "H0772": Explanation(
+        "a certificate cannot be written",
+        "`helioctl certs` writes only files that are not there yet: an overwritten key of an "
+        "authority would make every certificate by it worthless.",
+    ),
+    "H0866": Explanation(
+        "a rotation of the authority that is under way",
+        "`helioctl certs rotate` puts a new authority in front of the old one, and `retire` takes "
+        "the old one away. One rotation ends before the next begins, lest a client be forgotten.",
+    ),
+    "H0867": Explanation(
+        "no rotation of the authority is under way",
+        "`helioctl certs retire` takes away the authority before, once `certs rotate` has made "
+        "another and every client has a certificate by that.",
+    ),
+    "H0773": Explanation(
+        "a certificate's role does not allow a call",
+        "A client's certificate names its role among its subject's other names, as the URI "
+        "urn:helio:role:read, :rules or :admin. `read` may look, `rules` also change rules, "
+        "`admin` also load, upgrade and unload.",
+    ),
+    "H0774": Explanation(
+        "a list could not be made",
+        "While rules are listed the agent keeps what the list shows of changed rules. Where so "
+        "many change that there is no other room for them, or the agent's reading process has "
+        "ended, the list is begun anew, and given up after the third time.",
+    ),
+    "H0775": Explanation(
+        "overlays cannot be probed",
+        "`liveness` in the edge's YAML asks for probes of overlays, and the agent may not open the "
+        "raw sockets that these leave and come back by. Packets are forwarded as if all overlays "
+        "were alive, or as they were found before. It is tried again all the time.",
+    ),
+    "H0776": Explanation(
+        "a certificate that is revoked",
+        "Its SHA-256 stands in the file `revoked` beside the agent's identity: somebody has stolen "
+        "it, or is not to come any more. Calls that it had going were ended.",
+    ),
+    "H0799": Explanation(
+        "a certificate that has ended",
+        "It was good as the client connected, and has ended since, by the agent's clock. Its "
+        "connections are closed within two seconds, and new ones are refused.",
+    ),
+    "H0777": Explanation(
+        "a list of revoked certificates that cannot be read",
+        "On each line stands the SHA-256 of a certificate, 64 digits in hex, perhaps with colons; "
+        "what follows it, and what follows #, is for who reads it. The agent does not start with a "
+        "list that it cannot read. Where it changes to such a one, or goes away, while the agent "
+        "runs, all calls by TLS are refused until it can be read: anybody may be in it.",
+    ),
+}

@@ -1,0 +1,53 @@
+"""What became of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...lang.contract.rules.rules import Reference
+from ...lang.text.diagnostics import Diagnostic, Refused
+from .agent_faults import moved_on
+
+if TYPE_CHECKING:
+    from ...lang.contract.rules.plan import Plan
+
+#: References that are told of rules that came packed.
+SHOWN = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`revision`: the pipeline's from then on. `created`: in the order written, `created_count` of
+    them; of packed columns the first ones. `repeated`: the answer was given before; `kinds`: of all
+    rules that came, changed or went, where it was not."""
+
+    revision: int
+    created: tuple[Reference, ...]
+    created_count: int
+    changed_count: int
+    removed_count: int
+    warnings: tuple[Diagnostic, ...] = ()
+    repeated: bool = False
+    kinds: tuple[str, ...] = ()
+
+
+class MovedOn(Refused):
+    """`if_revision` is not the revision any more, which is `revision`."""
+
+    def __init__(self, revision: int, wanted: int) -> None:
+        super().__init__([moved_on(revision, wanted)])
+        self.revision = revision
+
+
+def outcome_of(plan: Plan, revision: int) -> Outcome:
+    """What carrying out a plan came to."""
+    results = plan.results
+    count = len(results)
+    created = tuple(results[i] for i in range(min(count, SHOWN))) if plan.blocks else tuple(results)
+    changed, removed = len(plan.changed), len(plan.removed)
+    kinds = {rule.kind for rules in (plan.created, plan.removed) for rule in rules}
+    kinds.update(new.kind for _, new in plan.changed)
+    kinds.update(block.kind.name for block in plan.blocks)
+    named = tuple(sorted(kinds))
+    return Outcome(revision, created, count, changed, removed, tuple(plan.warnings), False, named)

@@ -1,0 +1,59 @@
+"""A file's octets, never more of them than were asked for: what is named may be a device."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from ...lang.text.source import Source
+from . import faults
+
+MIB = 1 << 20
+#: Octets that are taken of what is no regular file and does not say how long it is: a pipe.
+UNSIZED = 64 * MIB
+
+
+def read_octets(path: Path, largest: int) -> bytes:
+    """All of a file of at most `largest` octets; `-` is standard input. Raises `Refused`."""
+    try:
+        if str(path) == "-":
+            return _bounded("<stdin>", sys.stdin.buffer, largest)
+        with path.open("rb") as file:
+            return _bounded(str(path), file, largest)
+    except OSError as error:
+        why = error.strerror or "unreadable"
+        raise faults.refused(faults.unreadable(str(path), why)) from None
+    except ValueError as error:  # a NUL in the path
+        raise faults.refused(faults.unreadable(str(path), str(error))) from None
+
+
+def read_source(path: Path, largest: int = MIB) -> Source:
+    """A file's text, without a byte order mark; `-` is standard input. Raises `Refused`."""
+    name = "<stdin>" if str(path) == "-" else str(path)
+    data = read_octets(path, largest).removeprefix(b"\xef\xbb\xbf")
+    try:
+        return Source(name, data.decode(), path)
+    except UnicodeDecodeError as error:
+        before, bad = data[: error.start].decode(), data[error.start :]
+        shown = Source(name, before + bad.decode(errors="replace"), path)
+        where = shown.span(len(before), len(before) + 1)
+        raise faults.refused(faults.not_utf8(where, bad[0])) from None
+
+
+def _bounded(name: str, file: BinaryIO, largest: int) -> bytes:
+    about = os.fstat(file.fileno())
+    said = about.st_size if stat.S_ISREG(about.st_mode) else 0
+    bound = min(largest, max(said, UNSIZED))
+    data = b"" if said > largest else file.read(bound + 1)
+    if said > largest or len(data) > bound:
+        raise faults.refused(faults.too_large(name, bound // MIB, bound < largest))
+    return data
+
+
+def file_stamp(path: Path) -> tuple[int, int, int]:
+    """Is another one when the file was written or replaced. Raises OSError."""
+    about = path.stat()
+    return about.st_ino, about.st_size, about.st_mtime_ns

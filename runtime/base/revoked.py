@@ -1,0 +1,91 @@
+"""Certificates that are let in no more, though an authority signed them and they have not run out.
+
+A file `revoked` beside the agent's own identity: on each line the SHA-256 of a certificate (of its
+DER, in hex, with colons or without, as `openssl x509 -fingerprint -sha256` says it), and behind it
+whatever else; `#` begins a comment. With an empty file none is revoked, and without one: but where
+there was one while the agent works, all are until it is there again.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+from ...lang.text.diagnostics import Diagnostic, Refused
+from . import agent_faults as faults
+from .faults import refused
+from .logs import text as log_text
+from .reading import file_stamp, read_octets
+
+NAME = "revoked"
+_LARGEST = 1 << 20
+_FINGERPRINT = re.compile(r"(?:sha256 fingerprint=)?([0-9a-f]{2}(?::?[0-9a-f]{2}){31})", re.I)
+_log = logging.getLogger("heliod")
+
+
+class Revoked:
+    """The list, as its file is now. May be asked by any thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises `Refused`."""
+        self._path = path
+        self._known: frozenset[str] = frozenset()
+        #: Why the list cannot be read now: nobody knows who is revoked.
+        self.unread: tuple[Diagnostic, ...] = ()
+        self._seen = self._stamp()
+        if self._seen is not None:
+            self._known = _read(path)
+
+    def __contains__(self, fingerprint: object) -> bool:
+        """The SHA-256 of a certificate in hex; where the list cannot be read it may be any. Who
+        shows none is not revoked."""
+        return fingerprint in self._known or bool(fingerprint and self.unread)
+
+    def need_valid(self, fingerprint: str, method: str) -> None:
+        """That a certificate may call. Raises `Refused` where it is revoked, or where the list
+        cannot be read: it may be in it."""
+        if fingerprint in self._known:
+            raise refused(faults.revoked(method))
+        if self.unread:
+            raise refused(*self.unread)
+
+    def changed(self) -> bool:
+        """Look whether the file has changed, and with it whose certificates are revoked: all of
+        them where it cannot be read."""
+        if (now := self._stamp()) == self._seen:
+            return False
+        self._seen = now
+        try:
+            if now is None:
+                raise refused(faults.no_revoked(str(self._path)))
+            self._known, self.unread = _read(self._path), ()
+        except Refused as error:
+            self.unread = tuple(error.diagnostics)
+            for found in error.diagnostics:
+                _log.error("%s", log_text(found))
+            return True
+        _log.info("%d certificates are revoked", len(self._known))
+        return True
+
+    def _stamp(self) -> object:
+        try:
+            return file_stamp(self._path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return error.errno
+
+
+def _read(path: Path) -> frozenset[str]:
+    found = set[str]()
+    for number, line in enumerate(
+        read_octets(path, _LARGEST).decode(errors="replace").split("\n"), 1
+    ):
+        said = line.partition("#")[0].strip()
+        fingerprint = _FINGERPRINT.match(said)
+        if fingerprint is None and said:
+            raise refused(faults.bad_revoked(str(path), number))
+        if fingerprint is not None:
+            found.add(fingerprint[1].replace(":", "").lower())
+    return frozenset(found)

@@ -1,0 +1,110 @@
+"""What a request waited for, where it took long: so that nobody has to guess.
+
+Of each request of `SLOW` seconds and more the parts are counted (tally.py), and some of them have a
+line of the logger `heliod.slow`.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from .logfmt import logfmt
+from .sources import Bucket
+
+#: Seconds from which on a request is slow.
+SLOW = 0.005
+#: `disk`: until it was on the disk. `turn`: while others had the pipeline, `snapshot`: one of these
+#: in particular. `queue`: for answers to those before it in its stream. `collector`: Python's.
+#: `work`: the rest, which is planning, writing maps, and waiting for a CPU.
+CAUSES = ("disk", "turn", "snapshot", "queue", "collector", "work")
+#: Lines at once, and a second after that.
+_LINES, _RATE = 20.0, 1.0
+_log = logging.getLogger("heliod.slow")
+_of_thread = threading.local()
+
+
+class _Collector:
+    """`seconds`: of all collections so far."""
+
+    def __init__(self) -> None:
+        self.seconds, self._begun = 0.0, 0.0
+
+    def __call__(self, phase: str, _: Mapping[str, Any]) -> None:
+        now = time.perf_counter()
+        if phase == "start":
+            self._begun = now
+        elif self._begun:
+            self.seconds += now - self._begun
+
+
+_collector = _Collector()
+gc.callbacks.append(_collector)
+
+
+class Waits:
+    """Those of one request, from now on. What its thread waits for a turn is its own until it is in
+    force."""
+
+    __slots__ = ("_asked", "_begun", "_collected", "_forced", "seconds")
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(CAUSES, 0.0)
+        self._begun = self._forced = self._asked = time.perf_counter()
+        self._collected = _collector.seconds
+        _of_thread.waits = self
+
+    def in_force(self) -> None:
+        self._forced = time.perf_counter()
+        _of_thread.waits = None
+
+    def asked(self) -> None:
+        """Its answer is asked for: from now on it waits for the disk."""
+        self._asked = time.perf_counter()
+
+    def over(self) -> tuple[float, float]:
+        """Seconds until it was in force, and then until now."""
+        now, seconds = time.perf_counter(), self.seconds
+        if now - self._begun >= SLOW:
+            collected = _collector.seconds - self._collected
+            seconds["disk"] = now - self._asked
+            seconds["queue"] = self._asked - self._forced
+            seconds["collector"] = collected
+            seconds["work"] = max(0.0, now - self._begun - sum(seconds.values()))
+        return self._forced - self._begun, now - self._forced
+
+
+def waited(cause: str, seconds: float) -> None:
+    """The request of this thread, if it has one, did so."""
+    waits: Waits | None = getattr(_of_thread, "waits", None)
+    if waits is not None:
+        waits.seconds[cause] += seconds
+
+
+class SlowRequests:
+    """Lines about those of a pipeline. May be used by any thread."""
+
+    def __init__(self, pipeline: str) -> None:
+        self._pipeline, self._lock = pipeline, threading.Lock()
+        self._bucket = Bucket(_LINES, _RATE, _LINES, time.monotonic())
+        self._more = 0
+
+    def record(self, revision: int, seconds: Mapping[str, float]) -> None:
+        """One came into force with this revision. Those that have no line are in the next one's
+        `more`."""
+        with self._lock:
+            if not self._bucket.take(time.monotonic()):
+                self._more += 1
+                return
+            more, self._more = self._more, 0
+        parts = {f"{cause}_ms": each for cause, each in seconds.items()}
+        parts = {"ms": sum(seconds.values()), **parts}
+        fields = {"pipeline": self._pipeline, "revision": revision, "more": more} | {
+            name: f"{1000 * each:.1f}" for name, each in parts.items()
+        }
+        named = {f"HELIO_{name.upper()}": str(value) for name, value in fields.items()}
+        _log.info("%s", logfmt(fields), extra={"fields": named})

@@ -1,1 +1,0 @@
-"""The commands of `helioctl`. Each imports what it needs when it runs."""

@@ -1,0 +1,75 @@
+"""`reports` in the edge's YAML: where the reports of a pipeline's intents are pushed to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+import yaml
+
+from ...lang.text.yaml_reader import Entry
+from . import faults
+from .liveness_reading import read_time
+from .yaml_nodes import Nodes
+
+_KEYS = ("otlp", "period", "ca", "token_file")
+
+
+@dataclass(frozen=True)
+class Push:
+    """`otlp`: the URL of a collector's OTLP/HTTP receiver. `period`: seconds from one report to the
+    next. `ca`: a PEM file of the authorities that the collector's certificate may be from; empty:
+    the system's. `token_file`: holds a bearer token, which is read for each report; empty: none."""
+
+    otlp: str
+    period: float = 10.0
+    ca: str = ""
+    token_file: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def from_json(data: Mapping[str, Any] | None) -> Push | None:
+    """What `to_json` gave; None of None."""
+    return Push(**data) if data is not None else None
+
+
+def endpoint(url: str) -> SplitResult | None:
+    """A URL's parts; None of one that nothing can be posted to."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port  # raises ValueError where it is none
+    except ValueError:
+        return None
+    plain = parts.username is None and parts.password is None and not parts.fragment
+    known = parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
+    printable = url.isascii() and url.isprintable() and " " not in url
+    return parts if plain and known and printable else None
+
+
+def read_push(nodes: Nodes, entry: Entry) -> Push | None:
+    """Notes what is wrong."""
+    given = nodes.mapping(entry.value, "`reports`", _KEYS)
+    if not isinstance(entry.value, yaml.MappingNode):
+        return None
+    if "otlp" not in given:
+        example = "http://127.0.0.1:4318/v1/metrics"
+        nodes.found.add(faults.missing_key(nodes.span(entry.value), "otlp", "`reports`", example))
+        return None
+    url = nodes.text(given["otlp"].value)
+    if url is not None and endpoint(url) is None:
+        nodes.found.add(faults.no_collector(nodes.span(given["otlp"].value), url))
+    period = Push("").period
+    if "period" in given:
+        period = read_time(nodes, given["period"].value, 0.1, 3600.0) or period
+    files = []
+    for key in ("ca", "token_file"):
+        path = nodes.text(given[key].value) if key in given else ""
+        if path and not Path(path).is_absolute():
+            nodes.found.add(faults.no_absolute_path(nodes.span(given[key].value), key, path))
+        files.append(path or "")
+    return Push(url or "", period, *files)

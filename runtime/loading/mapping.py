@@ -1,0 +1,107 @@
+"""A mapping file: what an upgrade cannot know of itself, as YAML.
+
+ports:    {lan: inside}              # roles that have another name
+kinds:    {PDR: FLOW, LBR: ~}        # rule kinds and states; ~: given up, with its rules
+elements: {tos: dscp, FAR.ifindex: ~}  # of all kinds, or of one
+defaults: {FLOW.tenant: 7}           # in the new build's words: what rules get that lack it
+pipeline: edge2                      # the new build's name, where that is another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from ...lang.contract.manifest.manifest import Manifest
+from ...lang.contract.rules.ie_values import Fault
+from ...lang.contract.rules.rulekinds import Kind
+from ...lang.text.diagnostics import FEW, Diagnostics
+from ...lang.text.source import Source
+from ...lang.text.yaml_reader import Entry
+from ..edge.yaml_nodes import Nodes
+from . import upgrade_faults as faults
+from .keeping import elements_of
+from .schema import Answers
+from .translate import default_of
+
+_KEYS = ("pipeline", "ports", "kinds", "elements", "defaults")
+
+
+def read_mapping(source: Source, old: Manifest, new: Manifest, ports: Mapping[str, int]) -> Answers:
+    """For an upgrade from `old` to `new`; `ports`: their numbers by name. Raises `Refused` with
+    everything that is wrong."""
+    found = Diagnostics(most=FEW)
+    answers = _Reader(source, found, old, new).answers(ports)
+    found.stop_if_errors()
+    return answers
+
+
+class _Reader:
+    def __init__(self, source: Source, found: Diagnostics, old: Manifest, new: Manifest) -> None:
+        self.nodes, self.found = Nodes(source, found), found
+        self.old, self.new = old, new
+
+    def answers(self, ports: Mapping[str, int]) -> Answers:
+        nodes, old, new = self.nodes, self.old, self.new
+        root = nodes.mapping(nodes.root(), "a mapping", _KEYS)
+        own = [f"{kind.name}.{name}" for kind in old.rules for name in elements_of(kind)]
+        elements = [e.name for e in old.elements] + own, [e.name for e in new.elements]
+        roles = self._renamed(root.get("ports"), "role", old.roles, new.roles)
+        kinds = self._renamed(root.get("kinds"), "rule kind", _kinds(old), _kinds(new))
+        pipeline = nodes.text(root["pipeline"].value) if "pipeline" in root else ""
+        if pipeline and pipeline != new.pipeline:
+            where = nodes.span(root["pipeline"].value)
+            self.found.add(faults.unknown(where, pipeline, "name", "new", [new.pipeline]))
+        return Answers(
+            pipeline or "", {name: to for name, to in roles.items() if to}, kinds,
+            self._renamed(root.get("elements"), "element", *elements, once=False),
+            self._defaults(root.get("defaults"), ports),
+        )  # fmt: skip
+
+    def _renamed(
+        self, entry: Entry | None, what: str, old: Collection[str], new: Collection[str],
+        once: bool = True,
+    ) -> dict[str, str | None]:  # fmt: skip
+        """Names of the running build to those of the new one; `once`: to each from one only. A role
+        is not given up: its ports are there."""
+        nodes, found = self.nodes, dict[str, str | None]()
+        by: dict[str, Entry] = {}
+        for name, each in nodes.mapping(entry and entry.value, f"`{what}s`", None).items():
+            if name not in old:
+                self.found.add(faults.unknown(nodes.span(each.key), name, what, "running", old))
+            if what != "role" and str(each.value.tag).endswith(":null"):
+                found[name] = None
+                continue
+            to = nodes.text(each.value)
+            if to is None:
+                continue
+            if to not in new:
+                self.found.add(faults.unknown(nodes.span(each.value), to, what, "new", new))
+            elif once and to in by:
+                first, second = nodes.span(by[to].key), nodes.span(each.key)
+                self.found.add(faults.same_twice(first, second, to))
+            by.setdefault(to, each)
+            found[name] = to
+        return found
+
+    def _defaults(self, entry: Entry | None, ports: Mapping[str, int]) -> dict[str, str]:
+        nodes, found = self.nodes, dict[str, str]()
+        kinds = {kind.name: kind for kind in self.new.rules}
+        known = [f"{kind.name}.{name}" for kind in kinds.values() for name in elements_of(kind)]
+        for place, each in nodes.mapping(entry and entry.value, "`defaults`", None).items():
+            text = nodes.text(each.value)
+            if place not in known:
+                where = nodes.span(each.key)
+                self.found.add(faults.unknown(where, place, "element", "new", known))
+            elif text is not None:
+                kind, _, name = place.partition(".")
+                try:
+                    default_of(Kind(self.new, kinds[kind], ports), name, text, ports)
+                except Fault as fault:
+                    self.found.add(faults.bad_default(nodes.span(each.value), fault))
+                found[place] = text
+        return found
+
+
+def _kinds(manifest: Manifest) -> list[str]:
+    rules, states = manifest.rules, manifest.states
+    return [*(kind.name for kind in rules), *(state.name for state in states)]

@@ -1,0 +1,282 @@
+"""A loaded pipeline seen from outside, while whoever writes it goes on."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+import time
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from errno import ENOENT
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...lang.contract.manifest.manifest import (
+    SEEN,
+    Counter,
+    Manifest,
+    ManifestError,
+    RuleKind,
+    Slot,
+    State,
+    from_json,
+)
+from ...lang.contract.rules.ie_values import spell
+from ...lang.contract.rules.rules import Rule
+from ..base import faults
+from ..base.agent_faults import overtaken
+from ..kernel.handles import BpfError, Map
+from ..ports.ports import Wanted
+from ..rules.bulk import rows
+from ..rules.images import LIVE, ImageCodec, of_heads
+from ..rules.moment import Counted, Moment, Rules, slots_at
+from ..rules.report import Entry
+from ..rules.sums import before_of, read_sums
+from ..rules.tables import EPOCHS, SLOT
+from .pinned_maps import PinGone, PinnedMaps
+from .releases import about_id, pick, read_about, release_of, this_namespace
+
+_ATTEMPTS = 100
+_FEW = 32  # elements that are better read one by one
+
+Array = npt.NDArray[Any]
+
+
+class Reader:
+    """Reads only, and needs no lock. Close it."""
+
+    def __init__(self, name: str = "", release: int = 0) -> None:
+        """`name` may be left out if one pipeline is loaded; `release`: another than is in force.
+        Raises `Refused`."""
+        self.name = pick(name)
+        self._owned = ExitStack()
+        self._maps = PinnedMaps(self.name)
+        self._views: dict[str, memoryview] = {}
+        try:
+            self._open(release)
+            self.manifest: Manifest = from_json(self.about["manifest"])
+            self.ports = tuple(Wanted(**port) for port in self.about["ports"])
+            self.port_numbers = {port.name: port.number for port in self.ports}
+            self.interfaces = {port.name: port.interface for port in self.ports}
+            self.incarnation: str = self.about["incarnation"]
+            #: Whether its interfaces are those that this process sees.
+            self.here = self.about["namespace"] == this_namespace()
+        except BpfError as error:
+            self.close()
+            doing = f"read the pipeline `{self.name}`"
+            raise faults.refused(faults.of_kernel(error, doing)) from error
+        except ManifestError as error:
+            self.close()
+            raise faults.refused(faults.damaged(self.name, str(error))) from None
+
+    def _open(self, release: int) -> None:
+        """All maps of a release, which may give way to another one meanwhile. Raises BpfError."""
+        for attempt in range(_ATTEMPTS):
+            self._in_force = about_id(self.name)
+            self.about = read_about(self.name, release)
+            folder = release_of(self.name, self.about["release"]) / "maps"
+            try:
+                for path in list(folder.iterdir()):
+                    self._maps.open_one(path, self._owned, self.about.get("objects"))
+                return
+            except (BpfError, FileNotFoundError) as error:
+                self._owned.close()
+                self._maps.clear()
+                if error.errno != ENOENT or attempt == _ATTEMPTS - 1:
+                    raise BpfError(f"open the maps in `{folder}`", error.errno or ENOENT) from None
+            except PinGone:
+                self._owned.close()
+                raise
+
+    @property
+    def in_force(self) -> bool:
+        """Whether the pipeline is still what it was when this was opened."""
+        try:
+            return about_id(self.name) == self._in_force
+        except BpfError:
+            return False
+
+    def close(self) -> None:
+        """May be called again."""
+        self._owned.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def map(self, name: str) -> Map:
+        """One of the pipeline's maps, by its whole name; owned by this."""
+        return self._maps[name]
+
+    # ---- what there is ----------------------------------------------------------------------
+
+    def events(self) -> list[tuple[Counter, int]]:
+        """Every event's count, summed over the CPUs."""
+        sums = read_sums(self.map("events"), len(self.manifest.counters))
+        if (before := before_of("events")) in self._maps:
+            sums += read_sums(self.map(before), len(sums))
+        return list(zip(self.manifest.counters, sums[:, 0].tolist(), strict=True))
+
+    def rules(self) -> list[Counted]:
+        """Every rule of one moment between two transactions, by kind and id, with its counters."""
+        return list(self.moment())
+
+    def moment(self, kinds: Collection[str] = ()) -> Moment:
+        """A moment's rules, of these kinds (default: of all), while the writer goes on. Raises
+        `Refused` where it is too fast."""
+        control = self.map("control").mmap().cast("Q")
+        try:
+            for _ in range(_ATTEMPTS):
+                epoch = control[0]
+                cells = {kind.name: self._cells(kind) for kind in self.manifest.rules}
+                found = self.moment_of(epoch, cells, kinds).detach()
+                if control[0] == epoch:
+                    return found
+            raise faults.refused(overtaken())
+        finally:
+            control.release()
+
+    def moment_of(
+        self, epoch: int, cells: Mapping[str, Array], kinds: Collection[str] = ()
+    ) -> Moment:
+        """That of an epoch, by the cells as they were then. Its images may be overwritten."""
+
+        def read(kind: RuleKind) -> Rules:
+            return self._rules(kind, slots_at(cells[kind.name], epoch))
+
+        return Moment(self.manifest, epoch, self.port_numbers, read, kinds)
+
+    def moment_in(self, descriptor: int, kinds: Collection[str] = ()) -> Moment:
+        """That of a memory file of `Writer.copies`. Its images may be overwritten."""
+        words = np.frombuffer(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ), "<u8")
+        cells, at = dict[str, Array](), 1
+        for kind in self.manifest.rules:
+            cells[kind.name] = words[at : at + kind.cells]
+            at += kind.cells
+        return self.moment_of(int(words[0]), cells, kinds)
+
+    def _rules(self, kind: RuleKind, slots: Array) -> Rules:
+        live = np.flatnonzero(slots)
+        stride = self.map(f"{kind.prefix}_images").spec.stride
+        images = rows(self._memory(f"{kind.prefix}_images"), stride)
+        live = live[of_heads("flags", images, slots[live]) == LIVE]  # others a writer has overtaken
+        count = partial(self.tallies, kind) if kind.counts else None
+        return Rules(self.manifest, kind, live, slots[live], images, count)
+
+    def table(self, kind: RuleKind) -> Rules:
+        """The rules of a kind as they are now, while nobody writes."""
+        epoch = self.map("control").mmap().cast("Q")[0]
+        return self._rules(kind, slots_at(self._cells(kind), epoch))
+
+    def counts(self, kind: RuleKind, cells: Array) -> Array:
+        """Packets and octets of so many cells, with what builds before this one counted."""
+        sums = self._counts(kind, cells)[:, :2]
+        if (before := before_of(f"{kind.prefix}_counts")) in self._maps:
+            sums = sums + np.frombuffer(self._memory(before), "<u8").reshape(-1, 2)[cells]
+        return sums
+
+    def tallies(self, kind: RuleKind, cells: Array) -> Array:
+        """The same, and behind it packets by size, if the kind counts those: of this build."""
+        sums = self.counts(kind, cells)
+        if "sizes" not in kind.counts:
+            return sums
+        words = self._counts(kind, cells)
+        sizes = words[:, 2:]
+        above = words[:, :1] - sizes.sum(axis=1, keepdims=True, dtype=np.uint64)
+        return np.hstack((sums, sizes, above))
+
+    def _counts(self, kind: RuleKind, cells: Array) -> Array:
+        """The words of so many cells: packets, octets, packets by size."""
+        counters = self.map(f"{kind.prefix}_counts")
+        words = counters.spec.stride // 8
+        if not len(cells):
+            return np.zeros((0, words), np.uint64)
+        if len(cells) < _FEW:
+            each = [counters.lookup_per_cpu(int(cell).to_bytes(4, "little")) for cell in cells]
+            found = np.frombuffer(b"".join(b"".join(e or ()) for e in each), "<u8")
+            few: Array = found.reshape(len(cells), -1, words).sum(axis=1)
+            return few
+        many: Array = read_sums(counters, int(cells.max()) + 1)[cells]
+        return many
+
+    # ---- numbers alone, give or take what just changes ----------------------------------------
+
+    @property
+    def revision(self) -> int:
+        """Of the last transaction."""
+        return int.from_bytes(self._memory("control")[:8], "little")
+
+    def live(self, kind: RuleKind, revision: int) -> tuple[Array, Array]:
+        """The cells of a kind's rules, and their sequences."""
+        slots = self._slots(kind, revision)
+        cells = np.flatnonzero(slots)
+        stride = self.map(f"{kind.prefix}_images").spec.stride
+        images = rows(self._memory(f"{kind.prefix}_images"), stride)
+        return cells, of_heads("sequence", images, slots[cells])
+
+    def masks(self, kind: RuleKind, revision: int) -> int | None:
+        """Under how many masks a kind's rules are looked for; None where these are fixed."""
+        if not kind.tuples or kind.fixed or f"{kind.prefix}_tuples" not in self._maps:
+            return None
+        directory = self._cells(kind)[:1]
+        ahead = ((revision & (EPOCHS - 1)) - int(directory[0] >> np.uint64(48))) % EPOCHS
+        shift = 24 if ahead < EPOCHS // 2 else 0
+        version = int(directory[0]) >> shift & SLOT
+        at = version * self.map(f"{kind.prefix}_tuples").spec.stride
+        return int.from_bytes(self._memory(f"{kind.prefix}_tuples")[at : at + 4], "little")
+
+    def count_entries(self, state: State) -> int:
+        """How many a state table has."""
+        return len(self.map(f"{state.prefix}_state").read_all()[0]) // state.key_size
+
+    def rule_in(self, kind: RuleKind, cell: int) -> Rule | None:
+        """The rule that a cell leads to now."""
+        slot = int(self._slots(kind, self.revision)[cell])
+        image = self.map(f"{kind.prefix}_images").lookup(slot.to_bytes(4, "little"))
+        try:
+            return ImageCodec(self.manifest, kind).rule_of(image or b"")[0] if slot else None
+        except (ValueError, IndexError):
+            return None  # overtaken by a writer
+
+    def occupancy(self) -> tuple[int, dict[str, int]]:
+        """The revision, and how many rules each kind has, give or take those that just change."""
+        revision = self.revision
+        slots = {kind.name: self._slots(kind, revision) for kind in self.manifest.rules}
+        return revision, {name: int(np.count_nonzero(each)) for name, each in slots.items()}
+
+    def _slots(self, kind: RuleKind, revision: int) -> Array:
+        """By cell where its image is; 0 without a rule."""
+        return slots_at(self._cells(kind), revision)
+
+    def _cells(self, kind: RuleKind) -> Array:
+        return np.frombuffer(self._memory(f"{kind.prefix}_cells"), dtype="<u8").copy()
+
+    def entries(self, state: State) -> list[Entry]:
+        """What packets left in a state table, each with its age in seconds (None: it has none)."""
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        found = []
+        for key, entry in self.map(f"{state.prefix}_state").items():
+            slots = [(s, key[s.offset : s.offset + s.size], False) for s in state.match]
+            slots += [(s, entry[s.offset : s.offset + s.size], True) for s in state.gives]
+            seen = int.from_bytes(entry[:SEEN], "little")
+            values = tuple((s.name, self._shown(s, octets, held)) for s, octets, held in slots)
+            found.append(Entry(values, (now - seen) / 1e9 if state.ages else None))
+        return sorted(found)
+
+    def _shown(self, slot: Slot, octets: bytes, held: bool) -> str:
+        """`held`: of what an entry holds, where a port's number is in host order."""
+        if slot.type == "port":
+            number = int.from_bytes(octets, sys.byteorder if held else "big")
+            names = {number: name for name, number in self.port_numbers.items()}
+            return names.get(number, f"port.{number}")
+        return spell(slot.type, int.from_bytes(octets, "big"))
+
+    def _memory(self, name: str) -> memoryview:
+        if name not in self._views:
+            self._views[name] = self.map(name).mmap()
+        return self._views[name]

@@ -1,0 +1,140 @@
+"""What can stand against an upgrade, one function for each code: H079x."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...lang.contract.rules.ie_values import Fault
+from ...lang.contract.rules.rules import Rule
+from ...lang.text.diagnostics import Diagnostic, Label, did_you_mean
+from ...lang.text.explain import Explanation
+from ...lang.text.source import Span
+from ..rules.report import table
+from .schema import SchemaChange, Usage
+
+_HEAD = ("what", "running", "new build", "rules")
+_MOST_SHOWN = 8
+
+
+def difference(change: SchemaChange, usage: Usage) -> str:
+    """What differs, as a table; empty where nothing does."""
+    rows = change.rows(usage)
+    return table(_HEAD, rows, frozenset()) if rows else ""
+
+
+def incompatible(change: SchemaChange, usage: Usage) -> Diagnostic:
+    """Of a change that has obstacles."""
+    found = change.obstacles(usage)
+    answers = [each.answer for each in found if each.answer]
+    what = "a part" if len(found) == 1 else f"{len(found)} parts"
+    lines = ["nothing was changed; this is the difference:", difference(change, usage)]
+    if answers:
+        lines += ["a file for --mapping says what becomes of it:", *_mapping(answers)]
+    if len(answers) < len(found):
+        lines.append("delete the rules that have no place, or keep to what the running build has")
+    title = f"the new build has no place for {what} of what is in force"
+    return Diagnostic("H0790", title, (), "\n".join(lines))
+
+
+def _mapping(answers: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A line of the file for each section."""
+    sections = dict[str, list[str]]()
+    for section, entry in answers:
+        sections.setdefault(section, []).append(entry)
+    for section, entries in sections.items():
+        said = ", ".join(dict.fromkeys(entries))
+        yield f"{section}: {said}" if section == "pipeline" else f"{section}: {{{said}}}"
+
+
+def untranslatable(faults: Sequence[tuple[Rule, Fault]]) -> list[Diagnostic]:
+    """Rules that the new build cannot hold as they are."""
+    found = []
+    for rule, fault in faults[:_MOST_SHOWN]:
+        which = f"{rule.kind} {rule.name or rule.id}"
+        help_ = fault.help or "change or delete the rule, or say in a file for --mapping what it is"
+        title = f"{which} cannot be taken over: {fault.args[0]}"
+        found.append(Diagnostic("H0791", title, (), f"{help_}; nothing was changed"))
+    if more := len(faults) - len(found):
+        title = f"{more:,} more rules cannot be taken over"
+        found.append(Diagnostic("H0791", title, (), "nothing was changed"))
+    return found
+
+
+def put_back(reason: str, mend: str) -> Diagnostic:
+    title = f"a port cannot be switched to the new build: {reason}"
+    back = "the running build is in force again, on all ports"
+    return Diagnostic("H0792", title, (), f"{mend}; {back}" if mend else back)
+
+
+def not_on_card(name: str) -> Diagnostic:
+    title = f"the pipeline `{name}` runs on a network card"
+    help_ = f"`helioctl --name {name} load --offload --replace BUNDLE` replaces its programs"
+    return Diagnostic("H0796", title, (), help_)
+
+
+# ---- mapping files --------------------------------------------------------------------------
+
+
+def unknown(where: Span, name: str, what: str, build: str, have: Iterable[str]) -> Diagnostic:
+    have = list(have)
+    help_ = did_you_mean(name, have) or (f"it has {', '.join(have)}" if have else "it has none")
+    title = f"the {build} build has no {what} `{name}`"
+    return Diagnostic("H0793", title, (Label(where, f"no {what}"),), help_)
+
+
+def same_twice(first: Span, second: Span, name: str) -> Diagnostic:
+    labels = (Label(second, "also this"), Label(first, "this"))
+    return Diagnostic("H0794", f"two of the running build would become `{name}`", labels,
+                      "what was two kinds cannot become one: give one of them up with `~`"
+                      )  # fmt: skip
+
+
+def bad_default(where: Span, fault: Fault) -> Diagnostic:
+    return Diagnostic(fault.code, fault.args[0], (Label(where, fault.text),), fault.help)
+
+
+UPGRADES: dict[str, Explanation] = {
+    "H0790": Explanation(
+        "a new build has no place for rules that are in force",
+        "An upgrade keeps the rules. Where they say something that the new build does not know, or "
+        "lack what it matches exactly or must be given, somebody has to decide what becomes of "
+        "them: a mapping file (`helioctl upgrade --mapping FILE`) names what is called otherwise, "
+        "gives up what is to go (`~`), and says what rules get that lack an element. The table "
+        "shows all that differs; what no rule says is no hindrance. The running build goes on "
+        "untouched.",
+        "elements: {PDR.tos: dscp}",
+        "elements: {PDR.tos: ~}",
+    ),
+    "H0791": Explanation(
+        "a rule cannot be said in the words of a new build",
+        "A value that does not fit a narrower element, a prefix where the new build matches "
+        "exactly, a rule that would match the same as another one once an element is given up. "
+        "Change or delete the rule first, or let a mapping file give up what stands in the way. "
+        "The running build goes on untouched.",
+    ),
+    "H0792": Explanation(
+        "a port does not take a new build",
+        "The kernel refused to put the new build's program in the place of the running one on an "
+        "interface. Ports that had it were switched back, and no packet was lost. What packets "
+        "counted in the new build meanwhile is not counted.",
+    ),
+    "H0796": Explanation(
+        "upgrades are for pipelines that the host carries out",
+        "A card's programs are replaced by `helioctl load --offload --replace`; its maps stay as "
+        "they are, so only other stages may come.",
+    ),
+    "H0793": Explanation(
+        "a mapping file names what is not there",
+        "`kinds`, `elements` and `ports` have names of the running build in front of the colon and "
+        "of the new one behind it; `defaults` are of the new build: `KIND.ELEMENT`.",
+        "kinds: {FAR: PDR2}",
+        "kinds: {PDR: PDR2}",
+    ),
+    "H0794": Explanation(
+        "a mapping file makes one of two",
+        "Rules of two kinds may have the same ids, and ports of two roles do not do the same. So "
+        "each name of the new build has one of the running build at most.",
+        "kinds: {PDR: FLOW, LBR: FLOW}",
+        "kinds: {PDR: FLOW, LBR: ~}",
+    ),
+}

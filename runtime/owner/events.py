@@ -1,0 +1,150 @@
+"""What changes, told to whoever watches. A slow watcher loses events, and nobody else waits."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Condition
+from typing import TYPE_CHECKING, Literal
+
+from ...lang.contract.rules.rules import Reference
+
+if TYPE_CHECKING:
+    from ...lang.contract.rules.rules import Rule
+    from ..edge.overlay_health import Quality
+    from ..ports.ports import Port
+
+#: Events that wait for one watcher, at most.
+DEPTH = 4096
+
+
+#: Rules that an event names; of more only the fact is told.
+NAMED = 1000
+
+
+@dataclass(frozen=True)
+class RulesChanged:
+    """`more`: than an event names."""
+
+    created: Sequence[Reference]
+    changed: Sequence[Reference]
+    removed: Sequence[Reference]
+    more: bool = False
+
+
+@dataclass(frozen=True)
+class PortChanged:
+    """`port` as it is now, and its role's name; its ifindex is 0 while its interface is missing."""
+
+    port: Port
+    role: str
+
+
+@dataclass(frozen=True)
+class OverlayChanged:
+    """An overlay that is probed came into another state."""
+
+    overlay: Rule
+    quality: Quality
+
+
+@dataclass(frozen=True)
+class PipelineChanged:
+    change: Literal["loaded", "upgraded", "unloaded"]
+
+
+@dataclass(frozen=True)
+class Missed:
+    """So many events of the pipeline were dropped here, the last of them with the revision."""
+
+    count: int
+
+
+What = RulesChanged | PortChanged | OverlayChanged | PipelineChanged | Missed
+
+
+@dataclass(frozen=True)
+class Event:
+    pipeline: str
+    revision: int
+    what: What
+
+
+class Watcher:
+    """One watcher's queue."""
+
+    def __init__(self, pipeline: str) -> None:
+        self.pipeline = pipeline
+        self._waiting: deque[Event] = deque()
+        self._some = Condition()
+        #: By pipeline: how many events, and the revision of the last.
+        self._missed: dict[str, tuple[int, int]] = {}
+        self._closed = False
+
+    def put(self, event: Event) -> None:
+        if self.pipeline not in ("", event.pipeline):
+            return
+        with self._some:
+            if len(self._waiting) >= DEPTH:
+                count, _ = self._missed.get(event.pipeline, (0, 0))
+                self._missed[event.pipeline] = count + 1, event.revision
+                return
+            self._tell_missed()
+            self._waiting.append(event)
+            self._some.notify()
+
+    def _tell_missed(self) -> None:
+        for pipeline, (count, revision) in self._missed.items():
+            self._waiting.append(Event(pipeline, revision, Missed(count)))
+        self._missed.clear()
+
+    def close(self) -> None:
+        """The watcher's iteration ends with what is waiting."""
+        with self._some:
+            self._closed = True
+            self._some.notify()
+
+    def __iter__(self) -> Iterator[Event]:
+        while True:
+            with self._some:
+                while not self._waiting and not self._missed:
+                    if self._closed:
+                        return
+                    self._some.wait()
+                if not self._waiting:  # perhaps nothing else happens for long
+                    self._tell_missed()
+                event = self._waiting.popleft()
+            yield event
+
+
+class Events:
+    """The watchers of an agent."""
+
+    def __init__(self) -> None:
+        self._watchers: tuple[Watcher, ...] = ()
+        self._changing = Condition()
+
+    def __bool__(self) -> bool:
+        """Whether anybody watches."""
+        return bool(self._watchers)
+
+    def tell(self, event: Event) -> None:
+        for watcher in self._watchers:
+            watcher.put(event)
+
+    @contextmanager
+    def watch(self, pipeline: str = "") -> Iterator[Watcher]:
+        watcher = Watcher(pipeline)
+        with self._changing:
+            self._watchers += (watcher,)
+        try:
+            yield watcher
+        finally:
+            with self._changing:
+                self._watchers = tuple(w for w in self._watchers if w is not watcher)
+
+    def close(self) -> None:
+        for watcher in self._watchers:
+            watcher.close()

@@ -1,0 +1,88 @@
+"""A large request: planned and staged in pieces, between which others' are made.
+
+They come before it in the order of all. If one of them changed what its plan rests on, it is
+planned again; and at last who would change that waits for it, so that it is made some day whatever
+others ask for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...lang.contract.request.request import Request
+from ...lang.contract.rules.columns import Array, Columns, dump, numbered
+from ...lang.contract.rules.meanwhile import Overtaken, Touched
+from ..base.outcome import Outcome
+from ..loading.loader import Loaded
+from .turns import Slices
+
+if TYPE_CHECKING:
+    from .owner import Asked, Owner
+
+#: Octets of a request from which on it is one: it has some 200 rules.
+FEWEST = 4096
+#: How often it is planned with all others let in.
+TRIES = 3
+
+
+def is_large(asked: Asked, owner: Owner) -> bool:
+    """Whether it takes long. A card's rules change one by one anyway."""
+    wanted = asked.wanted
+    if wanted is None or not isinstance(owner.loaded, Loaded):
+        return False
+    if len(asked.wish.content) >= FEWEST:
+        return True
+    return isinstance(wanted, Request) and any(c.operation == "replace" for c in wanted.changes)
+
+
+def make_large(owner: Owner, asked: Asked, until: float | None) -> Outcome:
+    """As `Owner.make`, with turns taken here. Raises `Refused` with nothing changed."""
+    with owner.alone(until):
+        for number in range(TRIES + 1):
+            try:
+                with owner.turn(until):
+                    return owner.known(asked) or _in_pieces(owner, asked, number == TRIES)
+            except Overtaken:
+                continue
+        with owner.turn(until):  # what the agent does by itself does not wait
+            return owner.known(asked) or owner.make(asked)
+
+
+def _in_pieces(owner: Owner, asked: Asked, last: bool) -> Outcome:
+    loaded, wanted = owner.loaded, owner.fresh(asked)
+    if not isinstance(loaded, Loaded):  # by now
+        return owner.make(asked)
+    book, touched = loaded.book, Touched()
+
+    def check() -> None:
+        owner.need_open()
+        owner.expect(asked.wish.if_revision)
+        if owner.loaded is not loaded:
+            raise Overtaken
+        if book.draft is not None and book.draft.overtaken(touched):
+            raise Overtaken
+        touched.clear()
+
+    pause = Slices(owner.turns, check)
+    owner.touched, owner.goes_first = touched, last
+    try:
+        with book.planned(wanted, pause) as plan:
+            if plan.blocks and isinstance(wanted, Columns):
+                with pause.aside():
+                    asked = _with_ids(asked, wanted, plan.blocks[0].ids)
+            outcome = owner.carry_out(asked, plan, pause, check)
+        owner.touched = None
+        loaded.writer.settle(pause)
+    finally:
+        owner.touched, owner.goes_first = None, False
+    return outcome
+
+
+def _with_ids(asked: Asked, wanted: Columns, ids: Array) -> Asked:
+    """The same, for the journal: others' rules, which come before it, may have other ids when they
+    are made again alone."""
+    made = numbered(wanted, ids)
+    if made is None:
+        return asked
+    return replace(asked, wish=replace(asked.wish, content=dump(made)))

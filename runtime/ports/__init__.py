@@ -1,0 +1,1 @@
+"""Interfaces that a pipeline is attached to."""

@@ -1,0 +1,1 @@
+"""A pipeline that is loaded for itself, to try packets on it."""

@@ -1,1 +1,0 @@
-"""Upgrades: how a new build differs from a running one, and what of it can be taken over."""
