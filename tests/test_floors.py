@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -213,6 +214,37 @@ def test_folders_form_no_ring(files: dict[str, ast.AST]) -> None:
     assert not (found := ring(graph)), "\n".join(found)
     assert len(graph) > 30 and graph["runtime/agent"] and not graph["lang/text"]
     assert ring({"a": {"b": "1"}, "b": {"c": "2"}, "c": {"b": "3"}}) == ["2", "3"]
+
+
+def rooms(page: str) -> dict[str, int]:
+    """The folders of docs/architecture.md, and files that stand there by themselves: their rows."""
+    rows = re.findall(r"^\| (`(?:lang|compiler|runtime|commands).*?`) \|", page, re.MULTILINE)
+    found = dict[str, int]()
+    for number, row in enumerate(rows):
+        first, *others = re.findall("`([^`]+)`", row)
+        found[first] = number
+        for name in others:
+            found[name if "/" in name else f"{first.rpartition('/')[0]}/{name}"] = number
+    return found
+
+
+def test_the_map_is_true(files: dict[str, ast.AST]) -> None:
+    """docs/architecture.md has every folder, and each imports only from those above it."""
+    order = rooms((ROOT / "docs" / "architecture.md").read_text())
+
+    def row(path: str) -> int:
+        return order[path] if path in order else order[path.rpartition("/")[0]]
+
+    # what describes a folder, and what stands beside the documented client
+    left_out = ("*__init__.py", "runtime/wanted*.py")
+    broken = [
+        f"{path}:{line}: imports {name}"
+        for path, tree in files.items() if not any_match(path, left_out)
+        for line, name in imports(path, tree) if name.split(".")[0] in PLANES
+        for there in [f"{name.replace('.', '/')}.py"]
+        if (ROOT / there).exists() and not any_match(there, left_out) and row(there) > row(path)
+    ]  # fmt: skip
+    assert not broken, "\n".join(broken)
 
 
 @pytest.mark.parametrize(

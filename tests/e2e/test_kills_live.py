@@ -81,8 +81,9 @@ class Scene:
 
     def start(self) -> Background:
         """An agent that makes a snapshot often."""
-        program = ("from helioc.runtime import daemon; from helioc.runtime.journal import journal; "
-                   "journal._MANY = 500; daemon.main()")  # fmt: skip
+        program = ("from helioc.commands import heliod; "
+                   "from helioc.runtime.journal import journal; "
+                   "journal._MANY = 500; heliod.main()")  # fmt: skip
         words = [sys.executable, "-c", program, "--socket", str(self.here.socket),
                  "--state", str(self.here.state),
                  "--acknowledge", self.chance.choice(("before", "after"))]  # fmt: skip

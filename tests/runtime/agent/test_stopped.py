@@ -24,7 +24,7 @@ FAR = "create FAR [(action, u8, DROP)]"
 #: An agent that waits for a reader no longer than some seconds; one takes a second to begin.
 SOON = (sys.executable, "-c", "import sys; from helioc.runtime.rpc import readers; "
         "readers.SILENT = (4.0, 4.0); del sys.argv[1:4]; "
-        "from helioc.runtime import daemon; daemon.main()")  # fmt: skip
+        "from helioc.commands import heliod; heliod.main()")  # fmt: skip
 
 
 def part_of(process: Background, module: str) -> int:
