@@ -1,7 +1,7 @@
 // The grammar of `.hp` files. It is LL(1) but for one word (`max` behind an array type), so that the
 // generated parser is a set of token switches. Words that may also be names are listed in `name`;
 // left-factored alternatives (`member`, `statement`, `elseBranch`) are what that costs. What the
-// grammar lets pass for a better message (`a < b < c`, a second `else`) is refused in `syntax.py`.
+// grammar lets pass for a better message (`a < b < c`, a second `else`) is refused in `lang/syntax/program.py`.
 //
 // The Python parser is fed by `lexer.py`, which makes the same tokens faster; a test compares both.
 grammar Helio;

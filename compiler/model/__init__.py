@@ -1,7 +1,7 @@
 """The checked pipeline: every name resolved, every width known. What all later rooms read.
 
-Made by `check.py` from a syntax tree; frozen. Widths are bits, sizes octets, offsets bits from the
-start of their header. Nothing here knows of C or of eBPF.
+Made by check/program.py from a syntax tree; frozen. Widths are bits, sizes bytes, offsets bits from
+the start of their header. Nothing here knows of C or of eBPF.
 """
 
 from .conditions import (

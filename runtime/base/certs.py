@@ -164,7 +164,7 @@ def issue(
 
 def revoke(directory: Path, certificate: Path) -> str:
     """Add a certificate (a PEM file) to a directory's list of those that are let in no more (see
-    rpc/revoked.py), if it is not there. Returns its fingerprint. Raises `Refused`."""
+    revoked.py), if it is not there. Returns its fingerprint. Raises `Refused`."""
     from cryptography import x509
     from cryptography.hazmat.primitives.hashes import SHA256
 

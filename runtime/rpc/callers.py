@@ -25,7 +25,7 @@ class Caller(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Where its calls wait for each other: a source (front/sources.py)."""
+        """Where its calls wait for each other: a source (base/sources.py)."""
         return source_of(self.host) if self.host else self.name
 
     @property

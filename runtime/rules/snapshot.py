@@ -14,7 +14,7 @@ build. A few copies by the column, however many rules there are.
                         keys     of the hash, and its
                         entries
 
-Of a pipeline on a card: cells and images (card/snapshot.py).
+Of a pipeline on a card: cells and images (loading/card_snapshot.py).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Reserved(Frozen):
 class Element(Frozen):
     """An information element. `width` in bits; `kind` is uint, mac, ip4 or ip6. `references`:
     rule kinds and/or "port" if the value refers to one of those. `most`: it holds one to so many
-    values (`requests/lists.py` says how); 0: it holds one. `reserved`: values with a name that are
+    values (`base/lists.py`); 0: it holds one. `reserved`: values with a name that are
     none of `symbols`."""
 
     name: str
